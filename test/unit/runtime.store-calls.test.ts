@@ -6,7 +6,7 @@ import { openDeck } from '../support/deck.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const most = 22;
+const most = 20;
 
 test(`a delegated child with one model call makes at most ${most} calls of the store, fork and merge included`, async () => {
   using dir = tempDir();

@@ -45,7 +45,7 @@ export interface DelegationParts extends WorkerParts {
   /** The worker that runs a session in this process. All handles of the session share it. */
   readonly worker: (session: { readonly name: string; readonly id: string }) => Worker;
   /** Makes a handle of a child. */
-  readonly child: <T>(info: SessionInfo, options: ChildOptions<T>) => Delegator;
+  readonly child: <T>(info: ChildInfo, options: ChildOptions<T>) => Delegator;
   /** The children started here that have not ended, by name. */
   readonly startedChildren: Map<string, StartedChild>;
   /** Forks of this process, one after another: two at once could both find room within a limit. */
@@ -55,6 +55,9 @@ export interface DelegationParts extends WorkerParts {
   /** Aborted when the deck is closed. */
   readonly closing: AbortSignal;
 }
+
+/** What never changes of the row of a child. */
+export type ChildInfo = Pick<SessionInfo, 'name' | 'id' | 'tape' | 'kind' | 'parent' | 'parentId' | 'base'>;
 
 /**
  * Refuses an act that calls models in a deck that was closed.

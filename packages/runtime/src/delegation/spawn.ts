@@ -13,7 +13,7 @@ import { carriedBy } from '../terms/carried-model.ts';
 import type { Ancestry, Budget, SessionFacts, Settings, Terms } from '../terms/terms.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/open.ts';
 import { assertAllowed, budgetsOf, depthOf } from './fork-limits.ts';
-import type { ChildOptions, DelegationParts } from './parts.ts';
+import type { ChildInfo, ChildOptions, DelegationParts } from './parts.ts';
 
 export interface ForkOptions<T = unknown>
   extends Omit<
@@ -102,7 +102,7 @@ export function withDelivery(parent: string, options: ForkOptions): ForkOptions 
 
 /** A forked child, and the directory of its worktree, if it has one. */
 export interface SpawnedChild {
-  readonly info: SessionInfo;
+  readonly info: ChildInfo;
   /** The number of forks between it and its root, branches not counted. */
   readonly depth: number;
   readonly directory: string | undefined;
@@ -135,8 +135,8 @@ export async function spawn(
   const request = await requestFor(parts, line, spawning);
   const forked = await parts.store.lineage.fork(line[0].info.id, request);
   runPoint('spawn/forked');
-  const info = await parts.store.sessions.find(forked.id);
-  if (info === undefined) throw new TypeError('the forked child is not in the store');
+  const { session: name, id, tape, parent, base } = forked;
+  const info = { name, id, tape, kind: request.kind ?? 'subagent', parent, parentId: line[0].info.id, base };
   parts.worker(info).descendFrom(line);
   const directory = request.worktree === undefined ? undefined : await openWorktree(parts, info.id);
   return { info, depth: depthOf(line) + 1, directory, repeated: forked.repeated };

@@ -23,6 +23,7 @@ import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
 import { closeWorktree } from '../workspace/close.ts';
 import { releaseWorktree } from '../workspace/release.ts';
 import { earlierMerge } from './earlier.ts';
+import { isEnded } from './spawn-calls.ts';
 import { type TextOptions, writeText } from './text.ts';
 
 /** Options of `Session.merge` and `Child.finish`. */
@@ -222,7 +223,8 @@ async function requestOf(
  */
 export async function settleChild(store: TapeStore, info: SessionInfo): Promise<void> {
   const why = info.settled === info.head ? undefined : endedBy[info.task ?? ''];
-  const hasLeftovers = await isLeftInAnswer(store, info.id);
+  // The run that ended a task has recorded all of its answer.
+  const hasLeftovers = !isEnded(info) && (await isLeftInAnswer(store, info.id));
   if (why === undefined && !hasLeftovers) return;
   const held = await hold(store, info.id, { owner: processOwner(`merge:${info.id}`) });
   try {

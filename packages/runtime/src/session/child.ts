@@ -1,6 +1,6 @@
-import { type Json, type Merged, result, type Seq, type SessionInfo } from '@tapedeck/tape';
+import { type Json, type Merged, result, type Seq } from '@tapedeck/tape';
 import { wakeFor } from '../delegation/deliver.ts';
-import type { ChildOptions } from '../delegation/parts.ts';
+import type { ChildInfo, ChildOptions } from '../delegation/parts.ts';
 import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';
 import { assertMerge, type MergeOptions, mergeChild, mergeFields } from '../merge/merge.ts';
@@ -43,7 +43,7 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
 
   constructor(
     parts: DeckParts,
-    info: SessionInfo,
+    info: ChildInfo,
     { task, onUnmerged = 'fail', directory, output }: ChildOptions<T>,
   ) {
     super(parts, info);

@@ -1,5 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
-import type { ChildOptions, DelegationParts } from '../delegation/parts.ts';
+import type { ChildInfo, ChildOptions, DelegationParts } from '../delegation/parts.ts';
 import type { Child } from './child.ts';
 import type { Session } from './session.ts';
 
@@ -7,5 +7,5 @@ import type { Session } from './session.ts';
 export interface DeckParts extends DelegationParts {
   /** Makes a handle of a session. */
   readonly session: (info: SessionInfo) => Session;
-  readonly child: <T>(info: SessionInfo, options: ChildOptions<T>) => Child<T>;
+  readonly child: <T>(info: ChildInfo, options: ChildOptions<T>) => Child<T>;
 }

@@ -104,7 +104,7 @@ export class Session {
   readonly #worker: Worker;
   readonly #kind: string;
 
-  constructor(parts: DeckParts, info: SessionInfo) {
+  constructor(parts: DeckParts, info: Pick<SessionInfo, 'name' | 'id' | 'tape' | 'kind'>) {
     this.#parts = parts;
     this.#worker = parts.worker(info);
     this.#kind = info.kind;
