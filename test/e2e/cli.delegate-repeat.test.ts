@@ -135,7 +135,7 @@ test('--dry-run shows the children that the command would find and make', async 
   const { env } = provider;
   const look = ['delegate', 'main', '--task', 'Look', ...given];
   const shown = async (...args: string[]) =>
-    json<Told>(await home.tape([...look, ...args, '--dry-run', '--json'])).children;
+    json<Told>(await home.tape([...look, ...args, '--dry-run', '--json'], { env })).children;
   const [before] = await shown();
   const [made] = json<Told>(await home.tape([...look, '--json'], { env })).children;
   expect(before).toMatchObject({ session: made?.session, repeated: false });

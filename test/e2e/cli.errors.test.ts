@@ -339,7 +339,10 @@ test('an unusable model exits with 2 before anything is written', async () => {
   writeFileSync(home.file('bad.json'), '[{"txt":1}]');
   for (const { model, code, says } of bad) {
     const given = model === undefined ? [] : ['--model', model];
-    await refuses(home, { args: ['delegate', 'main', '--task', 'x', ...given], exit: 2, code, says });
+    // A delegation can run on the model that the parent carries, so only the session knows that there is none.
+    const known = model === undefined ? 'SESSION_NO_MODEL' : code;
+    const delegate = ['delegate', 'main', '--task', 'x', ...given];
+    await refuses(home, { args: delegate, exit: 2, code: known, says });
     await refuses(home, { args: ['run', 'new-one', 'Hi', ...given], exit: 2, code, says });
   }
 });

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { contract } from '@tapedeck/cli/contract';
 import { anchor, assistant, compaction, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
@@ -17,10 +17,13 @@ test.each([
   { earlier: ['--from', 'plan'], now: ['--since', 'plan'], range: [5, 6] },
 ])('fork and delegate: $earlier is $now', async ({ earlier, now, range }) => {
   using home = withMain();
+  writeFileSync(home.file('answers.json'), '[{ "text": "Done." }]');
+  const model = ['--model', `script:${home.file('answers.json')}`];
   for (const args of [earlier, now]) {
     const forked = await home.here(['fork', 'main', ...args, '--json']);
     expect(json(forked)).toMatchObject({ range });
-    const delegated = await home.here(['delegate', 'main', '--task', 'x', '--dry-run', '--json', ...args]);
+    const preview = ['delegate', 'main', '--task', 'x', ...model, '--dry-run', '--json'];
+    const delegated = await home.here([...preview, ...args]);
     expect(json(delegated)).toMatchObject({ children: [{ range }] });
   }
   // One request: the same key gives the same child.
