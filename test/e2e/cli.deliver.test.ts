@@ -36,7 +36,7 @@ test.each([
   {
     deliver: ['--deliver', 'notify'],
     told: [`${ended} Its result is not merged; it is on the tape of kid.`],
-    says: /^Told main that kid has ended \(completed\)$/m,
+    says: /^Notified main of the end of kid \(completed\)$/m,
   },
 ])(
   'fork $deliver acts when another command has run the child, and not before',

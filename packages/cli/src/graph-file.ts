@@ -45,7 +45,7 @@ const looks = { most: 5, afterMs: 20 };
 
 /**
  * Compares the end of the graph file with the database: each line has the hash of the line before, so that a file
- * with the right last line has the right ones before it, unless somebody changed them.
+ * with the right last line has the right ones before it, unless they were changed.
  */
 export async function compareTail(store: SqliteTapeStore, home: Home): Promise<FileStanding> {
   for (let look = 1; ; look += 1) {
@@ -85,10 +85,10 @@ export function standingFields({ is }: FileStanding): Readonly<Record<string, tr
 }
 
 /**
- * Tells how the graph file compares with the database that a command answered from, on one line of stderr, and returns
+ * Reports how the graph file compares with the database that a command answered from, on one line of stderr, and returns
  * the exit code: a file that differs is damage, one that is behind is none.
  */
-export function told(
+export function reportStanding(
   { is, text }: FileStanding,
   { io, status }: { readonly io: Pick<Io, 'err'>; status(text: string): void },
 ): number {

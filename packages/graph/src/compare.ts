@@ -10,7 +10,7 @@ import { type Line, readLines } from './lines.ts';
 export type Standing = 'same' | 'behind' | 'differs' | 'unreadable';
 
 /**
- * Compares a graph file, line by line, with the lines of its database, of which it is told in order. Fragments that a
+ * Compares a graph file, line by line, with the lines of its database, which it receives in order. Fragments that a
  * crash left in the file do not count. Reads the file as it goes, and stops at the first difference.
  *
  * @example
@@ -54,7 +54,7 @@ export class FileComparison implements Disposable {
     return this.#next !== undefined;
   }
 
-  /** The result, once every line of the database was told. */
+  /** The result, once every line of the database was received. */
   get standing(): Standing {
     if (this.hasMore && this.#next !== undefined) this.#differ(this.#next);
     return this.#standing;

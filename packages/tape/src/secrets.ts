@@ -11,6 +11,6 @@ export function secretsIn(env: Readonly<Record<string, string | undefined>>): re
 }
 
 /** Returns whether a text contains one of these secrets. */
-export function tellsSecret(text: string, secrets: readonly string[]): boolean {
+export function containsSecret(text: string, secrets: readonly string[]): boolean {
   return secrets.some((secret) => text.includes(secret));
 }

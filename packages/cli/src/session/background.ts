@@ -45,7 +45,7 @@ async function reportDelivery(
   if (deliver === undefined) return;
   if (deliver === 'notify') {
     if (task !== undefined && task !== 'running')
-      status(`Told ${parent} that ${session.name} has ended (${task})`);
+      status(`Notified ${parent} of the end of ${session.name} (${task})`);
     return;
   }
   const merged = await store.lineage.previewMerge(session.id);

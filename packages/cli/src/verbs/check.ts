@@ -102,7 +102,7 @@ async function fix(context: Context): Promise<readonly string[]> {
   return fixed;
 }
 
-/** Files that were set aside are evidence that somebody has to look at. Everything else ends with its cause. */
+/** Files that were set aside are evidence for a person to look at. Every other finding ends with its cause. */
 const acknowledgeable = 'graph-aside';
 
 function assertKnown(id: string): void {
@@ -112,7 +112,7 @@ function assertKnown(id: string): void {
     });
 }
 
-/** @throws NotFoundError when the check has no such finding, and nobody acknowledged it before */
+/** @throws NotFoundError when the check has no such finding, and it was not acknowledged before */
 async function acknowledge(ids: readonly string[], found: Check, context: Context): Promise<void> {
   const open = new Set(findingsOf(found).map(({ id }) => id));
   await context.changing(async (store) => {

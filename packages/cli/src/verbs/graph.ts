@@ -3,7 +3,7 @@ import type { SessionGraph, SessionNode } from '@tapedeck/graph';
 import { nearNames } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
-import { compareTail, standingFields, told } from '../graph-file.ts';
+import { compareTail, reportStanding, standingFields } from '../graph-file.ts';
 import type { Drawn } from '../lineage.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -56,7 +56,7 @@ export const graph: Verb = defineVerb({
           drawGraph(lineage.list(), { color, ...(io.isTerminal && { width: io.columns }) }),
         );
     }
-    return told(standing, context);
+    return reportStanding(standing, context);
   },
 });
 
@@ -107,7 +107,7 @@ export const lineage: Verb = defineVerb({
         `${JSON.stringify({ ...tree, ancestors: above.map((node) => node.session), ...standingFields(standing) })}\n`,
       );
     } else await lines(context, drawTree(lineageGraph, above.at(-1)?.id ?? name));
-    return told(standing, context);
+    return reportStanding(standing, context);
   },
 });
 

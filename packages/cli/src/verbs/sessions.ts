@@ -3,7 +3,7 @@ import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
-import { compareTail, type FileStanding, standingFields, told } from '../graph-file.ts';
+import { compareTail, type FileStanding, reportStanding, standingFields } from '../graph-file.ts';
 import { timeOf } from '../input.ts';
 import { sessionJson, sessionTable } from '../output/session.ts';
 import { needSession } from '../session/place.ts';
@@ -73,7 +73,7 @@ export const children: Verb = defineVerb({
       const standing = await compareTail(store, context.home);
       const textOf = ({ id }: SessionInfo) => store.lineage.collect(id).text;
       await list(context, { found, interrupted, textOf, standing });
-      return told(standing, context);
+      return reportStanding(standing, context);
     }),
 });
 

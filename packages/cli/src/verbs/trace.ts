@@ -1,5 +1,5 @@
 import { UsageError } from '../errors/kinds.ts';
-import { compareTail, standingFields, told } from '../graph-file.ts';
+import { compareTail, reportStanding, standingFields } from '../graph-file.ts';
 import { traceJson, tracePlaces, traceText } from '../output/trace.ts';
 import { needSession, readPlace } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -35,7 +35,7 @@ export const trace: Verb = defineVerb({
         quiet: tracePlaces(traced).join('\n'),
         human: traceText(traced),
       });
-      return told(standing, context);
+      return reportStanding(standing, context);
     });
   },
 });

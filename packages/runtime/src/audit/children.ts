@@ -18,7 +18,7 @@ export async function examineChild(subject: Subject): Promise<readonly AuditFind
   const grownAt = merged === undefined ? undefined : await grownAfter(store, info.id, merged.to);
   if (merged !== undefined && grownAt === undefined) return [];
   if (info.task === undefined || info.task === 'running') return [notTerminal(info, open)];
-  // Its end has told the parent, which is all that was asked for.
+  // The end of its task has notified the parent, and nothing else is due.
   if (info.deliver === 'notify') return [];
   return [
     {

@@ -148,7 +148,7 @@ export async function deliverUnattended(
     if (parts.startedChildren.has(name)) return;
     const info = await parts.store.sessions.find(id);
     if (info?.deliver === undefined || info.delivery === 'discarded' || !isEnded(info)) return;
-    // The end of its task has told the parent, which is all that was asked for.
+    // The end of its task has notified the parent, and nothing else is due.
     if (info.deliver === 'notify') return;
     await deliver(parts, info, { waitMs: 0 });
   } catch {

@@ -41,7 +41,7 @@ export async function recoveryModel(
     if (spec === undefined) continue;
     try {
       await resolveModel(spec, { env, store, from });
-      // A run takes the carried model, or the deck's, without being told.
+      // A run takes the carried model, or the deck's, by itself.
       const isFound = isOwn === true || (spec === config.model && carried === undefined);
       return { model: isFound ? undefined : spec, name: typeof spec === 'string' ? spec : undefined };
     } catch (error) {

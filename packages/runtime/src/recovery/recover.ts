@@ -109,7 +109,7 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
     for (const plan of mine)
       await attempt(report, plan.left.info, async () => {
         const how = await finish(parts, plan, { options, report });
-        // The end of a child that only notifies has told its parent.
+        // The end of a child that only notifies has notified its parent.
         if (how !== 'waiting' && plan.left.info.deliver !== 'notify') ended.push(plan.left.info);
       });
     for (const siblings of Map.groupBy(ended, ({ parentId }) => parentId).values()) {

@@ -40,12 +40,12 @@ export type Stamp = (drafts: readonly Draft[]) => readonly Draft[];
  * one, else on the first entry. Later ones return unchanged.
  */
 export function stampOf(place: RunPlace): Stamp {
-  let isTold = false;
+  let isStamped = false;
   return (drafts) => {
-    if (isTold || drafts.length === 0) return drafts;
-    isTold = true;
+    if (isStamped || drafts.length === 0) return drafts;
+    isStamped = true;
     const message = drafts.findIndex(({ kind }) => kind === 'message');
-    const told = message === -1 ? 0 : message;
-    return drafts.map((draft, i) => (i === told ? { ...draft, meta: { ...draft.meta, place } } : draft));
+    const target = message === -1 ? 0 : message;
+    return drafts.map((draft, i) => (i === target ? { ...draft, meta: { ...draft.meta, place } } : draft));
   };
 }

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 
 /** The commit and branch that are checked out in a directory. */
 export interface GitHead {
-  /** The commit: 40 or 64 hex digits. Absent in a repository without one, or where it cannot be told. */
+  /** The commit: 40 or 64 hex digits. Absent in a repository without one, or where it is unknown. */
   readonly head?: string;
   /** Absent for a detached head. */
   readonly branch?: string;

@@ -36,7 +36,7 @@ export class HeadsOnTape {
       problemsOf(name)(
         'head-contradicted',
         seq,
-        `${name}@${seq} has the hash ${short(hash)}; ${told(others)}: an entry up to there was rewritten`,
+        `${name}@${seq} has the hash ${short(hash)}; ${recordedBy(others)}: an entry up to there was rewritten`,
       ),
     );
   }
@@ -56,7 +56,7 @@ export class HeadsOnTape {
       yield problem(
         'tail-missing',
         head_seq + 1,
-        `${name} ends at ${head_seq}, but it once went on to ${last}; ${told(later)}: its tail was cut off`,
+        `${name} ends at ${head_seq}, but it once went on to ${last}; ${recordedBy(later)}: its tail was cut off`,
       );
     }
     const lost = [...this.#anywhere.values()].flat();
@@ -64,13 +64,13 @@ export class HeadsOnTape {
       yield problem(
         'head-contradicted',
         null,
-        `no entry of ${name} has a head that was recorded of it; ${told(lost)}: its tail was cut off, or an entry was rewritten`,
+        `no entry of ${name} has a head that was recorded of it; ${recordedBy(lost)}: its tail was cut off, or an entry was rewritten`,
       );
   }
 }
 
 /** Names what recorded the heads: the first three. */
-function told(heads: readonly RecordedHead[]): string {
+function recordedBy(heads: readonly RecordedHead[]): string {
   const shown = heads.slice(0, 3).map(({ by, hash }) => `${by} recorded ${short(hash)}`);
   const more = heads.length > 3 ? `, and ${heads.length - 3} more` : '';
   return `${shown.join(', ')}${more}`;

@@ -112,9 +112,9 @@ function asSummarizer(db: Db, { ulid, kind, parent_id, parent_name }: TapeRow): 
     )
     .flatMap(({ seq, payload }) => {
       const value = parsed(payload);
-      const told = isObject(value.state) ? value.state.summarizer : value.summarizer;
-      if (!isObject(told) || told.id !== ulid) return [];
-      return headOf(null, told.head, `the summary ${parent_name}@${seq}`);
+      const summarizer = isObject(value.state) ? value.state.summarizer : value.summarizer;
+      if (!isObject(summarizer) || summarizer.id !== ulid) return [];
+      return headOf(null, summarizer.head, `the summary ${parent_name}@${seq}`);
     });
 }
 

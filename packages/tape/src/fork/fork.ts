@@ -10,7 +10,7 @@ import { parseName, quote, tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { GraphReceipt } from '../lineage/line.ts';
 import { recordLineage } from '../lineage/outbox.ts';
-import { tellsSecret } from '../secrets.ts';
+import { containsSecret } from '../secrets.ts';
 import { assertFree, insertTape, isAlias } from '../session/session.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { assertIdle } from '../tape/lease.ts';
@@ -193,8 +193,8 @@ export function chooseName(writer: Writer, parent: TapeRow, request: ForkRequest
     return request.name;
   }
   const by = request.key ?? nextOrdinal(writer, parent);
-  const told = request.intention?.nextSteps;
-  const task = told === undefined || tellsSecret(told, sources.secrets()) ? undefined : told;
+  const steps = request.intention?.nextSteps;
+  const task = steps === undefined || containsSecret(steps, sources.secrets()) ? undefined : steps;
   for (let digits = 8; digits <= 64; digits += 4) {
     const name = childName(parent, { by, task, digits });
     if (!isTaken(db, parent.realm, name) && !isAlias(db, parent.realm, name)) return name;

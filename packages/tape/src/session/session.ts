@@ -1,6 +1,6 @@
 /**
  * Sessions: `session.ts` creates one and sets its lifecycle and task, `alias.ts` gives it another name, `stage.ts`
- * keeps an import invisible until it is whole, and `notify.ts` tells the parent of a child's end. Imports `lineage`
+ * keeps an import invisible until it is whole, and `notify.ts` notifies the parent of a child's end. Imports `lineage`
  * and what lies below it.
  */
 import { crashPoint } from '../crash-point.ts';
@@ -217,7 +217,7 @@ export function setLifecycle(
 }
 
 /**
- * Sets a child's task state, with a lineage line, and tells the parent of its end if the fork asked for that. Only
+ * Sets a child's task state, with a lineage line, and notifies the parent of its end if the fork requested that. Only
  * runs call this.
  * @throws TAPE_BAD_STATUS
  */

@@ -199,7 +199,7 @@ export class SqliteTapeStore implements TapeStore {
     return this.#at.graphFile;
   }
 
-  /** The findings of a check that somebody acknowledged, by their ids. */
+  /** The ids of the acknowledged findings. */
   acknowledged(): ReadonlySet<string> {
     const prefix = 'acknowledged:';
     const rows = this.#at.db.all<{ key: string }>(
@@ -208,7 +208,7 @@ export class SqliteTapeStore implements TapeStore {
     return new Set(rows.map(({ key }) => key.slice(prefix.length)));
   }
 
-  /** Records that somebody knows of a finding. Again, it does nothing. */
+  /** Records that a finding is acknowledged. Again, it does nothing. */
   acknowledge(finding: string): void {
     const value = new Date(this.#at.now()).toISOString();
     this.#at.db.write(() =>

@@ -4,7 +4,7 @@ import type { Meta, Part } from '../entry/entry.ts';
 export interface Author {
   /** Equal for the messages of one author. */
   readonly id: string;
-  /** How the model is told. */
+  /** The author, as the model sees it. */
   readonly label: string;
 }
 
@@ -21,7 +21,7 @@ const unnamed: Author = { id: '', label: 'the user' };
 
 /**
  * Returns the author of a message of the user: `meta.sender` in `meta.channel`, shown as `meta.sender_name`. Undefined
- * for the message of a merge, which nobody wrote.
+ * for the message of a merge, which has no author.
  */
 export function authorOf({ source, channel, sender, sender_name: name }: Meta): Author | undefined {
   if (source === 'merge') return undefined;

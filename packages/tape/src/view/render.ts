@@ -17,7 +17,7 @@ export type Rendered =
       readonly type: 'message';
       readonly message: StoredMessage;
       readonly provider: string | undefined;
-      /** Who wrote it, of a message of the user; undefined for what nobody wrote. */
+      /** Who wrote it, of a message of the user; undefined for other messages. */
       readonly author?: Author | undefined;
     }
   | { readonly type: 'result'; readonly part: Part; readonly provider: string | undefined };
