@@ -70,8 +70,8 @@ test('one file lists the runs of all processes, and loses each run when it ends,
     owner: { pid: two.child.pid },
   });
   await two.kill();
-  // The lease decides: a file that a dead process left is ignored.
-  expect(await c.status()).toMatchObject({ state: 'idle' });
+  // The lease decides: a file that a dead process left is ignored, and its run was interrupted.
+  expect(await c.status()).toMatchObject({ state: 'interrupted' });
   one.child.kill('SIGTERM');
   await one.done();
   await until(() => shown(home).length === 1);
