@@ -110,7 +110,7 @@ export interface TapeStore extends AsyncDisposable {
  */
 export interface Sessions {
   /**
-   * Returns the session of a name, an alias or an id, and creates one of that name if there is none; `created` says
+   * Returns the session of a name, an alias or an id, and creates one of that name if none exists; `created` says
    * which.
    * @throws TAPE_BAD_NAME; TAPE_EXISTS when the name reads as a point of a session, or differs from a name or an
    * alias in use only by case or Unicode form
