@@ -848,7 +848,7 @@ def main(arguments):
     else:
         for problem in problems:
             print("%s: %s" % (problem["code"], problem["message"]))
-        state = "%d problems" % len(problems) if problems else "ok"
+        state = ("%d problem" if len(problems) == 1 else "%d problems") % len(problems) if problems else "ok"
         print("%s: %d sessions, %d entries" % (state, counts["sessions"], counts["entries"]))
     return 5 if problems else 0
 

@@ -60,7 +60,7 @@ describe('a heap of 192 MB suffices for', () => {
       }
       expect(await scaled(home, ['log', 'main', '--jsonl'])).toMatchObject({ lines: count + 1 });
       expect((await scaled(home, ['verify'])).last).toBe(
-        `ok: 1 sessions, ${count + 1} entries, all hashes match\n`,
+        `ok: 1 session, ${count + 1} entries, all hashes match\n`,
       );
       expect(await scaled(home, ['log', 'main', '--quiet', '-n', '5'])).toMatchObject({ lines: 5 });
       expect(await scaled(home, ['search', `entry ${count - 1}`, '--quiet'])).toMatchObject({ lines: 1 });

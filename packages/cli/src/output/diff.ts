@@ -1,5 +1,6 @@
 import type { DiffMessage, DiffSide, SessionDiff } from '@tapedeck/runtime';
 import { oneLine } from '../escape.ts';
+import { counted } from './counted.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -68,10 +69,10 @@ function sideLines(side: DiffSide): string[] {
   if (entries === 0) return [`${placeName(side)}: no further entries`];
   const { user, assistant, merge } = messages;
   const counts = [
-    count(entries, 'entry', 'entries'),
-    ...(user > 0 ? [count(user, 'message', 'messages')] : []),
-    ...(assistant > 0 ? [count(assistant, 'answer', 'answers')] : []),
-    ...(merge > 0 ? [count(merge, 'merge', 'merges')] : []),
+    counted(entries, 'entry', 'entries'),
+    ...(user > 0 ? [counted(user, 'message', 'messages')] : []),
+    ...(assistant > 0 ? [counted(assistant, 'answer', 'answers')] : []),
+    ...(merge > 0 ? [counted(merge, 'merge', 'merges')] : []),
   ];
   const row = (what: string, names: readonly string[]) =>
     names.length === 0 ? [] : [`  ${what.padEnd(6)} ${names.join(', ')}`];
@@ -110,8 +111,4 @@ function messageLines(
 function answersApart({ a, b }: SessionDiff): string {
   if (a.answer === undefined || b.answer === undefined) return '';
   return `The last answers, ${a.session}@${a.answer.seq} and ${b.session}@${b.answer.seq}, have too little in common`;
-}
-
-function count(n: number, one: string, many: string): string {
-  return `${n} ${n === 1 ? one : many}`;
 }

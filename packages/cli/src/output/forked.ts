@@ -1,5 +1,5 @@
 import type { Forked } from '@tapedeck/tape';
-import { count } from './rewound.ts';
+import { counted } from './counted.ts';
 
 /** The receipt of a fork or a branch as `--json` prints it; part of the documented contract. */
 export function forkedJson(forked: Forked): Readonly<Record<string, unknown>> {
@@ -23,7 +23,7 @@ export function forkedLine(
   const what =
     range === null
       ? `inherits nothing of ${parent}`
-      : `inherits ${parent} ${range[0]}-${range[1]} (${count(range[1] - range[0] + 1)}, ~${shortCount(tokens)} tokens)`;
+      : `inherits ${parent} ${range[0]}-${range[1]} (${counted(range[1] - range[0] + 1, 'entry', 'entries')}, ~${shortCount(tokens)} tokens)`;
   const snapped =
     snappedFrom === undefined ? '' : `; snapped back from @${snappedFrom}, where tool calls are open`;
   const where = workspace === undefined ? '' : `\nIts worktree is ${workspace}`;

@@ -19,8 +19,3 @@ export function rewoundJson(rewound: Rewound): Readonly<Record<string, unknown>>
 export function reportForks({ forks }: Rewound, { status }: Context): void {
   if (forks.length > 0) status(`Forked from entries that are now hidden: ${forks.join(', ')}`);
 }
-
-/** A number of entries as text. */
-export function count(entries: number): string {
-  return entries === 1 ? '1 entry' : `${entries} entries`;
-}

@@ -1,4 +1,5 @@
 import type { Check, CheckedSection, CheckFinding } from '@tapedeck/runtime';
+import { counted } from '../output/counted.ts';
 import { commandFor } from './next-step.ts';
 
 /** The result of a check as `--json` prints it; part of the documented contract. */
@@ -31,7 +32,7 @@ export function checkText({ sessions, entries, sections }: Check): string {
     `${name.replace('_', ' ')}: ${ok ? 'ok' : findings.some(({ weight }) => weight === 'damage') ? 'damaged' : 'incomplete'}`,
     ...findings.map((finding) => `  ${finding.id}: ${finding.message}${step(finding)}`),
   ]);
-  return [...lines, `${sessions} sessions, ${entries} entries`].join('\n');
+  return [...lines, `${counted(sessions, 'session')}, ${counted(entries, 'entry', 'entries')}`].join('\n');
 }
 
 function step(finding: CheckFinding): string {

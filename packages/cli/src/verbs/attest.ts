@@ -3,6 +3,7 @@ import { linkSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { TapeError } from '@tapedeck/tape';
+import { counted } from '../output/counted.ts';
 import { readKey } from '../session/key-file.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -44,23 +45,23 @@ export const attest: Verb = defineVerb({
       const signed = signer !== undefined;
       if (output === undefined) {
         const text = (await Array.fromAsync(lines)).join('');
-        await answer({ json: { ...counted(count()), signed, text }, human: text });
+        await answer({ json: { ...totalsOf(count()), signed, text }, human: text });
         return 0;
       }
       const file = resolve(io.cwd, output);
       await writeNew(file, lines);
-      const { sessions, graph } = counted(count());
+      const { sessions, graph } = totalsOf(count());
       await answer({
         json: { file, sessions, graph, signed },
         quiet: file,
-        human: `Wrote the heads of ${sessions} sessions to ${file}${signed ? ', signed' : ''}`,
+        human: `Wrote the heads of ${counted(sessions, 'session')} to ${file}${signed ? ', signed' : ''}`,
       });
       return 0;
     });
   },
 });
 
-function counted({ sessions, g }: { readonly sessions: number; readonly g: number }): {
+function totalsOf({ sessions, g }: { readonly sessions: number; readonly g: number }): {
   readonly sessions: number;
   readonly graph: number;
 } {

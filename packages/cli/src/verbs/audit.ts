@@ -1,5 +1,6 @@
 import type { AuditFinding } from '@tapedeck/runtime';
 import { exit } from '../exit.ts';
+import { counted } from '../output/counted.ts';
 import { commandFor } from '../session/next-step.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -26,13 +27,15 @@ export const audit: Verb = defineVerb({
         ...(session !== undefined && { session }),
       });
       const ok = findings.length === 0;
-      const count = findings.length === 1 ? '1 finding' : `${findings.length} findings`;
       await answer({
         json: { ok, sessions, findings: findings.map(findingJson) },
         quiet: ok ? 'ok' : 'incomplete',
         human: ok
-          ? `ok: ${sessions} sessions, all work is finished and merged`
-          : [...findings.map(findingLine), `${count} in ${sessions} sessions`].join('\n'),
+          ? `ok: ${counted(sessions, 'session')}, all work is finished and merged`
+          : [
+              ...findings.map(findingLine),
+              `${counted(findings.length, 'finding')} in ${counted(sessions, 'session')}`,
+            ].join('\n'),
       });
       return ok ? exit.done : exit.failed;
     });

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { counted } from '../output/counted.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const backup: Verb = defineVerb({
@@ -17,7 +18,7 @@ export const backup: Verb = defineVerb({
       await answer({
         json: { file: path, sessions, entries },
         quiet: path,
-        human: `Backed up ${sessions} sessions, ${entries} entries to ${path}, all hashes match`,
+        human: `Backed up ${counted(sessions, 'session')}, ${counted(entries, 'entry', 'entries')} to ${path}, all hashes match`,
       });
       return 0;
     }),

@@ -1,5 +1,6 @@
 import { exit } from '../exit.ts';
 import { getHome } from '../home.ts';
+import { counted } from '../output/counted.ts';
 import { lookAt, mend } from '../session/mend.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -34,7 +35,7 @@ export const doctor: Verb = defineVerb({
       quiet: ok ? 'ok' : 'damaged',
       human: [
         ...lines,
-        `${ok ? 'ok' : problems.length === 1 ? '1 problem' : `${problems.length} problems`}: ${sessions} sessions, ${entries} entries`,
+        `${ok ? 'ok' : counted(problems.length, 'problem')}: ${counted(sessions, 'session')}, ${counted(entries, 'entry', 'entries')}`,
       ].join('\n'),
     });
     return ok ? exit.done : exit.damaged;

@@ -5,7 +5,8 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { type ModelArgs, namedIn, runOptions } from '../options/model.ts';
-import { count, reportForks, rewoundJson } from '../output/rewound.ts';
+import { counted } from '../output/counted.ts';
+import { reportForks, rewoundJson } from '../output/rewound.ts';
 import { exitOf, printRuns, resultJson } from '../output/run.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession, readPlace } from '../session/place.ts';
@@ -85,7 +86,7 @@ async function print(
   for (const warning of warnings) context.status(`Warning: ${warning}`);
   reportForks(rewound, context);
   const back = `undo with: tape undo ${session}`;
-  const done = `Rewound ${session} to @${to}: ${count(hidden)} hidden, none removed (${back})`;
+  const done = `Rewound ${session} to @${to}: ${counted(hidden, 'entry', 'entries')} hidden, none removed (${back})`;
   if (run === undefined) {
     const rest =
       resent === undefined ? text : `Sent again as ${session}@${resent}; run it with: tape run ${session}`;

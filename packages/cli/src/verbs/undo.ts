@@ -1,7 +1,8 @@
 import type { Undone, UndoneAct } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
-import { count, reportForks, rewoundJson } from '../output/rewound.ts';
+import { counted } from '../output/counted.ts';
+import { reportForks, rewoundJson } from '../output/rewound.ts';
 import { needSession, readPlace } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -57,6 +58,6 @@ const names: Readonly<Record<UndoneAct, string>> = {
 
 function changeOf({ act, to, shown, hidden }: Undone): string {
   return act === 'rewind'
-    ? `it ends at @${to}, ${count(shown)} shown again, ${hidden} hidden`
-    : `${count(hidden)} hidden, none removed`;
+    ? `it ends at @${to}, ${counted(shown, 'entry', 'entries')} shown again, ${hidden} hidden`
+    : `${counted(hidden, 'entry', 'entries')} hidden, none removed`;
 }

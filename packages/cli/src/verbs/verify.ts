@@ -1,4 +1,5 @@
 import { exit } from '../exit.ts';
+import { counted } from '../output/counted.ts';
 import { problemJson, tapeProblems } from '../session/mend.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -33,11 +34,10 @@ export const verify: Verb = defineVerb({
         },
         quiet: ok ? 'ok' : 'damaged',
         human: ok
-          ? `ok: ${sessions} sessions, ${entries} entries, all hashes match`
-          : [
-              ...problems.map((p) => `${p.code}: ${p.message}`),
-              problems.length === 1 ? '1 problem' : `${problems.length} problems`,
-            ].join('\n'),
+          ? `ok: ${counted(sessions, 'session')}, ${counted(entries, 'entry', 'entries')}, all hashes match`
+          : [...problems.map((p) => `${p.code}: ${p.message}`), counted(problems.length, 'problem')].join(
+              '\n',
+            ),
       });
       if (graph?.behind !== undefined) status(graph.behind.message);
       return ok ? exit.done : exit.damaged;
