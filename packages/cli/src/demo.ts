@@ -72,8 +72,8 @@ export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise
   // In a checkout (`pnpm demo`) and in a project (`npx tape demo`) the command is not on the PATH. npx puts packages
   // that are not installed in a directory of its own, where the next `npx tape` does not find them.
   const event = io.env.npm_lifecycle_event ?? '';
-  const isTemporary = (io.env.PATH ?? '').includes('/_npx/');
-  const pnpm = isTemporary ? 'npx --yes -p node@24 -p pnpm@12 pnpm' : 'pnpm';
+  const isTemporary = import.meta.dirname.includes('/_npx/');
+  const pnpm = (io.env.PATH ?? '').includes('/_npx/') ? 'npx --yes -p node@24 -p pnpm@12 pnpm' : 'pnpm';
   const tape = /^(?:demo|tape)$/.test(event)
     ? `${pnpm} tape`
     : event === 'npx' && !isTemporary

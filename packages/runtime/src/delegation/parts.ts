@@ -1,5 +1,4 @@
 import type { SessionInfo } from '@tapedeck/tape';
-import type PQueue from 'p-queue';
 import { SessionError } from '../errors.ts';
 import type { OutputSpec } from '../model/output.ts';
 import type { Input, RunOptions } from '../run/options.ts';
@@ -49,7 +48,7 @@ export interface DelegationParts extends WorkerParts {
   /** The children started here that have not ended, by name. */
   readonly startedChildren: Map<string, StartedChild>;
   /** Forks of this process, one after another: two at once could both find room within a limit. */
-  readonly forking: PQueue;
+  readonly forking: { add<T>(fork: () => Promise<T>): Promise<T> };
   /** The running delegations of this process. */
   readonly delegations: Set<PromiseLike<unknown>>;
   /** Aborted when the deck is closed. */
