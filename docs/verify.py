@@ -357,11 +357,12 @@ def verify_entry(home, tape, entry, previous, report):
     """Verifies one entry; returns the hashes that the next one may follow, so that damage is reported once."""
     seq, stored, body = entry["seq"], entry["hash"].hex(), entry["body_hash"].hex()
     at = "%s@%d" % (tape["name"], seq)
-    if entry["payload"] is None or entry["salt"] is None:
+    missing = [entry[name] is None for name in ("payload", "meta", "salt")]
+    if all(missing):
         erased = "SELECT 1 FROM entry WHERE tape_id = ? AND mark = 'redaction' AND ref = ?"
         if home.one(erased, tape["id"], seq) is None:
             report("body-erased", seq, "the body of %s was erased without a redaction" % at)
-    elif sha256(entry["salt"].hex() + entry["payload"] + "\n" + (entry["meta"] or "")) != body:
+    elif missing[0] or missing[2] or sha256(entry["salt"].hex() + entry["payload"] + "\n" + (entry["meta"] or "")) != body:
         report("entry-changed", seq, "the body of %s was changed" % at)
         return [stored]
     elif '"type":"blob"' in entry["payload"]:

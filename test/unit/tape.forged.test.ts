@@ -255,6 +255,26 @@ describe('what was erased is no contradiction', () => {
   });
 });
 
+test.each([
+  ['a payload', `payload = '{"role":"user","content":[{"type":"text","text":"Other."}]}'`],
+  ['the rest of a message', `meta = '{"sender":"other"}'`],
+  ['a salt', `salt = x'00112233445566778899aabbccddeeff'`],
+])('an erased entry has nothing: not %s', (_, what) => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  {
+    using store = openTapeStore(path);
+    write(store);
+    store.entries.redact('main', 7, 'private');
+    expect(disagreements(path, [...store.verify()])).toEqual([]);
+  }
+  forge(path, (db) => db.run(`UPDATE entry SET ${what} WHERE tape_id = 1 AND seq = 7`));
+  using store = openTapeStore(path, { readonly: true });
+  for (const session of ['main', undefined])
+    expect([...store.verify(session)].map(({ code, seq }) => [code, seq])).toEqual([['entry-changed', 7]]);
+  expect(disagreements(path, [...store.verify()])).toEqual([]);
+});
+
 test('doctor rebuilds open calls, and keeps those of erased messages', () => {
   using dir = tempDir();
   const path = dir.file('tape.db');

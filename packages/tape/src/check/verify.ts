@@ -167,14 +167,18 @@ interface Link {
  */
 function* verifyEntry(db: Db, tape: TapeRow, { row, previous, problem }: Link): Generator<Problem, string[]> {
   const at = `${tape.name}@${row.seq}`;
-  if (row.payload === null || row.salt === null) {
+  if (row.payload === null && row.meta === null && row.salt === null) {
     const redacted = db.get(
       `SELECT 1 FROM entry WHERE tape_id = @id AND mark = 'redaction' AND ref = @seq LIMIT 1`,
       { id: tape.id, seq: row.seq },
     );
     if (redacted === undefined)
       yield problem('body-erased', row.seq, `the body of ${at} was erased without a redaction`);
-  } else if (sha256(bodyText(row.salt, row.payload, row.meta)) !== row.body_hash) {
+  } else if (
+    row.payload === null ||
+    row.salt === null ||
+    sha256(bodyText(row.salt, row.payload, row.meta)) !== row.body_hash
+  ) {
     yield problem('entry-changed', row.seq, `the body of ${at} was changed`);
     return [row.hash];
   } else yield* verifyBlobs(db, row, (why) => problem('blob-changed', row.seq, `the bytes of ${at} ${why}`));
