@@ -6,7 +6,7 @@
  * Imports `audit`, `fields` and `store-of`.
  */
 import { dirname } from 'node:path';
-import type { SqliteTapeStore, TapeStore } from '@tapedeck/tape';
+import type { SessionInfo, SqliteTapeStore, TapeStore } from '@tapedeck/tape';
 import type { Problem } from '@tapedeck/tape/store';
 import { audit } from '../audit/index.ts';
 import { assertFields, type Fields } from '../fields.ts';
@@ -108,7 +108,7 @@ export async function check(source: StoreSource, options: CheckOptions = {}): Pr
   return {
     ok: findings.every(({ weight }) => weight === 'note'),
     damaged: findings.some(({ weight }) => weight === 'damage'),
-    ...(own?.count(info?.id) ?? { sessions: audited.sessions, entries: 0 }),
+    ...(own?.count(info?.id) ?? (await count(store, info))),
     sections: {
       home: sectionOf('home'),
       integrity: sectionOf('integrity'),
@@ -188,6 +188,38 @@ async function besides(store: SqliteTapeStore, graph: string): Promise<readonly 
     }),
   );
   return [...problems, ...(behind === undefined ? [] : [behind]), ...asides, ...files];
+}
+
+/** The numbers of sessions and entries that the verification of all, or of one session with its ancestors, reads. */
+async function count(
+  store: TapeStore,
+  info: SessionInfo | undefined,
+): Promise<{ readonly sessions: number; readonly entries: number }> {
+  let sessions = 0;
+  let entries = 0;
+  if (info === undefined)
+    for await (const { head, base } of rowsOf(store)) {
+      sessions += 1;
+      entries += head - base;
+    }
+  let to = Number.POSITIVE_INFINITY;
+  for (let at = info; at !== undefined; ) {
+    sessions += 1;
+    entries += Math.max(0, Math.min(at.head, to) - at.base);
+    to = Math.min(to, at.base);
+    at = at.parentId === undefined ? undefined : await store.sessions.find(at.parentId);
+  }
+  return { sessions, entries };
+}
+
+async function* rowsOf(store: TapeStore): AsyncGenerator<SessionInfo> {
+  for (let after: string | null = null; ; ) {
+    const page: readonly SessionInfo[] = await store.sessions.list({ all: true, after, limit: 500 });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < 500) return;
+    after = last.id;
+  }
 }
 
 /** SQLite's own check and the verification may report the same. */

@@ -204,6 +204,7 @@ export async function perform(
     throw broken.signal.aborted ? broken.signal.reason : error;
   } finally {
     unlisten();
+    await recorder.close();
     time.stop();
   }
 }

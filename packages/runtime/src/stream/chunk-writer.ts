@@ -16,6 +16,8 @@ interface Recorder {
   add(chunk: Chunk): void;
   /** Writes the settled entries in place of the chunks. */
   settle(drafts: readonly Draft[], lease: Lease): Promise<Appended>;
+  /** Ends the run: drops what is not saved yet, so that nothing of it is saved after a later run has begun. */
+  close(): Promise<void>;
 }
 
 /** Saves the live answers of all runs of a deck, in one transaction every 25 ms. */
@@ -82,6 +84,11 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
           // A save in progress must not write chunks after `settle` has deleted them.
           await saving;
           return await store.entries.append(lease.id, drafts, { lease, settles: run });
+        },
+        close: async () => {
+          stream.waiting = [];
+          streams.delete(stream);
+          await saving;
         },
       };
     },
