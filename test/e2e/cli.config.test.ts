@@ -651,4 +651,6 @@ test('a model that is unusable or fails is reported with the place that names it
   const failed = await p.inNode(['run', 'main', 'Hi'], { env });
   expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining('no such model') });
   expect(failed.stderr).toContain('(the model comes from $TAPE_MODEL)');
+  const flagged = await p.inNode(['run', 'main', 'Hi', '--model', 'openai-compatible/third'], { env });
+  expect(flagged.stderr).toContain('(the model comes from --model)');
 });

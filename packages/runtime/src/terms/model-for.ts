@@ -43,13 +43,16 @@ export interface RunModel {
  * @throws SESSION_NO_MODEL, and the errors of `resolveModel`; `data.modelFrom` says where the name comes from
  */
 export async function modelFor(models: Models, session: SessionFacts, asked: Asked): Promise<RunModel> {
-  const { store, config, env, modelFrom = 'deck' } = models;
+  const { store, config, env, modelFrom } = models;
   const { name } = session.info;
   if (typeof asked.options.model !== 'string') assertSpec(asked.options.model, 'run');
   const given = typeof asked.options.model === 'object' ? asked.options.model : undefined;
   const { spec: named, from: place, settings } = await namedFor(store, session, asked);
   const spec = given ?? named ?? config.model;
-  const from = typeof spec === 'string' ? (place ?? modelFrom) : undefined;
+  // A program that gives the deck and the run one model, such as `--model`, says where that comes from.
+  const isGiven = place === 'run' && modelFrom !== undefined && spec === config.model;
+  const known = isGiven ? modelFrom : (place ?? modelFrom ?? 'deck');
+  const from = typeof spec === 'string' ? known : undefined;
   const source = spec === undefined ? undefined : await resolveModel(spec, { env, store, from });
   return {
     model: getModel(source?.(name), name),
