@@ -321,3 +321,9 @@ test('show has what a root was created with', async () => {
   home.session('plain');
   expect(json(await home.here(['show', 'plain', '--json']))).not.toHaveProperty('settings');
 });
+
+test('an id that is no UTF-8 is refused, since it would share its name with others', async () => {
+  using home = tempHome();
+  const { code, stderr } = await home.here(['new', '--id', 'caf\ufffd']);
+  expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('it is not UTF-8') });
+});

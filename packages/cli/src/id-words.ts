@@ -10,7 +10,7 @@ const ofSession = /^\S+ [<[](?:name|place|parent|child|names\.\.)[\]>]/;
 /**
  * Puts the name of an id in the place of `--id TEXT`: as the first argument of the verb, which names its session. Without
  * `--id` the words return unchanged.
- * @throws UsageError for a verb without a session, and for an id that is missing or given twice
+ * @throws UsageError for a verb without a session, and for an id that is missing, given twice or no UTF-8
  */
 export function withSessionOfId(words: readonly string[], verbs: readonly Verb[]): readonly string[] {
   const rest: string[] = [];
@@ -29,6 +29,8 @@ export function withSessionOfId(words: readonly string[], verbs: readonly Verb[]
   if (id === undefined) return words;
   if (another !== undefined) throw new UsageError('cannot use --id more than once');
   if (id === '') throw new UsageError('cannot use --id: it is empty');
+  // Node.js has replaced bytes that are no UTF-8, so that several ids would have one name.
+  if (id.includes('\ufffd')) throw new UsageError('cannot use --id: it is not UTF-8');
   const at = verbIn(rest);
   const verb = verbs.find((one) =>
     [nameOf(one), ...(one.aliases ?? []), ...(one.synonyms ?? [])].includes(rest[at] ?? ''),
