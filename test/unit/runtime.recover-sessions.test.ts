@@ -1,5 +1,5 @@
 import { delegateTool } from '@tapedeck/runtime';
-import { assistant, type SqliteTapeStore, toolCall, user, view } from '@tapedeck/tape';
+import { anchor, assistant, type SqliteTapeStore, toolCall, user, view } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -64,6 +64,54 @@ test.each([
     },
   ]);
   expect(await recovered(home.deck, 'main')).toEqual(none);
+});
+
+test.each<readonly [string, (store: SqliteTapeStore) => void, string]>([
+  ['an append', (store) => void store.entries.append('main', [anchor('mark')]), 'anchor mark'],
+  [
+    'the drain of an inbox without an owner',
+    (store) => {
+      store.inbox.post('main', { body: { type: 'append', drafts: [anchor('mark')] }, source: 'x', key: 'k' });
+      store.inbox.drain('main');
+    },
+    'anchor mark',
+  ],
+  [
+    'a merge',
+    (store) => {
+      store.lineage.fork('main', { name: 'kid' });
+      store.entries.append('kid', [assistant('Done.')]);
+      store.lineage.merge('kid');
+    },
+    'anchor merge/kid',
+  ],
+])('%s after the death of a run comes after what was saved of its answer', async (_, write, written) => {
+  const store = killedRoot();
+  write(store);
+  expect(own(store, 'main').slice(0, 4)).toEqual([
+    'user: Go',
+    'assistant: I beg',
+    'event run/interrupted',
+    written,
+  ]);
+  expect(store.live.read('main')).toEqual([]);
+  expect([...store.verify()]).toEqual([]);
+  await using home = await scriptedDeck([{ text: 'in.' }, { text: 'Then I end.' }], { store });
+  expect(await recovered(home.deck, 'main')).toMatchObject({ resumed: ['main'], failed: [] });
+});
+
+test('a rewind without a lease comes after what was saved of an answer', () => {
+  const store = killedRoot();
+  // After the partial answer @3 and the note @4.
+  expect(store.history.rewind('main', 2)).toMatchObject({ seq: 5, to: 2 });
+  expect(store.live.read('main')).toEqual([]);
+});
+
+test('an append of the owner leaves the chunks of its run', () => {
+  const store = killedRoot();
+  const lease = store.leases.acquire('main', { id: 'owner' });
+  store.entries.append('main', [anchor('mark')], { lease });
+  expect(store.live.read('main')).toHaveLength(1);
 });
 
 test('a run without input does the same for one session', async () => {

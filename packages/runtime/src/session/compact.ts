@@ -13,6 +13,7 @@ import { hold } from '../lease/hold.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { modelFor } from '../terms/model-for.ts';
+import { settleLeftovers } from '../tools/orphans.ts';
 
 /** Options of `Session.compact`. */
 export interface CompactOptions {
@@ -84,6 +85,7 @@ export async function compactSession(
   const worker = parts.worker(session);
   try {
     await getActive(store, session.id, 'compact');
+    await settleLeftovers(store, session.id, held);
     const { model, summarizer } = await modelsFor(parts, session, spec);
     worker.showAct(owner.id, { state: 'busy', phase: 'compacting', startedAt: now() });
     const context = {
@@ -122,6 +124,7 @@ async function pruneSession(
   const held = await hold(store, session.id, { owner: processOwner(`prune:${newId()}`), act: 'compact' });
   try {
     await getActive(store, session.id, 'compact');
+    await settleLeftovers(store, session.id, held);
     const policy = resolvePolicy(config.compaction);
     const sizes = async () => {
       const entries = await Array.fromAsync(store.views.entries(session.id));

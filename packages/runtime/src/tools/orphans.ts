@@ -1,32 +1,21 @@
-import { type Draft, type Json, type JsonObject, note, type TapeStore, toolResult } from '@tapedeck/tape';
+import { type Draft, type Json, type TapeStore, toolResult } from '@tapedeck/tape';
+import { leftoverEntries } from '@tapedeck/tape/internal';
 import { isUnstorable } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import type { OpenCall } from '../stream/call.ts';
-import { type Chunk, headOf } from '../stream/chunks.ts';
-import { partialAnswer } from '../stream/partial.ts';
 import { openBatch, openCallsOf } from './open-batch.ts';
 import { type DeckTools, toolOf } from './traits.ts';
 
 /** Records the saved text and calls of live answers whose process died, as partial answers. */
 export async function settleLeftovers(store: TapeStore, session: string, { lease }: Hold): Promise<void> {
-  for (const { run, chunks: saved } of await store.live.read(session)) {
-    const chunks = saved.map(({ chunk }) => chunk as unknown as Chunk);
-    const head = chunks.map(headOf).findLast((found) => found !== undefined);
-    // Each retry saved a head. The chunks before the last head belong to failed attempts.
-    const partial = partialAnswer(
-      chunks.slice(chunks.findLastIndex((chunk) => headOf(chunk) !== undefined) + 1),
-      { run, ...(head as JsonObject | undefined) },
-    );
-    const end = note('run/interrupted', { run });
+  for (const live of await store.live.read(session)) {
+    const entries = leftoverEntries(live);
     try {
-      await store.entries.append(lease.id, partial === undefined ? [end] : [partial, end], {
-        lease,
-        settles: run,
-      });
+      await store.entries.append(lease.id, entries, { lease, settles: live.run });
     } catch (error) {
       if (!isUnstorable(error)) throw error;
       // The partial answer is too large for an entry. Keeping it would stop all later runs.
-      await store.entries.append(lease.id, [end], { lease, settles: run });
+      await store.entries.append(lease.id, entries.slice(-1), { lease, settles: live.run });
     }
   }
 }

@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assistant, type Draft, type JsonObject, type Meta, note } from '@tapedeck/tape';
+import { partialAnswer } from '@tapedeck/tape/internal';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable } from '../errors.ts';
 import { commonEnd, keptInstructions, needsCacheMarks, withCachePoints } from '../model/cache-points.ts';
@@ -13,7 +14,6 @@ import { type Answer, callModel, ModelFailure, type ModelMessage, modelMeta } fr
 import { toPrompt } from '../model/prompt.ts';
 import { isOverflow, isPassing, retryDelay } from '../model/retry.ts';
 import { type Chunk, headChunk, isAnswer } from '../stream/chunks.ts';
-import { partialAnswer } from '../stream/partial.ts';
 import { nameOf } from '../tools/traits.ts';
 import { costMeta, usageJson } from '../usage/usage.ts';
 import { callMeta, viewFor } from './call-meta.ts';

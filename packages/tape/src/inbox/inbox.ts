@@ -9,6 +9,7 @@ import { type MergeDraft, planMerge } from '../merge/plan.ts';
 import { processOwner } from '../owner.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { acquireLease, type Lease, liveLease, releaseLease } from '../tape/lease.ts';
+import { settleDead } from '../tape/leftovers.ts';
 import type { Posting, RunItem } from '../tape/post.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 
@@ -145,6 +146,9 @@ export function drainInPlaceOfOwner(writer: Writer, realm: string, tape: TapeRow
   if (liveLease(db, tape.id, sources.now()) !== undefined) return undefined;
   const lease = acquireLease(db, tape, { owner: processOwner(sources.newId()), now: sources.now() });
   crashPoint('inbox/ownerless-leased');
+  // What a run that died had said comes before what was posted since.
+  if (inboxItems(writer, tape).some(({ body: { type } }) => type === 'append' || type === 'merge'))
+    settleDead(writer, tapeById(db, tape.id), { epoch: lease.epoch });
   let count = 0;
   // Drained appends can settle the tape, which lets waiting merges proceed.
   do {

@@ -12,6 +12,7 @@ import { recordLineage } from '../lineage/outbox.ts';
 import { ownerOf } from '../owner.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { type Lease, liveLease, writeEpoch } from '../tape/lease.ts';
+import { settleDead } from '../tape/leftovers.ts';
 import { postItem } from '../tape/post.ts';
 import { type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import { type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
@@ -82,9 +83,13 @@ export function mergeTape(
   draft: MergeDraft,
   lease: Lease | undefined,
 ): Merged | undefined {
+  const { db, sources } = writer;
+  const parent = tapeById(db, plan.into.id);
+  // What a run of the parent that died had said comes before the merge.
+  if (lease === undefined && liveLease(db, parent.id, sources.now()) === undefined)
+    settleDead(writer, parent, { epoch: parent.epoch + 1 });
   const decided = decideMerge(writer, plan, draft, lease);
   if (decided === undefined || decided.repeated !== undefined) return decided?.repeated;
-  const { db, sources } = writer;
   const { child, into, epoch, key, report, drafts } = decided;
   const discard = draft.strategy === 'discard';
   const { tape: after, seqs } = writeEntries(writer, into, drafts, epoch);

@@ -8,6 +8,7 @@ import { emptyLog, ownerOfSeq, type Redacted, redactEntry } from '../history/red
 import { type Hit, type SearchQuery, searchEntries, updateIndex } from '../search/search.ts';
 import { type Appended, receipt, repeatedOnly, repetitions, writeEncoded } from '../tape/append.ts';
 import { dropChunks } from '../tape/chunks.ts';
+import { settleDead } from '../tape/leftovers.ts';
 import { type Point, resolvePoint } from '../tape/point.ts';
 import { readEntries } from '../tape/read.ts';
 import type { Ref, TapeRow } from '../tape/tape.ts';
@@ -32,7 +33,7 @@ export function entriesOn(at: Connection): InProcess<Entries> {
   function appendTo(
     tape: TapeRow,
     drafts: readonly Encoded[],
-    { lease, expectHead }: AppendOptions,
+    { lease, expectHead, settles }: AppendOptions,
   ): Appended {
     const repeated = repetitions(writer, tape, drafts);
     const before = repeatedOnly(tape, repeated);
@@ -45,7 +46,8 @@ export function entriesOn(at: Connection): InProcess<Entries> {
         { data: { session: tape.name, head: tape.head_seq } },
       );
     if (drafts.length === 0) return receipt({ tape, seqs: [], added: 0 });
-    return receipt(writeEncoded(writer, tape, drafts, { epoch, repeated }));
+    const now = lease === undefined ? settleDead(writer, tape, { epoch, but: settles }) : tape;
+    return receipt(writeEncoded(writer, now, drafts, { epoch, repeated }));
   }
 
   return {

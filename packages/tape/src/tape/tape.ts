@@ -1,7 +1,8 @@
 /**
  * Tapes in the database: finding a session (`find.ts`, `info.ts`), the right to write it (`lease.ts`),
  * appending (`append.ts`, `open-calls.ts`), reading (`read.ts`, `interval.ts`, `point.ts`), and the rows
- * beside it (`post.ts`, `chunks.ts`). Imports `entry`, `sqlite` and what lies below them.
+ * beside it (`post.ts`, `chunks.ts`). `leftovers.ts` records what a run that died had saved of its answer, which
+ * `partial-answer.ts` makes. Imports `entry`, `sqlite` and what lies below them.
  */
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';

@@ -1,6 +1,22 @@
-import { assistant, type Draft, type Json, type Meta, type Part } from '@tapedeck/tape';
-import { rawMax } from './call.ts';
-import type { Chunk } from './chunks.ts';
+import { assistant, type Draft, type Meta, type Part } from '../entry/entry.ts';
+import type { Json, JsonObject } from '../entry/json.ts';
+
+/** A chunk of the AI SDK's UI message stream, as far as an answer consists of it. */
+interface Chunk {
+  readonly type: string;
+  readonly id: string;
+  readonly delta: string;
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly inputTextDelta: string;
+  readonly input?: Json;
+  readonly output: Json;
+  readonly providerExecuted?: boolean;
+  readonly providerMetadata?: JsonObject;
+}
+
+/** How many characters are kept of arguments that were incomplete. */
+const rawMax = 100_000;
 
 type Open = { type: string; text: string; providerOptions?: unknown };
 
@@ -8,7 +24,8 @@ type Open = { type: string; text: string; providerOptions?: unknown };
  * The entry of an interrupted answer: its parts, and in `raw_input` what had arrived of arguments that were
  * incomplete. Undefined when nothing had arrived. Pure.
  */
-export function partialAnswer(chunks: readonly Chunk[], meta: Meta): Draft | undefined {
+export function partialAnswer(given: readonly { readonly type: string }[], meta: Meta): Draft | undefined {
+  const chunks = given as readonly Chunk[];
   const content = partialContent(chunks);
   if (content.length === 0) return undefined;
   const raw = Object.fromEntries(
@@ -90,7 +107,7 @@ function partialContent(chunks: readonly Chunk[]): readonly Part[] {
           type: 'tool-result',
           toolCallId: chunk.toolCallId,
           toolName: nameOf(parts, chunk.toolCallId),
-          output: { type: 'json', value: chunk.output as Json },
+          output: { type: 'json', value: chunk.output },
         });
         break;
     }
@@ -102,10 +119,7 @@ function partialContent(chunks: readonly Chunk[]): readonly Part[] {
   );
 }
 
-function callPart(
-  chunk: Omit<Extract<Chunk, { type: 'tool-input-available' | 'tool-input-error' }>, 'type' | 'errorText'>,
-): Part {
-  const { toolCallId, toolName, input, providerExecuted, providerMetadata } = chunk;
+function callPart({ toolCallId, toolName, input, providerExecuted, providerMetadata }: Chunk): Part {
   return {
     type: 'tool-call',
     toolCallId,

@@ -1,0 +1,55 @@
+import { crashPoint } from '../crash-point.ts';
+import { type Draft, note } from '../entry/entry.ts';
+import { isObject, type JsonObject } from '../entry/json.ts';
+import { normalise } from '../entry/normalise.ts';
+import { TapeError } from '../errors.ts';
+import { type Writer, writeEntries } from './append.ts';
+import { dropChunks, type LiveRun, liveRuns } from './chunks.ts';
+import { partialAnswer } from './partial-answer.ts';
+import type { TapeRow } from './tape.ts';
+
+/**
+ * The entries that record the saved chunks of a run that died: the partial answer, if anything of it had arrived,
+ * and the note that the run was interrupted. Pure.
+ */
+export function leftoverEntries({ run, chunks: saved }: LiveRun): readonly Draft[] {
+  const chunks = saved.flatMap(({ chunk }) =>
+    isObject(chunk) && typeof chunk.type === 'string' ? [{ ...chunk, type: chunk.type }] : [],
+  );
+  // Each retry saved a head. The chunks before the last head belong to failed attempts.
+  const at = chunks.findLastIndex(({ type }) => type === 'data-answer');
+  const head = (chunks[at] as JsonObject | undefined)?.data;
+  const partial = partialAnswer(chunks.slice(at + 1), { run, ...(isObject(head) && head) });
+  const end = note('run/interrupted', { run });
+  return partial === undefined ? [end] : [partial, end];
+}
+
+/**
+ * Records the saved chunks of runs that died, in the transaction of a writer that found no live owner: they were
+ * said before what it writes. Returns the tape after them. Chunks of the run `but` stay.
+ */
+export function settleDead(
+  writer: Writer,
+  tape: TapeRow,
+  { epoch, but }: { readonly epoch: number; readonly but?: string | undefined },
+): TapeRow {
+  let now = tape;
+  for (const live of liveRuns(writer.db, tape)) {
+    if (live.run === but) continue;
+    const entries = leftoverEntries(live).flatMap(normalise);
+    now = written(writer, now, entries, epoch);
+    crashPoint('settle/appended');
+    dropChunks(writer.db, tape, live.run);
+  }
+  return now;
+}
+
+function written(writer: Writer, tape: TapeRow, entries: readonly Draft[], epoch: number): TapeRow {
+  try {
+    return writer.db.savepoint(() => writeEntries(writer, tape, entries, epoch).tape);
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_BAD_ENTRY') throw error;
+    // The partial answer is too large for an entry. Keeping it would stop all later writes.
+    return writeEntries(writer, tape, entries.slice(-1), epoch).tape;
+  }
+}
