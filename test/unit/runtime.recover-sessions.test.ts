@@ -114,6 +114,17 @@ test('an append of the owner leaves the chunks of its run', () => {
   expect(store.live.read('main')).toHaveLength(1);
 });
 
+test('the report says that a part of an answer was saved only when there is one', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go', { run })]);
+  const head = { type: 'data-answer', data: { step: 1, model: 'm' } };
+  store.live.save([{ session: 'main', run, chunks: [{ index: 0, chunk: head }] }]);
+  await using home = await scriptedDeck([{ text: 'Here.' }], { store });
+  const { sessions } = await home.deck.recover('main');
+  expect(sessions.map(({ saved }) => saved)).toEqual([false]);
+});
+
 test('a run without input does the same for one session', async () => {
   const store = killedRoot();
   await using home = await scriptedDeck([{ text: 'in.' }, { text: 'Then I end.' }], { store });

@@ -1,5 +1,5 @@
 import { type Seq, type SessionInfo, type TapeStore, view } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { isObject, leftoverEntries } from '@tapedeck/tape/internal';
 import { viewPolicyOf } from '../config/config.ts';
 import type { DelegationParts } from '../delegation/parts.ts';
 import type { CallName, OpenCall } from '../stream/call.ts';
@@ -61,7 +61,7 @@ export async function lookAtLeft(parts: DelegationParts, info: SessionInfo): Pro
   return {
     info,
     digest: await digestOf(parts, info.id),
-    saved: (await store.live.read(info.id)).length > 0,
+    saved: (await store.live.read(info.id)).some((live) => leftoverEntries(live).length > 1),
     calls: await openBatch(store, info),
     spawning: new Set(children.flatMap(({ spawnCall }) => spawnCall ?? [])),
     queued: await queuedIn(store, info.id),
