@@ -1,10 +1,12 @@
+import { join } from 'node:path';
 import { attest, check } from '@tapedeck/runtime';
-import { assistant, type SqliteTapeStore, type TapeStore, user } from '@tapedeck/tape';
+import { assistant, openTapeStore, type SqliteTapeStore, type TapeStore, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
 import { laterStore } from '../support/later-store.ts';
 import { playScript } from '../support/script.ts';
 import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 /** A store with a session and a fork for a task. */
 function withFork(): SqliteTapeStore {
@@ -95,4 +97,59 @@ test('a check writes nothing', async () => {
   const before = store.changes();
   await check(store, { against: { lines: await linesOf(store) } });
   expect(store.changes()).toBe(before);
+});
+
+/** A file with a session of the base `tape`, and a parent with a merged child and a message that waits, of the base `acme`. */
+function withRealms(path: string): void {
+  using mine = openTapeStore(path);
+  mine.sessions.open('main');
+  using other = openTapeStore(path, { base: 'acme' });
+  other.sessions.open('main');
+  other.entries.append('main', [user('Go')]);
+  other.lineage.fork('main', { name: 'kid', intention: { nextSteps: 'Fix it.' } });
+  other.entries.append('kid', [assistant('Fixed.')]);
+  other.lineage.merge('kid');
+  other.inbox.post('main', { body: { type: 'input', drafts: [user('Are you there?')] } });
+}
+
+test('an attestation has the sessions of every realm, and a comparison finds those that were cut', async () => {
+  using dir = tempDir();
+  const path = join(dir.path, 'tape.db');
+  withRealms(path);
+  const older = join(dir.path, 'older.db');
+  using store = openTapeStore(path);
+  await store.backup(older);
+  {
+    using other = openTapeStore(path, { base: 'acme' });
+    other.entries.append('main', [user('more')]);
+  }
+  const lines = await linesOf(store);
+  expect(lines.filter((line) => line.startsWith('session '))).toHaveLength(3);
+  expect((await check(store, { against: { lines } })).sections.attestation?.findings).toEqual([]);
+  for (const base of ['tape', 'acme', 'third']) {
+    using cut = openTapeStore(older, { readonly: true, base });
+    const { damaged, sections } = await check(cut, { against: { lines } });
+    expect({ damaged, codes: sections.attestation?.findings.map(({ code }) => code) }).toEqual({
+      damaged: true,
+      codes: ['attested-tape-shorter'],
+    });
+  }
+});
+
+test('a check covers the work of every realm, and names a session of another one by its id and tape', async () => {
+  using dir = tempDir();
+  const path = join(dir.path, 'tape.db');
+  withRealms(path);
+  using mine = openTapeStore(path);
+  using other = openTapeStore(path, { base: 'acme' });
+  const { id = '' } = other.sessions.find('main') ?? {};
+  const near = (await check(other)).sections.completeness.findings;
+  expect(near).toMatchObject([{ code: 'message-unanswered', session: 'main' }]);
+  const { sections } = await check(mine);
+  expect(sections.completeness.findings).toMatchObject([
+    { code: 'message-unanswered', session: id, next: { act: 'run', session: id } },
+  ]);
+  expect(sections.completeness.findings[0]?.message).toContain('(tape acme:main)');
+  expect(sections.home.findings).toEqual([]);
+  expect([...mine.examine()]).toMatchObject([{ code: 'inbox-waiting', session: id }]);
 });

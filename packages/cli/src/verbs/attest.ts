@@ -12,7 +12,7 @@ export const attest: Verb = defineVerb({
   group: 'Trust',
   summary: 'Write down the heads of all sessions, to compare with later',
   detail:
-    'Writes one line for each session, with the position and the hash of its last entry, and one for the graph file. Keep the ' +
+    'Writes one line for each session, whatever its realm, with the position and the hash of its last entry, and one for the graph file. Keep the ' +
     'file where those who can write the home cannot. tape check --against FILE then proves that tapes have only grown since. ' +
     'Signs it when a key is given. Does not verify the home.',
   examples: [

@@ -31,7 +31,7 @@ function messageFor(
 }
 
 /** The merges from a session's inbox that were refused and not made later. */
-export async function* examineRefusals({ store, info }: Subject): AsyncGenerator<AuditFinding> {
+export async function* examineRefusals({ store, info, ref }: Subject): AsyncGenerator<AuditFinding> {
   for (const name of ['merge/refused', 'inbox/refused'])
     for await (const entry of store.entries.read(info.id, { own: true, name, kind: 'event' })) {
       const payload = isObject(entry.payload) ? entry.payload : {};
@@ -47,7 +47,7 @@ export async function* examineRefusals({ store, info }: Subject): AsyncGenerator
         next:
           child === undefined
             ? { act: 'look', session: info.name, seq: entry.seq }
-            : { act: 'merge', session: child.name },
+            : { act: 'merge', session: ref(child) },
       };
     }
 }

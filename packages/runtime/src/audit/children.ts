@@ -91,13 +91,13 @@ function stepToContinue({ name, deliver, lifecycle }: SessionInfo): NextStep {
 }
 
 /** What must happen before the child can merge: results for its open calls, and an active parent. */
-async function stepToMerge({ store, info, open }: Subject): Promise<NextStep> {
+async function stepToMerge({ store, info, ref, open }: Subject): Promise<NextStep> {
   const { name, parentId = '', settled, head } = info;
   if (settled !== head) return { act: open.some(isAnswerable) ? 'answer' : 'run', session: name };
   const parent = await store.sessions.find(parentId);
   return parent === undefined || parent.lifecycle === 'active'
     ? { act: 'merge', session: name }
-    : { act: 'unarchive', session: parent.name };
+    : { act: 'unarchive', session: ref(parent) };
 }
 
 /** The merges of a child: up to where a target still shows it, and the newest one that a rewind hides. */

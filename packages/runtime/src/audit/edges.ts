@@ -5,10 +5,10 @@ import type { AuditFinding } from './finding.ts';
 import type { Subject } from './subject.ts';
 
 /** The edges of a session that only the lineage records, or only a tape. */
-export async function* examineEdges({ store, info }: Subject): AsyncGenerator<AuditFinding> {
+export async function* examineEdges({ store, info, ref }: Subject): AsyncGenerator<AuditFinding> {
   yield* examineFork(store, info);
   for await (const line of store.lineage.read({ session: info.id, types: ['merge', 'discard'] }))
-    yield* examineLine(store, info, line);
+    yield* examineLine({ store, info, ref }, line);
   yield* examineMarks(store, info);
 }
 
@@ -40,16 +40,16 @@ async function* examineFork(store: TapeStore, info: SessionInfo): AsyncGenerator
 
 /** Compares the line of a merge or discard with the mark on the target. */
 async function* examineLine(
-  store: TapeStore,
-  { id, name }: SessionInfo,
+  { store, info, ref }: Pick<Subject, 'store' | 'info' | 'ref'>,
   { g, type, into, into_session_id, seq, range, child_head }: LineageLine,
 ): AsyncGenerator<AuditFinding> {
+  const { id, name } = info;
   const target = into === undefined ? undefined : await store.sessions.find(into);
   const mark = target === undefined || seq === undefined ? undefined : await ownEntry(store, target.id, seq);
   const claim = `line ${g} of the lineage says that '${name}' was ${type === 'merge' ? 'merged into' : 'discarded at'} ${into_session_id}@${seq}`;
   if (mark?.kind !== 'anchor' || mark.name !== `merge/${name}`) {
     yield oneSided(
-      target?.name ?? name,
+      ref(target ?? info),
       target === undefined ? null : (seq ?? null),
       `${claim}; that position has no mark`,
     );
@@ -62,8 +62,7 @@ async function* examineLine(
     state.child_head === child_head &&
     JSON.stringify(state.range) === JSON.stringify(range) &&
     (state.strategy === 'discard') === (type === 'discard');
-  if (!same)
-    yield oneSided(target?.name ?? name, seq ?? null, `${claim}; the mark there records another act`);
+  if (!same) yield oneSided(ref(target ?? info), seq ?? null, `${claim}; the mark there records another act`);
 }
 
 /** Compares the merge marks on a session's own tape with their children and with the lineage. */
@@ -74,7 +73,11 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
     const { seq, name = '', payload } = mark;
     const state = stateOf(mark);
     const of = name.slice('merge/'.length);
-    const child = await store.sessions.find(payload === null ? of : String(state.child));
+    // A redacted mark has only the name, which is unique in the tree that the mark can be about.
+    const child =
+      payload === null
+        ? (await store.sessions.list({ under: info.id, all: true })).find((one) => one.name === of)
+        : await store.sessions.find(String(state.child));
     if (child === undefined) {
       yield oneSided(info.name, seq, `the mark ${info.name}@${seq} names '${of}', which is not a session`);
       continue;

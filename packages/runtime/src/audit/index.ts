@@ -11,7 +11,7 @@ import { examineChild } from './children.ts';
 import { examineEdges } from './edges.ts';
 import type { AuditFinding } from './finding.ts';
 import { examineGraphFile } from './graph-file.ts';
-import { lookAt, sessionsOf } from './subject.ts';
+import { lookAt, type Subject, sessionsOf } from './subject.ts';
 import { examineWork } from './work.ts';
 
 export type { AuditCode, AuditFinding, NextStep } from './finding.ts';
@@ -81,13 +81,26 @@ async function examine(store: TapeStore, id: string): Promise<readonly AuditFind
     const before = await store.changes();
     const subject = await lookAt(store, id);
     if (subject === undefined) return [];
-    const findings = [
+    const found = [
       ...(await examineChild(subject)),
       ...(await examineCalls(subject)),
       ...(await Array.fromAsync(examineRefusals(subject))),
       ...(await Array.fromAsync(examineWork(subject))),
       ...(await Array.fromAsync(examineEdges(subject))),
     ];
+    const findings = found.map((one) => reachable(one, subject));
     if (findings.length === 0 || look === looksMax || (await store.changes()) === before) return findings;
   }
+}
+
+/** A finding that refers to its session so that every verb finds it, whatever the realm. */
+function reachable(finding: AuditFinding, { info: { id, name, tape }, isAbroad }: Subject): AuditFinding {
+  if (!isAbroad) return finding;
+  const { session, next, message } = finding;
+  return {
+    ...finding,
+    session: session === name ? id : session,
+    message: `${message} (tape ${tape})`,
+    next: next.session === name ? { ...next, session: id } : next,
+  };
 }

@@ -7,6 +7,10 @@ import { openCallsOf } from '../tools/open-batch.ts';
 export interface Subject {
   readonly store: TapeStore;
   readonly info: SessionInfo;
+  /** It is of another realm than the one that the store was opened for: its name is that of another session, or of none. */
+  readonly isAbroad: boolean;
+  /** What findings call a session of its tree: the name, or the id where the name is not found. */
+  readonly ref: (one: Pick<SessionInfo, 'id' | 'name'>) => string;
   /** A process holds its lease, so its work is in progress. */
   readonly isRun: boolean;
   /** The open calls at its end; empty while a process runs it. */
@@ -20,13 +24,13 @@ export interface PlacedCall extends OpenCall {
 
 const pageSize = 200;
 
-/** All sessions, or one with its descendants; parents before children. */
+/** All sessions of all realms, or one with its descendants; parents before children. */
 export async function* sessionsOf(
   store: TapeStore,
   session: string | undefined,
 ): AsyncGenerator<SessionInfo> {
   if (session === undefined) {
-    yield* pages(store, {});
+    yield* pages(store, { allRealms: true });
     return;
   }
   // `resolve`, unlike `find`, throws for an unknown session.
@@ -42,7 +46,10 @@ export async function* sessionsOf(
     }
 }
 
-async function* pages(store: TapeStore, only: { readonly parent?: string }): AsyncGenerator<SessionInfo> {
+async function* pages(
+  store: TapeStore,
+  only: { readonly parent?: string; readonly allRealms?: true },
+): AsyncGenerator<SessionInfo> {
   for (let after: string | null = null; ; ) {
     const page: readonly SessionInfo[] = await store.sessions.list({
       ...only,
@@ -62,7 +69,21 @@ export async function lookAt(store: TapeStore, id: string): Promise<Subject | un
   const isRun = (await store.leases.list()).some((owner) => owner.id === id);
   const info = await store.sessions.find(id);
   if (info === undefined) return undefined;
-  return { store, info, isRun, open: isRun ? [] : await openCalls(store, info) };
+  const named = await store.sessions.find(info.name);
+  const isAbroad = named === undefined || realmOf(named) !== realmOf(info);
+  const ref = (one: Pick<SessionInfo, 'id' | 'name'>) => (isAbroad ? one.id : one.name);
+  return {
+    store,
+    info,
+    isAbroad,
+    ref,
+    isRun,
+    open: isRun ? [] : await openCalls(store, info),
+  };
+}
+
+function realmOf({ tape }: SessionInfo): string {
+  return tape.slice(0, tape.indexOf(':'));
 }
 
 async function openCalls(

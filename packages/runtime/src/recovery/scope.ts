@@ -28,7 +28,7 @@ export interface Placed {
  * @throws TAPE_NO_SESSION
  */
 export async function inScope(store: TapeStore, session: string | undefined): Promise<readonly Placed[]> {
-  const all = await store.sessions.list({ all: true });
+  const all = await store.sessions.list({ all: true, allRealms: session !== undefined });
   const byId = new Map(all.map((info) => [info.id, info]));
   const lineOf = (info: SessionInfo): readonly string[] => {
     const line: string[] = [];

@@ -1,4 +1,5 @@
 import type { Sources } from '../clock.ts';
+import { tapeName } from '../entry/name.ts';
 import { ownerOf, provablyDead } from '../owner.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { LeaseRow } from '../tape/lease.ts';
@@ -14,43 +15,56 @@ export interface Finding {
   readonly fixable: boolean;
 }
 
-/** Finds what is left over or out of date. Writes nothing. */
-export function* examine(db: Db, sources: Sources): Generator<Finding> {
+/** What the findings need of a session. */
+interface Named {
+  readonly ulid: string;
+  readonly realm: string;
+  readonly name: string;
+  readonly incarnation: number;
+}
+
+/**
+ * Finds what is left over or out of date, in all realms. A session of another realm than the given one is referred to by
+ * its id, and its tape name is in the message. Writes nothing.
+ */
+export function* examine(db: Db, realm: string, sources: Sources): Generator<Finding> {
   const now = sources.now();
-  const leases = db.all<LeaseRow & { name: string }>(
-    'SELECT l.*, t.name FROM lease l JOIN tape t ON t.id = l.tape_id ORDER BY l.tape_id',
+  const leases = db.all<LeaseRow & Named>(
+    'SELECT l.*, t.ulid, t.realm, t.name, t.incarnation FROM lease l JOIN tape t ON t.id = l.tape_id ORDER BY l.tape_id',
   );
-  for (const { name, ...lease } of leases)
+  for (const lease of leases)
     if (lease.expires_at <= now || provablyDead(ownerOf(lease)))
       yield finding(
         'stale-lease',
-        name,
-        `process ${lease.pid ?? 'unknown'} did not release the lease of '${name}'`,
+        refIn(realm, lease),
+        `process ${lease.pid ?? 'unknown'} did not release the lease of '${shownIn(realm, lease)}'`,
       );
-  const waiting = db.all<{ name: string; acts: number; messages: number }>(
-    `SELECT t.name, sum(i.body ->> '$.type' IN ('append', 'merge')) AS acts,
+  const waiting = db.all<Named & { acts: number; messages: number }>(
+    `SELECT t.ulid, t.realm, t.name, t.incarnation, sum(i.body ->> '$.type' IN ('append', 'merge')) AS acts,
          sum(i.body ->> '$.type' IN ('input', 'answer')) AS messages
        FROM inbox i JOIN tape t ON t.id = i.tape_id
        WHERE NOT EXISTS (SELECT 1 FROM lease l WHERE l.tape_id = t.id) GROUP BY t.id ORDER BY t.id`,
   );
-  for (const { name, acts, messages } of waiting) {
+  for (const { acts, messages, ...tape } of waiting) {
+    const ref = refIn(realm, tape);
+    const name = shownIn(realm, tape);
     if (acts > 0)
-      yield finding(
-        'inbox-waiting',
-        name,
-        `${acts} items wait in the inbox of '${name}', which has no owner`,
-      );
+      yield finding('inbox-waiting', ref, `${acts} items wait in the inbox of '${name}', which has no owner`);
     if (messages > 0)
       yield {
-        ...finding('inbox-waiting', name, `${messages} messages wait in the inbox of '${name}' for a run`),
+        ...finding('inbox-waiting', ref, `${messages} messages wait in the inbox of '${name}' for a run`),
         fixable: false,
       };
   }
-  for (const { name } of db.all<{ name: string }>(
-    `SELECT name FROM tape WHERE lifecycle = 'staging' ORDER BY id`,
+  for (const tape of db.all<Named>(
+    `SELECT ulid, realm, name, incarnation FROM tape WHERE lifecycle = 'staging' ORDER BY id`,
   ))
     yield {
-      ...finding('staging-left', name, `the import of '${name}' is not finished: import it again`),
+      ...finding(
+        'staging-left',
+        refIn(realm, tape),
+        `the import of '${shownIn(realm, tape)}' is not finished: import it again`,
+      ),
       fixable: false,
     };
   const indexed = Number(
@@ -59,6 +73,14 @@ export function* examine(db: Db, sources: Sources): Generator<Finding> {
   const newest = db.get<{ id: number | null }>('SELECT max(id) AS id FROM entry')?.id ?? 0;
   if (indexed > newest)
     yield finding('search-ahead', null, 'the search index has entries that the tapes do not have');
+}
+
+function refIn(realm: string, tape: Named): string {
+  return tape.realm === realm ? tape.name : tape.ulid;
+}
+
+function shownIn(realm: string, tape: Named): string {
+  return tape.realm === realm ? tape.name : tapeName(tape.realm, tape.name, tape.incarnation);
 }
 
 function finding(code: Finding['code'], session: string | null, message: string): Finding {

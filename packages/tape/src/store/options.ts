@@ -140,6 +140,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     under: 'text',
     unfinished: 'flag',
     all: 'flag',
+    allRealms: 'flag',
     after: true,
     limit: 'count',
   },

@@ -12,7 +12,7 @@ import { tapesWithInbox } from '../inbox/inbox.ts';
 import type { Journal } from '../lineage/line.ts';
 import { dropIndex } from '../search/search.ts';
 import type { Db } from '../sqlite/sqlite.ts';
-import { type Ref, tapeById } from '../tape/tape.ts';
+import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import { backupTo } from './backup.ts';
 import { Connection, type GraphFileState } from './connection.ts';
 import { entriesOn } from './entries.ts';
@@ -238,7 +238,7 @@ export class SqliteTapeStore implements TapeStore {
 
   /** Finds what is left over or out of date, other than damage. Writes nothing. */
   *examine(): Iterable<Finding> {
-    yield* examine(this.#at.db, this.#at.writer.sources);
+    yield* examine(this.#at.db, this.#at.realm, this.#at.writer.sources);
   }
 
   /**
@@ -252,7 +252,11 @@ export class SqliteTapeStore implements TapeStore {
     const { db } = this.#at;
     if (isSchemaCode(code)) return mendSchema(db, code);
     if (code !== 'open-calls-differ' || session === null) return false;
-    db.write(() => rebuildBatches(db, this.#at.need(session)));
+    // A problem has the name of its session, which each realm may have.
+    const named = db.all<TapeRow>(`${selectTape} WHERE t.name = @session`, { session });
+    db.write(() => {
+      for (const tape of named) rebuildBatches(db, tape);
+    });
     return true;
   }
 

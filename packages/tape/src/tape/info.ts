@@ -138,6 +138,8 @@ export interface SessionQuery {
   readonly since?: number;
   /** Include archived, destroyed and ephemeral sessions. */
   readonly all?: boolean;
+  /** Include the sessions of other realms. Those below a session are always of its realm. */
+  readonly allRealms?: boolean;
   /** List in order of creation, after this session; null starts with the first. */
   readonly after?: Ref | null;
   readonly limit?: number;
@@ -180,8 +182,9 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
   const under = idOf(query.under);
   // With a plus SQLite uses no index for a column: it looks up the selected ids instead.
   const where = query.unfinished === true ? '+t' : 't';
+  const isOfRealm = query.allRealms !== true && parent === null && under === null;
   const rows = db.all<InfoRow>(
-    `${selectInfo} WHERE ${where}.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')
+    `${selectInfo} WHERE ${isOfRealm ? `${where}.realm = @realm AND ` : ''}t.lifecycle NOT IN ('staging', 'purged')
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        ${query.since === undefined ? '' : `AND ${spokenAt} >= @since`}
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
@@ -189,7 +192,7 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
        ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}
      ORDER BY ${parent === null && query.after === undefined ? `${spokenAt} DESC, t.updated_at DESC, t.id DESC` : 't.id'} LIMIT @limit`,
     {
-      realm,
+      ...(isOfRealm && { realm }),
       all: query.all === true ? 1 : 0,
       kind: query.kind ?? null,
       lifecycle: query.lifecycle ?? null,
