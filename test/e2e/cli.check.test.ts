@@ -140,14 +140,43 @@ describe('tape check', () => {
     expect(readFileSync(home.file('config.yaml'), 'utf8')).toBe('');
   });
 
-  test('--fix rebuilds what can be rebuilt, and knows what it set aside itself', async () => {
+  test('--fix rebuilds what can be rebuilt, and keeps the finding of the file that it sets aside', async () => {
     using home = homeWithFork();
     const right = home.contents().graph;
     writeFileSync(home.graph, right.replace('"child"', '"chile"'));
     tamper(home, 'entry_delete', 'DROP INDEX entry_turn');
     expect((await checked(home)).code).toBe(5);
-    expect(await checked(home, '--fix')).toMatchObject({ code: 0, ids: [], fixed: { length: 2 } });
+    const { code, ids, fixed } = await checked(home, '--fix');
+    const aside = expect.stringMatching(/^graph-aside:[0-9a-f]{8}$/);
+    expect([code, ids, fixed.length]).toEqual([5, [aside], 2]);
     expect(home.contents().graph).toBe(right);
-    expect(await checked(home)).toMatchObject({ code: 0, ids: [] });
+    expect(await checked(home)).toMatchObject({ code: 5, ids });
+    expect(await checked(home, '--acknowledge', ids[0] ?? '')).toMatchObject({ code: 0, ids: [] });
+  });
+
+  test('a lost database is damage, and its graph file stays as it is', async () => {
+    using home = homeWithFork();
+    const { graph } = home.contents();
+    for (const name of readdirSync(home.path)) if (name.startsWith('tape.db')) rmSync(home.file(name));
+    expect((await home.here(['new', 'another'])).code).toBe(5);
+    expect(readdirSync(home.path).filter((name) => name.startsWith('tape.db'))).toEqual([]);
+    for (const more of [[], ['--fix']]) {
+      const { code, ids, sections } = await checked(home, ...more);
+      expect([code, ids]).toEqual([5, ['database-missing']]);
+      expect(sections.integrity?.findings[0]?.next).toBe('tape restore BACKUP DIR');
+    }
+    expect((await home.here(['graph'])).stdout).toContain('child');
+    rmSync(home.graph);
+    expect((await home.here(['check'])).code).toBe(3);
+    // A database without sessions says no more than none.
+    home.open().close();
+    writeFileSync(home.graph, graph, { mode: 0o600 });
+    for (const verb of ['check', 'doctor'])
+      expect(await home.here([verb, '--fix'])).toMatchObject({
+        code: 5,
+        stdout: expect.stringContaining('database-missing'),
+      });
+    expect(readFileSync(home.graph, 'utf8')).toBe(graph);
+    expect(readdirSync(home.path).filter((name) => name.includes('.aside-'))).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@
  */
 export {
   asidesIn,
+  checkWithoutDatabase,
   examineFiles,
   type FileFinding,
   type Found,

@@ -69,13 +69,6 @@ export function problemJson({ code, session, seq, message }: Found): Found {
   return { code, session, seq, message };
 }
 
-/** What was repaired. */
-export interface Mended {
-  readonly fixed: readonly string[];
-  /** Path of the graph file that was set aside. */
-  readonly aside?: string;
-}
-
 /** Renames the graph file; undefined when it cannot be renamed, like a link, which stays where it is. */
 async function setAside({ graph }: Home): Promise<string | undefined> {
   const { openJournal } = await import('@tapedeck/graph/journal');
@@ -87,8 +80,13 @@ async function setAside({ graph }: Home): Promise<string | undefined> {
   }
 }
 
-/** Repairs what can be rebuilt. A graph file that differs is evidence: it is renamed, not overwritten. */
-export async function mend({ home, writing }: Context, { problems, left, files }: Looked): Promise<Mended> {
+/** Repairs what can be rebuilt. A graph file that differs is evidence: it is renamed, not overwritten. Returns what was repaired. */
+export async function mend(
+  { home, writing }: Context,
+  { problems, left, files }: Looked,
+): Promise<readonly string[]> {
+  // The records of the graph file are then all that is left: nothing may replace them.
+  if (problems.some(({ code }) => code === 'database-missing')) return [];
   const fixed: string[] = [];
   let aside: string | undefined;
   if (problems.some(({ code }) => code.startsWith('graph-'))) {
@@ -110,5 +108,5 @@ export async function mend({ home, writing }: Context, { problems, left, files }
       if (finding.fixable) fixed.push(finding.message);
     }
   });
-  return { fixed, ...(aside !== undefined && { aside }) };
+  return fixed;
 }

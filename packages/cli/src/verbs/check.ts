@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { AttestationSource, Check, CheckFinding } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
@@ -53,26 +53,40 @@ export const check: Verb = defineVerb({
         describe: 'Report this finding no more; may repeat',
       }),
   run: async (args, context) => {
-    getHome(context.home);
     const acknowledged = args.acknowledge ?? [];
+    if (acknowledged.length === 0 && !existsSync(context.home.db)) {
+      const { checkWithoutDatabase } = await import('@tapedeck/runtime/internal');
+      const lost = await checkWithoutDatabase(context.home.graph);
+      if (lost !== undefined) return await report(lost, { fixed: [], acknowledged }, context);
+    }
+    getHome(context.home);
     for (const id of acknowledged) assertKnown(id);
     const against = sourceOf(args, context);
     const asked = { name: args.name, against };
     if (acknowledged.length > 0) await acknowledge(acknowledged, await checked(context, asked), context);
-    const fixed = args.fix === true ? await fix(context) : [];
+    const fixed = args.fix === true ? await mend(context, await lookAt(context)) : [];
     const found = await checked(context, asked);
-    await context.answer({
-      json: { ...checkJson(found), fixed, acknowledged },
-      quiet: found.ok ? 'ok' : found.damaged ? 'damaged' : 'incomplete',
-      human: [
-        ...fixed.map((text) => `fixed: ${text}`),
-        ...acknowledged.map((id) => `acknowledged: ${id}`),
-        checkText(found),
-      ].join('\n'),
-    });
-    return found.damaged ? exit.damaged : found.ok ? exit.done : exit.failed;
+    return await report(found, { fixed, acknowledged }, context);
   },
 });
+
+/** Prints the result, and returns its exit code. */
+async function report(
+  found: Check,
+  { fixed, acknowledged }: { readonly fixed: readonly string[]; readonly acknowledged: readonly string[] },
+  { answer }: Context,
+): Promise<number> {
+  await answer({
+    json: { ...checkJson(found), fixed, acknowledged },
+    quiet: found.ok ? 'ok' : found.damaged ? 'damaged' : 'incomplete',
+    human: [
+      ...fixed.map((text) => `fixed: ${text}`),
+      ...acknowledged.map((id) => `acknowledged: ${id}`),
+      checkText(found),
+    ].join('\n'),
+  });
+  return found.damaged ? exit.damaged : found.ok ? exit.done : exit.failed;
+}
 
 interface Asked {
   readonly name: string | undefined;
@@ -89,17 +103,6 @@ async function checked({ home, reading }: Context, { name, against }: Asked): Pr
       ...(against !== undefined && { against: against() }),
     }),
   );
-}
-
-/** Repairs, and acknowledges what the repair itself set aside. */
-async function fix(context: Context): Promise<readonly string[]> {
-  const looked = await lookAt(context);
-  const { fixed, aside } = await mend(context, looked);
-  if (aside !== undefined) {
-    const id = `graph-aside:${basename(aside).slice('session_graph.jsonl.aside-'.length)}`;
-    await context.writing(async (store) => store.acknowledge(id));
-  }
-  return fixed;
 }
 
 /** Files that were set aside are evidence for a person to look at. Every other finding ends with its cause. */

@@ -21,7 +21,7 @@ export const doctor: Verb = defineVerb({
     const { home, answer } = context;
     getHome(home);
     const before = await lookAt(context);
-    const fixed = fix === true ? (await mend(context, before)).fixed : [];
+    const fixed = fix === true ? await mend(context, before) : [];
     const { problems, left, files, sessions, entries } = fixed.length === 0 ? before : await lookAt(context);
     const ok = problems.length === 0;
     const findings = [...left, ...files.map(({ path: _, ...finding }) => finding)];

@@ -13,6 +13,7 @@ export type CheckCode =
   | Finding['code']
   | AuditCode
   | `graph-${ProblemCode}`
+  | 'database-missing'
   | 'graph-foreign'
   | 'graph-differs'
   | 'graph-unreadable'
@@ -41,6 +42,7 @@ export const kinds: Readonly<Record<CheckCode, readonly [CheckSection, CheckWeig
   'inbox-waiting': ['home', 'note'],
   'staging-left': ['home', 'note'],
   'search-ahead': ['home', 'note'],
+  'database-missing': ['integrity', 'damage'],
   'database-damaged': ['integrity', 'damage'],
   'entry-changed': ['integrity', 'damage'],
   'entry-missing': ['integrity', 'damage'],

@@ -19,6 +19,8 @@ export async function verifyGraph(store: Lineage, path: string): Promise<GraphFi
   const { tailOf } = await import('@tapedeck/graph/journal');
   try {
     const report = checkJournal(readLines(path));
+    if (report.records > 0 && store.lineageHash() === undefined)
+      return { problems: [databaseMissing(report.records)], g: report.g };
     if (report.records === 0 && tailOf(path).hash !== firstLinePrev)
       return { problems: [found('graph-foreign', 'session_graph.jsonl: has text, and no record')], g: 0 };
     const problems = report.problems.map(({ code, line, message }) =>
@@ -29,6 +31,26 @@ export async function verifyGraph(store: Lineage, path: string): Promise<GraphFi
   } catch (error) {
     return { problems: [found('graph-unreadable', (error as Error).message)], g: 0 };
   }
+}
+
+/**
+ * What a home has lost that has a graph file with records, and no database; undefined when the file has none. A file
+ * that cannot be read says nothing.
+ */
+export async function findLost(path: string): Promise<Found | undefined> {
+  const { checkJournal, GraphError, readLines } = await import('@tapedeck/graph');
+  try {
+    const { records } = checkJournal(readLines(path));
+    return records > 0 ? databaseMissing(records) : undefined;
+  } catch (error) {
+    if (error instanceof GraphError) return undefined;
+    throw error;
+  }
+}
+
+function databaseMissing(records: number): Found {
+  const message = `session_graph.jsonl has ${records} ${records === 1 ? 'record' : 'records'}, and the database has none: it was lost`;
+  return { ...found('database-missing', message), next: { act: 'restore' } };
 }
 
 /** The difference of a file that is whole by itself. */

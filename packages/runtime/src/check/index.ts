@@ -13,7 +13,7 @@ import { assertFields, type Fields } from '../fields.ts';
 import { type StoreSource, storeOf } from '../store-of.ts';
 import { type AttestationSource, compareAttestation } from './attestation.ts';
 import { type CheckFinding, type CheckSection, type Found, kinds, named } from './finding.ts';
-import { verifyGraph } from './graph-file.ts';
+import { findLost, verifyGraph } from './graph-file.ts';
 import { asidesIn, examineFiles } from './home-files.ts';
 import { inProcess } from './in-process.ts';
 
@@ -100,6 +100,29 @@ export async function check(source: StoreSource, options: CheckOptions = {}): Pr
   found.push(...audited.findings);
   if (against !== undefined)
     for await (const one of compareAttestation(store, against, info?.id)) found.push(one);
+  return gathered(found, {
+    counts: own?.count(info?.id) ?? (await count(store, info)),
+    isAttested: against !== undefined,
+  });
+}
+
+/**
+ * Checks a home that has no database, by its graph file; undefined when the file has no records, so that nothing was
+ * lost.
+ */
+export async function checkWithoutDatabase(graph: string): Promise<Check | undefined> {
+  const lost = await findLost(graph);
+  return lost && gathered([lost], { counts: { sessions: 0, entries: 0 }, isAttested: false });
+}
+
+/** Puts the findings into their sections. */
+function gathered(
+  found: readonly Found[],
+  {
+    counts,
+    isAttested,
+  }: { readonly counts: Pick<Check, 'sessions' | 'entries'>; readonly isAttested: boolean },
+): Check {
   const findings = unique(found).map(named);
   const sectionOf = (of: CheckSection): CheckedSection => {
     const mine = findings.filter(({ code }) => kinds[code][0] === of);
@@ -108,14 +131,14 @@ export async function check(source: StoreSource, options: CheckOptions = {}): Pr
   return {
     ok: findings.every(({ weight }) => weight === 'note'),
     damaged: findings.some(({ weight }) => weight === 'damage'),
-    ...(own?.count(info?.id) ?? (await count(store, info))),
+    ...counts,
     sections: {
       home: sectionOf('home'),
       integrity: sectionOf('integrity'),
       lineage: sectionOf('lineage'),
       graph_file: sectionOf('graph_file'),
       completeness: sectionOf('completeness'),
-      ...(against !== undefined && { attestation: sectionOf('attestation') }),
+      ...(isAttested && { attestation: sectionOf('attestation') }),
     },
   };
 }

@@ -169,6 +169,24 @@ function appendMissing(db: Db, journal: Journal, tail: ReturnType<Journal['tail'
   }
 }
 
+/**
+ * Refuses to begin a database beside a graph file that has records. A file that cannot be read says nothing.
+ * @throws GRAPH_DIVERGED
+ */
+export function assertNoRecords(journal: Journal): void {
+  const g = recordsOf(journal);
+  if (g > 0) throw lostDatabase(g);
+}
+
+function recordsOf(journal: Journal): number {
+  try {
+    return journal.tail().g;
+  } catch (error) {
+    if (isIo(error)) return 0;
+    throw error;
+  }
+}
+
 function lostDatabase(g: number): TapeError {
   return new TapeError(
     'GRAPH_DIVERGED',

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { TapeError } from '../errors.ts';
 import {
   assertFile,
@@ -31,16 +31,17 @@ export interface OpenOptions {
 
 /**
  * Opens a tape database; creates it if it does not exist. A file that is no tape database is never written.
+ * `beforeCreating` is called when there is none, before anything is written; its error leaves none.
  * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE, TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER; TAPE_SCHEMA_OLDER when
  * opened for reading only
  */
-export function openDatabase(path: string, options: OpenOptions = {}): Db {
+export function openDatabase(path: string, options: OpenOptions = {}, beforeCreating?: () => void): Db {
   try {
-    return openConnection(path, options, false);
+    return openConnection(path, options, { alone: false, beforeCreating });
   } catch (error) {
     if (options.readonly !== true || !(error instanceof TapeError) || error.code !== 'TAPE_IO') throw error;
     try {
-      return openConnection(path, options, true);
+      return openConnection(path, options, { alone: true });
     } catch {
       throw error;
     }
@@ -52,11 +53,15 @@ export function openDatabase(path: string, options: OpenOptions = {}): Db {
  * reads without it, in exclusive mode, and fails while other connections are open. It opens the file for
  * writing, to lock it, and sets `query_only`.
  */
-function openConnection(path: string, options: OpenOptions, alone: boolean): Db {
+function openConnection(
+  path: string,
+  options: OpenOptions,
+  { alone, beforeCreating }: { readonly alone: boolean; readonly beforeCreating?: (() => void) | undefined },
+): Db {
   const { durability = 'full', readonly = false, allowUnsafePlace = false } = options;
   const inMemory = path === ':memory:';
   const probe = { ...machineProbe, ...options.probe };
-  if (!inMemory) typed(path, () => preparePlace(path, probe, options));
+  if (!inMemory) typed(path, () => preparePlace(path, { ...options, probe, beforeCreating }));
   if (!inMemory && !readonly && existsSync(`${path}-wal`)) assertBeforeWriting(path);
   const db = new Db(path, { readonly: readonly && !alone });
   try {
@@ -121,10 +126,20 @@ function typed(path: string, act: () => void): void {
   }
 }
 
+/** Whether a file does not exist, or has no bytes. */
+function isEmpty(path: string): boolean {
+  return (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
+}
+
 function preparePlace(
   path: string,
-  probe: Probe,
-  { readonly, allowUnsafePlace = false, onWarning = process.emitWarning }: OpenOptions,
+  {
+    probe,
+    beforeCreating,
+    readonly,
+    allowUnsafePlace = false,
+    onWarning = process.emitWarning,
+  }: OpenOptions & { readonly probe: Probe; readonly beforeCreating: (() => void) | undefined },
 ): void {
   if (readonly === true) {
     assertFile(path, probe);
@@ -132,5 +147,11 @@ function preparePlace(
   }
   const warning = prepareDirectory(path, { probe, allowUnsafe: allowUnsafePlace });
   if (warning !== undefined) onWarning(warning);
+  try {
+    if (isEmpty(path)) beforeCreating?.();
+  } catch (error) {
+    // Unless another process has begun the database meanwhile.
+    if (isEmpty(path)) throw error;
+  }
   prepareFile(path, probe);
 }

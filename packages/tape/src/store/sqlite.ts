@@ -10,6 +10,7 @@ import { hex } from '../entry/hash.ts';
 import { parseBase } from '../entry/name.ts';
 import { tapesWithInbox } from '../inbox/inbox.ts';
 import type { Journal } from '../lineage/line.ts';
+import { assertNoRecords } from '../lineage/outbox.ts';
 import { dropIndex } from '../search/search.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
@@ -79,7 +80,8 @@ const storeFields: Fields<StoreOptions> = {
  */
 export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeStore {
   assertOptions(o, storeFields, 'open', path);
-  const db = openDatabase(path, o);
+  const { journal } = o;
+  const db = openDatabase(path, o, journal === undefined ? undefined : () => assertNoRecords(journal));
   try {
     const store = new SqliteTapeStore(db, o);
     if (o.readonly !== true) store.catchUp();
