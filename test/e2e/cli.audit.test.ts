@@ -234,3 +234,25 @@ test('discard with a busy parent goes through the inbox of the parent', async ()
   store.inbox.drain(lease);
   expect(store.sessions.find('done')?.delivery).toBe('discarded');
 });
+
+test('recover reports the merge of an inbox as its dry run does', async () => {
+  using home = withChildren();
+  {
+    using store = home.open();
+    store.inbox.post('main', {
+      body: { type: 'merge', draft: { child: 'done' } },
+      source: 'agent',
+      key: 'merge',
+    });
+  }
+  const names = async (...args: string[]) => {
+    const { merged, aborted } = json(await home.here(['recover', '--abort', '--json', ...args])) as {
+      merged: string[];
+      aborted: string[];
+    };
+    return { merged, aborted };
+  };
+  const shown = await names('--dry-run');
+  expect(shown.merged).toContain('done');
+  expect(await names()).toEqual(shown);
+});

@@ -1,5 +1,5 @@
 import { delegateTool } from '@tapedeck/runtime';
-import { anchor, assistant, type SqliteTapeStore, toolCall, user, view } from '@tapedeck/tape';
+import { anchor, assistant, openTapeStore, type SqliteTapeStore, toolCall, user, view } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -7,6 +7,7 @@ import { openDeck } from '../support/deck.ts';
 import { recovered } from '../support/recovery.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const run = 'killed';
 const none = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] };
@@ -274,6 +275,35 @@ test('a dry run shows what a recovery would do, and writes nothing', async () =>
     aborted: ['kid', 'main'],
     merged: ['kid', 'over'],
   });
+});
+
+test('a merge that waits in an inbox without an owner is part of the recovery', async () => {
+  using dir = tempDir();
+  const file = dir.file('tape.db');
+  {
+    using store = openTapeStore(file);
+    store.sessions.open('main');
+    for (const name of ['one', 'two']) {
+      store.lineage.fork('main', { name, deliver: 'merge' });
+      store.entries.append(name, [assistant('Done.', { run })]);
+      store.sessions.update(name, { task: 'completed' });
+    }
+    store.inbox.post('main', {
+      body: { type: 'merge', draft: { child: 'one' } },
+      source: 'agent',
+      key: 'merge',
+    });
+  }
+  using store = openTapeStore(file, { keepInboxes: true });
+  expect(store.inbox.list('main')).toHaveLength(1);
+  await using home = await scriptedDeck([], { store });
+  const { merged } = await home.deck.recover({ dryRun: true });
+  expect(merged).toEqual(['one', 'two']);
+  expect(await recovered(home.deck)).toEqual({ ...none, merged });
+  expect([...store.entries.read('main', { kind: 'anchor', namePrefix: 'merge/' })]).toHaveLength(2);
+  store.catchUp();
+  expect(store.inbox.list('main')).toEqual([]);
+  expect([...store.entries.read('main', { kind: 'anchor', namePrefix: 'merge/' })]).toHaveLength(2);
 });
 
 test('each session continues with the model that its tape records', async () => {

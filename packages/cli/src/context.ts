@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { SqliteTapeStore, StoreOptions } from '@tapedeck/tape';
 import { safe } from './escape.ts';
 import { type GraphFileState, graphFields, graphLines } from './graph-file.ts';
 import { findHome, getHome, type Home, openForReading, openForWriting } from './home.ts';
@@ -28,7 +28,7 @@ export interface Context {
   /** Opens the home for writing, and creates it if it does not exist. */
   writing<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
   /** Opens an existing home for writing, for acts on a session that must exist. */
-  changing<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
+  changing<T>(act: (store: SqliteTapeStore) => Promise<T>, o?: Pick<StoreOptions, 'keepInboxes'>): Promise<T>;
   /**
    * Prints the result: `json` with `--json` or `--jsonl`, `quiet` (the id alone) with `--quiet`, else
    * `human`.
@@ -95,7 +95,7 @@ export function makeContext(
       if (isNew) status(`Created the tape home ${home.dir}`);
       return await duringWrites(store, act);
     },
-    changing: async (act) => duringWrites(openForWriting(getHome(home), io, options), act),
+    changing: async (act, o) => duringWrites(openForWriting(getHome(home), io, { ...options, ...o }), act),
     print,
     answer: async ({ json, quiet, human }) => {
       if (options.json === true || options.jsonl === true) await print(json);

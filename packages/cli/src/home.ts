@@ -53,11 +53,12 @@ function nonEmpty(text: string | undefined): string | undefined {
 export function openForWriting(
   home: Home,
   { env, err }: Pick<Io, 'env' | 'err'>,
-  { durability }: Pick<StoreOptions, 'durability'> = {},
+  { durability, keepInboxes = false }: Pick<StoreOptions, 'durability' | 'keepInboxes'> = {},
 ): SqliteTapeStore {
   if (durability === 'fast') err('Durability fast: a power cut may lose the latest entries\n');
   return openTapeStore(home.db, {
     durability,
+    keepInboxes,
     journal: openJournal(home.graph),
     allowUnsafePlace: env.TAPE_ALLOW_UNSAFE_FS === '1',
     onWarning: (text) => err(`${text}\n`),

@@ -58,7 +58,15 @@ export const recover: Verb = defineVerb({
         signal: io.signal,
       });
     };
-    const report = await (dryRun === true ? context.reading(recovered) : context.changing(recovered));
+    // The merges that wait in inboxes are part of the recovery, which reports them.
+    const changed = async (store: SqliteTapeStore) => {
+      const report = await recovered(store);
+      store.catchUp();
+      return report;
+    };
+    const report = await (dryRun === true
+      ? context.reading(recovered)
+      : context.changing(changed, { keepInboxes: true }));
     const { resumed, aborted, merged, waiting, busy, failed, sessions } = report;
     await context.answer({
       json: {

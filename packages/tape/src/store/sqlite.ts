@@ -43,6 +43,8 @@ export interface StoreOptions extends OpenOptions, Partial<Sources> {
    * for the default time.
    */
   readonly lockWaitMs?: number;
+  /** True: opening leaves inboxes without an owner as they are, for a caller that reports on them; `catchUp` drains them. */
+  readonly keepInboxes?: boolean;
 }
 
 const storeFields: Fields<StoreOptions> = {
@@ -55,6 +57,7 @@ const storeFields: Fields<StoreOptions> = {
   base: true,
   journal: true,
   lockWaitMs: true,
+  keepInboxes: true,
   now: true,
   newId: true,
   salt: true,
@@ -84,7 +87,7 @@ export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeSto
   const db = openDatabase(path, o, journal === undefined ? undefined : () => assertNoRecords(journal));
   try {
     const store = new SqliteTapeStore(db, o);
-    if (o.readonly !== true) store.catchUp();
+    if (o.readonly !== true) store.catchUp(o);
     if (o.lockWaitMs !== undefined) store.lockWaitMs = o.lockWaitMs;
     return store;
   } catch (error) {
@@ -278,12 +281,12 @@ export class SqliteTapeStore implements TapeStore {
   }
 
   /** Updates the graph file and drains inboxes without an owner, as every opening for writing does. */
-  catchUp(): void {
+  catchUp({ keepInboxes = false }: Pick<StoreOptions, 'keepInboxes'> = {}): void {
     const { db, writer } = this.#at;
     crashPoint('open/before-outbox');
     this.#at.updateGraph();
     crashPoint('open/before-inboxes');
-    for (const id of tapesWithInbox(writer)) this.inbox.drain(tapeById(db, id).ulid);
+    if (!keepInboxes) for (const id of tapesWithInbox(writer)) this.inbox.drain(tapeById(db, id).ulid);
     crashPoint('open/done');
   }
 
