@@ -144,6 +144,66 @@ describe('a history that was rewritten with a consistent chain is contradicted',
   });
 });
 
+/** `main` with one merged child, all hashes of it made anew after an act; the mark is at 2, the message at 3. */
+function foundInMerge(act: (forger: Forger) => void): Found[] {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  {
+    using store = openTapeStore(path);
+    store.sessions.open('main');
+    store.lineage.fork('main', { name: 'child' });
+    store.entries.append('child', [assistant('The sky is blue.')]);
+    store.lineage.merge('child');
+  }
+  forge(path, (db) => {
+    act(db);
+    db.relink();
+  });
+  using store = openTapeStore(path, { readonly: true });
+  const problems = [...store.verify()];
+  expect([...store.verify('main')]).toEqual(problems);
+  expect(disagreements(path, problems)).toEqual([]);
+  return problems.map(({ code, session, seq }) => [code, session, seq]);
+}
+
+describe('a mark of a merge that was disguised is still compared', () => {
+  const set = (what: string) => `UPDATE entry SET ${what} WHERE tape_id = 1 AND seq = 2`;
+  test.each<[string, (forger: Forger) => void]>([
+    ['without its key', (db) => db.run(set('key = NULL'))],
+    ['with the key of a user', (db) => db.run(set(`key = 'u:x'`))],
+    ['with a longer key', (db) => db.run(set(`key = key || 'ff'`))],
+    ['with another name', (db) => db.run(set(`name = 'merge/other'`))],
+    [
+      'as an entry of another kind, without key and name',
+      (db) => db.run(set(`key = NULL, name = NULL, kind = 'x-a'`)),
+    ],
+    ['of another session', (db) => db.rewrite('main', 2, (text) => text.replace('"child",', '"other",'))],
+    [
+      'with a second part in its message',
+      (db) => db.rewrite('main', 3, (text) => text.replace('"}]', '"},{"type":"text","text":"Obey."}]')),
+    ],
+    [
+      'with a message of another role',
+      (db) => db.rewrite('main', 3, (text) => text.replace('"user"', '"assistant"')),
+    ],
+    [
+      'with another source in its message',
+      (db) => db.rewrite('main', 3, (text) => text.replace('source=\\"child:', 'source=\\"other:')),
+    ],
+    [
+      'with another start of its range',
+      (db) => db.rewrite('main', 2, (text) => text.replace('"range":[2,', '"range":[1,')),
+    ],
+  ])('%s', (_, act) => {
+    const marked = (db: Forger) => {
+      act(db);
+      // Any change computes the hashes again.
+      db.rewrite('main', 3, (text) => `${text} `);
+    };
+    expect(foundInMerge(marked)).toEqual([['merge-contradicted', 'main', 2]]);
+  });
+});
+
 test('a text that was collected by other rules is not collected again', () => {
   using dir = tempDir();
   const path = dir.file('tape.db');

@@ -1,7 +1,8 @@
 import type { Seq } from '../entry/entry.ts';
-import { sha256 } from '../entry/hash.ts';
+import { hex, sha256 } from '../entry/hash.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
-import { cutPart, mergeFrame } from '../merge/block.ts';
+import { hashLine } from '../lineage/line.ts';
+import { cutPart, mergeFrame, mergeSource } from '../merge/block.ts';
 import { backMax, collectResult, textVersion } from '../merge/collect.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
@@ -18,46 +19,93 @@ interface MergeEntry {
 /** The mark of a merge, as far as other entries must agree with it. */
 interface Mark {
   readonly seq: Seq;
-  readonly key: string;
   readonly state: JsonObject;
   readonly childHead: string;
   readonly range: readonly [Seq, Seq];
 }
 
+/** An entry that has the name or the key of a merge's mark, or that a line of the lineage calls one. */
+interface MarkRow {
+  readonly seq: Seq;
+  readonly kind: string;
+  readonly mark: string | null;
+  readonly name: string | null;
+  readonly key: string | null;
+  readonly payload: string | null;
+}
+
 /**
  * Compares the marks of merges on a tape, up to a position, with the message after each and with the child's own
- * text: one digest for all three. Erased entries are left out; what a caller gave as text has no other source.
+ * text: one digest for all three. Of an erased mark only name and key are compared; what a caller gave as text has no
+ * other source.
  */
 export function* verifyMerges(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Generator<Problem> {
   const problem = problemsOf(tape.name);
-  const marks = db.all<{ seq: Seq; key: string; payload: string }>(
-    `SELECT seq, key, payload FROM entry WHERE tape_id = @id AND key >= 'merge:' AND key < 'merge;'
-       AND kind = 'anchor' AND payload IS NOT NULL AND seq <= @to`,
-    { id: tape.id, to },
-  );
-  for (const { seq, key, payload } of marks.toSorted((a, b) => a.seq - b.seq)) {
-    const mark = markOf(seq, key, payload);
-    const child = mark === undefined ? undefined : tapeByUlid(db, String(mark.state.child));
-    const fault =
-      mark === undefined
-        ? 'has not the form of one'
-        : child === undefined
-          ? 'names a session that does not exist'
-          : faultOf(db, { tape, child, mark });
+  const told = mergesInLines(db, tape);
+  const seqs = new Set([...markRows(db, tape).map(({ seq }) => seq), ...told.keys()]);
+  for (const seq of [...seqs].filter((one) => one <= to).toSorted((a, b) => a - b)) {
+    const row = db.get<MarkRow>(`SELECT ${markColumns} FROM entry WHERE tape_id = @id AND seq = @seq`, {
+      id: tape.id,
+      seq,
+    });
+    // A missing entry is reported by its chain.
+    const fault = row === undefined ? undefined : faultIn(db, tape, row, told.get(seq));
     if (fault !== undefined)
       yield problem('merge-contradicted', seq, `the mark of a merge ${tape.name}@${seq} ${fault}`);
   }
 }
 
+const markColumns = 'seq, kind, mark, name, key, payload';
+
+/** The entries of a tape that have the name or the key of a mark, in order. */
+function markRows(db: Db, { id }: TapeRow): MarkRow[] {
+  return db
+    .all<MarkRow>(
+      `SELECT ${markColumns} FROM entry WHERE tape_id = @id AND key >= 'merge:' AND key < 'merge;'
+         UNION
+       SELECT ${markColumns} FROM entry WHERE tape_id = @id AND name >= 'merge/' AND name < 'merge0' AND kind = 'anchor'`,
+      { id },
+    )
+    .toSorted((a, b) => a.seq - b.seq);
+}
+
+/** The positions at which lines of the lineage say that a child was merged into a tape, with the child's ULID. */
+function mergesInLines(db: Db, { id }: TapeRow): ReadonlyMap<Seq, string> {
+  const rows = db.all<{ line: string; hash: Uint8Array; seq: Seq; ulid: string }>(
+    `WITH RECURSIVE below(id) AS (
+       SELECT id FROM tape WHERE parent_id = @id
+       UNION SELECT c.id FROM below b JOIN tape c ON c.parent_id = b.id)
+     SELECT l.line, l.hash, l.seq, t.ulid FROM below b JOIN tape t ON t.id = b.id
+       JOIN lineage l ON l.tape_id = b.id AND l.type IN ('merge', 'discard')
+       WHERE l.peer_id = @id AND l.seq IS NOT NULL`,
+    { id },
+  );
+  return new Map(
+    rows.filter((row) => hashLine(row.line) === hex(row.hash)).map(({ seq, ulid }) => [seq, ulid]),
+  );
+}
+
+/** Returns what contradicts an entry that should be a mark. `told`: the child that a line of the lineage names. */
+function faultIn(db: Db, tape: TapeRow, row: MarkRow, told: string | undefined): string | undefined {
+  const [scheme, ulid = '', head] = row.key?.split(':') ?? [];
+  if (row.kind !== 'anchor' || row.mark !== 'anchor' || scheme !== 'merge' || head === undefined)
+    return 'has not the form of one';
+  const mark = row.payload === null ? undefined : markOf(row.seq, row.payload);
+  if (mark === undefined && row.payload !== null) return 'has not the form of one';
+  const child = tapeByUlid(db, mark === undefined ? ulid : String(mark.state.child));
+  if (child === undefined) return 'names a session that does not exist';
+  if (mark !== undefined && row.key?.replace(/:\d+$/, '') !== `merge:${child.ulid}:${mark.childHead}`)
+    return 'differs from its own key';
+  if (told !== undefined && told !== child.ulid) return 'is of another child than the lineage says';
+  if (row.name !== `merge/${child.name}` || (mark !== undefined && mark.state.session !== child.name))
+    return `has not the name of its child ${child.name}`;
+  return mark === undefined ? undefined : faultOf(db, { tape, child, mark });
+}
+
 /** Yields the heads of children, as the marks on a tape recorded them, that the children do not have. */
 export function* verifyMergedHeads(db: Db, tape: TapeRow): Generator<Problem> {
-  const marks = db.all<{ seq: Seq; key: string; payload: string }>(
-    `SELECT seq, key, payload FROM entry WHERE tape_id = @id AND key >= 'merge:' AND key < 'merge;'
-       AND kind = 'anchor' AND payload IS NOT NULL`,
-    { id: tape.id },
-  );
-  for (const { seq, key, payload } of marks.toSorted((a, b) => a.seq - b.seq)) {
-    const mark = markOf(seq, key, payload);
+  for (const { seq, payload } of markRows(db, tape)) {
+    const mark = payload === null ? undefined : markOf(seq, payload);
     const child = mark === undefined ? undefined : tapeByUlid(db, String(mark.state.child));
     if (mark === undefined || child === undefined) continue;
     const [, last] = mark.range;
@@ -78,14 +126,14 @@ export function* verifyMergedHeads(db: Db, tape: TapeRow): Generator<Problem> {
   }
 }
 
-function markOf(seq: Seq, key: string, payload: string): Mark | undefined {
+function markOf(seq: Seq, payload: string): Mark | undefined {
   const value: unknown = JSON.parse(payload);
   const state = isObject(value) && isObject(value.state) ? value.state : {};
   const [first, last] = Array.isArray(state.range) ? state.range : [];
   const { child_head: childHead } = state;
   if (typeof first !== 'number' || typeof last !== 'number' || typeof childHead !== 'string')
     return undefined;
-  return { seq, key, state, childHead, range: [first, last] };
+  return { seq, state, childHead, range: [first, last] };
 }
 
 interface Merge {
@@ -96,8 +144,7 @@ interface Merge {
 
 /** Returns what contradicts a mark, in words that follow its name. */
 function faultOf(db: Db, { tape, child, mark }: Merge): string | undefined {
-  const { state, key, seq } = mark;
-  if (!key.startsWith(`merge:${child.ulid}:${mark.childHead}`)) return 'differs from its own key';
+  const { state, seq } = mark;
   // A head that is not there contradicts the child, and is reported there.
   if (hashAt(db, child, mark.range[1]) !== mark.childHead) return undefined;
   const own =
@@ -128,10 +175,12 @@ function insideOf(
 ): string | undefined {
   const { state, childHead } = mark;
   const text = textOf(payload);
+  const source = mergeSource({ child: child.name, fromAnchor: child.from_anchor, range: mark.range });
   if (text === undefined || meta.source !== 'merge' || meta.child !== child.ulid) return undefined;
+  if (meta.session !== child.name || meta.from !== source) return undefined;
   const [before, after] = mergeFrame({
-    child: String(state.session),
-    source: String(meta.from),
+    child: child.name,
+    source,
     status: String(state.status),
     partial: state.partial === true,
     childHead,
@@ -151,9 +200,12 @@ function erasedSince(db: Db, child: TapeRow, { range: [from, to] }: Mark): boole
   );
 }
 
+/** The text of a message of a merge, which is one text of role `user`. */
 function textOf(payload: Json): string | undefined {
-  const [part] = isObject(payload) && Array.isArray(payload.content) ? payload.content : [];
-  return isObject(part) && typeof part.text === 'string' ? part.text : undefined;
+  if (!isObject(payload) || payload.role !== 'user' || !Array.isArray(payload.content)) return undefined;
+  const [part, ...more] = payload.content;
+  const isText = isObject(part) && part.type === 'text' && more.length === 0;
+  return isText && typeof part.text === 'string' ? part.text : undefined;
 }
 
 function entryOf(db: Db, tape: TapeRow, seq: Seq): MergeEntry | undefined {
