@@ -612,11 +612,15 @@ def merge_fault(home, tape, seq, state, child):
     bounds, head = state["range"], state["child_head"]
     if home.hash_at(child, bounds[1]) != head:
         return None
-    own = None
-    if state.get("text_version") == TEXT_VERSION and not was_erased_since(home, child, bounds):
-        own = collected_text(home, child, bounds)
-        if sha256(own) != state.get("result_digest"):
+    version = state.get("text_version")
+    if version is not None and (type(version) is not int or version != TEXT_VERSION):
+        return "names unknown rules for its text"
+    own = None if was_erased_since(home, child, bounds) else collected_text(home, child, bounds)
+    if own is not None and sha256(own) != state.get("result_digest"):
+        if version is not None:
             return "has another digest than the result of its child"
+        # A given text, or one of schema 1.
+        own = None
     if state.get("strategy") == "discard":
         return None
     message = home.one(

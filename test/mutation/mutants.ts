@@ -188,7 +188,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a merge verifies whose text its child never wrote',
     file: tape('check/merges'),
-    find: 'own !== undefined && sha256(own.text) !== state.result_digest',
+    find: 'version !== null && collected !== undefined && !isOwn',
     replace: 'false',
     test: 'test/unit/tape.forged.test.ts',
   },

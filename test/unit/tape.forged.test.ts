@@ -204,26 +204,25 @@ describe('a mark of a merge that was disguised is still compared', () => {
   });
 });
 
-test('a text that was collected by other rules is not collected again', () => {
-  using dir = tempDir();
-  const path = dir.file('tape.db');
-  {
-    using store = openTapeStore(path);
-    store.sessions.open('main');
-    store.lineage.fork('main', { name: 'child' });
-    store.entries.append('child', [assistant('The sky is blue.')]);
-    store.lineage.merge('child');
-  }
-  // As a later version would have written it: another text of the same child.
-  forge(path, (db) => {
-    const digest = (payload: string) => payload.replace(sha256('The sky is blue.'), sha256('Blue.'));
-    db.rewrite('main', 2, (payload) => digest(payload).replace('"text_version":1', '"text_version":9'));
-    db.rewrite('main', 3, (payload) => payload.replace('The sky is blue.', 'Blue.'));
-    db.relink();
+describe('the rules that a mark names do not hide another text', () => {
+  const other = (text: string) => text.replace(sha256('The sky is blue.'), sha256('The sky is green.'));
+  test.each(['0', '2', '9', '"1"', 'true'])('version %s', (version) => {
+    const act = (db: Forger) => {
+      db.rewrite('main', 2, (text) => other(text).replace('"text_version":1', `"text_version":${version}`));
+      db.rewrite('main', 3, sky);
+    };
+    expect(foundInMerge(act)).toEqual([['merge-contradicted', 'main', 2]]);
   });
-  using store = openTapeStore(path, { readonly: true });
-  expect([...store.verify()]).toEqual([]);
-  expect(disagreements(path, [])).toEqual([]);
+
+  test('none, and a message that ends as if it was cut', () => {
+    const act = (db: Forger) => {
+      db.rewrite('main', 2, (text) => text.replace(/,"text_seq":\d+,"text_version":1/, ''));
+      db.rewrite('main', 3, (text) =>
+        text.replace('The sky is blue.', 'Green.\\n[10 more characters; the whole text: tape show child@3]'),
+      );
+    };
+    expect(foundInMerge(act)).toEqual([['merge-contradicted', 'main', 2]]);
+  });
 });
 
 describe('what no hash covers is compared with what follows from entries and lines', () => {

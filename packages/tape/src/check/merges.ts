@@ -147,12 +147,15 @@ function faultOf(db: Db, { tape, child, mark }: Merge): string | undefined {
   const { state, seq } = mark;
   // A head that is not there contradicts the child, and is reported there.
   if (hashAt(db, child, mark.range[1]) !== mark.childHead) return undefined;
-  const own =
-    state.text_version === textVersion && !erasedSince(db, child, mark)
-      ? collectResult(db, child, mark.range)
-      : undefined;
-  if (own !== undefined && sha256(own.text) !== state.result_digest)
+  const version = state.text_version ?? null;
+  if (version !== null && version !== textVersion)
+    return `names unknown rules for its text: ${String(version)}`;
+  const collected = erasedSince(db, child, mark) ? undefined : collectResult(db, child, mark.range);
+  const isOwn = collected !== undefined && sha256(collected.text) === state.result_digest;
+  if (version !== null && collected !== undefined && !isOwn)
     return `has another digest than the result of ${child.name}@${mark.range[0]}-${mark.range[1]}`;
+  // A given text has no version, nor has a text of schema 1: it is the child's own where it has its digest.
+  const own = isOwn ? collected : undefined;
   if (state.strategy === 'discard') return undefined;
   const message = entryOf(db, tape, seq + 1);
   if (message === undefined) return 'has no message after it';

@@ -16,7 +16,7 @@ import {
 
 /**
  * Version of the rules by which the text is collected, also those of `answer.ts`. It changes when the same entries
- * would give another text: verification collects again only what was collected by the same rules.
+ * would give another text, and the schema changes with it: in one schema, a mark with another version is a forgery.
  */
 export const textVersion = 1;
 
