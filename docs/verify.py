@@ -825,17 +825,16 @@ def verify_graph(home, path):
 
 
 def is_fragment(line, is_last):
-    """Whether a line is what a crash may have left, or too long or damaged to be read."""
-    try:
-        text = line.decode("utf-8")
-        if len(line) <= 262144:
-            json.loads(text)
-            return is_last and not text.endswith("}")
-    except UnicodeDecodeError:
+    """Whether a line is what a crash may have left: it begins as a record does, and is no JSON."""
+    if not (line.startswith(b"\0") or b'{"v":1,"g":'.startswith(line[:11])):
+        return False
+    if len(line) > 262144 or (is_last and not line.endswith(b"}")):
         return True
+    try:
+        json.loads(line.decode("utf-8"))
     except ValueError:
-        return text == "" or text.startswith("\0") or '{"v":1,"g":'.startswith(text[:11])
-    return True
+        return True
+    return False
 
 
 def verify(path):

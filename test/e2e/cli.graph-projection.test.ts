@@ -31,6 +31,7 @@ const damages: readonly (readonly [what: string, differs: boolean, damage: (home
   ],
   ['CRLF', true, (home) => writeFileSync(home.graph, textOf(home).replaceAll('\n', '\r\n'))],
   ['rubbish', true, (home) => writeFileSync(home.graph, 'rubbish\n')],
+  ['rubbish at its end', true, (home) => appendFileSync(home.graph, 'rubbish\n')],
   [
     'a line more',
     true,

@@ -68,6 +68,7 @@ describe('graph, lineage, children and trace answer from the database', () => {
     ],
     ['that was converted to CRLF', (text: string) => text.replaceAll('\n', '\r\n')],
     ['of other text', () => 'rubbish\n'],
+    ['with other text at its end', (text: string) => `${text}rubbish\n`],
     ['with a line more', (text: string) => `${text}${text.split('\n')[0]?.replace('"g":1,', '"g":9,')}\n`],
   ])('beside a graph file %s, with graph_diverged and exit 5', async (_what, change) => {
     using home = homeWithForks();

@@ -106,6 +106,8 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
       `${one}\n${two}\n${three.slice(0, 50)}`,
       `${one}\n${two.slice(0, 40)}\n\n\0\0\n${two}\n`,
       `${one}\n${two}\n${three}`,
+      Buffer.concat([Buffer.from(`${whole}{"v":1,"g":4,"x":"`), Buffer.from([0xe2, 0x82])]),
+      `${whole}{"v":1,"g":4,"x":"${'x'.repeat(300_000)}\n`,
     ];
     const other = [
       'rubbish\n',
@@ -116,6 +118,13 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
       `${two}\n${one}\n`,
       `${one}\n${three}\n`,
       `${whole}${three}\n`,
+      `${whole}rubbish\n`,
+      `${whole}rubbish`,
+      `${whole}7`,
+      `${whole}{"v":1}`,
+      `${whole}${'x'.repeat(300_000)}\n`,
+      Buffer.from([0x9c, 0xff, 0xfe, 0x0a, 0x80]),
+      Buffer.concat([Buffer.from(whole), Buffer.from([0xff, 0xfe, 0x0a])]),
     ];
     for (const [code, texts] of [
       [0, same],
@@ -123,7 +132,7 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
     ] as const)
       for (const text of texts) {
         writeFileSync(home.graph, text);
-        expect((await verdict(home)).code, text).toBe(code);
+        expect((await verdict(home)).code, text.toString('latin1').slice(-200)).toBe(code);
       }
   });
 });

@@ -11,7 +11,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { checkJournal, GraphError, openJournal, openSessionGraph, readLines } from '@tapedeck/graph';
+import {
+  checkJournal,
+  FileComparison,
+  GraphError,
+  openJournal,
+  openSessionGraph,
+  readLines,
+} from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { type Journal, sha256 } from '@tapedeck/tape/store';
 import fc from 'fast-check';
@@ -351,7 +358,9 @@ test(
         if (aside !== undefined) {
           expect(kept.length).toBe(before.length);
           const differs = g === 0 || hash !== store.lineageHash(g)?.hash;
-          expect(problems.length > 0 || differs).toBe(true);
+          using comparison = new FileComparison(aside);
+          for (const line of lines) comparison.expect(line);
+          expect(problems.length > 0 || differs || comparison.standing === 'differs').toBe(true);
           expect(after.equals(all)).toBe(true);
           rmSync(aside);
           return;

@@ -162,13 +162,16 @@ describe('the tail', () => {
     ['a sealed fragment', `${good}{"v":1,"g":3,"ty\n`, { ...last, torn: false }],
     ['many sealed fragments', `${good}${'{"v":1\n'.repeat(50_000)}`, { ...last, torn: false }],
     ['empty lines', `${good}\n\n\n`, { ...last, torn: false }],
-    ['other JSON', `${good}[1]\nnull\n7\n{"g":"3"}\n{"g":0}\n{"g":1.5}\n`, { ...last, torn: false }],
     ['a run of NULs', `${good}${'\0'.repeat(300_000)}`, { ...last, torn: true }],
-    ['a megabyte without LF', `${good}${'x'.repeat(1_000_000)}`, { ...last, torn: true }],
-    ['a megabyte line', `${good}{"g":3,"x":"${'x'.repeat(1_000_000)}"}\n`, { ...last, torn: false }],
+    [
+      'a megabyte of a record without LF',
+      `${good}{"v":1,"g":3${'x'.repeat(1_000_000)}`,
+      { ...last, torn: true },
+    ],
+    ['a megabyte line', `${good}{"v":1,"g":3,"x":"${'x'.repeat(1_000_000)}"}\n`, { ...last, torn: false }],
     [
       'bytes that are no UTF-8',
-      Buffer.concat([Buffer.from(`${good}{"g":3,"x":"`), Buffer.from([0xff, 0x22, 0x7d, 0x0a])]),
+      Buffer.concat([Buffer.from(`${good}{"v":1,"g":3,"x":"`), Buffer.from([0xff, 0x22, 0x7d, 0x0a])]),
       { ...last, torn: false },
     ],
     ['nothing but a fragment', '{"v":1,"g":1', { g: 0, hash: firstPrev, torn: true }],
@@ -181,13 +184,32 @@ describe('the tail', () => {
     expect(journal.tail()).toEqual(tail);
   });
 
+  test.each<[string, string | Buffer]>([
+    ['rubbish', 'rubbish\n'],
+    ['rubbish without LF', 'rubbish'],
+    ['rubbish, and a fragment', 'rubbish\n{"v":1,"g":3'],
+    ['a list', '[1]\n'],
+    ['other JSON', '{"v":1,"g":"3"}\n'],
+    ['a megabyte without LF', 'x'.repeat(1_000_000)],
+    ['bytes that are no UTF-8', Buffer.from([0xff, 0xfe, 0x0a])],
+    ['white space', ' \n'],
+  ])('is refused when %s follows the last record', (_, content) => {
+    using dir = tempDir();
+    const path = join(dir.path, 'g.jsonl');
+    writeFileSync(path, Buffer.concat([Buffer.from(good), Buffer.from(content)]));
+    using journal = openJournal(path);
+    const { g, hash } = journal.tail();
+    expect(g).toBe(2);
+    expect([firstPrev, ...all.map(lineHash)]).not.toContain(hash);
+  });
+
   test.each([65_535, 65_536, 65_537, 131_072, lineBytesMax])(
     'is found when it ends around a block of %i bytes',
     (size) => {
       using dir = tempDir();
       const path = join(dir.path, 'g.jsonl');
       for (const more of [-1, 0, 1]) {
-        const head = `{"g":5,"prev":"${last.hash}","x":"`;
+        const head = `{"v":1,"g":5,"prev":"${last.hash}","x":"`;
         const line = `${head}${'x'.repeat(size + more - head.length - 2)}"}`;
         writeFileSync(path, `${good}${line}\n`);
         using journal = openJournal(path);

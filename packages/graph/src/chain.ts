@@ -72,3 +72,18 @@ export function readLink(line: string): Linked {
 export function withoutBom(line: string): string {
   return line.charCodeAt(0) === 0xfeff ? line.slice(1) : line;
 }
+
+/** How every record begins; a crash can leave less of it, and after a power loss NULs in its place. */
+const recordStart = Buffer.from('{"v":1,"g":');
+
+/** How many bytes of a line `beginsAsRecord` needs. */
+export const startBytes: number = recordStart.length;
+
+/**
+ * Whether a line that is no record can be what a crash left of one: it is empty, begins with NUL, or begins as every
+ * record does. Anything else was written by another program.
+ */
+export function beginsAsRecord(bytes: Uint8Array): boolean {
+  const start = bytes.subarray(0, startBytes);
+  return start[0] === 0 || recordStart.subarray(0, start.length).equals(start);
+}

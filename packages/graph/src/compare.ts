@@ -1,5 +1,5 @@
 import type { LineageLine } from '@tapedeck/tape/store';
-import { readLink } from './chain.ts';
+import { beginsAsRecord, readLink } from './chain.ts';
 import { GraphError } from './errors.ts';
 import { type Line, readLines } from './lines.ts';
 
@@ -151,8 +151,8 @@ function textOf(line: Line): string | undefined {
 
 /** Whether a line is what a crash may have left: less than a record, NULs in its place, or nothing. */
 function isFragment(line: Line): boolean {
-  const text = textOf(line);
-  if (text === undefined) return true;
-  if (readLink(text).kind !== 'fragment') return line.kind === 'torn' && !text.endsWith('}');
-  return text === '' || text.startsWith('\0') || '{"v":1,"g":'.startsWith(text.slice(0, 11));
+  if (line.kind === 'bad' || (line.kind === 'torn' && line.text?.endsWith('}') !== true))
+    return line.isFragment;
+  if (line.text === undefined) return false;
+  return readLink(line.text).kind === 'fragment' && beginsAsRecord(Buffer.from(line.text));
 }

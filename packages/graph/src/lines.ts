@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { beginsAsRecord } from './chain.ts';
 import { quote } from './display.ts';
 import { GraphError, reason, systemCode } from './errors.ts';
 
@@ -20,12 +21,17 @@ interface LineSpan {
 
 /**
  * One line of a file, without its LF. `bad`: the line is too long or not UTF-8. `torn`: the bytes after the
- * last LF, from an unfinished write, with their text if they are UTF-8.
+ * last LF, from an unfinished write, with their text if they are UTF-8. `isFragment`: it begins as what a crash may
+ * leave of a record.
  */
 export type Line =
   | (LineSpan & { readonly kind: 'line'; readonly text: string })
-  | (LineSpan & { readonly kind: 'bad'; readonly reason: 'tooLong' | 'notUtf8' })
-  | (LineSpan & { readonly kind: 'torn'; readonly text?: string });
+  | (LineSpan & {
+      readonly kind: 'bad';
+      readonly reason: 'tooLong' | 'notUtf8';
+      readonly isFragment: boolean;
+    })
+  | (LineSpan & { readonly kind: 'torn'; readonly text?: string; readonly isFragment: boolean });
 
 /** A graph file opened for reading. */
 export interface OpenFile {
@@ -109,19 +115,27 @@ export function* linesOf(fd: number, from: number): Generator<Line, void, undefi
       start = place.end;
     }
     position += chunk.length;
-    if (position - start > lineBytesMax) kept = [];
+    // The first two pieces have the beginning of a line that is too long.
+    if (position - start > lineBytesMax) kept = kept.slice(0, 2);
     else if (at < chunk.length) kept.push(Buffer.from(chunk.subarray(at)));
   }
   if (position === start) return;
   const rest = Buffer.concat(kept);
   const isText = rest.length === position - start && isUtf8(rest);
   const place = { number: number + 1, start, end: position };
-  yield { kind: 'torn', ...place, ...(isText && { text: rest.toString('utf8') }) };
+  yield {
+    kind: 'torn',
+    ...place,
+    isFragment: beginsAsRecord(rest),
+    ...(isText && { text: rest.toString('utf8') }),
+  };
 }
 
 function lineOf(place: LineSpan, kept: readonly Buffer[], rest: Buffer): Line {
-  if (place.end - 1 - place.start > lineBytesMax) return { kind: 'bad', reason: 'tooLong', ...place };
   const bytes = kept.length === 0 ? rest : Buffer.concat([...kept, rest]);
-  if (!isUtf8(bytes)) return { kind: 'bad', reason: 'notUtf8', ...place };
+  const isFragment = beginsAsRecord(bytes);
+  if (place.end - 1 - place.start > lineBytesMax)
+    return { kind: 'bad', reason: 'tooLong', isFragment, ...place };
+  if (!isUtf8(bytes)) return { kind: 'bad', reason: 'notUtf8', isFragment, ...place };
   return { kind: 'line', text: bytes.toString('utf8'), ...place };
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { closeSync, fstatSync, readSync } from 'node:fs';
-import { firstPrev, type Link, lineHash, readLink } from './chain.ts';
+import { beginsAsRecord, firstPrev, type Link, lineHash, readLink, startBytes } from './chain.ts';
 import { lineBytesMax, openForReading, unreadable } from './lines.ts';
 
 /** The end of a graph file: number and hash of its last record, and whether bytes follow its last LF. */
@@ -17,31 +17,33 @@ const lf = 0x0a;
  * Finds the tail of a file, reading backwards, at most to the last two records. Skips sealed fragments. A
  * record that lacks only its LF counts, and is torn: the LF that seals it completes it, so writing the record
  * again would duplicate it. A record that does not follow the one before it, such as a copied old line, gets
- * a hash that no store has recorded, so that no store appends after it. So does a file without a record that
- * has other text than the beginning of one.
+ * a hash that no store has recorded, so that no store appends after it. So does a file that has, after its last
+ * record, a line that is no fragment: other text than the beginning of a record, or other JSON.
  */
 export function findTail(fd: number, size: number): Tail {
   let torn = false;
   let last: Link | undefined;
   let isForeign = false;
   for (const { start, end } of spansFromEnd(fd, size)) {
-    const isFragment = end === size && start < end;
-    if (isFragment) torn = true;
-    if (last === undefined) isForeign ||= !mayBeRecord(fd, start, end);
+    const isRest = end === size && start < end;
+    if (isRest) torn = true;
     const text = textOf(fd, start, end);
     // JSON allows trailing white space, which the store does not write: such a line is not a record of the
     // store.
-    if (isFragment && text?.endsWith('}') !== true) continue;
-    const linked = text === undefined ? undefined : readLink(text);
-    if (linked?.kind !== 'record') continue;
+    const linked = text === undefined || (isRest && !text.endsWith('}')) ? undefined : readLink(text);
+    if (linked?.kind !== 'record') {
+      if (last === undefined) isForeign ||= linked?.kind === 'other' || !mayBeRecord(fd, { start, end });
+      continue;
+    }
     if (last !== undefined) {
       const follows = last.prev === linked.link.hash;
       return { g: last.g, hash: follows ? last.hash : lineHash(linked.link.hash + last.hash), torn };
     }
     last = linked.link;
+    if (isForeign) break;
   }
-  if (last !== undefined) return { g: last.g, hash: last.hash, torn };
-  return { g: 0, hash: isForeign ? lineHash(firstPrev) : firstPrev, torn };
+  const { g, hash } = last ?? { g: 0, hash: firstPrev };
+  return { g, hash: isForeign ? lineHash(hash) : hash, torn };
 }
 
 /**
@@ -68,21 +70,22 @@ export function tailOf(path: string): Tail {
   }
 }
 
-/** How every record begins; a crash can leave less of it, and after a power loss NULs in its place. */
-const recordStart = Buffer.from('{"v":1,"g":');
-
 /** Whether a line without a record can be what a crash left of one. */
-function mayBeRecord(fd: number, start: number, end: number): boolean {
-  const size = Math.min(end - start, recordStart.length);
-  const bytes = fill(fd, Buffer.allocUnsafe(size), start);
-  return bytes[0] === 0 || recordStart.subarray(0, bytes.length).equals(bytes);
+function mayBeRecord(fd: number, { start, end }: Span): boolean {
+  return beginsAsRecord(fill(fd, Buffer.allocUnsafe(Math.min(end - start, startBytes)), start));
+}
+
+/** The place of a line without its LF. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
 }
 
 /**
  * The byte ranges of the lines without their LFs, last line first, beginning with the bytes after the last
  * LF.
  */
-function* spansFromEnd(fd: number, size: number): Generator<{ start: number; end: number }, void, undefined> {
+function* spansFromEnd(fd: number, size: number): Generator<Span, void, undefined> {
   const buffer = Buffer.allocUnsafe(Math.min(blockBytes, size));
   let end = size;
   for (let high = size; high > 0; ) {

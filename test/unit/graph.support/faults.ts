@@ -53,6 +53,24 @@ export const faults: readonly Fault[] = [
     opening: 'same',
   },
   { what: 'NULs at the end', spoil: (l) => `${fileOf(l)}${'\0'.repeat(4096)}`, opening: 'sealed' },
+  { what: 'rubbish after the last line', spoil: (l) => `${fileOf(l)}rubbish\n`, opening: 'diverged' },
+  { what: 'rubbish without an LF at the end', spoil: (l) => `${fileOf(l)}rubbish`, opening: 'diverged' },
+  {
+    what: 'a character cut in the middle at the end',
+    spoil: (l) =>
+      Buffer.concat([Buffer.from(`${part(l, 0, 11)}{"v":1,"g":12,"x":"`), Buffer.from([0xe2, 0x82])]),
+    opening: 'sealed',
+  },
+  {
+    what: 'rubbish, and a line that was torn',
+    spoil: (l) => `${part(l, 0, 11)}rubbish\n${at(l, 12).slice(0, 200)}`,
+    opening: 'diverged',
+  },
+  {
+    what: 'a long line of rubbish at the end',
+    spoil: (l) => `${fileOf(l)}${'x'.repeat(400_000)}\n`,
+    opening: 'diverged',
+  },
   {
     what: 'NULs where the last line was',
     spoil: (l) => `${part(l, 0, 11)}${'\0'.repeat(at(l, 12).length)}\n`,
@@ -198,7 +216,7 @@ export const faults: readonly Fault[] = [
     what: 'other JSON at the end',
     spoil: (l) => `${fileOf(l)}{"hello":"world"}\n`,
     named: ['forged 13'],
-    opening: 'same',
+    opening: 'diverged',
   },
   {
     what: 'a line of a version to come',
@@ -223,7 +241,7 @@ export const faults: readonly Fault[] = [
   {
     what: 'bytes that are no UTF-8 at the end',
     spoil: (l) => Buffer.concat([Buffer.from(fileOf(l)), Buffer.from([0xff, 0xfe, 0xc0, 10])]),
-    opening: 'same',
+    opening: 'diverged',
   },
   { what: 'another text', spoil: () => 'my diary, page one.\nMonday: rain.\n', opening: 'diverged' },
   { what: 'one line of another text', spoil: () => 'hello', opening: 'diverged' },
