@@ -276,6 +276,22 @@ test('a home, and --base, choose the realm of the names; each has sessions of it
   expect(await here('check')).toMatchObject({ code: 0 });
 });
 
+test('verbs of one realm say on stderr which sessions of other realms they leave out', async () => {
+  using home = tempHome();
+  const here = async (...args: string[]) => await home.here(args);
+  await here('new', 'main');
+  expect((await here('sessions')).stderr).not.toContain('Not included');
+  const left = "Not included: 1 session of base 'tape' (see them with --base tape)";
+  expect((await here('init', '--base', 'acme', '--home', home.path)).stderr).toContain(left);
+  for (const verb of ['sessions', 'status', 'recover']) {
+    expect((await here(verb)).stderr, verb).toContain(left);
+    expect((await here(verb, '--quiet')).stderr, verb).toBe('');
+  }
+  await here('new', 'other');
+  expect((await here('status', 'other')).stderr).toBe('');
+  expect((await here('sessions', '--base', 'tape')).stderr).toContain("1 session of base 'acme'");
+});
+
 test('a name that looks like another is refused by new, fork and run, and the error names the other', async () => {
   using home = tempHome();
   home.session('main');

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { safe } from '../escape.ts';
 import { graphFields, graphLines } from '../graph-file.ts';
 import { homeAt, openForWriting } from '../home.ts';
+import { otherRealms } from '../output/other-realms.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const init: Verb = defineVerb({
@@ -11,14 +12,14 @@ export const init: Verb = defineVerb({
   summary: 'Create a tape home in this directory',
   detail:
     'Creates DIR/.tape, which git ignores; with --home X, creates X. With --base NAME, verbs without --base use the sessions of ' +
-    'that realm from then on, also in a home that exists.',
+    'that realm from then on, also in a home that exists; the sessions of others stay, and need their --base.',
   examples: [
     ['tape init', 'Keep the tapes of this directory in ./.tape'],
     ['tape init --base bub', 'Name the tapes bub:NAME'],
   ],
   options: (y) =>
     y.positional('dir', { type: 'string', describe: 'Directory (default: the working directory)' }),
-  run: async ({ dir, home, base }, { io, answer }) => {
+  run: async ({ dir, home, base, quiet }, { io, answer }) => {
     const at = homeAt(home ?? join(resolve(io.cwd, dir ?? '.'), '.tape'), io.cwd);
     const created = !existsSync(at.db);
     mkdirSync(at.dir, { recursive: true, mode: 0o700 });
@@ -26,7 +27,10 @@ export const init: Verb = defineVerb({
     if (!existsSync(ignore)) writeFileSync(ignore, '*\n', { mode: 0o600 });
     const store = openForWriting(at, io);
     try {
-      if (base !== undefined) store.keepBase(base);
+      if (base !== undefined) {
+        store.keepBase(base);
+        if (quiet !== true) for (const line of otherRealms(store, base)) io.err(`${safe(line)}\n`);
+      }
     } finally {
       store.close();
     }

@@ -4,6 +4,7 @@ import { deckConfig } from '../config/deck.ts';
 import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { runOptions } from '../options/model.ts';
+import { otherRealms } from '../output/other-realms.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -16,7 +17,7 @@ export const recover: Verb = defineVerb({
     'Each session continues from its last recorded step, with the model that its tape records: what was saved of an answer goes ' +
     'to the tape first, recorded answers are not requested again, and calls that may have run do not run again unless their tool ' +
     'is safe to repeat. Ended children are merged. With a name: that session and its descendants, and the messages in their ' +
-    'inboxes. Without: all unfinished delegated children, and all sessions whose process died during a run. Skips what another ' +
+    'inboxes. Without: all unfinished delegated children, and all sessions whose process died during a run, in one realm (--base); says on stderr how many sessions others have. Skips what another ' +
     'process runs, but takes over children that it has not started yet: recover after the process that delegated has ended.',
   examples: [
     ['tape recover', 'Continue all interrupted sessions and children'],
@@ -43,6 +44,7 @@ export const recover: Verb = defineVerb({
     const config = abort === true ? {} : await deckConfig(args, context);
     const { openDeck } = await import('@tapedeck/runtime');
     const recovered = async (store: SqliteTapeStore) => {
+      if (name === undefined) for (const line of otherRealms(store)) context.status(line);
       const session = name === undefined ? undefined : needSession(store, name).id;
       await using deck =
         // The list of active runs in the home is written to, too.

@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { compareTail, type FileStanding, reportStanding, standingFields } from '../graph-file.ts';
 import { timeOf } from '../input.ts';
+import { otherRealms } from '../output/other-realms.ts';
 import { sessionJson, sessionTable } from '../output/session.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -15,7 +16,8 @@ export const sessions: Verb = defineVerb({
   group: 'Look',
   summary: 'List sessions, newest first',
   detail:
-    'A session has its place by its last message. An imported message counts with the time at its source, not that of the import.',
+    'A session has its place by its last message. An imported message counts with the time at its source, not that of the import. ' +
+    'Lists one realm (--base), and says on stderr how many sessions others have.',
   examples: [
     ['tape sessions --json', 'List sessions as JSON'],
     ['tape sessions --since 2026-11-21', 'List sessions with a message on that day or later'],
@@ -45,7 +47,9 @@ export const sessions: Verb = defineVerb({
         ...(n !== undefined && { limit: n }),
         ...(from !== undefined && { since: from }),
       });
-      return await list(context, { found, interrupted: await interruptedAmong(store, found) });
+      await list(context, { found, interrupted: await interruptedAmong(store, found) });
+      for (const line of otherRealms(store)) context.status(line);
+      return 0;
     });
   },
 });

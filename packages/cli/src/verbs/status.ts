@@ -6,6 +6,7 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
+import { otherRealms } from '../output/other-realms.ts';
 import { printStatuses, statusJson } from '../output/status.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -16,7 +17,7 @@ export const status: Verb = defineVerb({
   summary: 'Show active runs, inboxes and pending tool calls',
   detail:
     'Shows the state of each session: whether it runs, its phase and process, its lifecycle and task, the number of inbox items, and ' +
-    'the pending tool calls. Without a name: all sessions that are not idle.',
+    'the pending tool calls. Without a name: all sessions of the realm (--base) that are not idle; says on stderr how many sessions others have.',
   examples: [
     ['tape status', 'Show all sessions that are not idle'],
     ['tape status main --watch', 'Print a line for each change, until Ctrl-C'],
@@ -39,6 +40,7 @@ export const status: Verb = defineVerb({
     return await context.reading(async (store) => {
       const everything = name !== undefined || all === true;
       const look = await lookAt(store, name, context);
+      if (name === undefined) for (const line of otherRealms(store)) context.status(line);
       if (watch === true) return await printChanges(store, { look, all: everything }, context);
       const found = (await look()).filter((one) => everything || !isIdle(one));
       await printStatuses(found, context);

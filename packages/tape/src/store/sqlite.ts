@@ -158,6 +158,17 @@ export class SqliteTapeStore implements TapeStore {
     );
   }
 
+  /** Counts the sessions of the other realms of the home: those that are not of this store's, or not of `base`. */
+  otherRealms(
+    base: string = this.#at.realm,
+  ): readonly { readonly realm: string; readonly sessions: number }[] {
+    return this.#at.db.all<{ realm: string; sessions: number }>(
+      `SELECT realm, count(*) AS sessions FROM tape WHERE realm <> @base AND lifecycle NOT IN ('staging', 'purged')
+         GROUP BY realm ORDER BY realm`,
+      { base },
+    );
+  }
+
   /** See `StoreOptions.lockWaitMs`. It can change at any time. */
   get lockWaitMs(): number {
     return this.#at.db.lockWaitMs;
