@@ -3,6 +3,7 @@ import { anchor, assistant, openTapeStore, type SqliteTapeStore, toolCall, user,
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { fixedClock } from '../support/clock.ts';
 import { openDeck } from '../support/deck.ts';
 import { recovered } from '../support/recovery.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
@@ -304,6 +305,20 @@ test('a merge that waits in an inbox without an owner is part of the recovery', 
   store.catchUp();
   expect(store.inbox.list('main')).toEqual([]);
   expect([...store.entries.read('main', { kind: 'anchor', namePrefix: 'merge/' })]).toHaveLength(2);
+});
+
+test('a named session that another process runs is reported as busy', async () => {
+  const store = openStore(':memory:', { now: fixedClock().now });
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go', { run })]);
+  const lease = store.leases.acquire('main', { id: 'other' });
+  await using home = await scriptedDeck([], { store });
+  for (const dryRun of [true, false]) {
+    const { busy, resumed, sessions } = await home.deck.recover({ session: 'main', dryRun });
+    expect([busy, resumed, sessions.map(({ act }) => act)]).toEqual([['main'], [], ['leave']]);
+  }
+  expect(await recovered(home.deck)).toEqual(none);
+  expect(store.leases.holds(lease)).toBe(true);
 });
 
 test('each session continues with the model that its tape records', async () => {

@@ -47,7 +47,7 @@ export async function inScope(store: TapeStore, session: string | undefined): Pr
 
 /**
  * The sessions of a scope that a recovery has to act on. `isNamed`: a person named the scope, so that its
- * inboxes are processed too. Without a name, messages that wait on an idle session stay there: it was not
+ * inboxes are processed too, and what other processes run in it is reported. Without a name, messages that wait on an idle session stay there: it was not
  * necessarily a crash that left them.
  */
 export async function unfinishedIn(
@@ -56,8 +56,11 @@ export async function unfinishedIn(
   { isNamed }: { readonly isNamed: boolean },
 ): Promise<readonly Unfinished[]> {
   const found: Unfinished[] = [];
+  const owned = new Set(isNamed ? (await store.leases.list()).map(({ id }) => id) : []);
   for (const placed of scope) {
-    const why = await reasonOf(store, placed.info, isNamed);
+    const { info } = placed;
+    // A person who names a session that a process runs learns that it is left to that process.
+    const why = (await reasonOf(store, info, isNamed)) ?? (owned.has(info.id) ? 'run' : undefined);
     if (why !== undefined) found.push({ ...placed, why });
   }
   return found;
