@@ -350,6 +350,41 @@ test('each session continues with the model that its tape records', async () => 
   ]);
 });
 
+test('a session whose recorded model is gone fails alone when no session is named', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  await using home = await scriptedDeck([], { store });
+  const theirs = home.script([{ text: 'Its own.' }]);
+  for (const [name, model] of [
+    ['gone', 'script:/nowhere/answers.json'],
+    ['own', theirs],
+  ] as const)
+    store.lineage.fork('main', {
+      name,
+      deliver: 'merge',
+      intention: { nextSteps: 'Speak.' },
+      settings: { model },
+    });
+  await using deck = await openDeck({ store });
+  const failed = [
+    {
+      session: 'gone',
+      code: 'SESSION_NO_FILE',
+      message: expect.stringMatching(
+        /^cannot recover 'gone': cannot read script '.nowhere.answers.json': there is no such file/,
+      ),
+    },
+  ];
+  expect(await deck.recover({ dryRun: true })).toMatchObject({ resumed: ['own'], merged: ['own'], failed });
+  expect(await deck.recover({ session: 'main', dryRun: true })).toMatchObject({ resumed: ['own'], failed });
+  await expect(deck.recover('main')).rejects.toMatchObject({
+    code: 'SESSION_NO_FILE',
+    data: { session: 'gone', abortable: true },
+  });
+  expect(own(store, 'own')).toEqual(['anchor intention']);
+  expect(await recovered(deck)).toEqual({ ...none, resumed: ['own'], merged: ['own'], failed });
+});
+
 test('a recovery that has no usable model for a session names it, and changes nothing', async () => {
   const store = openStore();
   store.sessions.open('main');

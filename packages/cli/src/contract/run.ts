@@ -216,6 +216,7 @@ export const runVerbs: Contracts = {
       failed: listOf('sessions that could not continue or be merged', {
         session: z.string(),
         message: z.string(),
+        code: z.string().optional().describe('of the error of a model that cannot be used'),
       }),
       sessions: z.array(Recovered).describe('what was done with each, children before their parents'),
       dry_run: dryRun.optional(),
@@ -223,7 +224,7 @@ export const runVerbs: Contracts = {
     quiet: 'the names of the merged children, one a line',
     exits: {
       1: 'some failed',
-      2: 'a session has no model that can be used, or a configuration cannot be used or is not trusted',
+      2: 'a named session has no model that can be used, no model was given for one, or a configuration cannot be used or is not trusted',
       3: 'no such session, or no tape home',
       6: 'some run in other processes, or wait for an answer',
     },

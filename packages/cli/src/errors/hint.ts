@@ -47,6 +47,9 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       if (typeof data.child === 'string')
         return `continue it with: tape run ${data.child}; answer pending calls with: tape approve ${data.child}; or use its settled entries: --force`;
       return `append the missing tool results, or continue with: tape run ${data.parent ?? session}`;
+    case 'SESSION_NO_FILE':
+    case 'SESSION_BAD_SCRIPT':
+      return data.abortable === true ? hintFor('SESSION_NO_MODEL', data) : undefined;
     case 'SESSION_NO_MODEL':
       return data.abortable === true
         ? `continue with: tape recover ${session} --model SPEC, or abort it with: tape recover ${session} --abort`

@@ -1,6 +1,7 @@
 import type { RecoveredSession, RecoveryReport } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { deckConfig } from '../config/deck.ts';
+import { hintFor } from '../errors/hint.ts';
 import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { runOptions } from '../options/model.ts';
@@ -16,7 +17,7 @@ export const recover: Verb = defineVerb({
   detail:
     'Each session continues from its last recorded step, with the model that its tape records: what was saved of an answer goes ' +
     'to the tape first, recorded answers are not requested again, and calls that may have run do not run again unless their tool ' +
-    'is safe to repeat. Ended children are merged. With a name: that session and its descendants, and the messages in their ' +
+    'is safe to repeat. Ended children are merged. Without a name, a session whose recorded model cannot be used is reported as failed, and the others are recovered. With a name: that session and its descendants, and the messages in their ' +
     'inboxes. Without: all unfinished delegated children, and all sessions whose process died during a run, in one realm (--base); says on stderr how many sessions others have. Skips what another ' +
     'process runs, but takes over children that it has not started yet: recover after the process that delegated has ended.',
   examples: [
@@ -111,7 +112,10 @@ function linesOf(report: RecoveryReport): readonly string[] {
     ...line(would ? 'Would merge' : 'Merged', merged),
     ...line('Waiting for an answer (tape status):', waiting),
     ...line('Running in other processes:', busy),
-    ...failed.map(({ session, message }) => `${session}: ${message}`),
+    ...failed.map(({ session, message, code }) => {
+      const hint = code === undefined ? undefined : hintFor('SESSION_NO_MODEL', { session, abortable: true });
+      return `${session}: ${message}${hint === undefined ? '' : ` (${hint})`}`;
+    }),
     ...sessions.flatMap((session) => sessionLines(session, would)),
   ];
   return lines.length === 0 ? ['Nothing to recover'] : lines;

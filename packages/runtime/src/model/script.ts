@@ -48,7 +48,9 @@ export async function readScript(file: string): Promise<readonly ScriptAnswer[]>
   try {
     text = await readFile(file, 'utf8');
   } catch (cause) {
-    throw new SessionError('SESSION_NO_FILE', `cannot read script '${file}': ${messageOf(cause)}`, { cause });
+    const isMissing = (cause as { code?: unknown }).code === 'ENOENT';
+    const why = isMissing ? 'there is no such file' : messageOf(cause);
+    throw new SessionError('SESSION_NO_FILE', `cannot read script '${file}': ${why}`, { cause });
   }
   return parseScript(text, file);
 }

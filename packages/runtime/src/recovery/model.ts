@@ -20,7 +20,8 @@ export interface RecoveryModel {
  * given one, else the deck's. A recorded model that cannot be used here, for example for want of a key, is
  * passed over; a given one is not. Nothing is written.
  * @throws SESSION_NO_MODEL when there is none; else the error of the first model that cannot be used. Both
- *   name the session and have `data.session` and `data.abortable`
+ *   name the session and have `data.session` and `data.abortable`; `data.recorded` is true when the model is one
+ *   that the session's tape records
  */
 export async function recoveryModel(
   parts: Pick<DelegationParts, 'store' | 'config' | 'env' | 'modelFrom'>,
@@ -37,6 +38,7 @@ export async function recoveryModel(
     [config.model, modelFrom ?? 'deck'],
   ];
   let fault: unknown;
+  let isRecorded = false;
   for (const [spec, from, isOwn] of found) {
     if (spec === undefined) continue;
     try {
@@ -45,9 +47,11 @@ export async function recoveryModel(
       const isFound = isOwn === true || (spec === config.model && carried === undefined);
       return { model: isFound ? undefined : spec, name: typeof spec === 'string' ? spec : undefined };
     } catch (error) {
+      if (fault === undefined) isRecorded = from === 'session';
       fault ??= error;
       if (spec !== given) continue;
       fault = error;
+      isRecorded = false;
       break;
     }
   }
@@ -60,7 +64,7 @@ export async function recoveryModel(
     );
   if (!(fault instanceof SessionError)) throw fault;
   throw new SessionError(fault.code, `cannot recover '${info.name}': ${fault.message}`, {
-    data: { ...fault.data, ...data },
+    data: { ...fault.data, ...data, ...(isRecorded && { recorded: true }) },
     cause: fault,
   });
 }

@@ -1,5 +1,6 @@
-import type { SessionInfo } from '@tapedeck/tape';
+import type { Ref, SessionInfo } from '@tapedeck/tape';
 import type { DelegationParts } from '../delegation/parts.ts';
+import { SessionError } from '../errors.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
@@ -23,18 +24,29 @@ export interface Plan {
 
 /** What to do with what is unfinished. */
 interface Wish {
+  readonly session?: Ref;
   readonly abort?: boolean;
+  readonly dryRun?: boolean;
   readonly model?: ModelSpec;
 }
 
+/** A session that has no usable model. */
+export interface Unusable {
+  readonly session: string;
+  readonly message: string;
+  readonly code?: string;
+}
+
 /**
- * Plans a recovery. Nothing is written, so that a session without a usable model stops it before it begins.
+ * Plans a recovery. Nothing is written, so that a session without a usable model stops it before it begins. When
+ * no session is named, one whose own recorded model cannot be used stops only itself, and so does any in a dry
+ * run: it is added to `failed`.
  * @throws the errors of `recoveryModel`
  */
 export async function plansFor(
   parts: DelegationParts,
   found: readonly (readonly Unfinished[])[],
-  wish: Wish,
+  { failed, ...wish }: Wish & { readonly failed: Unusable[] },
 ): Promise<readonly (readonly Plan[])[]> {
   const owned = new Set((await parts.store.leases.list()).map(({ id }) => id));
   const plans: Plan[][] = [];
@@ -44,13 +56,23 @@ export async function plansFor(
       const left = await lookAtLeft(parts, info);
       const act = owned.has(info.id) ? 'leave' : await actFor(parts, { why, left }, wish);
       if (act === undefined) continue;
-      const { model: spec, name }: Partial<RecoveryModel> =
-        act === 'continue' ? await recoveryModel(parts, info, wish.model) : {};
-      planned.push({ why, left, act, spec, model: name });
+      try {
+        const { model: spec, name }: Partial<RecoveryModel> =
+          act === 'continue' ? await recoveryModel(parts, info, wish.model) : {};
+        planned.push({ why, left, act, spec, model: name });
+      } catch (error) {
+        if (!stopsOnlyItself(error, wish)) throw error;
+        failed.push({ session: info.name, message: error.message, code: error.code });
+      }
     }
     plans.push(planned);
   }
   return plans;
+}
+
+function stopsOnlyItself(error: unknown, { session, dryRun }: Wish): error is SessionError {
+  if (!(error instanceof SessionError) || error.data.abortable !== true) return false;
+  return dryRun === true || (session === undefined && error.data.recorded === true);
 }
 
 async function actFor(

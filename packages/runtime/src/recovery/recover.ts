@@ -15,7 +15,7 @@ import { settleParent } from '../merge/settle-parent.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { releaseLeftWorktrees } from '../workspace/release.ts';
 import { resume, resumeRun, settle } from './end.ts';
-import { type Plan, plansFor } from './plan.ts';
+import { type Plan, plansFor, type Unusable } from './plan.ts';
 import { untilQuiet } from './quiet.ts';
 import { done, planned, type RecoveredSession } from './report.ts';
 import { byDepth, inScope, type Placed, unfinishedIn } from './scope.ts';
@@ -60,8 +60,8 @@ export interface RecoveryReport {
   readonly waiting: readonly string[];
   /** Run by another process, or posted to the inbox of a parent that another process writes. */
   readonly busy: readonly string[];
-  /** Could not be resumed or merged, and why. */
-  readonly failed: readonly { readonly session: string; readonly message: string }[];
+  /** Could not be resumed or merged, and why; `code`: of the error of a model that cannot be used. */
+  readonly failed: readonly { readonly session: string; readonly message: string; readonly code?: string }[];
   /** What was done with each, or would be, children before their parents. */
   readonly sessions: readonly RecoveredSession[];
   /** Present when nothing was written. */
@@ -76,22 +76,24 @@ type Report = { -readonly [name in Names]: RecoveryReport[name][number][] };
  * delegated child into its parent, once. A recorded answer is never requested again, and a call that may have
  * run is not run again unless its tool is safe to repeat. Finally runs the parents that results were to start.
  * @throws TAPE_NO_SESSION; before anything is changed, the errors of `recoveryModel` for a session that must be
- *   resumed and has no usable model
+ *   resumed and has no usable model. When no session is named, one whose own recorded model cannot be used is
+ *   reported as failed instead, and the others are recovered
  */
 export async function recover(parts: DelegationParts, options: RecoverOptions = {}): Promise<RecoveryReport> {
   assertFields(options, recoverFields, 'recover');
   const { store, startedChildren } = parts;
   const scope = await inScope(store, options.session);
   const found = await unfinishedIn(store, scope, { isNamed: options.session !== undefined });
-  const plans = await plansFor(parts, byDepth(found), options);
-  if (options.dryRun === true) return preview(parts, plans.flat());
+  const failed: Unusable[] = [];
+  const plans = await plansFor(parts, byDepth(found), { ...options, failed });
+  if (options.dryRun === true) return { ...preview(parts, plans.flat()), failed };
   const report: Report = {
     resumed: [],
     aborted: [],
     merged: [],
     waiting: [],
     busy: [],
-    failed: [],
+    failed: [...failed],
     sessions: [],
   };
   const held: SessionInfo[] = [];
@@ -138,7 +140,10 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
         );
   }
   if (options.session !== undefined && options.abort !== true)
-    for (const plan of await messagesLeft(parts, plans.flat(), options))
+    for (const plan of await messagesLeft(parts, plans.flat(), {
+      ...options,
+      failed: report.failed,
+    }))
       await attempt(
         report,
         plan.left.info,
@@ -175,7 +180,7 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
 async function messagesLeft(
   parts: DelegationParts,
   plans: readonly Plan[],
-  options: RecoverOptions,
+  options: RecoverOptions & { readonly failed: Unusable[] },
 ): Promise<readonly Plan[]> {
   const merged: Placed[] = [];
   for (const { why, act, left } of plans) {
