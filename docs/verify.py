@@ -4,12 +4,12 @@
     python3 verify.py [--json] PATH      PATH: a tape home, or its tape.db
 
 It shares no code with Tapedeck, needs Python 3.8 with its standard library (and SQLite 3.37), and writes nothing.
-Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database.
+Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of this schema.
 
 It reports the codes of the section "Verification" of the specification, for the same session and position as
 `tape verify`. It leaves out what it cannot know from the specification alone: `view-contradicted` (the rules of
-views), and the text of triggers and indexes (only their names). Every difference of the graph file is
-`graph-differs`.
+views), and the text of triggers and indexes (only their names). Every difference of a line of the graph file is
+`graph-differs`. Like `tape check`, it reports `graph-aside` and `database-missing`, too.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ import json
 import os
 import re
 import sqlite3
+import stat
 import sys
 import unicodedata
 from datetime import datetime, timedelta, timezone
@@ -139,8 +140,10 @@ class Home:
         self.db.text_factory = lambda data: data.decode("utf-8", "replace")
         self.db.execute("BEGIN")
         application, version = (self.db.execute("PRAGMA " + name).fetchone()[0] for name in ("application_id", "user_version"))
-        if application != APPLICATION or version != SCHEMA:
-            raise NotATape("'%s' is no tape database of schema %d" % (path, SCHEMA))
+        if application != APPLICATION:
+            raise NotATape("'%s' is no tape database" % path)
+        if version != SCHEMA:
+            raise NotATape("'%s' cannot be verified: it has schema %d, and this program reads %d" % (path, version, SCHEMA))
         self.problems = []
         self.tapes = {row["id"]: row for row in self.db.execute("SELECT * FROM tape ORDER BY id")}
         self.by_ulid = {row["ulid"]: row for row in self.tapes.values()}
@@ -811,9 +814,13 @@ def verify_schema(home):
 def verify_graph(home, path):
     """Compares the records of the graph file with the lineage, of which they are the first lines."""
     try:
-        with open(path, "rb") as file:
-            *lines, rest = file.read().split(b"\n")
-    except FileNotFoundError:
+        *lines, rest = graph_bytes(path).split(b"\n")
+    except OSError as error:
+        home.report("graph-unreadable", None, None, "cannot read session_graph.jsonl: %s" % error)
+        return
+    records = count_records(lines)
+    if not home.lines and records > 0:
+        home.report("database-missing", None, None, missing(records))
         return
     g = 0
     for line in [*lines, rest]:
@@ -822,6 +829,47 @@ def verify_graph(home, path):
         elif not is_fragment(line, is_last=line is rest):
             home.report("graph-differs", None, None, "session_graph.jsonl: line %d of the database is another" % (g + 1))
             return
+
+
+def graph_bytes(path):
+    """The bytes of a graph file, none of a missing one. Raises OSError for a link or a directory."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return b""
+    with os.fdopen(file, "rb") if stat.S_ISREG(os.fstat(file).st_mode) else closed(file) as opened:
+        return opened.read()
+
+
+def closed(file):
+    os.close(file)
+    raise OSError("it is not a regular file")
+
+
+def count_records(lines):
+    """The number of lines that have a place in the chain."""
+
+    def is_record(line):
+        try:
+            g = parsed(line.decode("utf-8")).get("g") if len(line) <= 262144 else None
+        except ValueError:
+            return False
+        return type(g) is int and g > 0
+
+    return sum(map(is_record, lines))
+
+
+def missing(records):
+    return "session_graph.jsonl has %d records, and the database has none: it was lost" % records
+
+
+def verify_asides(home, path):
+    """Reports each graph file that was set aside, until its finding is acknowledged."""
+    known = {row["key"] for row in home.rows("SELECT key FROM home WHERE key >= 'acknowledged:' AND key < 'acknowledged;'")}
+    prefix = os.path.basename(path) + ".aside-"
+    for name in sorted(os.listdir(os.path.dirname(path))):
+        if name.startswith(prefix) and "acknowledged:graph-aside:" + name[len(prefix) :] not in known:
+            home.report("graph-aside", None, None, "a graph file differed from the database, and is now '%s'" % name)
 
 
 def is_fragment(line, is_last):
@@ -837,6 +885,19 @@ def is_fragment(line, is_last):
     return False
 
 
+def graph_of(file):
+    return os.path.join(os.path.dirname(os.path.abspath(file)), "session_graph.jsonl")
+
+
+def find_lost(file):
+    """The problem of a graph file that has records, and no database beside it."""
+    try:
+        records = count_records(graph_bytes(graph_of(file)).split(b"\n")[:-1])
+    except OSError:
+        records = 0
+    return [{"code": "database-missing", "session": None, "seq": None, "message": missing(records)}] if records else []
+
+
 def verify(path):
     """Returns all problems of a home, or of its tape.db."""
     file = os.path.join(path, "tape.db") if os.path.isdir(path) else path
@@ -850,7 +911,9 @@ def verify(path):
             verify_merges(home, tape)
         verify_lineage(home)
         verify_schema(home)
-        verify_graph(home, os.path.join(os.path.dirname(file), "session_graph.jsonl"))
+        graph = graph_of(file)
+        verify_graph(home, graph)
+        verify_asides(home, graph)
         counts = {"sessions": 0, "entries": 0}
         for tape in home.tapes.values():
             if tape["lifecycle"] != "staging":
@@ -871,10 +934,11 @@ def main(arguments):
     if len(paths) != 1 or paths[0].startswith("-"):
         fail(2, "usage: verify.py [--json] PATH")
     file = os.path.join(paths[0], "tape.db") if os.path.isdir(paths[0]) else paths[0]
-    if not os.path.isfile(file):
+    lost = [] if os.path.isfile(file) else find_lost(file)
+    if not lost and not os.path.isfile(file):
         fail(3, "there is no tape database at '%s'" % paths[0])
     try:
-        problems, counts = verify(paths[0])
+        problems, counts = (lost, {"sessions": 0, "entries": 0}) if lost else verify(paths[0])
     except NotATape as error:
         fail(3, str(error))
     except sqlite3.DatabaseError as error:
