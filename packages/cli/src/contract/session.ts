@@ -162,7 +162,7 @@ export const sessionVerbs: Contracts = {
     quiet: 'the name',
     exits: {
       2: 'the name is not allowed',
-      4: 'the name is an alias, or reads as a point of an existing session',
+      4: 'the name differs from another only by case or Unicode form, or reads as a point of an existing session',
     },
   },
   sessions: { json: listed(Session), quiet: 'the names, one a line', exits: {} },

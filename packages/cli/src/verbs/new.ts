@@ -6,7 +6,8 @@ export const newSession: Verb = defineVerb({
   command: 'new <name>',
   group: 'Start',
   summary: 'Create a session',
-  detail: 'Does nothing if the session exists: a name refers to the same tape in every process.',
+  detail:
+    'Does nothing if a session has this name, alias or id: a name refers to the same tape in every process.',
   lists: ['tool'],
   examples: [['tape new main', 'Create session main with its tape tape:main']],
   options: (y) =>
