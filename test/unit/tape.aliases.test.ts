@@ -41,6 +41,25 @@ test('an alias is given and taken away by lines with their reasons, and a sessio
   expect([...store.verify()]).toEqual([]);
 });
 
+test('an alias that would record nothing is refused, and repeating one changes nothing', () => {
+  using store = openStore();
+  const { id } = store.sessions.open('main');
+  const give = (name: string, reason: string) => store.sessions.update('main', { alias: { name, reason } });
+  for (const own of ['main', 'main~1', id, `worker:${id}`])
+    expect(
+      refusal(() => give(own, 'a test')),
+      own,
+    ).toMatchObject({ code: expect.stringMatching(/^TAPE_(EXISTS|BAD_NAME)$/) });
+  expect(refusal(() => give('main', '')).message).toBe("cannot alias 'main' to 'main': it is its name or id");
+  give('release', 'the project');
+  give('release', 'the project');
+  expect(give('release', '').aliases).toEqual(['release']);
+  expect(refusal(() => give('release', 'another')).message).toContain(
+    "it is its alias already, with another reason ('the project')",
+  );
+  expect([...store.lineage.read({ types: ['alias'] })]).toHaveLength(1);
+});
+
 test('aliases of a base are none in another', () => {
   using store = openStore(':memory:', { base: 'bub' });
   store.sessions.open('main');

@@ -205,7 +205,7 @@ export const sessionVerbs: Contracts = {
     exits: {
       ...noSession,
       2: 'the alias is not allowed as a name',
-      4: 'the alias names another session, or differs from a name in use only by case or Unicode form',
+      4: 'the alias names another session, is the name or id of this one, was given with another reason, or differs from a name in use only by case or Unicode form',
     },
   },
   unalias: {

@@ -5,7 +5,8 @@ export const alias: Verb = defineVerb({
   command: 'alias <name> <alias>',
   group: 'Change direction',
   summary: 'Give a session another name',
-  detail: 'Every verb then finds the session by this name too. The lineage records it, with the reason.',
+  detail:
+    'Every verb then finds the session by this name too. The lineage records it, with the reason. To give another reason, take the alias away first (unalias).',
   examples: [
     [
       'tape alias dm:slack:u0142 dm:mom --reason "identity known"',

@@ -26,7 +26,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect(
       (await refusal(() => store.sessions.update('dm:mom', { alias: { name: 'main', reason: 'manual' } })))
         .code,
-    ).toBe('none');
+    ).toBe('TAPE_EXISTS');
   });
 
   test('an alias that is taken away names no session, and a name that looks like another is refused', async () => {

@@ -8,9 +8,10 @@ import type { TapeRow } from '../tape/tape.ts';
 import { type Alias, isAlias, lookAlike } from './session.ts';
 
 /**
- * Adds an alias of a session, with its lineage line, in the caller's transaction. Adding it again changes
- * nothing.
- * @throws TAPE_BAD_NAME; TAPE_EXISTS when the alias names another session, or looks like another name
+ * Adds an alias of a session, with its lineage line, in the caller's transaction. Adding it again, with the same reason
+ * or none, changes nothing.
+ * @throws TAPE_BAD_NAME; TAPE_EXISTS when the alias names another session, is the session's own name or id, looks like
+ * another name, or was given with another reason
  */
 export function aliasTape(
   writer: Writer,
@@ -20,7 +21,10 @@ export function aliasTape(
 ): void {
   parseName(alias);
   const taken = findTape(writer.db, realm, alias);
-  if (taken?.id === tape.id) return;
+  if (taken?.id === tape.id) {
+    assertSame(writer, realm, tape, { name: alias, reason });
+    return;
+  }
   if (taken !== undefined)
     throw new TapeError(
       'TAPE_EXISTS',
@@ -42,6 +46,24 @@ export function aliasTape(
     { realm, alias, nameKey: nameKey(alias), tape: tape.id, reason, g },
   );
   crashPoint('alias/row');
+}
+
+/** Refuses what would record nothing of what the caller says about a name that the session has already. */
+function assertSame({ db }: Writer, realm: string, tape: TapeRow, { name, reason }: Alias): void {
+  const given = db.get<{ reason: string }>(
+    'SELECT reason FROM alias WHERE realm = @realm AND alias = @name',
+    { realm, name },
+  );
+  const fault =
+    given === undefined
+      ? 'it is its name or id'
+      : reason === '' || reason === given.reason
+        ? undefined
+        : `it is its alias already, with another reason (${quote(given.reason)}): take it away first`;
+  if (fault !== undefined)
+    throw new TapeError('TAPE_EXISTS', `cannot alias ${quote(name)} to '${tape.name}': ${fault}`, {
+      data: { alias: name, session: tape.name },
+    });
 }
 
 /**
