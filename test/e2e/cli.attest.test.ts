@@ -36,6 +36,16 @@ function rollBack(home: TempHome, copy: string): void {
 }
 
 describe('tape attest and tape check --against', () => {
+  test('- is stdout, to which no backup goes', async () => {
+    using home = homeWithFork();
+    const { code, stdout } = await home.here(['attest', '-o', '-']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^tapedeck-attestation 1\n/);
+    const { text } = json(await home.here(['attest', '--output=-', '--json'])) as { text: string };
+    expect(text).toMatch(/^tapedeck-attestation 1\n/);
+    expect(await home.here(['backup', '-'])).toMatchObject({ code: 2 });
+  });
+
   test('prove that tapes have only grown', async () => {
     using home = homeWithFork();
     const file = await attested(home);

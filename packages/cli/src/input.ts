@@ -4,7 +4,7 @@ import { isObject, parseJson } from '@tapedeck/tape/internal';
 import { UsageError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
 
-/** The word that replaces `-` before parsing. A file of that name is `@./-`. */
+/** The word that replaces `-` before parsing: stdin, or stdout where a verb writes. A file of that name is `@./-`. */
 export const stdinWord = '@-';
 
 /** Reads a text argument: the text itself, stdin for `-`, or a file for `@FILE`. */

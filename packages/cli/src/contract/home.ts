@@ -188,6 +188,7 @@ export const homeVerbs: Contracts = {
     quiet: 'the file',
     exits: {
       1: 'the file cannot be written',
+      2: 'the file is -: a backup cannot go to stdout',
       3: 'no tape home',
       4: 'a file of that name exists',
       5: 'the copy does not verify',

@@ -3,6 +3,7 @@ import { linkSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { TapeError } from '@tapedeck/tape';
+import { stdinWord } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { readKey } from '../session/key-file.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -25,14 +26,15 @@ export const attest: Verb = defineVerb({
         type: 'string',
         alias: 'o',
         requiresArg: true,
-        describe: 'New file (default: stdout)',
+        describe: 'New file (-, default: stdout)',
       })
       .option('key', {
         type: 'string',
         requiresArg: true,
         describe: 'Sign with the private Ed25519 key in FILE (PEM)',
       }),
-  run: async ({ output, key }, { io, reading, answer, options }) => {
+  run: async ({ output: given, key }, { io, reading, answer, options }) => {
+    const output = given === stdinWord || given === '-' ? undefined : given;
     const signer = key === undefined ? undefined : readKey(resolve(io.cwd, key), createPrivateKey);
     const { attest: attestStore } = await import('@tapedeck/runtime');
     return await reading(async (store) => {

@@ -1,4 +1,6 @@
 import { resolve } from 'node:path';
+import { UsageError } from '../errors/kinds.ts';
+import { stdinWord } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -10,8 +12,11 @@ export const backup: Verb = defineVerb({
     'Verifies the copy before it gets its name, and never replaces an existing file. tape restore makes a home of it.',
   examples: [['tape backup ~/tapes-friday.db', 'Write a complete, verified copy']],
   options: (y) => y.positional('file', { type: 'string', demandOption: true, describe: 'New file' }),
-  run: async ({ file }, { io, reading, answer }) =>
-    await reading(async (store) => {
+  run: async ({ file }, { io, reading, answer }) => {
+    // SQLite writes a copy to a file alone.
+    if (file === stdinWord)
+      throw new UsageError("cannot write a backup to stdout: name a file ('./-' is one)");
+    return await reading(async (store) => {
       const path = resolve(io.cwd, file);
       await store.backup(path);
       const { sessions, entries } = store.count();
@@ -21,5 +26,6 @@ export const backup: Verb = defineVerb({
         human: `Backed up ${counted(sessions, 'session')}, ${counted(entries, 'entry', 'entries')} to ${path}, all hashes match`,
       });
       return 0;
-    }),
+    });
+  },
 });
