@@ -164,9 +164,7 @@ class Home:
 
     def above(self, tape):
         """The parents of a tape, nearest first."""
-        seen = set()
-        while tape is not None and tape["parent_id"] is not None and tape["parent_id"] not in seen:
-            seen.add(tape["parent_id"])
+        while tape is not None and tape["parent_id"] is not None and tape["parent_id"] < tape["id"]:
             tape = self.tapes.get(tape["parent_id"])
             if tape is not None:
                 yield tape
@@ -229,7 +227,7 @@ def collect_heads(home):
         home.record_head(tape, None, fields.get("child_head"), by)
         if kind == "fork" and fields.get("base") == tape["base_seq"]:
             parent = home.tapes.get(tape["parent_id"])
-            if parent is not None:
+            if parent is not None and parent["id"] < tape["id"]:
                 owner = home.owner(parent, tape["base_seq"])
                 home.record_head(owner, tape["base_seq"], fields.get("parent_head"), by)
     for tape in home.tapes.values():
@@ -541,6 +539,7 @@ def verify_row(home, tape):
     state = {field: tape[field] for field in ("lifecycle", "task", "delivery")}
     wrong = [field for field, value in made.items() if lines[0].fields.get(field) != value]
     wrong += [field for field, value in state.items() if lines[-1].fields.get(field) != value]
+    wrong += [] if tape["parent_id"] is None or tape["parent_id"] < tape["id"] else ["parent_id"]
     wrong += [] if tape["name_key"] == name_key(name) else ["name_key"]
     wrong += [] if (tape["merged_at"] is None) == (tape["delivery"] is None) else ["merged_at"]
     if wrong:

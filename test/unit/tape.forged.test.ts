@@ -282,6 +282,30 @@ describe('what no hash covers is compared with what follows from entries and lin
       expect(found((db) => db.run(sql), session)).toEqual(problems.filter(([, of]) => of === session));
   });
 
+  test('a parent that is its own descendant', () => {
+    const act = (db: Forger) =>
+      db.run(`UPDATE tape SET parent_id = (SELECT id FROM tape WHERE name = 'told') WHERE name = 'child'`);
+    expect(found(act)).toContainEqual(['row-changed', 'child', null]);
+    const circle = (db: Forger) => {
+      act(db);
+      db.run(`UPDATE tape SET parent_id = (SELECT id FROM tape WHERE name = 'child') WHERE name = 'told'`);
+    };
+    for (const session of [undefined, 'child', 'told'])
+      expect(found(circle, session)).toContainEqual(['row-changed', 'child', null]);
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    {
+      using store = openTapeStore(path);
+      write(store);
+    }
+    forge(path, circle);
+    using store = openTapeStore(path, { readonly: true });
+    // Who walks up, or down, comes to an end.
+    expect(store.sessions.find('child')?.parentId).toBeUndefined();
+    expect(store.sessions.list({ parent: 'told' })).toEqual([]);
+    expect(store.sessions.list({ under: 'told', all: true })).toEqual([]);
+  });
+
   test('the bytes that an entry keeps', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');

@@ -97,6 +97,7 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
       }),
     }),
     ...differing(last, { lifecycle: tape.lifecycle, task: tape.task, delivery: tape.delivery }),
+    ...(tape.parent_id === null || tape.parent_id < tape.id ? [] : ['parent_id']),
     ...(tape.name_key === nameKey(tape.name) ? [] : ['name_key']),
     ...((tape.merged_at === null) === (tape.delivery === null) ? [] : ['merged_at']),
   ];

@@ -56,7 +56,7 @@ function inLinesBelow(db: Db, { id, base_seq }: TapeRow): RecordedHead[] {
     .all<Line & { readonly reach: Seq; readonly peer_id: number | null }>(
       `WITH RECURSIVE below(id, reach) AS (
          SELECT @id, 9007199254740991
-         UNION SELECT c.id, min(b.reach, c.base_seq) FROM below b JOIN tape c ON c.parent_id = b.id)
+         UNION SELECT c.id, min(b.reach, c.base_seq) FROM below b JOIN tape c ON c.parent_id = b.id AND c.id > b.id)
        SELECT l.g, l.line, l.hash, b.reach, l.peer_id FROM below b JOIN lineage l ON l.tape_id = b.id
          WHERE b.id <> @id AND l.type IN ('fork', 'merge', 'discard')
            AND (l.peer_id = @id OR (l.type = 'fork' AND b.reach > @base))`,
@@ -85,8 +85,8 @@ function inMarks(db: Db, { id, ulid, parent_id }: TapeRow): RecordedHead[] {
   return db
     .all<Mark>(
       `WITH RECURSIVE above(id) AS (
-         SELECT parent_id FROM tape WHERE id = @id
-         UNION SELECT t.parent_id FROM above a JOIN tape t ON t.id = a.id WHERE t.parent_id IS NOT NULL)
+         SELECT parent_id FROM tape WHERE id = @id AND parent_id < id
+         UNION SELECT t.parent_id FROM above a JOIN tape t ON t.id = a.id WHERE t.parent_id < t.id)
        SELECT t.name, e.seq, e.key, e.payload FROM above a JOIN tape t ON t.id = a.id
          JOIN entry e ON e.tape_id = a.id AND e.key >= @from AND e.key < @to`,
       { id, from: `merge:${ulid}:`, to: `merge:${ulid};` },

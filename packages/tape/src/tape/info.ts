@@ -83,7 +83,7 @@ const selectInfo = `SELECT t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lif
   p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,
   t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, t.last_message_at, lower(hex(t.head_hash)) AS head_hash,
   (SELECT json_group_array(alias) FROM (SELECT alias FROM alias WHERE tape_id = t.id ORDER BY alias)) AS aliases
-  FROM tape t LEFT JOIN tape p ON p.id = t.parent_id`;
+  FROM tape t LEFT JOIN tape p ON p.id = t.parent_id AND p.id < t.id`;
 
 export function infoOf(db: Db, row: TapeRow): SessionInfo {
   const aliases = db.all<{ alias: string }>('SELECT alias FROM alias WHERE tape_id = @id ORDER BY alias', {
@@ -150,8 +150,8 @@ const spokenAt = 'coalesce(t.last_message_at, t.created_at)';
 
 /** All sessions below one. */
 const below = `WITH RECURSIVE below (id) AS (
-    SELECT id FROM tape WHERE parent_id = @under
-    UNION ALL SELECT c.id FROM tape c JOIN below ON c.parent_id = below.id
+    SELECT id FROM tape WHERE parent_id = @under AND id > @under
+    UNION ALL SELECT c.id FROM tape c JOIN below ON c.parent_id = below.id AND c.id > below.id
   ) SELECT id FROM below`;
 
 const unfinished = `SELECT id FROM tape WHERE parent_id > 0 AND ${isUnfinished}`;
@@ -159,7 +159,8 @@ const unfinished = `SELECT id FROM tape WHERE parent_id > 0 AND ${isUnfinished}`
 /** The unfinished ones, found from below: there are few of them, however many sessions have ended. */
 const unfinishedBelow = `WITH RECURSIVE up (id, above) AS (
     SELECT id, parent_id FROM tape WHERE parent_id > 0 AND ${isUnfinished}
-    UNION ALL SELECT up.id, p.parent_id FROM up JOIN tape p ON p.id = up.above WHERE up.above <> @under
+    UNION ALL SELECT up.id, p.parent_id FROM up JOIN tape p ON p.id = up.above
+      WHERE up.above <> @under AND p.parent_id < p.id
   ) SELECT id FROM up WHERE above = @under`;
 
 /** The sessions that a query about a tree or about unfinished children selects. */
@@ -188,7 +189,7 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        ${query.since === undefined ? '' : `AND ${spokenAt} >= @since`}
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
-       ${parent === null ? '' : `AND ${where}.parent_id = @parent`} ${after === null ? '' : 'AND t.id > @after'}
+       ${parent === null ? '' : `AND ${where}.parent_id = @parent AND @parent < t.id`} ${after === null ? '' : 'AND t.id > @after'}
        ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}
      ORDER BY ${parent === null && query.after === undefined ? `${spokenAt} DESC, t.updated_at DESC, t.id DESC` : 't.id'} LIMIT @limit`,
     {

@@ -17,12 +17,15 @@ export interface Interval {
 
 type ChainTape = Pick<TapeRow, 'id' | 'floor_seq'>;
 
-/** The chain of tapes of a session: a position belongs to the first tape whose base is below it. */
+/**
+ * The chain of tapes of a session: a position belongs to the first tape whose base is below it. A parent is older than
+ * its child: a row that says otherwise was changed, and could make a tape its own ancestor.
+ */
 const chain = `WITH RECURSIVE seg(tape_id, parent_id, base, hi) AS (
   SELECT id, parent_id, base_seq, @hi FROM tape WHERE id = @tape
   UNION ALL
   SELECT p.id, p.parent_id, p.base_seq, min(s.hi, s.base) FROM seg s JOIN tape p ON p.id = s.parent_id
-    WHERE min(s.hi, s.base) > @lo)`;
+      AND p.id < s.tape_id WHERE min(s.hi, s.base) > @lo)`;
 
 /** Returns the tapes that store positions `(lo, hi]` of a session, newest first. */
 export function segments(db: Db, tape: ChainTape, lo: Seq, hi: Seq): Segment[] {

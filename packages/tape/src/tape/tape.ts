@@ -86,9 +86,9 @@ export function assertActive({ name, lifecycle }: Pick<TapeRow, 'name' | 'lifecy
   });
 }
 
-/** Selects tape rows with their parents' names and ULIDs. */
+/** Selects tape rows with the names and ULIDs of their parents. A parent is older: a changed row can name another. */
 export const selectTape: string = `SELECT t.*, p.name AS parent_name, p.ulid AS parent_ulid
-  FROM tape t LEFT JOIN tape p ON p.id = t.parent_id`;
+  FROM tape t LEFT JOIN tape p ON p.id = t.parent_id AND p.id < t.id`;
 
 export function tapeById(db: Db, id: number): TapeRow {
   const row = db.get<TapeRow>(`${selectTape} WHERE t.id = @id`, { id });
