@@ -1,4 +1,13 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
@@ -71,7 +80,36 @@ test('a backup of schema 1 is upgraded', async () => {
   writeSchema1(home);
   const copy = home.file('copy.db');
   cpSync(home.db, copy);
+  chmodSync(copy, 0o644);
   const dir = home.file('restored');
   const answer = json(await home.here(['restore', copy, dir, '--json']));
   expect(answer).toMatchObject({ home: dir, sections: { integrity: { ok: true }, lineage: { ok: true } } });
+  for (const name of readdirSync(dir))
+    expect([name, statSync(`${dir}/${name}`).mode & 0o077]).toEqual([name, 0]);
+});
+
+test('an older graph file in the directory is set aside, and is a finding', async () => {
+  using home = await withBackup();
+  const dir = home.file('restored');
+  mkdirSync(dir, { mode: 0o700 });
+  writeFileSync(`${dir}/session_graph.jsonl`, readFileSync(home.graph, 'utf8').replaceAll('child', 'older'));
+  const { code, stdout } = await home.here(['restore', home.file('copy.db'), dir]);
+  expect([code, stdout]).toEqual([5, expect.stringContaining('graph-aside:')]);
+  expect(stdout).toContain(`Restored ${home.file('copy.db')} to ${dir}\n`);
+  expect(readFileSync(`${dir}/session_graph.jsonl`, 'utf8')).toBe(readFileSync(home.graph, 'utf8'));
+});
+
+test('a file in the place of the directory is named', async () => {
+  using home = await withBackup();
+  writeFileSync(home.file('file'), '');
+  const at = await home.here(['restore', home.file('copy.db'), home.file('file'), '--json']);
+  expect([at.code, jsonError(at)]).toEqual([
+    4,
+    expect.objectContaining({ code: 'TAPE_EXISTS', message: expect.stringContaining('it is a file') }),
+  ]);
+  const below = await home.here(['restore', home.file('copy.db'), home.file('file/home'), '--json']);
+  expect([below.code, jsonError(below).message]).toEqual([
+    1,
+    expect.stringMatching(/^cannot make the directory/),
+  ]);
 });

@@ -105,7 +105,7 @@ export const homeVerbs: Contracts = {
     quiet: '`ok`, `incomplete` or `damaged`',
     exits: {
       1: 'work is not finished, and nothing is damaged',
-      2: 'the finding cannot be acknowledged, or the key cannot be used',
+      2: 'the finding cannot be acknowledged, or the key or the attestation cannot be used',
       3: 'no such session, finding or file, or no tape home',
       5: 'something recorded was changed or lost',
     },
@@ -129,8 +129,8 @@ export const homeVerbs: Contracts = {
     exits: {
       1: 'work in the backup is not finished; or the file cannot be read, or the directory not written',
       3: 'no such file',
-      4: 'the directory has tapes',
-      5: 'the backup is damaged, or no backup; nothing was restored',
+      4: 'the directory has tapes, or is a file',
+      5: 'the backup is damaged, or no backup, and nothing was restored; or it was restored, and the check found damage',
     },
   },
   verify: {

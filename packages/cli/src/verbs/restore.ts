@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmdirSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, rmdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { openTapeStore, TapeError } from '@tapedeck/tape';
 import { NotFoundError } from '../errors/kinds.ts';
@@ -14,7 +14,7 @@ export const restore: Verb = defineVerb({
   summary: 'Make a new home of a backup, and check it',
   detail:
     'Copies the backup to DIR/tape.db, or to the home of --home, else to .tape in the working directory; verifies the copy before ' +
-    'it gets its name, writes the graph file, and prints what tape check finds. Refuses a directory that has tapes.',
+    'it gets its name, writes the graph file, and prints what tape check finds. Refuses a directory that has tapes. A graph file that is there and differs is set aside.',
   examples: [['tape restore ~/tapes-friday.db restored', 'Make the home ./restored']],
   options: (y) =>
     y
@@ -26,6 +26,8 @@ export const restore: Verb = defineVerb({
     const named = home ?? (io.env.TAPE_HOME === '' ? undefined : io.env.TAPE_HOME);
     const at = homeAt(dir ?? named ?? join(io.cwd, '.tape'), io.cwd);
     if (existsSync(at.db)) throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it has tapes`);
+    if (statSync(at.dir, { throwIfNoEntry: false })?.isFile() === true)
+      throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it is a file, not a directory`);
     await copy(from, at);
     const { check } = await import('@tapedeck/runtime');
     using store = openForWriting(at, io);
@@ -44,7 +46,7 @@ export const restore: Verb = defineVerb({
  * @throws TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER, TAPE_CORRUPT when the copy does not verify
  */
 async function copy(from: string, { dir, db }: { readonly dir: string; readonly db: string }): Promise<void> {
-  const made = mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const made = makeDirectory(dir);
   try {
     using store = openTapeStore(from, { readonly: true });
     await store.backup(db);
@@ -52,6 +54,7 @@ async function copy(from: string, { dir, db }: { readonly dir: string; readonly 
     if (error instanceof TapeError && error.code === 'TAPE_SCHEMA_OLDER') {
       const draft = `${db}.${randomBytes(6).toString('hex')}.part`;
       copyFileSync(from, draft);
+      chmodSync(draft, 0o600);
       renameSync(draft, db);
       return;
     }
@@ -61,5 +64,20 @@ async function copy(from: string, { dir, db }: { readonly dir: string; readonly 
       data: { ...error.data, backup: from },
       cause: error,
     });
+  }
+}
+
+/** Makes a directory, and returns the first one that it made. */
+function makeDirectory(dir: string): string | undefined {
+  try {
+    return mkdirSync(dir, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new TapeError(
+      'TAPE_CANNOT_OPEN',
+      `cannot make the directory '${dir}': ${(cause as Error).message}`,
+      {
+        cause,
+      },
+    );
   }
 }
