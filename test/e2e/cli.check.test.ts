@@ -179,4 +179,39 @@ describe('tape check', () => {
     expect(readFileSync(home.graph, 'utf8')).toBe(graph);
     expect(readdirSync(home.path).filter((name) => name.includes('.aside-'))).toEqual([]);
   });
+
+  test('findings that no command ends have no next command, and say what to do', async () => {
+    using home = homeWithFork();
+    rmSync(home.graph);
+    symlinkSync(home.db, home.graph);
+    writeFileSync(home.file('heads.txt'), 'hello\n', { mode: 0o600 });
+    const { code, sections } = await checked(home, '--against', home.file('heads.txt'));
+    expect(code).toBe(5);
+    expect(sections.graph_file?.findings).toEqual([
+      expect.objectContaining({
+        id: 'graph-unreadable',
+        next: null,
+        message: expect.stringContaining('move it'),
+      }),
+    ]);
+    expect(sections.attestation?.findings).toEqual([
+      expect.objectContaining({
+        id: 'attestation-invalid',
+        next: null,
+        message: expect.stringContaining('compare'),
+      }),
+    ]);
+  });
+
+  test('wrong options are named', async () => {
+    using home = homeWithFork();
+    expect(await home.here(['check', '--against', home.path])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('it is a directory'),
+    });
+    expect(await home.here(['check', '--public-key', 'key.pem'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--public-key needs --against'),
+    });
+  });
 });

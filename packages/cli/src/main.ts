@@ -161,7 +161,8 @@ function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions>
         const verb = verbs.find(({ synonyms = [] }) => synonyms.includes(word));
         return `no such verb: did you mean ${verb === undefined ? word : nameOf(verb)}?`;
       });
-      throw new UsageError(text, {
+      const needs = /^Missing dependent arguments:\s*(\S+) -> (\S+)/.exec(text);
+      throw new UsageError(needs === null ? text : `--${needs[1]} needs --${needs[2]}, too`, {
         hint: `see: ${helpFor(argv)}`,
       });
     });

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
+import { createReadStream, existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { AttestationSource, Check, CheckFinding } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
@@ -139,6 +139,10 @@ function sourceOf(
   const path = resolve(io.cwd, against);
   if (!existsSync(path))
     throw new NotFoundError(`cannot read the attestation '${path}': no such file`, { file: path });
+  if (statSync(path).isDirectory())
+    throw new UsageError(`cannot read the attestation '${path}': it is a directory`, {
+      hint: 'give the file that tape attest -o FILE made',
+    });
   const key: KeyObject | undefined =
     publicKey === undefined ? undefined : readKey(resolve(io.cwd, publicKey), createPublicKey);
   return () => ({

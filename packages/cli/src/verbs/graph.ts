@@ -92,8 +92,8 @@ export const lineage: Verb = defineVerb({
   group: 'Look',
   summary: 'Show the ancestors and descendants of a session',
   detail:
-    'Answers from the database. Compares the end of session_graph.jsonl with it: exits 5 when it differs. Without a database, ' +
-    'reads the file.',
+    'Answers from the database. Compares the end of session_graph.jsonl with it: exits 5 when it differs. An edit before the end ' +
+    'is found by graph and check alone. Without a database, reads the file.',
   examples: [['tape lineage main', 'Show the tree of main']],
   options: (y) => y.positional('name', { type: 'string', demandOption: true, describe: 'Session' }),
   run: async ({ name }, context) => {

@@ -121,7 +121,12 @@ export async function* compareAttestation(
 ): AsyncGenerator<Found> {
   const parsed = await parse(source);
   if (typeof parsed === 'string') {
-    yield finding('attestation-invalid', null, null, `the attestation proves nothing: ${parsed}`);
+    yield {
+      code: 'attestation-invalid',
+      session: null,
+      seq: null,
+      message: `the attestation proves nothing: ${parsed}; compare the file with the copy that you keep elsewhere`,
+    };
     return;
   }
   if (parsed.signed && source.publicKey === undefined)

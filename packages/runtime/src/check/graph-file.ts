@@ -29,7 +29,8 @@ export async function verifyGraph(store: Lineage, path: string): Promise<GraphFi
     if (problems.length === 0) problems.push(...(await compared(store, path)));
     return { problems, g: report.g, ...lagging(store, report.g) };
   } catch (error) {
-    return { problems: [found('graph-unreadable', (error as Error).message)], g: 0 };
+    const message = `${(error as Error).message}; move it away, and the next command that writes makes a new one`;
+    return { problems: [{ code: 'graph-unreadable', session: null, seq: null, message }], g: 0 };
   }
 }
 
