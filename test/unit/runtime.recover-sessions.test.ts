@@ -1,5 +1,14 @@
 import { delegateTool } from '@tapedeck/runtime';
-import { anchor, assistant, openTapeStore, type SqliteTapeStore, toolCall, user, view } from '@tapedeck/tape';
+import {
+  anchor,
+  assistant,
+  note,
+  openTapeStore,
+  type SqliteTapeStore,
+  toolCall,
+  user,
+  view,
+} from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -306,6 +315,37 @@ test('a merge that waits in an inbox without an owner is part of the recovery', 
   expect(store.inbox.list('main')).toEqual([]);
   expect([...store.entries.read('main', { kind: 'anchor', namePrefix: 'merge/' })]).toHaveLength(2);
 });
+
+test.each([false, true])(
+  'calls of a run that was aborted get results, and no run begins (abort: %s)',
+  async (abort) => {
+    const store = openStore();
+    store.sessions.open('main');
+    const calls = ['ran', 'cut'].map((id) => toolCall(id, 'pay', {}));
+    store.entries.append('main', [
+      user('Go', { run }),
+      assistant(calls, { run, partial: true }),
+      note('run/begun', { run, calls: [{ toolCallId: 'ran', toolName: 'pay' }] }),
+      note('run/aborted', { run, reason: 'enough', unbegun: ['cut'] }),
+    ]);
+    await using deck = await openDeck({ store });
+    const closed = [
+      { toolCallId: 'ran', became: 'unknown' },
+      { toolCallId: 'cut', became: 'not-run' },
+    ];
+    expect(await deck.recover({ session: 'main', abort, dryRun: true })).toMatchObject({
+      sessions: [{ act: 'answer', calls: closed }],
+    });
+    const { sessions, ...names } = await deck.recover({ session: 'main', abort });
+    expect(names).toEqual(none);
+    expect(sessions).toMatchObject([{ session: 'main', act: 'answer', calls: closed }]);
+    expect(own(store, 'main').slice(-2)).toEqual([
+      'pay ran → error-text Outcome unknown: the run was aborted.',
+      'pay cut → error-text Not run: the run was aborted.',
+    ]);
+    expect(await deck.recover({ session: 'main', abort })).toEqual({ ...none, sessions: [] });
+  },
+);
 
 test('a named session that another process runs is reported as busy', async () => {
   const store = openStore(':memory:', { now: fixedClock().now });

@@ -82,8 +82,10 @@ const Recovered: z.ZodObject = shape('Recovered', 'What a recovery did with a se
   session,
   id: text('ULID'),
   act: z
-    .enum(['continue', 'abort', 'merge', 'wait', 'leave'])
-    .describe('`merge`: it had ended, and only its result was due; `leave`: another process runs it'),
+    .enum(['continue', 'abort', 'merge', 'answer', 'wait', 'leave'])
+    .describe(
+      '`merge`: it had ended, and only its result was due; `answer`: its run was over, and only calls of it lacked results; `leave`: another process runs it',
+    ),
   model: text('name of the model that it continues with').optional(),
   view: object('digest of its view, as of `tape view --manifest`', {
     before: text('as the killed process left it'),

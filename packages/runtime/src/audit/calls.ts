@@ -1,11 +1,12 @@
 import type { Entry, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { isOrphan } from '../tools/open-batch.ts';
 import type { AuditFinding } from './finding.ts';
 import type { PlacedCall, Subject } from './subject.ts';
 
 /** The open calls at a session's end that no process will answer. */
 export async function examineCalls({ store, info, open }: Subject): Promise<readonly AuditFinding[]> {
-  const orphans = open.filter(({ state }) => state === 'begun' || state === 'unbegun');
+  const orphans = open.filter(isOrphan);
   if (orphans.length === 0) return [];
   const children = await store.sessions.list({ parent: info.id, all: true });
   return orphans.map((call): AuditFinding => {

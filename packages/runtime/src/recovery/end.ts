@@ -1,7 +1,8 @@
 import { note, processOwner, type SessionInfo } from '@tapedeck/tape';
 import type { DelegationParts } from '../delegation/parts.ts';
 import { hold } from '../lease/hold.ts';
-import { isEnded } from '../merge/spawn-calls.ts';
+import { answerSpawns } from '../merge/answer-spawns.ts';
+import { isAnswerable, isEnded } from '../merge/spawn-calls.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
 import type { RunOptions } from '../run/options.ts';
@@ -110,6 +111,23 @@ export async function settle(
     }
     if (isTask) await store.sessions.update(id, { task: reached ?? 'aborted' }, { lease: held.lease });
     return reached === undefined ? 'aborted' : undefined;
+  } finally {
+    await held.release();
+  }
+}
+
+/** Gives results to the calls that a run left open which is over, and starts no run. */
+export async function answerOrphans({ store, newId }: DelegationParts, { id }: SessionInfo): Promise<void> {
+  const held = await hold(store, id, { owner: processOwner(newId()) });
+  try {
+    const info = await store.sessions.find(id);
+    if (info === undefined) return;
+    await settleLeftovers(store, id, held);
+    const keep: string[] = [];
+    for (const call of await openBatch(store, id))
+      if (!(await isAnswerable(store, info, call))) keep.push(call.toolCallId);
+    await answerSpawns(store, id, { hold: held, keep });
+    await closeOrphans(store, id, { hold: held, keep });
   } finally {
     await held.release();
   }

@@ -5,7 +5,7 @@ import { isEnded } from '../merge/spawn-calls.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
 import { factsOf } from '../terms/terms.ts';
-import { awaitsAnswer } from '../tools/open-batch.ts';
+import { awaitsAnswer, isOrphan } from '../tools/open-batch.ts';
 import { hasTask } from './end.ts';
 import { type RecoveryModel, recoveryModel } from './model.ts';
 import { type Left, lookAtLeft, type RecoveryAct } from './report.ts';
@@ -83,8 +83,9 @@ async function actFor(
   // A deck that is asked for approvals may give one.
   const waits = parts.config.onApproval === undefined && left.queued === 0 && left.calls.some(awaitsAnswer);
   if (why === 'calls') return 'wait';
+  if (why === 'orphans') return 'answer';
   // A message that waits is no run that could be aborted.
-  if (why === 'inbox') return abort ? undefined : 'continue';
+  if (why === 'inbox') return abort ? (left.calls.some(isOrphan) ? 'answer' : undefined) : 'continue';
   if (await hasEnded(parts, left.info)) return 'merge';
   if (abort) return 'abort';
   return why === 'task' && waits ? 'wait' : 'continue';

@@ -14,7 +14,7 @@ import { childIsBusy } from '../merge/merge.ts';
 import { settleParent } from '../merge/settle-parent.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { releaseLeftWorktrees } from '../workspace/release.ts';
-import { resume, resumeRun, settle } from './end.ts';
+import { answerOrphans, resume, resumeRun, settle } from './end.ts';
 import { type Plan, plansFor, type Unusable } from './plan.ts';
 import { untilQuiet } from './quiet.ts';
 import { done, planned, type RecoveredSession } from './report.ts';
@@ -206,6 +206,10 @@ async function finish(
   if (act === 'wait') {
     report.waiting.push(info.name);
     return 'waiting';
+  }
+  if (act === 'answer') {
+    await answerOrphans(parts, info);
+    return 'settled';
   }
   const how = abort
     ? await settle(parts, info, { abort })

@@ -1,14 +1,14 @@
 import type { SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import { isInterrupted } from '../tools/interrupted.ts';
-import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
+import { awaitsAnswer, isOrphan, openBatch } from '../tools/open-batch.ts';
 
 /**
  * Why a session is recovered. `task`: it is a delegated child without a merged result; `run`: its process died
  * during a run; `inbox`: messages or answers wait in its inbox; `calls`: calls wait for answers, so that
- * nothing but a report can be made.
+ * nothing but a report can be made; `orphans`: calls of a run that is over have no result.
  */
-export type RecoveryReason = 'task' | 'run' | 'inbox' | 'calls';
+export type RecoveryReason = 'task' | 'run' | 'inbox' | 'calls' | 'orphans';
 
 /** A session to recover, and the length of its line up to the root. */
 export interface Unfinished {
@@ -77,7 +77,9 @@ async function reasonOf(
   if (!isNamed) return undefined;
   const inbox = await store.inbox.list(info.id);
   if (inbox.some(({ body: { type } }) => type === 'input' || type === 'answer')) return 'inbox';
-  return (await openBatch(store, info)).some(awaitsAnswer) ? 'calls' : undefined;
+  const open = await openBatch(store, info);
+  if (open.some(awaitsAnswer)) return 'calls';
+  return open.some(isOrphan) ? 'orphans' : undefined;
 }
 
 /** Whether a child is unmerged, or was merged and has been given another task since. */

@@ -1,6 +1,6 @@
 import type { Entry, TapeStore } from '@tapedeck/tape';
 import { clientCalls, isObject } from '@tapedeck/tape/internal';
-import { openBatch } from './open-batch.ts';
+import { abortedWhy, openBatch } from './open-batch.ts';
 
 /**
  * How many entries are searched for the last one of a run, in turn. Usually it is the last of the tape; other
@@ -52,10 +52,19 @@ function cutOff({ kind, name = '', payload, meta }: Entry): boolean | undefined 
   // A run before a rewind does not continue.
   if (kind === 'rewind') return false;
   const isOfRun = meta.run !== undefined;
-  if (kind === 'tool-result') return isOfRun || meta.source === 'repair' ? true : undefined;
+  if (kind === 'tool-result') {
+    // A call of an aborted run got this result after the run's end.
+    if (meta.source === 'repair' && closesAborted(payload)) return undefined;
+    return isOfRun || meta.source === 'repair' ? true : undefined;
+  }
   if (kind !== 'message' || !isObject(payload)) return undefined;
   if (payload.role === 'assistant')
     return isOfRun && (meta.partial === true || clientCalls(payload).length > 0);
   // A message that a rewind resent still needs an answer.
   return isOfRun || meta.resends !== undefined ? true : undefined;
+}
+
+function closesAborted(payload: Entry['payload']): boolean {
+  const { type, value } = isObject(payload) && isObject(payload.output) ? payload.output : {};
+  return type === 'error-text' && String(value).endsWith(`: ${abortedWhy}.`);
 }

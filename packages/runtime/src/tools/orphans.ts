@@ -3,7 +3,7 @@ import { leftoverEntries } from '@tapedeck/tape/internal';
 import { isUnstorable } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import type { OpenCall } from '../stream/call.ts';
-import { openBatch, openCallsOf } from './open-batch.ts';
+import { abortedWhy, openBatch, openCallsOf } from './open-batch.ts';
 import { type DeckTools, toolOf } from './traits.ts';
 
 /** Records the saved text and calls of live answers whose process died, as partial answers. */
@@ -56,7 +56,7 @@ export async function closeOrphans(
 
 function closed(call: OpenCall, given?: string): Draft {
   if (call.state === 'unbegun') {
-    const why = call.aborted ? 'the run was aborted' : 'the answer with this call was cut off';
+    const why = call.aborted ? abortedWhy : 'the answer with this call was cut off';
     const value = `Not run: ${why}.`;
     return toolResult(
       call,
@@ -64,7 +64,7 @@ function closed(call: OpenCall, given?: string): Draft {
       { source: 'repair', paths: { read: [], write: [] } },
     );
   }
-  const why = given ?? (call.aborted ? 'the run was aborted' : 'aborted by host restart');
+  const why = given ?? (call.aborted ? abortedWhy : 'aborted by host restart');
   return toolResult(call, { type: 'error-text', value: `Outcome unknown: ${why}.` }, { source: 'repair' });
 }
 
