@@ -361,6 +361,26 @@ test('a named session that another process runs is reported as busy', async () =
   expect(store.leases.holds(lease)).toBe(true);
 });
 
+test('options may follow the session, and nothing else may', async () => {
+  const store = killedRoot();
+  const before = [...store.entries.read('main')];
+  await using home = await scriptedDeck([], { store });
+  const { deck } = home;
+  expect(await deck.recover('main', { dryRun: true })).toMatchObject({ resumed: ['main'], dryRun: true });
+  const refused: [unknown, unknown][] = [
+    [{ session: 'main' }, { dryRun: true }],
+    ['main', { session: 'main' }],
+    ['main', { dry: true }],
+    ['main', true],
+    [undefined, { dryRun: true }],
+  ];
+  for (const [given, more] of refused)
+    await expect(Reflect.apply(deck.recover, deck, [given, more])).rejects.toMatchObject({
+      code: 'SESSION_BAD_INPUT',
+    });
+  expect([...store.entries.read('main')]).toEqual(before);
+});
+
 test('each session continues with the model that its tape records', async () => {
   const store = openStore();
   store.sessions.open('main');

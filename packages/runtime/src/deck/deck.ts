@@ -101,8 +101,9 @@ export interface Deck extends AsyncDisposable {
   idle(): Promise<void>;
   /**
    * Recovers what a killed process left: continues or aborts its runs, and merges delegated children. A name or
-   * ULID, like the option `session`, means that session and everything under it.
+   * ULID, like the option `session`, means that session and everything under it; further options may follow it.
    */
+  recover(session: Ref, options?: Omit<RecoverOptions, 'session'>): Promise<RecoveryReport>;
   recover(options?: Ref | RecoverOptions): Promise<RecoveryReport>;
   /** Stops what runs, merges what stopped children did, and closes the store that the deck opened. Again, it does nothing. */
   close(): Promise<void>;
@@ -223,9 +224,9 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
         await Promise.allSettled(busy);
       }
     },
-    recover: async (o) => {
-      const { recover } = await import('../recovery/recover.ts');
-      return await recover(parts, typeof o === 'string' ? { session: o } : o);
+    recover: async (given?: Ref | RecoverOptions, more?: Omit<RecoverOptions, 'session'>) => {
+      const { recover, recoverOptions } = await import('../recovery/recover.ts');
+      return await recover(parts, recoverOptions(given, more));
     },
     close,
     [Symbol.asyncDispose]: close,

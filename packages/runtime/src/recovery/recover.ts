@@ -8,7 +8,7 @@ import type { Ref, SessionInfo } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
 import { deliver } from '../delegation/deliver.ts';
 import type { DelegationParts } from '../delegation/parts.ts';
-import { messageOf } from '../errors.ts';
+import { messageOf, SessionError } from '../errors.ts';
 import { assertFields, type Fields } from '../fields.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { settleParent } from '../merge/settle-parent.ts';
@@ -48,6 +48,27 @@ const recoverFields: Fields<RecoverOptions> = {
   dryRun: 'flag',
   signal: 'signal',
 };
+
+/**
+ * The options of a recovery that was given a session, options or both. Pure.
+ * @throws SESSION_BAD_INPUT for a second argument that is no options for a session
+ */
+export function recoverOptions(
+  given: Ref | RecoverOptions = {},
+  more?: Omit<RecoverOptions, 'session'>,
+): RecoverOptions {
+  if (more === undefined) return typeof given === 'string' ? { session: given } : given;
+  const { session: _, ...known } = recoverFields;
+  if (typeof more !== 'object' || more === null)
+    throw new SessionError('SESSION_BAD_INPUT', 'cannot recover: the options must be an object');
+  if (typeof given !== 'string')
+    throw new SessionError(
+      'SESSION_BAD_INPUT',
+      'cannot recover: options that follow a session need its name or ULID before them',
+    );
+  assertFields(more, known, 'recover');
+  return { ...more, session: given };
+}
 
 /** The recovered sessions, by name; of a dry run, those that would be. */
 export interface RecoveryReport {
