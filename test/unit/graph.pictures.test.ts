@@ -221,3 +221,43 @@ test('names from a foreign file control neither a terminal nor a program', () =>
     /^(?:flowchart TD| {2}s\d+\["[^"`|<>\\[\]{}]*"\]| {2}s\d+ -\.?->(?:\|"[^"`|<>\\[\]{}]*"\|)? s\d+|)$/;
   for (const row of toMermaid(nodes.list()).split('\n')) expect(row).toMatch(mermaid);
 });
+
+test('sessions of one name have the names of their tapes in every picture, and others keep theirs', () => {
+  const two = SessionGraph.fromRecords(
+    records(
+      s(1, { session_id: 'main', tape: 'tape:main' }),
+      s(2, { session_id: 'main', tape: 'acme:main' }),
+      s(3, { type: 'fork', parent: ulid(2), parent_session_id: 'main', kind: 'subagent' }),
+      s(3, {
+        type: 'merge',
+        parent: ulid(2),
+        parent_session_id: 'main',
+        kind: 'subagent',
+        into: ulid(2),
+        into_session_id: 'main',
+        status: 'merged',
+        range: [2, 5],
+        seq: 9,
+      }),
+    ),
+  );
+  expect(picture(drawGraph(two.list()))).toMatchInlineSnapshot(`
+    "
+    ○  tape:main
+    │ ○  acme:main
+    │ ├─╮  s3 [subagent] from acme:main
+    │ ├─╯  merge s3 2-5 → acme:main@9
+    │ ○  acme:main active
+    ○  tape:main active
+    "
+  `);
+  expect(picture(drawTree(two))).toMatchInlineSnapshot(`
+    "
+    tape:main  session  active
+    acme:main  session  active
+    ╰─ s3  subagent  merged  merge 2-5 → acme:main@9
+    "
+  `);
+  for (const text of [toDot(two.list()), toMermaid(two.list())])
+    for (const name of ['tape:main', 'acme:main', 's3']) expect(text).toContain(name);
+});

@@ -1,7 +1,7 @@
 import { shown, span } from './display.ts';
 import { courseOf, type GraphEvent, type PictureMark } from './events.ts';
 import { type Lanes, lineBetween, openLane, pointOn, row } from './lanes.ts';
-import type { MergeRecord, SessionNode } from './node.ts';
+import { distinctNames, type MergeRecord, type SessionNode } from './node.ts';
 
 /** Options of a drawing. */
 export interface DrawOptions {
@@ -34,7 +34,7 @@ export interface DrawOptions {
  * ```
  */
 export function drawGraph(nodes: Iterable<SessionNode>, options: DrawOptions = {}): string[] {
-  const all = [...nodes];
+  const all = distinctNames([...nodes]);
   const { events, lastUse } = courseOf(all, options.marks);
   const lanes: Lanes = [];
   const rows: string[] = [];

@@ -1,6 +1,6 @@
 import { shown, span } from './display.ts';
 import type { SessionGraph, SessionRef } from './graph.ts';
-import type { SessionNode } from './node.ts';
+import { distinctNames, type SessionNode } from './node.ts';
 
 /** The queries that a tree is drawn from. A `SessionGraph` has them, and the `graph` of a deck. */
 export type TreeGraph = Pick<SessionGraph, 'roots' | 'subtree'>;
@@ -25,16 +25,21 @@ export type TreeGraph = Pick<SessionGraph, 'roots' | 'subtree'>;
  * ```
  */
 export function drawTree(graph: TreeGraph, ref?: SessionRef): string[] {
-  if (ref === undefined) return graph.roots().flatMap((root) => drawTree(graph, root.id));
-  const [top, ...below] = graph.subtree(ref);
-  if (top === undefined) return [];
-  const rows = [label(top.node)];
+  const refs = ref === undefined ? graph.roots().map(({ id }) => id) : [ref];
+  const places = refs.flatMap((one) => graph.subtree(one));
+  const nodes = distinctNames(places.map(({ node }) => node));
+  const rows: string[] = [];
   // For each level above, whether a sibling follows.
   const open: boolean[] = [];
-  for (const { depth, node, last } of below) {
-    open.length = depth - 1;
-    rows.push(`${open.map((more) => (more ? '│  ' : '   ')).join('')}${last ? '╰─ ' : '├─ '}${label(node)}`);
-    open.push(!last);
+  for (const [i, node] of nodes.entries()) {
+    const { depth = 0, last = true } = places[i] ?? {};
+    open.length = Math.max(0, depth - 1);
+    if (depth === 0) rows.push(label(node));
+    else
+      rows.push(
+        `${open.map((more) => (more ? '│  ' : '   ')).join('')}${last ? '╰─ ' : '├─ '}${label(node)}`,
+      );
+    if (depth > 0) open.push(!last);
   }
   return rows;
 }

@@ -122,3 +122,25 @@ function mergeOf(line: LineageLine, type: MergeRecord['type']): MergeRecord {
 function isMerge(line: LineageLine): boolean {
   return line.type === 'merge' || line.type === 'discard';
 }
+
+/**
+ * The nodes as a picture names them: sessions of one name, of several realms or incarnations, have the names of their
+ * tapes.
+ */
+export function distinctNames(nodes: readonly SessionNode[]): readonly SessionNode[] {
+  const byName = Map.groupBy(nodes, ({ session }) => session);
+  const same = nodes.filter(({ session }) => (byName.get(session)?.length ?? 0) > 1);
+  if (same.length === 0) return nodes;
+  const tapes = new Map(same.map(({ id, tape }) => [id, tape]));
+  const tapeOf = (id: string | undefined) => tapes.get(id ?? '');
+  return nodes.map((node) => ({
+    ...node,
+    session: tapeOf(node.id) ?? node.session,
+    parentName: tapeOf(node.parent) ?? node.parentName,
+    merges: node.merges.map((merge) => ({
+      ...merge,
+      childName: tapeOf(merge.child) ?? merge.childName,
+      intoName: tapeOf(merge.into) ?? merge.intoName,
+    })),
+  }));
+}

@@ -1,5 +1,5 @@
 import { shown, span } from './display.ts';
-import type { MergeRecord, SessionNode } from './node.ts';
+import { distinctNames, type MergeRecord, type SessionNode } from './node.ts';
 
 /** A graph for other programs: sessions, forks from parent to child, merges from child to target. */
 interface Drawing {
@@ -78,7 +78,7 @@ export function toMermaid(nodes: Iterable<SessionNode>): string {
 }
 
 function drawing(nodes: Iterable<SessionNode>): Drawing {
-  const all = [...nodes];
+  const all = distinctNames([...nodes]);
   const sessions = new Map(all.map((node) => [node.id, [shown(node.session), shown(node.status)]]));
   const refer = (id: string, name: string | undefined) => {
     if (!sessions.has(id)) sessions.set(id, [shown(name ?? id)]);
