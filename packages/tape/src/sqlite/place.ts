@@ -131,6 +131,11 @@ export function prepareFile(file: string, probe: Probe): void {
   }
 }
 
+/** Whether a file does not exist, or has no bytes. */
+export function isEmpty(path: string): boolean {
+  return (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
+}
+
 /**
  * Checks an existing database file without opening it: closing a second descriptor would drop SQLite's locks.
  * A second hard link is rejected, because a database used under two names has two logs; the link of a

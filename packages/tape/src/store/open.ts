@@ -1,9 +1,10 @@
-import { existsSync, lstatSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { TapeError } from '../errors.ts';
 import {
   assertFile,
   assertSqlite,
   cannotOpen,
+  isEmpty,
   machineProbe,
   type Probe,
   prepareDirectory,
@@ -124,11 +125,6 @@ function typed(path: string, act: () => void): void {
     if (cause instanceof TapeError) throw cause;
     throw cannotOpen(path, (cause as Error).message, cause);
   }
-}
-
-/** Whether a file does not exist, or has no bytes. */
-function isEmpty(path: string): boolean {
-  return (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
 function preparePlace(
