@@ -361,6 +361,39 @@ test('a named session that another process runs is reported as busy', async () =
   expect(store.leases.holds(lease)).toBe(true);
 });
 
+test('with abort a root that waits for an answer ends, and takes the merge of its child', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  const wait = (id: string) => [
+    user('Go', { run }),
+    assistant([toolCall(id, 'pay', {})], { run }),
+    note('run/waiting', { run, calls: [{ toolCallId: id, toolName: 'pay', for: 'approval' }] }),
+  ];
+  store.lineage.fork('main', { name: 'kid', deliver: 'merge' });
+  store.sessions.update('kid', { task: 'running' });
+  store.entries.append('kid', wait('k'));
+  store.entries.append('main', wait('m'));
+  await using deck = await openDeck({ store });
+  const named = { session: 'main', abort: true, waitMs: 0 };
+  expect(await deck.recover({ ...named, dryRun: true })).toMatchObject({
+    aborted: ['kid', 'main'],
+    merged: ['kid'],
+    waiting: [],
+  });
+  const { aborted, ...names } = await recovered(deck, named);
+  expect([aborted.toSorted(), names]).toEqual([
+    ['kid', 'main'],
+    { resumed: [], merged: ['kid'], waiting: [], busy: [], failed: [] },
+  ]);
+  expect(own(store, 'main').slice(3, 5)).toEqual([
+    'event run/aborted',
+    'pay m → error-text Not run: the run was aborted.',
+  ]);
+  expect(store.sessions.find('kid')).toMatchObject({ task: 'aborted', delivery: 'merged' });
+  expect(await recovered(deck, named)).toEqual(none);
+  expect(await recovered(deck)).toEqual(none);
+});
+
 test('options may follow the session, and nothing else may', async () => {
   const store = killedRoot();
   const before = [...store.entries.read('main')];

@@ -8,7 +8,7 @@ import { endOnTape } from '../run/end-on-tape.ts';
 import type { RunOptions } from '../run/options.ts';
 import type { Run, RunResult } from '../run/run.ts';
 import { wasInterrupted } from '../tools/interrupted.ts';
-import { openBatch } from '../tools/open-batch.ts';
+import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
 
 /** What a recovery runs sessions with. */
@@ -93,7 +93,8 @@ export async function settle(
     const facts = await worker({ id, name }).facts();
     const { info } = facts;
     const isTask = hasTask(info);
-    if (isTask ? isEnded(info) : !(await wasInterrupted(store, id))) return undefined;
+    const waits = abort && (await openBatch(store, id)).some(awaitsAnswer);
+    if (isTask ? isEnded(info) : !waits && !(await wasInterrupted(store, id))) return undefined;
     const reached = isTask ? await endOnTape(store, facts) : undefined;
     if (reached === undefined && !abort) return undefined;
     await settleLeftovers(store, id, held);

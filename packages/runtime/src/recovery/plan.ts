@@ -82,7 +82,7 @@ async function actFor(
 ): Promise<RecoveryAct | undefined> {
   // A deck that is asked for approvals may give one.
   const waits = parts.config.onApproval === undefined && left.queued === 0 && left.calls.some(awaitsAnswer);
-  if (why === 'calls') return 'wait';
+  if (why === 'calls') return abort ? 'abort' : 'wait';
   if (why === 'orphans') return 'answer';
   // A message that waits is no run that could be aborted.
   if (why === 'inbox') return abort ? (left.calls.some(isOrphan) ? 'answer' : undefined) : 'continue';

@@ -17,7 +17,7 @@ import { releaseLeftWorktrees } from '../workspace/release.ts';
 import { answerOrphans, resume, resumeRun, settle } from './end.ts';
 import { type Plan, plansFor, type Unusable } from './plan.ts';
 import { untilQuiet } from './quiet.ts';
-import { done, planned, type RecoveredSession } from './report.ts';
+import { done, type Left, planned, type RecoveredSession } from './report.ts';
 import { byDepth, inScope, type Placed, unfinishedIn } from './scope.ts';
 import { takeTurns } from './take-turns.ts';
 
@@ -118,6 +118,12 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
     sessions: [],
   };
   const held: SessionInfo[] = [];
+  // A parent that waits with calls that started no children is aborted before merges come: open calls block them.
+  const first = plans
+    .flat()
+    .filter(({ why, act, left }) => why === 'calls' && act === 'abort' && !hasSpawned(left));
+  for (const plan of first)
+    await attempt(report, plan.left.info, async () => void (await finish(parts, plan, { options, report })));
   // All children of a call end before the call gets its result, and the call gets it before its session
   // continues.
   for (const group of plans) {
@@ -153,7 +159,7 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
     for (const { left } of mine) startedChildren.delete(left.info.name);
     end.resolve({});
     for (const plan of group)
-      if (plan.why !== 'task')
+      if (plan.why !== 'task' && !first.includes(plan))
         await attempt(
           report,
           plan.left.info,
@@ -195,6 +201,10 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
     }
   }
   return report;
+}
+
+function hasSpawned({ calls, spawning }: Left): boolean {
+  return calls.some(({ toolCallId }) => spawning.has(toolCallId));
 }
 
 /** Plans for the messages of children that had ended when the recovery began, and are merged now. */
