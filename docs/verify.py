@@ -3,7 +3,7 @@
 
     python3 verify.py [--json] PATH      PATH: a tape home, or its tape.db
 
-It shares no code with Tapedeck, needs Python 3.8 with its standard library (and SQLite 3.37), and writes nothing.
+It shares no code with Tapedeck, needs Python 3.8 with its standard library (and SQLite 3.38), and writes nothing.
 Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of this schema.
 
 It reports the codes of the section "Verification" of the specification, for the same session and position as
@@ -35,6 +35,7 @@ TRIGGERS = (
 # White space, as `trim` of JavaScript removes it.
 SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 PIECES_BACK = 50
+IS_JSON = "((payload IS NULL OR json_valid(payload)) AND (meta IS NULL OR json_valid(meta)))"
 # The rules by which the texts of merges are collected.
 TEXT_VERSION = 1
 
@@ -65,7 +66,7 @@ def parsed(text):
     """A JSON object, or an empty one for anything else: a changed text is reported by its hash."""
     try:
         value = json.loads(text) if text is not None else None
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     return value if isinstance(value, dict) else {}
 
@@ -89,7 +90,10 @@ def raw_field(text, field):
 
 
 def iso(ms):
-    time = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=ms)
+    try:
+        time = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=ms)
+    except OverflowError:
+        return None
     return time.strftime("%Y-%m-%dT%H:%M:%S.") + "%03dZ" % (ms % 1000)
 
 
@@ -300,7 +304,7 @@ def verify_tape(home, tape):
     expected, previous = tape["base_seq"] + 1, [tape["base_hash"].hex()]
     epoch = 0
     for entry in home.rows(
-        "SELECT * FROM entry WHERE tape_id = ? AND seq > ? AND seq <= ? ORDER BY seq", tape["id"], tape["base_seq"], head
+        "SELECT *, %s AS is_json FROM entry WHERE tape_id = ? AND seq > ? AND seq <= ? ORDER BY seq" % IS_JSON, tape["id"], tape["base_seq"], head
     ):
         seq, stored = entry["seq"], entry["hash"].hex()
         if seq != expected:
@@ -370,6 +374,8 @@ def verify_entry(home, tape, entry, previous, report):
     elif missing[0] or missing[2] or sha256(entry["salt"].hex() + entry["payload"] + "\n" + (entry["meta"] or "")) != body:
         report("entry-changed", seq, "the body of %s was changed" % at)
         return [stored]
+    elif not entry["is_json"]:
+        report("database-damaged", seq, "the stored text of %s is not JSON" % at)
     elif '"type":"blob"' in entry["payload"]:
         for blob in blob_hashes(json.loads(entry["payload"])):
             verify_blob(home, entry, blob, lambda why: report("blob-changed", seq, "the bytes of %s %s" % (at, why)))
@@ -566,6 +572,12 @@ def verify_aliases(home, tape):
         home.report("row-changed", tape["name"], None, "the alias %s is missing" % alias)
 
 
+def verify_queued(home, tape):
+    for table, column in (("inbox", "body"), ("stream_chunk", "chunk")):
+        for _ in home.rows("SELECT 1 FROM %s WHERE tape_id = ? AND NOT json_valid(%s)" % (table, column), tape["id"]):
+            home.report("database-damaged", tape["name"], None, "a row of %s of %s is not JSON" % (table, tape["name"]))
+
+
 # Merges: the mark, the message and the child.
 
 
@@ -617,7 +629,7 @@ def merge_fault(home, tape, seq, state, child):
     version = state.get("text_version")
     if version is not None and (type(version) is not int or version != TEXT_VERSION):
         return "names unknown rules for its text"
-    own = None if was_erased_since(home, child, bounds) else collected_text(home, child, bounds)
+    own = None if is_unknown(home, child, bounds) else collected_text(home, child, bounds)
     if own is not None and sha256(own) != state.get("result_digest"):
         if version is not None:
             return "has another digest than the result of its child"
@@ -669,12 +681,13 @@ def quoted_text(payload, meta, state, child):
     return text[len(before) : max(len(before), len(text) - len(after))]
 
 
-def was_erased_since(home, child, bounds):
-    """Whether an entry that the merge had read was erased after it."""
+def is_unknown(home, child, bounds):
+    """Whether an entry that the merge had read was erased after it, or is no JSON."""
     return (
         home.one(
-            "SELECT 1 FROM entry WHERE tape_id = ? AND mark = 'redaction' AND seq > ? AND ref BETWEEN ? AND ?",
-            child["id"], bounds[1], bounds[0] - PIECES_BACK, bounds[1],
+            "SELECT 1 FROM entry WHERE tape_id = ? AND mark = 'redaction' AND seq > ? AND ref BETWEEN ? AND ?"
+            " UNION ALL SELECT 1 FROM entry WHERE tape_id = ? AND seq BETWEEN ? AND ? AND NOT %s" % IS_JSON,
+            child["id"], bounds[1], bounds[0] - PIECES_BACK, bounds[1], child["id"], bounds[0] - PIECES_BACK, bounds[1],
         )
         is not None
     )
@@ -907,6 +920,7 @@ def verify(path):
             verify_tape(home, tape)
             verify_row(home, tape)
             verify_aliases(home, tape)
+            verify_queued(home, tape)
             verify_merges(home, tape)
         verify_lineage(home)
         verify_schema(home)

@@ -1,3 +1,4 @@
+import { check } from '@tapedeck/runtime';
 import { assistant, openTapeStore, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { type Forger, forge } from '../support/forge.ts';
@@ -335,6 +336,49 @@ describe('what was erased is no contradiction', () => {
       store.entries.redact(session, seq, 'private');
     for (const session of [undefined, 'main', 'child', 'told', 'old'])
       expect([...store.verify(session)]).toEqual([]);
+  });
+});
+
+describe('a stored text that is no JSON is reported, and the rest is still verified', () => {
+  const also = (db: Forger) => db.run(`UPDATE tape SET name_key = 'x' WHERE name = 'old'`);
+  test.each<[string, (forger: Forger) => void, number | null]>([
+    ['a payload', (db) => db.rewrite('old', 3, () => 'rubbish'), 3],
+    ['a number that JSON does not know', (db) => db.rewrite('old', 3, () => '{"role":"user","x":NaN}'), 3],
+    ['a payload of 5000 levels', (db) => db.rewrite('old', 3, () => '['.repeat(5000) + ']'.repeat(5000)), 3],
+    [
+      'an item of an inbox',
+      (db) =>
+        db.run(`INSERT INTO inbox (ulid, tape_id, mode, source, key, body, queued_at)
+          SELECT '01M83DXP33ZCX0W17SX4FHE9NT', id, 'queue', 'cli', 'k', 'rubbish', 5 FROM tape WHERE name = 'old'`),
+      null,
+    ],
+    [
+      'a saved piece of a stream',
+      (db) =>
+        db.run(
+          `INSERT INTO stream_chunk SELECT id, '01M83DXP33ZCX0W17SX4FHE9NT', 0, 'rubbish' FROM tape WHERE name = 'old'`,
+        ),
+      null,
+    ],
+  ])('%s', async (_, act, seq) => {
+    const both = (db: Forger) => {
+      act(db);
+      also(db);
+    };
+    const problems = found(both);
+    expect(problems).toContainEqual(['database-damaged', 'old', seq]);
+    expect(problems).toContainEqual(['row-changed', 'old', null]);
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    {
+      using store = openTapeStore(path);
+      write(store);
+    }
+    forge(path, act);
+    using store = openTapeStore(path, { readonly: true });
+    const { damaged, sections } = await check(store);
+    expect(damaged).toBe(true);
+    expect(sections.integrity.findings.filter(({ code }) => code === 'database-damaged')).toHaveLength(1);
   });
 });
 

@@ -56,16 +56,31 @@ export interface Audit {
  * ```
  */
 export async function audit(source: StoreSource, options: AuditOptions = {}): Promise<Audit> {
+  return auditAll(source, options, (error) => {
+    throw error;
+  });
+}
+
+/** As `audit`; the caller receives the error of each session that cannot be read, and the others are still examined. */
+export async function auditAll(
+  source: StoreSource,
+  options: AuditOptions,
+  onError: (error: unknown, session: string) => void,
+): Promise<Audit> {
   assertFields(options, auditFields, 'audit');
   const { graph, session } = options;
   const store = storeOf(source, 'audit');
   const findings: AuditFinding[] = [];
   const within = session === undefined ? undefined : new Set<string>();
   let sessions = 0;
-  for await (const { id } of sessionsOf(store, session)) {
+  for await (const { id, name } of sessionsOf(store, session)) {
     sessions += 1;
     within?.add(id);
-    findings.push(...(await examine(store, id)));
+    try {
+      findings.push(...(await examine(store, id)));
+    } catch (error) {
+      onError(error, name);
+    }
   }
   if (graph !== undefined)
     for await (const found of examineGraphFile(store, graph, within)) findings.push(found);

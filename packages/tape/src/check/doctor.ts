@@ -43,7 +43,7 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
     `SELECT t.ulid, t.realm, t.name, t.incarnation, sum(i.body ->> '$.type' IN ('append', 'merge')) AS acts,
          sum(i.body ->> '$.type' IN ('input', 'answer')) AS messages
        FROM inbox i JOIN tape t ON t.id = i.tape_id
-       WHERE NOT EXISTS (SELECT 1 FROM lease l WHERE l.tape_id = t.id) GROUP BY t.id ORDER BY t.id`,
+       WHERE json_valid(i.body) AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.tape_id = t.id) GROUP BY t.id ORDER BY t.id`,
   );
   for (const { acts, messages, ...tape } of waiting) {
     const ref = refIn(realm, tape);

@@ -89,7 +89,7 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
       kind: tape.kind,
       parent: tape.parent_ulid,
       from_anchor: tape.from_anchor,
-      created_at: new Date(tape.created_at).toISOString(),
+      created_at: isoOf(tape.created_at),
       spawn_key: tape.spawn_key,
       ...(tape.parent_id !== null && {
         base: tape.base_seq,
@@ -118,6 +118,12 @@ export function* verifyLines(db: Db, tape: TapeRow): Generator<Problem> {
         seq: null,
         message: `lineage line ${g}, of '${tape.name}', was changed`,
       };
+}
+
+/** Returns a time as lines have it; null for one that no line can have. */
+function isoOf(ms: number): string | null {
+  const time = new Date(ms);
+  return Number.isNaN(time.getTime()) ? null : time.toISOString();
 }
 
 function linesOf(db: Db, { id }: TapeRow): { g: number; line: string; hash: Uint8Array }[] {

@@ -127,8 +127,8 @@ export function* verifyMergedHeads(db: Db, tape: TapeRow): Generator<Problem> {
 }
 
 function markOf(seq: Seq, payload: string): Mark | undefined {
-  const value: unknown = JSON.parse(payload);
-  const state = isObject(value) && isObject(value.state) ? value.state : {};
+  const value = parsed(payload);
+  const state = isObject(value.state) ? value.state : {};
   const [first, last] = Array.isArray(state.range) ? state.range : [];
   const { child_head: childHead } = state;
   if (typeof first !== 'number' || typeof last !== 'number' || typeof childHead !== 'string')
@@ -150,7 +150,7 @@ function faultOf(db: Db, { tape, child, mark }: Merge): string | undefined {
   const version = state.text_version ?? null;
   if (version !== null && version !== textVersion)
     return `names unknown rules for its text: ${String(version)}`;
-  const collected = erasedSince(db, child, mark) ? undefined : collectResult(db, child, mark.range);
+  const collected = isUnknown(db, child, mark) ? undefined : collectResult(db, child, mark.range);
   const isOwn = collected !== undefined && sha256(collected.text) === state.result_digest;
   if (version !== null && collected !== undefined && !isOwn)
     return `has another digest than the result of ${child.name}@${mark.range[0]}-${mark.range[1]}`;
@@ -192,12 +192,14 @@ function insideOf(
   return text.slice(before.length, text.length - after.length);
 }
 
-/** Whether an entry that the merge had read was erased after it. */
-function erasedSince(db: Db, child: TapeRow, { range: [from, to] }: Mark): boolean {
+/** Whether an entry that the merge had read was erased after it, or is no JSON. */
+function isUnknown(db: Db, child: TapeRow, { range: [from, to] }: Mark): boolean {
   return (
     db.get(
       `SELECT 1 FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction')
-         AND seq > @to AND ref BETWEEN @from AND @to LIMIT 1`,
+         AND seq > @to AND ref BETWEEN @from AND @to
+         UNION ALL SELECT 1 FROM entry WHERE tape_id = @id AND seq BETWEEN @from AND @to
+           AND NOT ((payload IS NULL OR json_valid(payload)) AND (meta IS NULL OR json_valid(meta))) LIMIT 1`,
       { id: child.id, from: from - backMax, to },
     ) !== undefined
   );
@@ -217,12 +219,17 @@ function entryOf(db: Db, tape: TapeRow, seq: Seq): MergeEntry | undefined {
     { id: tape.id, seq },
   );
   if (row?.kind !== 'message') return undefined;
-  const meta: unknown = row.meta === null ? {} : JSON.parse(row.meta);
-  return {
-    seq,
-    payload: row.payload === null ? null : (JSON.parse(row.payload) as Json),
-    meta: isObject(meta) ? meta : {},
-  };
+  return { seq, payload: row.payload === null ? null : parsed(row.payload), meta: parsed(row.meta ?? '{}') };
+}
+
+/** Parses a stored text; empty when it is no JSON, which its chain reports. */
+function parsed(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
 }
 
 /** Returns the hash of an entry that a session reads, in lower-case hex. */

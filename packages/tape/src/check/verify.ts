@@ -31,10 +31,13 @@ interface EntryRow extends ChainLink {
   readonly hash: string;
   readonly meta: string | null;
   readonly payload: string | null;
+  /** Whether what is stored of payload and meta is JSON, at most 1000 levels deep. */
+  readonly is_json: number;
 }
 
 const columns = `id, v, epoch, seq, kind, mark, name, ref, at, key, meta, payload,
-  lower(hex(body_hash)) AS body_hash, lower(hex(hash)) AS hash, CASE WHEN salt IS NOT NULL THEN lower(hex(salt)) END AS salt`;
+  lower(hex(body_hash)) AS body_hash, lower(hex(hash)) AS hash, CASE WHEN salt IS NOT NULL THEN lower(hex(salt)) END AS salt,
+  (payload IS NULL OR json_valid(payload)) AND (meta IS NULL OR json_valid(meta)) AS is_json`;
 
 const pageRows = 512;
 
@@ -181,7 +184,9 @@ function* verifyEntry(db: Db, tape: TapeRow, { row, previous, problem }: Link): 
   ) {
     yield problem('entry-changed', row.seq, `the body of ${at} was changed`);
     return [row.hash];
-  } else yield* verifyBlobs(db, row, (why) => problem('blob-changed', row.seq, `the bytes of ${at} ${why}`));
+  } else if (row.is_json === 0)
+    yield problem('database-damaged', row.seq, `the stored text of ${at} is not JSON`);
+  else yield* verifyBlobs(db, row, (why) => problem('blob-changed', row.seq, `the bytes of ${at} ${why}`));
   const hashes = previous.map((hash) => sha256(entryText(tape.ulid, row, row.body_hash, hash)));
   if (hashes.length === 0 || hashes.includes(row.hash)) return [row.hash];
   yield problem('chain-broken', row.seq, `${at} does not follow from the entry before it, or was changed`);

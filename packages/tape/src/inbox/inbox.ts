@@ -54,9 +54,24 @@ export function inboxItems({ db }: Pick<Writer, 'db'>, tape: TapeRow): InboxItem
       mode: row.mode,
       source: row.source,
       key: row.key,
-      body: JSON.parse(row.body) as InboxBody,
+      body: bodyOf(tape, row),
       queuedAt: row.queued_at,
     }));
+}
+
+function bodyOf({ name }: TapeRow, { ulid, body }: InboxRow): InboxBody {
+  try {
+    return JSON.parse(body) as InboxBody;
+  } catch (cause) {
+    throw new TapeError(
+      'TAPE_CORRUPT',
+      `cannot read item ${ulid} in the inbox of '${name}': it is not JSON`,
+      {
+        data: { session: name },
+        cause,
+      },
+    );
+  }
 }
 
 /** Returns the tapes with a non-empty inbox, which every open for writing drains. */

@@ -1,7 +1,7 @@
 import { verifyAliases } from '../check/aliases.ts';
 import { verifyLineage, verifyLines, verifyRow } from '../check/lineage.ts';
 import { verifyMergedHeads, verifyMerges } from '../check/merges.ts';
-import type { Problem } from '../check/problem.ts';
+import { type Problem, problemsOf } from '../check/problem.ts';
 import { tapesToVerify, verifyTape } from '../check/verify.ts';
 import { ViewsOnTape, verifyViews } from '../check/views.ts';
 import { TapeError } from '../errors.ts';
@@ -100,6 +100,22 @@ function* verifyById(db: Db, id: number, views: ViewsOnTape): Generator<Problem>
 function* verifyRecords(db: Db, tape: TapeRow): Generator<Problem> {
   yield* verifyRow(db, tape);
   yield* verifyAliases(db, tape);
+  yield* verifyQueued(db, tape);
+}
+
+/** Yields the items of an inbox, and the saved pieces of streams, that are no JSON. */
+function* verifyQueued(db: Db, { id, name }: TapeRow): Generator<Problem> {
+  const problem = problemsOf(name);
+  for (const { ulid } of db.all<{ ulid: string }>(
+    'SELECT ulid FROM inbox WHERE tape_id = @id AND NOT json_valid(body) ORDER BY id',
+    { id },
+  ))
+    yield problem('database-damaged', null, `the item ${ulid} in the inbox of '${name}' is not JSON`);
+  for (const { run, idx } of db.all<{ run: string; idx: number }>(
+    'SELECT run, idx FROM stream_chunk WHERE tape_id = @id AND NOT json_valid(chunk) ORDER BY run, idx',
+    { id },
+  ))
+    yield problem('database-damaged', null, `the saved piece ${idx} of run ${run} of '${name}' is not JSON`);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { encodeJson, type Json } from '../entry/json.ts';
+import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Ref, TapeRow } from './tape.ts';
 
@@ -63,7 +64,26 @@ function savedChunks(db: Db, tape: TapeRow, run: string, from: number): StreamCh
       'SELECT idx, chunk FROM stream_chunk WHERE tape_id = @tape AND run = @run AND idx >= @from ORDER BY idx',
       { tape: tape.id, run, from },
     )
-    .map(({ idx, chunk }) => ({ index: idx, chunk: JSON.parse(chunk) as Json }));
+    .map(({ idx, chunk }) => ({ index: idx, chunk: parsedChunk(tape, run, { idx, chunk }) }));
+}
+
+function parsedChunk(
+  { name }: TapeRow,
+  run: string,
+  { idx, chunk }: { readonly idx: number; readonly chunk: string },
+): Json {
+  try {
+    return JSON.parse(chunk) as Json;
+  } catch (cause) {
+    throw new TapeError(
+      'TAPE_CORRUPT',
+      `cannot read piece ${idx} of run ${run} of '${name}': it is not JSON`,
+      {
+        data: { session: name },
+        cause,
+      },
+    );
+  }
 }
 
 /** Deletes the chunks of a run, once its answer is on the tape. */
