@@ -432,7 +432,7 @@ def list_of(calls):
     """The call ids of a row: their texts can be escaped in more than one way."""
     try:
         return json.loads(calls)
-    except ValueError:
+    except (ValueError, RecursionError):
         return calls
 
 
@@ -894,6 +894,9 @@ def is_fragment(line, is_last):
         json.loads(line.decode("utf-8"))
     except ValueError:
         return True
+    except RecursionError:
+        # It is JSON of more levels than Python reads.
+        pass
     return False
 
 

@@ -127,6 +127,7 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
       `${two}\n${one}\n`,
       `${one}\n${three}\n`,
       `${whole}${three}\n`,
+      `${one}\n{"v":1,"g":2,"x":${'['.repeat(20_000)}${']'.repeat(20_000)}}\n`,
       `${whole}rubbish\n`,
       `${whole}rubbish`,
       `${whole}7`,
