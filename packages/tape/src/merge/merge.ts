@@ -11,6 +11,7 @@ import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { ownerOf } from '../owner.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
+import { liveRuns } from '../tape/chunks.ts';
 import { type Lease, liveLease, writeEpoch } from '../tape/lease.ts';
 import { settleDead } from '../tape/leftovers.ts';
 import { postItem } from '../tape/post.ts';
@@ -86,7 +87,8 @@ export function mergeTape(
   const { db, sources } = writer;
   const parent = tapeById(db, plan.into.id);
   // What a run of the parent that died had said comes before the merge.
-  if (lease === undefined && liveLease(db, parent.id, sources.now()) === undefined)
+  const mayBeDead = lease === undefined && liveRuns(db, parent).length > 0;
+  if (mayBeDead && liveLease(db, parent.id, sources.now()) === undefined)
     settleDead(writer, parent, { epoch: parent.epoch + 1 });
   const decided = decideMerge(writer, plan, draft, lease);
   if (decided === undefined || decided.repeated !== undefined) return decided?.repeated;
