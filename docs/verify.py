@@ -546,6 +546,13 @@ def verify_row(home, tape):
     wrong = [field for field, value in made.items() if lines[0].fields.get(field) != value]
     wrong += [field for field, value in state.items() if lines[-1].fields.get(field) != value]
     wrong += [] if tape["parent_id"] is None or tape["parent_id"] < tape["id"] else ["parent_id"]
+    start = home.one("SELECT name, payload FROM entry WHERE tape_id = ? AND seq = ?", tape["id"], tape["base_seq"] + 1)
+    if tape["parent_id"] is not None and start is not None and start["payload"] is not None:
+        told = {field: made[field] for field in ("parent", "from_anchor", "base", "range")}
+        told["parent_name"] = parent and parent["name"]
+        fields = parsed(start["payload"])
+        is_other = start["name"] != "fork/start" or any(fields.get(field) != value for field, value in told.items())
+        wrong += ["fork/start"] if is_other else []
     wrong += [] if tape["name_key"] == name_key(name) else ["name_key"]
     wrong += [] if (tape["merged_at"] is None) == (tape["delivery"] is None) else ["merged_at"]
     if wrong:

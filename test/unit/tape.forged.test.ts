@@ -283,6 +283,16 @@ describe('what no hash covers is compared with what follows from entries and lin
       expect(found((db) => db.run(sql), session)).toEqual(problems.filter(([, of]) => of === session));
   });
 
+  test.each([
+    ['the parent', '"parent_name":"main"', '"parent_name":"old"'],
+    ['the base', '"base":4', '"base":3'],
+    ['the range', '"range":[1,', '"range":[2,'],
+    ['the anchor', '"from_anchor":null', '"from_anchor":"x"'],
+  ])('%s that a fork began with', (_, was, is) => {
+    const act = (db: Forger) => db.rewrite('child', 5, (text) => text.replace(was, is));
+    expect(found(act)).toContainEqual(['row-changed', 'child', null]);
+  });
+
   test('a parent that is its own descendant', () => {
     const act = (db: Forger) =>
       db.run(`UPDATE tape SET parent_id = (SELECT id FROM tape WHERE name = 'told') WHERE name = 'child'`);

@@ -98,6 +98,7 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
     }),
     ...differing(last, { lifecycle: tape.lifecycle, task: tape.task, delivery: tape.delivery }),
     ...(tape.parent_id === null || tape.parent_id < tape.id ? [] : ['parent_id']),
+    ...(startDiffers(db, tape) ? ['fork/start'] : []),
     ...(tape.name_key === nameKey(tape.name) ? [] : ['name_key']),
     ...((tape.merged_at === null) === (tape.delivery === null) ? [] : ['merged_at']),
   ];
@@ -118,6 +119,26 @@ export function* verifyLines(db: Db, tape: TapeRow): Generator<Problem> {
         seq: null,
         message: `lineage line ${g}, of '${tape.name}', was changed`,
       };
+}
+
+/** Whether the first entry of a fork says another origin than its row. An erased or damaged one says none. */
+function startDiffers(db: Db, tape: TapeRow): boolean {
+  if (tape.parent_id === null) return false;
+  const start = db.get<{ name: string | null; payload: string | null }>(
+    'SELECT name, payload FROM entry WHERE tape_id = @id AND seq = @seq',
+    { id: tape.id, seq: tape.base_seq + 1 },
+  );
+  if (start === undefined || start.payload === null) return false;
+  return (
+    start.name !== 'fork/start' ||
+    differing(parsed(start.payload), {
+      parent: tape.parent_ulid,
+      parent_name: tape.parent_name,
+      from_anchor: tape.from_anchor,
+      range: tape.floor_seq === tape.base_seq ? null : [tape.floor_seq + 1, tape.base_seq],
+      base: tape.base_seq,
+    }).length > 0
+  );
 }
 
 /** Returns a time as lines have it; null for one that no line can have. */
