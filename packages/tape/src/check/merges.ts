@@ -59,14 +59,14 @@ const markColumns = 'seq, kind, mark, name, key, payload';
 
 /** The entries of a tape that have the name or the key of a mark, in order. */
 function markRows(db: Db, { id }: TapeRow): MarkRow[] {
-  return db
-    .all<MarkRow>(
-      `SELECT ${markColumns} FROM entry WHERE tape_id = @id AND key >= 'merge:' AND key < 'merge;'
-         UNION
-       SELECT ${markColumns} FROM entry WHERE tape_id = @id AND name >= 'merge/' AND name < 'merge0' AND kind = 'anchor'`,
-      { id },
-    )
-    .toSorted((a, b) => a.seq - b.seq);
+  const rows = db.all<MarkRow>(
+    `SELECT ${markColumns} FROM entry WHERE tape_id = @id AND key >= 'merge:' AND key < 'merge;'
+       UNION ALL
+     SELECT ${markColumns} FROM entry WHERE tape_id = @id AND name >= 'merge/' AND name < 'merge0' AND kind = 'anchor'`,
+    { id },
+  );
+  // Most have both.
+  return [...new Map(rows.map((row) => [row.seq, row])).values()].toSorted((a, b) => a.seq - b.seq);
 }
 
 /** The positions at which lines of the lineage say that a child was merged into a tape, with the child's ULID. */
