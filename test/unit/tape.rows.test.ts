@@ -12,7 +12,7 @@ test.each([
   ['whether it is there', `UPDATE tape SET lifecycle = 'staging' WHERE name = 'child'`],
   ['whether it was merged', `UPDATE tape SET delivery = NULL WHERE name = 'child'`],
   ['what a merge covered', `UPDATE lineage SET to_seq = 2 WHERE type = 'merge'`],
-])('verify finds %s changed in a row', (_what, sql) => {
+])('verify finds %s changed in a row', (what, sql) => {
   using dir = tempDir();
   {
     using store = openTapeStore(dir.file('tape.db'));
@@ -29,5 +29,8 @@ test.each([
   using store = openTapeStore(dir.file('tape.db'), { readonly: true });
   const found = [...store.verify()];
   expect(disagreements(dir.file('tape.db'), [...found, ...store.verifyDatabase()])).toEqual([]);
-  expect(found.map(({ code }) => code)).toEqual([sql.includes('lineage') ? 'lineage-broken' : 'row-changed']);
+  // The mark of the merge has the name of the child and where it began.
+  const byMark = what === 'a name' || what === 'an anchor' ? ['merge-contradicted'] : [];
+  const byLine = sql.includes('lineage') ? 'lineage-broken' : 'row-changed';
+  expect(found.map(({ code }) => code)).toEqual([...byMark, byLine]);
 });
