@@ -503,3 +503,16 @@ test('a recovery that has no usable model for a session names it, and changes no
     expect(own(store, name)).toEqual([]);
   }
 });
+
+test('a repeated merge writes nothing, also where a run of the parent has died since', async () => {
+  await using home = await scriptedDeck([{ text: 'Done.' }]);
+  const main = await home.deck.session('main');
+  const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
+  await kid.run('Look');
+  const first = await kid.finish();
+  const chunks = [{ index: 0, chunk: { type: 'text-delta', id: '1', delta: 'Half' } }];
+  home.store.live.save([{ session: main.id, run: 'dead', chunks }]);
+  const before = home.store.sessions.find('main')?.head;
+  expect(home.store.lineage.merge('kid')).toMatchObject({ repeated: true, seq: first.seq });
+  expect(home.store.sessions.find('main')?.head).toBe(before);
+});

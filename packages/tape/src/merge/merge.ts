@@ -88,7 +88,9 @@ export function mergeTape(
   const parent = tapeById(db, plan.into.id);
   // What a run of the parent that died had said comes before the merge.
   const mayBeDead = lease === undefined && liveRuns(db, parent).length > 0;
-  if (mayBeDead && liveLease(db, parent.id, sources.now()) === undefined)
+  const isDead = mayBeDead && liveLease(db, parent.id, sources.now()) === undefined;
+  // A repeat writes nothing.
+  if (isDead && mergedBefore(db, plan, draft) === undefined)
     settleDead(writer, parent, { epoch: parent.epoch + 1 });
   const decided = decideMerge(writer, plan, draft, lease);
   if (decided === undefined || decided.repeated !== undefined) return decided?.repeated;
