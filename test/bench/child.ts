@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
 /**
- * Runs a module's text in a process of its own, on the built packages, as users have them, and returns what it says as JSON. It
- * is plain JavaScript: taking types away would cost time and memory that are not to be measured. `process.argv.slice(1)` are
- * the arguments.
+ * Runs a module's text in a process of its own, on the built packages, as users have them, and returns what it says
+ * as JSON. It is plain JavaScript: taking types away would cost time and memory that are not to be measured.
+ * `process.argv.slice(1)` are the arguments.
  */
 export async function inChild(script: string, ...args: readonly (string | number)[]): Promise<unknown> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', script, ...args.map(String)], {

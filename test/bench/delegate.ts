@@ -8,7 +8,10 @@ import { longSize, tapeOf } from './stores.ts';
 import { grouped } from './table.ts';
 import { type Bench, compared, counted, type Row } from './topic.ts';
 
-/** Delegations with scripted models: what each child costs must not depend on how many there are, nor on what came before. */
+/**
+ * Delegations with scripted models: what each child costs must not depend on how many there are, nor on what came
+ * before.
+ */
 export async function delegate(bench: Bench): Promise<Row[]> {
   return [
     ...(await many(bench)),

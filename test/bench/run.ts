@@ -19,8 +19,8 @@ import type { Bench, Row, Topic } from './topic.ts';
 import { verify } from './verify.ts';
 
 /**
- * Prints how the store compares with its physical limits: `run.ts [TOPIC …] [--quick] [--markdown] [--json FILE]`. Nothing
- * fails because a machine is slow; a goal that is missed is marked.
+ * Prints how the store compares with its physical limits: `run.ts [TOPIC …] [--quick] [--markdown] [--json FILE]`.
+ * Nothing fails because a machine is slow; a goal that is missed is marked.
  */
 const topics: Readonly<Record<string, Topic>> = {
   append,

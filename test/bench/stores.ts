@@ -50,7 +50,10 @@ export function manySessions(bench: Bench): string {
 /** How many entries the current view of `main` has, beside its boundary. */
 const tailEntries = 50;
 
-/** Ends `main` with a boundary and the same entries after it, whatever was there before. Returns the boundary's position. */
+/**
+ * Ends `main` with a boundary and the same entries after it, whatever was there before. Returns the boundary's
+ * position.
+ */
 export function endWithTail(store: SqliteTapeStore): number {
   const tail: Draft[] = [
     handoff('tail', { summary: 'What went before.' }),

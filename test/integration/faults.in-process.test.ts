@@ -7,7 +7,10 @@ import { sized } from '../support/size.ts';
 import { tracing } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** Where system calls can be made to fail too, this need not be all: it stops between statements, and writes half a line. */
+/**
+ * Where system calls can be made to fail too, this need not be all: it stops between statements, and writes half a
+ * line.
+ */
 const pointsEach =
   tracing === 'works' ? sized(2, 20, Number.POSITIVE_INFINITY) : sized(20, 60, Number.POSITIVE_INFINITY);
 

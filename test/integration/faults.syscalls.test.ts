@@ -37,8 +37,8 @@ const followed = [...writes, ...reads, 'access', 'faccessat', 'faccessat2'];
 const worker = 'fault-worker.ts';
 
 /**
- * Every system call that a workload makes on the files of a home is in one run the last before SIGKILL, fails in one with
- * EIO and, where a full disk can stop it, in one with ENOSPC.
+ * Every system call that a workload makes on the files of a home is in one run the last before SIGKILL, fails in one
+ * with EIO and, where a full disk can stop it, in one with ENOSPC.
  */
 describe.skipIf(skipsTracing('faults at system calls'))('a fault at any system call', () => {
   test.each(Object.keys(workloads))(

@@ -11,8 +11,8 @@ import { tempHome } from '../support/temp-home.ts';
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261122);
 
 /**
- * Deaths at each point that a whole run passed. On a push one at each of its own points, and right after the calls that are
- * safe to repeat; in full one for each name, and every one around a call; in a soak all of them.
+ * Deaths at each point that a whole run passed. On a push one at each of its own points, and right after the calls
+ * that are safe to repeat; in full one for each name, and every one around a call; in a soak all of them.
  */
 function deathsAmong(passed: readonly string[], effects: readonly string[]): Death[] {
   const random = seeded(seed);

@@ -66,7 +66,9 @@ class Deaths {
   }
 }
 
-/** The scenes of a round. On a push two of them, which pass all of its points, and at any other moment the other two. */
+/**
+ * The scenes of a round. On a push two of them, which pass all of its points, and at any other moment the other two.
+ */
 const scenesAtPoints = sized<readonly Scene[]>(['program', 'notice'], scenes, scenes);
 const scenesAtMoments = sized<readonly Scene[]>(['call', 'elsewhere'], scenes, scenes);
 

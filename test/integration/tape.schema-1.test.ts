@@ -68,7 +68,7 @@ test('a home of schema 1 keeps working', async () => {
   expect([...store.verify()]).toEqual([]);
   using other = openTapeStore(home.db, { base: 'bub' });
   expect(other.sessions.find('s1')).toMatchObject({ tape: 'bub:s1' });
-  // An alias of another base is none here.
+  // An alias of another base does not exist here.
   expect(other.sessions.find('release')).toBeUndefined();
 });
 

@@ -2,8 +2,9 @@ import { copyCheckout, type MutantSize } from './checkout.ts';
 import { type Mutant, mutants } from './mutants.ts';
 
 /**
- * Puts every known bug in, one after another, and sees that its test fails, and that it passes without: at the size of a push,
- * and where that misses it, at the full one. Names given as arguments choose bugs. Ends with 1 when the full size misses one.
+ * Puts every known bug in, one after another, and sees that its test fails, and that it passes without: at the size
+ * of a push, and where that misses it, at the full one. Names given as arguments choose bugs. Ends with 1 when the
+ * full size misses one.
  */
 const chosen = process.argv.slice(2);
 const wanted = mutants.filter(({ name }) => chosen.length === 0 || chosen.includes(name));

@@ -42,9 +42,9 @@ function modules(): Module[] {
 }
 
 /**
- * Bundles the programs that tests start, and what scripts import, from the sources: a process that loads a bundle starts
- * with less than half of the processor time. A directory of its own, named by its content, is never changed, so that runs
- * at the same time do not disturb each other, and the compile cache keeps its worth.
+ * Bundles the programs that tests start, and what scripts import, from the sources: a process that loads a bundle
+ * starts with less than half of the processor time. A directory of its own, named by its content, is never changed,
+ * so that runs at the same time do not disturb each other, and the compile cache keeps its worth.
  */
 export default async function bundlePrograms(): Promise<void> {
   if (process.env[programsVariable] !== undefined) return;

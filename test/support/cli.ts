@@ -36,8 +36,8 @@ export interface Running {
 }
 
 /**
- * Runs `tape` as a test of what a verb does may: on a push from the sources in this process, which is quicker by far, else
- * as a process of its own.
+ * Runs `tape` as a test of what a verb does may: on a push from the sources in this process, which is quicker by far,
+ * else as a process of its own.
  */
 export async function tape(
   args: readonly string[],

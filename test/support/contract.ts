@@ -9,7 +9,8 @@ interface Printed {
 }
 
 /**
- * Compares what a command printed with `--json` or `--jsonl` with the contract of its verb: every document, line and error.
+ * Compares what a command printed with `--json` or `--jsonl` with the contract of its verb: every document, line and
+ * error.
  * @throws when a form of the verb does not allow it
  */
 export function checkContract(argv: readonly string[], { stdout, stderr, code }: Printed): void {

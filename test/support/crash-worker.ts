@@ -8,8 +8,8 @@ import { watchJournal } from './journal-points.ts';
 import { seeded } from './seeded.ts';
 
 /**
- * A process that works on a home until it is killed: `crash-worker.ts ORDER`, where the order is a `CrashOrder` as JSON.
- * It writes each acknowledgement to a file before it continues. It kills itself where the order says.
+ * A process that works on a home until it is killed: `crash-worker.ts ORDER`, where the order is a `CrashOrder` as
+ * JSON. It writes each acknowledgement to a file before it continues. It kills itself where the order says.
  */
 const order = JSON.parse(process.argv[2] ?? '') as CrashOrder;
 const random = seeded(order.seed);

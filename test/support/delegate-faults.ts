@@ -26,8 +26,8 @@ interface Found {
 }
 
 /**
- * What is wrong with a home after its recovery (`recovered`), or once its parent has been run again as well (`over`): a child
- * that is lost or reported twice, an answer or an effect that is doubled, an open call, a damaged store.
+ * What is wrong with a home after its recovery (`recovered`), or once its parent has been run again as well (`over`):
+ * a child that is lost or reported twice, an answer or an effect that is doubled, an open call, a damaged store.
  */
 export function faultsOfDelegation(
   home: DelegateHome,

@@ -4,8 +4,8 @@ import { tool } from 'ai';
 import { z } from 'zod';
 
 /**
- * A process that answers one message with a model that delegates, over HTTP: `delegating-worker.ts ORDER`, where the order
- * is a `DelegatingOrder` as JSON. It prints how its run ends.
+ * A process that answers one message with a model that delegates, over HTTP: `delegating-worker.ts ORDER`, where the
+ * order is a `DelegatingOrder` as JSON. It prints how its run ends.
  */
 export interface DelegatingOrder {
   readonly db: string;

@@ -6,7 +6,10 @@ import type { FaultPlace } from './fault-acts.ts';
 import type { Ended } from './fault-sweep.ts';
 import { program } from './programs.ts';
 
-/** How a call of the store goes wrong. `SHORT` and `TORN` take half of a write; then the disk is full, or the process gone. */
+/**
+ * How a call of the store goes wrong. `SHORT` and `TORN` take half of a write; then the disk is full, or the process
+ * gone.
+ */
 export type FaultKind = 'SIGKILL' | 'EIO' | 'ENOSPC' | 'SHORT' | 'TORN';
 
 /** Runs a `fault-worker.ts` with `fault-preload.ts`: one call goes wrong, or all are noted in a log. */

@@ -4,8 +4,8 @@ import Database from 'better-sqlite3';
 
 /**
  * Faults without ptrace: loaded by `node --import` before a `fault-worker.ts`, it makes a call that the store makes go
- * wrong. Calls are counted from the moment at which the worker looks for its marker. `FAULT_POINT=12:EIO` says which and
- * how; without it, each call is noted in the file `FAULT_LOG`.
+ * wrong. Calls are counted from the moment at which the worker looks for its marker. `FAULT_POINT=12:EIO` says which
+ * and how; without it, each call is noted in the file `FAULT_LOG`.
  */
 const [ordinal = '', kind = ''] = (process.env.FAULT_POINT ?? '').split(':');
 const log = process.env.FAULT_LOG;

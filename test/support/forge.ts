@@ -1,4 +1,4 @@
-import { hashed, sha256 } from './format-hash.ts';
+import { hashed, type Link, sha256 } from './format-hash.ts';
 import { type RawDb, rawDb } from './raw-db.ts';
 
 /** What a forger can do to a file whose triggers are gone. */
@@ -13,14 +13,7 @@ export interface Forger extends Pick<RawDb, 'all'> {
   relink(): void;
 }
 
-interface Row {
-  readonly seq: number;
-  readonly kind: string;
-  readonly mark: string | null;
-  readonly name: string | null;
-  readonly ref: number | null;
-  readonly at: number;
-  readonly key: string | null;
+interface Row extends Link {
   readonly salt: string | null;
   readonly body_hash: string;
   readonly hash: string;
@@ -28,7 +21,7 @@ interface Row {
   readonly payload: string | null;
 }
 
-/** Changes a file as somebody would who knows the format: consistent hashes, and the triggers as they were. */
+/** Changes a file as a program would that knows the format: consistent hashes, and the triggers as they were. */
 export function forge(path: string, act: (forger: Forger) => void): void {
   using db = rawDb(path);
   const triggers = db.all<{ sql: string }>(`SELECT sql FROM sqlite_schema WHERE type = 'trigger'`);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { RawDb } from './raw-db.ts';
 
 /** The fields of an entry's hash, beside its body. */
-interface Link {
+export interface Link {
   readonly seq: number;
   readonly kind: string;
   readonly mark: string | null;

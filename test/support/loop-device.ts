@@ -17,7 +17,9 @@ export interface LoopDisk extends Disposable {
 
 const mebibytes = 48;
 
-/** Makes and mounts an ext4 disk; nothing is written back to it by time alone, so a run does not depend on its moment. */
+/**
+ * Makes and mounts an ext4 disk; nothing is written back to it by time alone, so a run does not depend on its moment.
+ */
 export function loopDisk(dir: string): LoopDisk {
   mkdirSync(dir, { recursive: true });
   const image = join(dir, 'image');

@@ -1,6 +1,7 @@
 /**
- * Set up in every test file. A promise that rejects before anything awaits it fails the run: Vitest reports the rejection
- * itself, and this the warning that Node.js prints once it is handled after all. A child process ends with an error.
+ * Set up in every test file. A promise that rejects before anything awaits it fails the run: Vitest reports the
+ * rejection itself, and this the warning that Node.js prints once it is handled after all. A child process ends with
+ * an error.
  */
 const listening = Symbol.for('tapedeck.no-late-rejections');
 

@@ -3,7 +3,9 @@ import { delimiter } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from './imports.ts';
 
-/** Runs a line of a shell outside the workspace: its commands are not on the `PATH`, npm has the settings of the user. */
+/**
+ * Runs a line of a shell outside the workspace: its commands are not on the `PATH`, npm has the settings of the user.
+ */
 export async function shellOutside(cwd: string, line: string): Promise<string> {
   const path = (process.env.PATH ?? '').split(delimiter).filter((entry) => !entry.startsWith(root));
   const { stdout } = await promisify(execFile)('bash', ['-ec', line], {

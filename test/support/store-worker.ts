@@ -163,7 +163,10 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     }
     return { acknowledged, worstMs };
   },
-  /** Until a time: reads each session, which must be what it was before and more, with no gap. Counts the open files at both ends. */
+  /**
+   * Until a time: reads each session, which must be what it was before and more, with no gap. Counts the open files
+   * at both ends.
+   */
   watch: async ({ path, sessions, until }) => {
     const files = () => (existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0);
     const heads = new Map<string, string>();

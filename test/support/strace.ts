@@ -54,7 +54,10 @@ export interface TraceOptions {
 
 const hangMs = 60_000;
 
-/** Runs a program of `test/support` as a process of its own under strace, which follows its main thread: the store works there. */
+/**
+ * Runs a program of `test/support` as a process of its own under strace, which follows its main thread: the store
+ * works there.
+ */
 export async function trace(
   module: string,
   args: readonly string[],

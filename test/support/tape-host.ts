@@ -2,7 +2,9 @@ import { main } from '@tapedeck/cli';
 import { bufferedIo } from './buffered-io.ts';
 import type { HostOrder } from './tape-in-node.ts';
 
-/** Runs command lines of the built `tape` one after another, as the messages of its parent say; ends with its parent. */
+/**
+ * Runs command lines of the built `tape` one after another, as the messages of its parent say; ends with its parent.
+ */
 process.on('message', async ({ args, options }: HostOrder) => {
   // A command line may name files that are relative to its directory.
   process.chdir(options.cwd ?? process.cwd());

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { assistant, openTapeStore, processOwner, user } from '@tapedeck/tape';
 
 /**
- * A process of its own that works on a store: `tape-worker.ts DB ACT …`. It says `ready`, waits for a line on stdin, does
- * the act, and writes a line of JSON for each thing that was acknowledged to it.
+ * A process of its own that works on a store: `tape-worker.ts DB ACT …`. It says `ready`, waits for a line on stdin,
+ * does the act, and writes a line of JSON for each thing that was acknowledged to it.
  */
 const [path = '', act = '', name = 'main', count = '0'] = process.argv.slice(2);
 

@@ -6,8 +6,8 @@ const memory = '/dev/shm';
 const needed = 4e9;
 
 /**
- * Keeps the temporary files of a push in memory where there is room for them: a sync to a disk takes milliseconds, and the
- * tests make tens of thousands. The full size uses the disk, and so does a push that is given a `TMPDIR`.
+ * Keeps the temporary files of a push in memory where there is room for them: a sync to a disk takes milliseconds,
+ * and the tests make tens of thousands. The full size uses the disk, and so does a push that is given a `TMPDIR`.
  */
 export default function tempInMemory(): (() => void) | undefined {
   if (!sized(true, false, false) || process.env.TMPDIR !== undefined || roomIn(memory) < needed) return;

@@ -2,8 +2,8 @@ import type { Part, StoredMessage } from '@tapedeck/tape';
 
 /**
  * What a provider would refuse about messages: an empty one, two of one role in a row, an assistant that begins, a
- * call of ours without exactly one result directly after it, a result without a call, an id used twice, a user who speaks
- * while the provider runs a tool. Nothing when they are valid.
+ * call of ours without exactly one result directly after it, a result without a call, an id used twice, a user who
+ * speaks while the provider runs a tool. Nothing when they are valid.
  */
 export function invalidities(messages: readonly StoredMessage[]): string[] {
   const found: string[] = [];

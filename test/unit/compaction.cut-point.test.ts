@@ -32,7 +32,9 @@ const turn = (text: string, size: number) => [user(text), assistant('x'.repeat(s
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
 
-/** The outputs of the calls that a view shows, in order: each call of ours has one, if only that nothing was recorded. */
+/**
+ * The outputs of the calls that a view shows, in order: each call of ours has one, if only that nothing was recorded.
+ */
 function outputs(
   entries: readonly Entry[],
   { policy = 'full', target = {} }: ViewOptions = {},

@@ -60,7 +60,7 @@ test.each([
     usage: counts({ total: 100, noCache: 40, cacheRead: 60 }, { total: 5 }),
     normal: { input: 40, output: 5, reasoning: 0, cacheRead: 60, cacheWrite: 0 },
   },
-  { name: 'what is not told counts as none', usage: counts({}, {}), normal: noUsage },
+  { name: 'counts that the provider leaves out are zero', usage: counts({}, {}), normal: noUsage },
   {
     name: 'no count is ever below zero',
     usage: counts({ total: 10, cacheRead: 60 }, { total: 5, reasoning: 9 }),

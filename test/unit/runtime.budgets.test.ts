@@ -186,7 +186,7 @@ test('by default a session has at most 32 unfinished children, and its tree 64; 
     message:
       "cannot fork 'main': 32 of its children are unfinished, and the limit is 32 (limits.maxChildren)",
   });
-  // A fork that reports to nobody is none of them.
+  // A fork that reports to no session does not count.
   const aside = await main.fork({ onUnmerged: 'keep' });
   for (let i = 0; i < 32; i += 1) await fork(i < 16 ? aside : last);
   const tree =

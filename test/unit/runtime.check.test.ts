@@ -99,7 +99,10 @@ test('a check writes nothing', async () => {
   expect(store.changes()).toBe(before);
 });
 
-/** A file with a session of the base `tape`, and a parent with a merged child and a message that waits, of the base `acme`. */
+/**
+ * A file with a session of the base `tape`, and a parent with a merged child and a message that waits, of the base
+ * `acme`.
+ */
 function withRealms(path: string): void {
   using mine = openTapeStore(path);
   mine.sessions.open('main');

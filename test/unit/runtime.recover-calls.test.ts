@@ -94,7 +94,8 @@ test('a background call gets the names of its children, and each result starts o
   });
   expect(await recovered(home.deck)).toEqual({ ...none, resumed: ['main'], merged: ['a'] });
   expect(resultsOf(store)).toEqual([{ started: ['a'], not_started: ['task b'] }]);
-  // The run that was cut off comes first. All is over when the recovery is: nothing is stopped when the deck is closed then.
+  // The run that was cut off comes first. All is over when the recovery is: nothing is stopped when the deck is
+  // closed then.
   expect(answersOf(store)).toEqual(['assistant: They work.', 'assistant: I see.']);
   expect(timesIn(shownTo(store), 'A is done.')).toBe(1);
   expect(await recovered(home.deck)).toEqual(none);

@@ -218,6 +218,7 @@ test.each<[string, object]>([
   ['maxSteps', { maxSteps: 1.5 }],
   ['meta', { meta: 'text' }],
   ['meta.model', { meta: { model: 'other/model' } }],
+  ['meta.place', { meta: { place: { cwd: '/nowhere' } } }],
   ['tools', { tools: ['nope'] }],
   ['tools', { tools: { add: 5 } }],
   ['instructions', { instructions: 5 }],

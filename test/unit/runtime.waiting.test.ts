@@ -9,7 +9,10 @@ import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
 const call = (id: string, name: string, input: object = {}) => ({ id, name, input });
 const together = { _parallel: true };
 
-/** A session with tools that note their calls: `pay` needs approval, `ask` is answered by a client, `look` is simply run. */
+/**
+ * A session with tools that note their calls: `pay` needs approval, `ask` is answered by a client, `look` is simply
+ * run.
+ */
 async function shop(toolCalls: NonNullable<ScriptAnswer['toolCalls']>, config: DeckConfig = {}) {
   const ran: string[] = [];
   const inputSchema = z.strictObject({ to: z.string().optional() });

@@ -11,7 +11,10 @@ import { treeOf } from '../support/tree.ts';
 
 const page = 4096;
 
-/** A home with forks, a merge, bytes, an index, and entries that take several pages; closed, so that all is in one file. */
+/**
+ * A home with forks, a merge, bytes, an index, and entries that take several pages; closed, so that all is in one
+ * file.
+ */
 function makeWhole(): TempDir {
   const dir = tempDir();
   using store = openStore(dir.file('tape.db'), { journal: new MemoryJournal() });

@@ -13,7 +13,10 @@ const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
 const histories = sized(500, 10_000, 200_000);
 const timeout = sized(300_000, 300_000, 6 * 3_600_000);
 
-/** How often each of these has to come about in ten thousand histories: a check that never meets a thing proves nothing of it. */
+/**
+ * How often each of these has to come about in ten thousand histories: a check that never meets a thing proves
+ * nothing of it.
+ */
 const atLeast: Readonly<Record<string, number>> = {
   user: 5000,
   assistant: 5000,

@@ -85,8 +85,8 @@ export function standingFields({ is }: FileStanding): Readonly<Record<string, tr
 }
 
 /**
- * Reports how the graph file compares with the database that a command answered from, on one line of stderr, and returns
- * the exit code: a file that differs is damage, one that is behind is none.
+ * Reports how the graph file compares with the database that a command answered from, on one line of stderr, and
+ * returns the exit code: a file that differs is damage, a file that is behind is not.
  */
 export function reportStanding(
   { is, text }: FileStanding,

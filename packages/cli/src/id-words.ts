@@ -8,8 +8,8 @@ const withValue: ReadonlySet<string> = new Set(['--home', '--base', '--durabilit
 const ofSession = /^\S+ [<[](?:name|place|parent|child|names\.\.)[\]>]/;
 
 /**
- * Puts the name of an id in the place of `--id TEXT`: as the first argument of the verb, which names its session. Without
- * `--id` the words return unchanged.
+ * Puts the name of an id in the place of `--id TEXT`: as the first argument of the verb, which names its session.
+ * Without `--id` the words return unchanged.
  * @throws UsageError for a verb without a session, and for an id that is missing, given twice or no UTF-8
  */
 export function withSessionOfId(words: readonly string[], verbs: readonly Verb[]): readonly string[] {

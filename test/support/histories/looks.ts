@@ -47,8 +47,8 @@ export function policyName(policy: ViewPolicy): string {
 }
 
 /**
- * How the sessions of a history are looked at: one of them in several ways, now and as of an earlier position; the others
- * as they stand.
+ * How the sessions of a history are looked at: one of them in several ways, now and as of an earlier position; the
+ * others as they stand.
  */
 export function looksAt(
   sessions: readonly CopiedSession[],

@@ -1,6 +1,6 @@
 /**
- * What the texts of a random history hold, so that each can be found again in a view: a letter that says what it is, and
- * a number that no other has.
+ * What the texts of a random history hold, so that each can be found again in a view: a letter that says what it is,
+ * and a number that no other has.
  */
 const kinds = {
   /** A text of the user, of the assistant, or of an intention. */

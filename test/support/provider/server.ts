@@ -30,7 +30,9 @@ export type Answers = (
   sentAt: number,
 ) => ChatAnswer | Promise<ChatAnswer>;
 
-/** The header in which a client says when it sent a request: requests of several processes do not come in that order. */
+/**
+ * The header in which a client says when it sent a request: requests of several processes do not come in that order.
+ */
 export const sentAtHeader = 'x-test-sent-at';
 
 /** Milliseconds since the epoch, with fractions: the same clock in every process. */

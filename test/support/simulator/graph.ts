@@ -16,7 +16,9 @@ export class SimulatedGraph extends MemoryJournal {
     this.#random = random;
   }
 
-  /** `short`: part of an append is written, then it fails; `full`: all fail at once; `torn`: the process ends in one. */
+  /**
+   * `short`: part of an append is written, then it fails; `full`: all fail at once; `torn`: the process ends in one.
+   */
   fail(fault: GraphFault, appends: number): void {
     this.#fault = fault;
     this.#left = appends;

@@ -13,8 +13,8 @@ export function attempt(world: World, store: SqliteTapeStore, request: Request):
 }
 
 /**
- * A write of a session. Under a lease that is over it must fail, and without one while another surely holds the session;
- * and it ends all leases before it.
+ * A write of a session. Under a lease that is over it must fail, and without one while another surely holds the
+ * session; and it ends all leases before it.
  */
 export function write({ world, id, lease, session }: Scene, act: () => unknown): void {
   const { leases } = world;

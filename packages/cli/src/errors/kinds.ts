@@ -1,7 +1,7 @@
 /**
  * What a command that failed says. `kinds.ts` has the errors of the command line itself, `codes.ts` every code with its
- * exit code and meaning, `describe.ts` finds message, code and exit code of any error, `hint.ts` the command to try next.
- * Imports `escape` and `exit`.
+ * exit code and meaning, `describe.ts` finds message, code and exit code of any error, `hint.ts` the command to try
+ * next. Imports `escape` and `exit`.
  */
 
 /** The command line is not valid: exit 2. */

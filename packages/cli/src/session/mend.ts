@@ -80,7 +80,10 @@ async function setAside({ graph }: Home): Promise<string | undefined> {
   }
 }
 
-/** Repairs what can be rebuilt. A graph file that differs is evidence: it is renamed, not overwritten. Returns what was repaired. */
+/**
+ * Repairs what can be rebuilt. A graph file that differs is evidence: it is renamed, not overwritten. Returns what
+ * was repaired.
+ */
 export async function mend(
   { home, writing }: Context,
   { problems, left, files }: Looked,

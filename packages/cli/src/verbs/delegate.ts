@@ -202,7 +202,9 @@ function withKeys(
   });
 }
 
-/** Shows the fork of each task: the inherited part and the entries that it would write; or the child that has its key. */
+/**
+ * Shows the fork of each task: the inherited part and the entries that it would write; or the child that has its key.
+ */
 async function preview(
   tasks: readonly DelegateTask[],
   { args, options, naming }: { args: PreviewArgs; options: DelegateOptions; naming: Naming },

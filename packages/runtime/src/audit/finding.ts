@@ -6,8 +6,8 @@ import type { Seq } from '@tapedeck/tape';
  * the tape or only the lineage records a fork, merge or discard; `orphaned-call`: a tool call has no result,
  * and no process will answer it; `merge-refused`: a queued merge was refused; `fork-not-merged`: a fork with a task, or
  * one that notifies its parent, has work that its parent lacks; `run-interrupted`: the process of a run died during it;
- * `message-unanswered`: a message was acknowledged, and no run answered it; `call-waiting`: a call waits for an approval
- * or for the result of a client.
+ * `message-unanswered`: a message was acknowledged, and no run answered it; `call-waiting`: a call waits for an
+ * approval or for the result of a client.
  */
 export type AuditCode =
   | 'children-not-terminal'

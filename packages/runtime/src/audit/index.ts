@@ -1,7 +1,7 @@
 /**
  * The audit of work: one file for each question about a session (`children.ts`, `work.ts`, `calls.ts`, `edges.ts`), and
- * `graph-file.ts`, which compares the graph file with the lineage. Reads only, and loads no AI SDK. Imports `tools`, `store-of`, `fields` and
- * `stream`.
+ * `graph-file.ts`, which compares the graph file with the lineage. Reads only, and loads no AI SDK. Imports `tools`,
+ * `store-of`, `fields` and `stream`.
  */
 import type { TapeStore } from '@tapedeck/tape';
 import { assertFields, type Fields } from '../fields.ts';
@@ -38,8 +38,8 @@ export interface Audit {
 
 /**
  * Audits what is owed: every run has ended, every acknowledged message has its answer, every delegated child has ended,
- * its parent has its result, and both the tapes and the lineage record every fork and merge. Writes nothing. In a store in use, each finding holds
- * for the moment of its reading.
+ * its parent has its result, and both the tapes and the lineage record every fork and merge. Writes nothing. In a
+ * store in use, each finding holds for the moment of its reading.
  * @param source a store, or a deck
  * @throws TAPE_NO_SESSION; GRAPH_UNREADABLE; SESSION_BAD_INPUT
  *

@@ -7,7 +7,10 @@ import { openCallsOf } from '../tools/open-batch.ts';
 export interface Subject {
   readonly store: TapeStore;
   readonly info: SessionInfo;
-  /** It is of another realm than the one that the store was opened for: its name is that of another session, or of none. */
+  /**
+   * It is of another realm than the one that the store was opened for: its name is that of another session, or of
+   * none.
+   */
   readonly isAbroad: boolean;
   /** What findings call a session of its tree: the name, or the id where the name is not found. */
   readonly ref: (one: Pick<SessionInfo, 'id' | 'name'>) => string;

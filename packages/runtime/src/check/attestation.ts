@@ -36,8 +36,9 @@ const attestFields: Fields<AttestOptions> = { key: true, now: true };
 const header = 'tapedeck-attestation 1';
 
 /**
- * Writes down the head of every session, of all realms, and of the lineage, and signs it with an Ed25519 key if one is given. A later
- * `check` with it proves that the tapes have only grown since. It does not verify the home: run `check` for that.
+ * Writes down the head of every session, of all realms, and of the lineage, and signs it with an Ed25519 key if one
+ * is given. A later `check` with it proves that the tapes have only grown since. It does not verify the home: run
+ * `check` for that.
  * @param source a store, or a deck
  * @throws SESSION_BAD_INPUT
  *

@@ -4,7 +4,10 @@ import type { Finding } from '@tapedeck/tape/internal';
 import type { Problem } from '@tapedeck/tape/store';
 import type { AuditCode, NextStep } from '../audit/index.ts';
 
-/** The parts of a check: the files and leftovers of a home, its entries, its lineage, the graph file, its work, and an attestation. */
+/**
+ * The parts of a check: the files and leftovers of a home, its entries, its lineage, the graph file, its work, and an
+ * attestation.
+ */
 export type CheckSection = 'home' | 'integrity' | 'lineage' | 'graph_file' | 'completeness' | 'attestation';
 
 /** Every kind of finding. `docs/findings.md` explains each. */

@@ -1,14 +1,13 @@
 /**
  * The check of a home. It puts together what the store verifies, what the audit finds, and the files beside the
- * database: `home-files.ts` looks at the directory, `graph-file.ts` at the graph file, `attestation.ts` writes the heads
- * of all sessions and compares them later, `in-process.ts` finds the database of a store, and `finding.ts` has every kind
- * of finding. Reads only, and loads no AI SDK.
- * Imports `audit`, `fields` and `store-of`.
+ * database: `home-files.ts` looks at the directory, `graph-file.ts` at the graph file, `attestation.ts` writes the
+ * heads of all sessions and compares them later, `in-process.ts` finds the database of a store, and `finding.ts` has
+ * every kind of finding. Reads only, and loads no AI SDK. Imports `audit`, `fields` and `store-of`.
  */
 import { dirname } from 'node:path';
 import type { SessionInfo, SqliteTapeStore, TapeStore } from '@tapedeck/tape';
 import type { Problem } from '@tapedeck/tape/store';
-import { auditAll } from '../audit/index.ts';
+import { auditAll, sessionsOf } from '../audit/index.ts';
 import { assertFields, type Fields } from '../fields.ts';
 import { type StoreSource, storeOf } from '../store-of.ts';
 import { type AttestationSource, compareAttestation } from './attestation.ts';
@@ -149,7 +148,7 @@ function gathered(
   };
 }
 
-/** What the store finds in the database file, unless one session is asked for, and in tapes and lineage. */
+/** What the store finds in the database file, unless the check is of one session, and in tapes and lineage. */
 async function* verified(store: TapeStore, session: string | undefined): AsyncGenerator<Found> {
   if (session === undefined)
     for (const problem of inProcess(store)?.verifyDatabase() ?? []) yield withStep(problem);
@@ -227,7 +226,7 @@ async function count(
   let sessions = 0;
   let entries = 0;
   if (info === undefined)
-    for await (const { head, base } of rowsOf(store)) {
+    for await (const { head, base } of sessionsOf(store, undefined)) {
       sessions += 1;
       entries += head - base;
     }
@@ -239,16 +238,6 @@ async function count(
     at = at.parentId === undefined ? undefined : await store.sessions.find(at.parentId);
   }
   return { sessions, entries };
-}
-
-async function* rowsOf(store: TapeStore): AsyncGenerator<SessionInfo> {
-  for (let after: string | null = null; ; ) {
-    const page: readonly SessionInfo[] = await store.sessions.list({ all: true, after, limit: 500 });
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < 500) return;
-    after = last.id;
-  }
 }
 
 /** SQLite's own check and the verification may report the same. */

@@ -36,8 +36,8 @@ export interface DeckOptions extends DeckConfig {
   /** An open store, used instead of the home's. The deck does not close it. */
   readonly store?: TapeStore;
   /**
-   * The realm of names of the home's sessions: `tape` gives `tape:main`. Default: the one that the home records. Decks with different bases on one
-   * home have sessions of their own. With `store`, the store's base counts.
+   * The realm of names of the home's sessions: `tape` gives `tape:main`. Default: the one that the home records.
+   * Decks with different bases on one home have sessions of their own. With `store`, the store's base counts.
    */
   readonly base?: string;
   /** Runs child sessions. Default: in this process. */
@@ -105,7 +105,10 @@ export interface Deck extends AsyncDisposable {
    */
   recover(session: Ref, options?: Omit<RecoverOptions, 'session'>): Promise<RecoveryReport>;
   recover(options?: Ref | RecoverOptions): Promise<RecoveryReport>;
-  /** Stops what runs, merges what stopped children did, and closes the store that the deck opened. Again, it does nothing. */
+  /**
+   * Stops what runs, merges what stopped children did, and closes the store that the deck opened. Again, it does
+   * nothing.
+   */
   close(): Promise<void>;
 }
 

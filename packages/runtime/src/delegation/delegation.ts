@@ -1,11 +1,11 @@
 /**
- * Delegation: children that work on tasks. `delegation.ts` forks one child for each task (`spawn.ts`, within
- * `fork-limits.ts`), runs them on an engine (`engine.ts`) and merges each when it ends (`deliver.ts`). These files know
- * sessions and children only as the interfaces of `parts.ts`. Imports `run` and what lies below.
+ * Delegation: children that work on tasks. `delegation.ts` forks one child for each task (`fork-tasks.ts`,
+ * `spawn.ts`, within `fork-limits.ts`), runs them on an engine (`engine.ts`) and merges each when it ends
+ * (`deliver.ts`). These files know sessions and children only as the interfaces of `parts.ts`. Imports `run` and what
+ * lies below.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { note, type SessionInfo, TapeError } from '@tapedeck/tape';
-import { assertActive } from '@tapedeck/tape/internal';
 import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
 import { messageOf, SessionError } from '../errors.ts';
@@ -16,32 +16,13 @@ import { settleParent } from '../merge/settle-parent.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
 import { outputOf } from '../model/output.ts';
 import { EventLog } from '../stream/event-log.ts';
-import type { Ancestry } from '../terms/terms.ts';
 import { type Delivered, deliver } from './deliver.ts';
-import { depthOf } from './fork-limits.ts';
-import {
-  assertModels,
-  assertTasks,
-  assertTools,
-  type Delegated,
-  type DelegateTask,
-  forkOptions,
-  runOptionsOf,
-} from './options.ts';
+import { type Forked, forkTasks, lineFor } from './fork-tasks.ts';
+import { type Delegated, type DelegateTask, runOptionsOf } from './options.ts';
 import type { ChildEvent, ChildOutcome, RunEnd } from './outcome.ts';
-import { assertOpen, type DelegationParts, type Delegator } from './parts.ts';
-import { previewForks, spawn } from './spawn.ts';
+import type { DelegationParts, Delegator } from './parts.ts';
 
 const pollMs = 50;
-
-interface Forked {
-  readonly child: Delegator;
-  readonly task: DelegateTask<unknown>;
-  /** The number of forks between the child and its root, branches not counted. */
-  readonly depth: number;
-  /** Set for a child that its key had made before. */
-  readonly earlier: { readonly repeated?: true };
-}
 
 /**
  * A running delegation. Iterate it for its events; await it for the outcomes of the children, in the order of
@@ -124,14 +105,14 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
 
   async #work(): Promise<Outcomes> {
     const { options } = this.#delegated;
-    assertOpen(this.#parts, 'delegate from', this.#parent.name);
-    assertTasks(this.#parent.name, this.#delegated);
-    const info = await this.#parent.info();
-    assertActive(info, 'delegate from');
-    assertTools(this.#parts, this.#parent, this.#delegated);
-    const line = await this.#parts.worker(info).line(info);
-    await assertModels(this.#parts, line[0], this.#delegated);
-    const forked = await this.#parts.forking.add(async () => await this.#forkAll(line));
+    const line = await lineFor(this.#parts, this.#parent, this.#delegated);
+    const onForked = ({ child, task, earlier }: Forked) => {
+      this.#children.push(child.name);
+      this.#events.push({ type: 'child-forked', session: child.name, task: task.task, ...earlier });
+    };
+    const forked = await this.#parts.forking.add(
+      async () => await forkTasks(this.#parts, line, { delegated: this.#delegated, onForked }),
+    );
     this.#forked.resolve(this.#children);
     const queue = new PQueue({ concurrency: options.concurrency ?? 4 });
     let before: Promise<unknown> = Promise.resolve();
@@ -152,64 +133,6 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     });
     // One outcome for each task, with the result that the schema of the task makes.
     return (await Promise.all(outcomes)) as readonly ChildOutcome<unknown>[] as Outcomes;
-  }
-
-  async #forkAll(line: Ancestry): Promise<readonly Forked[]> {
-    await this.#assertAll(line);
-    const forked: Forked[] = [];
-    for (const task of this.#delegated.tasks) {
-      const one = await this.#childFor(task, line);
-      this.#children.push(one.child.name);
-      const { child, earlier } = one;
-      this.#events.push({ type: 'child-forked', session: child.name, task: task.task, ...earlier });
-      forked.push(one);
-    }
-    return forked;
-  }
-
-  /** Checks all tasks first, so that either all children are forked or none. */
-  async #assertAll(parent: Ancestry): Promise<void> {
-    const { tasks, options } = this.#delegated;
-    if (tasks.length < 2) return;
-    const { by } = options;
-    for (const { resume } of tasks) if (resume !== undefined) await this.#resumed(parent[0].info, resume);
-    const forks = tasks
-      .filter(({ resume }) => resume === undefined)
-      .map((task) => ({ options: forkOptions(task, options, by?.blocking === true), by }));
-    await previewForks(this.#parts, parent, forks);
-  }
-
-  /** The row of a child to resume. */
-  async #resumed(parent: SessionInfo, ref: string): Promise<SessionInfo> {
-    const info = await this.#parts.store.sessions.find(ref);
-    if (info?.parentId !== parent.id)
-      throw new SessionError(
-        'SESSION_BAD_INPUT',
-        `cannot resume '${ref}': it is not a child of '${parent.name}'`,
-        { data: { session: parent.name, child: ref } },
-      );
-    if (info.delivery === 'discarded')
-      throw new SessionError('SESSION_ENDED', `cannot resume '${ref}': it was discarded`, {
-        data: { session: ref },
-      });
-    assertActive(info, 'resume');
-    return info;
-  }
-
-  async #childFor(task: DelegateTask<unknown>, parent: Ancestry): Promise<Forked> {
-    const { options } = this.#delegated;
-    const { by } = options;
-    if (task.resume !== undefined) {
-      const resumed = await this.#resumed(parent[0].info, task.resume);
-      const facts = await this.#parts.worker(resumed).facts(resumed);
-      const output = task.output ?? options.output;
-      const child = this.#parts.child(resumed, { onUnmerged: 'keep', output });
-      return { child, task, depth: depthOf([facts, ...parent]), earlier: {} };
-    }
-    const fork = forkOptions(task, options, by?.blocking === true);
-    const { info, depth, directory, repeated } = await spawn(this.#parts, parent, { options: fork, by });
-    const child = this.#parts.child(info, { ...fork, directory, onUnmerged: 'keep' });
-    return { child, task, depth, earlier: repeated ? { repeated } : {} };
   }
 
   /** Runs a child on the deck's engine and waits for its end. */

@@ -124,7 +124,8 @@ interface SpawnRequest {
 
 /**
  * Forks a session within the deck's limits and the remaining budgets of its ancestors.
- * @throws SESSION_LIMIT, SESSION_BAD_INPUT, SESSION_NO_MODEL when `model` is not the name of one, and the errors of `store.fork`, before anything is written
+ * @throws SESSION_LIMIT, SESSION_BAD_INPUT, SESSION_NO_MODEL when `model` is not the name of one, and the errors of
+ *   `store.fork`, before anything is written
  */
 export async function spawn(
   parts: DelegationParts,

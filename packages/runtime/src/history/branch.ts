@@ -47,8 +47,8 @@ export async function metadataOf(store: TapeStore, info: SessionInfo): Promise<J
 /**
  * Forks an independent session with everything visible up to a point, inclusive, and with the parent's model
  * and other settings. The parent does not change.
- * @throws SESSION_NO_MODEL when `model` is not the name of one; SESSION_BUSY while a process writes the parent; TAPE_BAD_POINT when a rewind hides the point; the
- *   errors of `store.fork`
+ * @throws SESSION_NO_MODEL when `model` is not the name of one; SESSION_BUSY while a process writes the parent;
+ *   TAPE_BAD_POINT when a rewind hides the point; the errors of `store.fork`
  *
  * @example
  * ```ts

@@ -154,8 +154,8 @@ async function contentOf(store: TapeStore, { payload }: Entry): Promise<readonly
   return restoreBlobs(content, (hash) => bytes.get(hash) ?? new Uint8Array()) as readonly Part[];
 }
 
-/** Metadata of one append, which does not apply to the resent message. */
-const ofAppend: ReadonlySet<string> = new Set(['run', 'place', 'mode', 'queued_at', 'snapshot_id']);
+/** Metadata that a run or an inbox records of one append. It does not apply to a resent message. */
+export const ofAppend: ReadonlySet<string> = new Set(['run', 'place', 'mode', 'queued_at', 'snapshot_id']);
 
 /** What answers a resent message. */
 interface ResendOptions {

@@ -26,8 +26,8 @@ const pollMs = 50;
 
 /**
  * Records the rest of an answer of a parent whose process died, and closes its open calls, as its next run
- * would: open calls block merges, and a merge comes after what the parent had said. A call that waits for children gets their outcomes once all of them have ended. While a process
- * runs the parent, that process closes them.
+ * would: open calls block merges, and a merge comes after what the parent had said. A call that waits for children
+ * gets their outcomes once all of them have ended. While a process runs the parent, that process closes them.
  */
 export async function settleParent(
   { store, newId, config }: Shared,

@@ -19,7 +19,7 @@ export interface RecoveryModel {
  * The model to continue a session with: the one that its tape carries, else that of its last answer, else the
  * given one, else the deck's. A recorded model that cannot be used here, for example for want of a key, is
  * passed over; a given one is not. Nothing is written.
- * @throws SESSION_NO_MODEL when there is none; else the error of the first model that cannot be used. Both
+ * @throws SESSION_NO_MODEL when no model is known; else the error of the first model that cannot be used. Both
  *   name the session and have `data.session` and `data.abortable`; `data.recorded` is true when the model is one
  *   that the session's tape records
  */

@@ -80,7 +80,7 @@ async function actFor(
   { why, left }: { readonly why: RecoveryReason; readonly left: Left },
   { abort = false }: Wish,
 ): Promise<RecoveryAct | undefined> {
-  // A deck that is asked for approvals may give one.
+  // A deck with an approval hook may answer.
   const waits = parts.config.onApproval === undefined && left.queued === 0 && left.calls.some(awaitsAnswer);
   if (why === 'calls') return abort ? 'abort' : 'wait';
   if (why === 'orphans') return 'answer';

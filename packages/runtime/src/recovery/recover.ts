@@ -1,8 +1,8 @@
 /**
  * Recovery: continues or aborts what a process left that died. `scope.ts` finds the sessions, `plan.ts` decides what to
- * do with each, `model.ts` chooses their models, `end.ts` continues or aborts one, `take-turns.ts` runs the parents that
- * results start, `quiet.ts` waits for their children, and `report.ts` says what was done. Imports `delegation` and what
- * lies below.
+ * do with each, `model.ts` chooses their models, `end.ts` continues or aborts one, `take-turns.ts` runs the parents
+ * that results start, `quiet.ts` waits for their children, and `report.ts` says what was done. Imports `delegation`
+ * and what lies below.
  */
 import type { Ref, SessionInfo } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';

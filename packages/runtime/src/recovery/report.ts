@@ -8,7 +8,8 @@ import { nameOf, toolOf } from '../tools/traits.ts';
 
 /**
  * What a recovery does with a session. `continue`: it runs on; `abort`: its run ends as aborted; `merge`: it
- * had ended, and only its result was due; `answer`: its run was over, and only calls of it lacked results; `wait`: calls need answers first; `leave`: another process runs it.
+ * had ended, and only its result was due; `answer`: its run was over, and only calls of it lacked results; `wait`:
+ * calls need answers first; `leave`: another process runs it.
  */
 export type RecoveryAct = 'continue' | 'abort' | 'merge' | 'answer' | 'wait' | 'leave';
 

@@ -47,8 +47,8 @@ export async function inScope(store: TapeStore, session: string | undefined): Pr
 
 /**
  * The sessions of a scope that a recovery has to act on. `isNamed`: a person named the scope, so that its
- * inboxes are processed too, and what other processes run in it is reported. Without a name, messages that wait on an idle session stay there: it was not
- * necessarily a crash that left them.
+ * inboxes are processed too, and what other processes run in it is reported. Without a name, messages that wait on an
+ * idle session stay there: it was not necessarily a crash that left them.
  */
 export async function unfinishedIn(
   store: TapeStore,

@@ -1,13 +1,15 @@
 import type { Meta } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
+import { ofAppend } from '../history/rewind.ts';
 import { type CallSettings, faultText, settingsFault } from '../model/call-settings.ts';
 import type { Input } from '../run/options.ts';
 import { queueModes } from '../run/queue.ts';
 import type { DeckTools } from '../tools/traits.ts';
 
 /**
- * The error for a bad input, mode, settings, tools or metadata, before anything is written. Undefined when all are valid.
+ * The error for a bad input, mode, settings, tools or metadata, before anything is written. Undefined when all are
+ * valid.
  */
 export function inputFault(
   session: string,
@@ -56,7 +58,7 @@ function badTools(tools: DeckTools | undefined): string | undefined {
 }
 
 /** What a run records in the metadata of a message. */
-const recorded = ['run', 'place', 'model', 'settings', 'mode', 'queued_at', 'snapshot_id', 'resends'];
+const recorded = [...ofAppend, 'model', 'settings', 'resends'];
 
 function badMeta(meta: Meta | undefined): string | undefined {
   const taken = recorded.find((field) => meta !== undefined && Object.hasOwn(meta, field));

@@ -1,7 +1,8 @@
 /**
- * What a run publishes while it runs. `events.ts` and `call.ts` are the types, `chunks.ts` makes chunks of the AI SDK's UI
- * protocol of them and back, `event-log.ts` and `broadcast.ts` hand them to readers in this process, `chunk-writer.ts`
- * saves them for other processes, which read them with `tail.ts` and `replay.ts`. Imports `usage`, `crash-point` and `errors`.
+ * What a run publishes while it runs. `events.ts` and `call.ts` are the types, `chunks.ts` makes chunks of the AI
+ * SDK's UI protocol of them and back, `event-log.ts` and `broadcast.ts` hand them to readers in this process,
+ * `chunk-writer.ts` saves them for other processes, which read them with `tail.ts` and `replay.ts`. Imports `usage`,
+ * `crash-point` and `errors`.
  */
 import type { UIMessageChunk } from 'ai';
 import type { SessionEvent } from './events.ts';

@@ -1,7 +1,8 @@
 /**
  * Tool calls. `traits.ts` is what a tool declares, `schema.ts` its definition for the model and the check of its
  * arguments, `execute.ts` runs one call within its time, `open-batch.ts` finds the calls without a result and what each
- * waits for, `interrupted.ts` tells whether a process died during a run, and `orphans.ts` closes what it left. Imports `model`, `lease`, `stream` and `errors`.
+ * waits for, `interrupted.ts` tells whether a process died during a run, and `orphans.ts` closes what it left.
+ * Imports `model`, `lease`, `stream` and `errors`.
  */
 import { setImmediate } from 'node:timers/promises';
 import { type Draft, type Json, type JsonObject, toolResult } from '@tapedeck/tape';

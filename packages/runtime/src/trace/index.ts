@@ -1,6 +1,7 @@
 /**
- * The path of an entry through merges: `sources.ts` follows it back to the entries that it was made of, `destinations.ts`
- * forward to the sessions that it was merged into. Reads only, and loads no AI SDK. Imports `store-of`.
+ * The path of an entry through merges: `sources.ts` follows it back to the entries that it was made of,
+ * `destinations.ts` forward to the sessions that it was merged into. Reads only, and loads no AI SDK. Imports
+ * `store-of`.
  */
 import {
   type EntryKind,

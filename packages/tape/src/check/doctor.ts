@@ -24,8 +24,8 @@ interface Named {
 }
 
 /**
- * Finds what is left over or out of date, in all realms. A session of another realm than the given one is referred to by
- * its id, and its tape name is in the message. Writes nothing.
+ * Finds what is left over or out of date, in all realms. A session of another realm than the given one is referred to
+ * by its id, and its tape name is in the message. Writes nothing.
  */
 export function* examine(db: Db, realm: string, sources: Sources): Generator<Finding> {
   const now = sources.now();

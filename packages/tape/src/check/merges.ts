@@ -41,15 +41,15 @@ interface MarkRow {
  */
 export function* verifyMerges(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Generator<Problem> {
   const problem = problemsOf(tape.name);
-  const told = mergesInLines(db, tape);
-  const seqs = new Set([...markRows(db, tape).map(({ seq }) => seq), ...told.keys()]);
+  const recorded = mergesInLines(db, tape);
+  const seqs = new Set([...markRows(db, tape).map(({ seq }) => seq), ...recorded.keys()]);
   for (const seq of [...seqs].filter((one) => one <= to).toSorted((a, b) => a - b)) {
     const row = db.get<MarkRow>(`SELECT ${markColumns} FROM entry WHERE tape_id = @id AND seq = @seq`, {
       id: tape.id,
       seq,
     });
     // A missing entry is reported by its chain.
-    const fault = row === undefined ? undefined : faultIn(db, tape, row, told.get(seq));
+    const fault = row === undefined ? undefined : faultIn(db, tape, row, recorded.get(seq));
     if (fault !== undefined)
       yield problem('merge-contradicted', seq, `the mark of a merge ${tape.name}@${seq} ${fault}`);
   }
@@ -85,8 +85,8 @@ function mergesInLines(db: Db, { id }: TapeRow): ReadonlyMap<Seq, string> {
   );
 }
 
-/** Returns what contradicts an entry that should be a mark. `told`: the child that a line of the lineage names. */
-function faultIn(db: Db, tape: TapeRow, row: MarkRow, told: string | undefined): string | undefined {
+/** Returns what contradicts an entry that should be a mark. `recorded`: the child that a line of the lineage names. */
+function faultIn(db: Db, tape: TapeRow, row: MarkRow, recorded: string | undefined): string | undefined {
   const [scheme, ulid = '', head] = row.key?.split(':') ?? [];
   if (row.kind !== 'anchor' || row.mark !== 'anchor' || scheme !== 'merge' || head === undefined)
     return 'has not the form of one';
@@ -96,7 +96,7 @@ function faultIn(db: Db, tape: TapeRow, row: MarkRow, told: string | undefined):
   if (child === undefined) return 'names a session that does not exist';
   if (mark !== undefined && row.key?.replace(/:\d+$/, '') !== `merge:${child.ulid}:${mark.childHead}`)
     return 'differs from its own key';
-  if (told !== undefined && told !== child.ulid) return 'is of another child than the lineage says';
+  if (recorded !== undefined && recorded !== child.ulid) return 'is of another child than the lineage says';
   if (row.name !== `merge/${child.name}` || (mark !== undefined && mark.state.session !== child.name))
     return `has not the name of its child ${child.name}`;
   return mark === undefined ? undefined : faultOf(db, { tape, child, mark });

@@ -1,5 +1,5 @@
 import { TapeError } from '../errors.ts';
-import { dropIndex } from '../search/search.ts';
+import { dropIndex } from '../search/text-index.ts';
 import { tables, triggers } from '../sqlite/schema.ts';
 import { Db } from '../sqlite/sqlite.ts';
 import type { Problem } from './problem.ts';

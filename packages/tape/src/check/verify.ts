@@ -1,10 +1,9 @@
 /**
  * Verification of the tapes: `verify.ts` recomputes the hash chains, `heads.ts` compares them with the heads that
- * `recorded-heads.ts` finds elsewhere, `merges.ts` compares marks of merges with their messages and children, `views.ts` makes
- * recorded views again,
- * `lineage.ts`, `aliases.ts`, `calls.ts` and `spoken.ts` compare what is stored beside the entries, `database.ts` and
- * `schema.ts` check the file, and `doctor.ts` finds leftovers. `problem.ts` defines the result. Imports `merge`,
- * `search`, `lineage`, `tape` and what lies below them.
+ * `recorded-heads.ts` finds elsewhere, `merges.ts` compares marks of merges with their messages and children,
+ * `views.ts` makes recorded views again, `lineage.ts`, `aliases.ts`, `calls.ts` and `spoken.ts` compare what is
+ * stored beside the entries, `database.ts` and `schema.ts` check the file, and `doctor.ts` finds leftovers.
+ * `problem.ts` defines the result. Imports `merge`, `search`, `lineage`, `tape` and what lies below them.
  */
 import { blobHashes } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';

@@ -91,7 +91,10 @@ function recordedAt(db: Db, tape: TapeRow, seq: Seq): Recorded[] {
   ];
 }
 
-/** Whether the entries of a tape do not give a recorded view. Views of other rules, or of erased entries, are not known. */
+/**
+ * Whether the entries of a tape do not give a recorded view. Views of other rules, or of erased entries, are not
+ * known.
+ */
 function isContradicted(db: Db, { manifest, of, ownOnly }: Recorded): boolean {
   const remake = remakeOf(manifest);
   if (remake === undefined || manifest.version !== viewVersion) return false;

@@ -100,3 +100,10 @@ export async function sessionOf(store: TapeStore, name: string, messages: number
   );
   if (batch.length > 0) await store.entries.append(name, batch);
 }
+
+/** Creates `main` with two messages, and a finished child `child` with the result "done". */
+export async function finishedChild(store: TapeStore): Promise<void> {
+  await sessionOf(store, 'main', 2);
+  await store.lineage.fork('main', { name: 'child' });
+  await store.entries.append('child', [user('Do it.'), assistant('done')]);
+}

@@ -7,6 +7,7 @@
  * @module @tapedeck/tape/store/conformance
  */
 import { appendChapter } from './append.ts';
+import { conflictChapter } from './conflict.ts';
 import { contentChapter } from './content.ts';
 import type { Open, ReopenablePlace, Runner } from './contract.ts';
 import { doneChapter } from './done.ts';
@@ -16,6 +17,7 @@ import { mergeChapter } from './merge.ts';
 import { optionsChapter } from './options.ts';
 import { readChapter } from './read.ts';
 import { restartChapter } from './restart.ts';
+import { resultChapter } from './result.ts';
 import { rewindChapter } from './rewind.ts';
 import { stageChapter } from './stage.ts';
 
@@ -45,6 +47,8 @@ export function tapeStoreContract(
   forkChapter(runner, open);
   doneChapter(runner, open);
   mergeChapter(runner, open);
+  resultChapter(runner, open);
+  conflictChapter(runner, open);
   rewindChapter(runner, open);
   leaseChapter(runner, open);
   stageChapter(runner, open);

@@ -1,31 +1,6 @@
-import { anchor, assistant, type Draft, note, result, user } from '../entry/entry.ts';
-import { sha256 } from '../entry/hash.ts';
-import type { Json } from '../entry/json.ts';
-import type { ConflictReport } from '../merge/conflicts.ts';
-import type { MergeRequest } from '../merge/plan.ts';
+import { assistant, result, user } from '../entry/entry.ts';
 import type { EntryQuery } from '../store/options.ts';
-import type { TapeStore } from '../store/store.ts';
-import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
-
-/** Creates `main` with two messages, and a finished child `child` with the result "done". */
-async function finishedChild(store: TapeStore): Promise<void> {
-  await sessionOf(store, 'main', 2);
-  await store.lineage.fork('main', { name: 'child' });
-  await store.entries.append('child', [user('Do it.'), assistant('done')]);
-}
-
-/** Returns the conflicts that a merge would report. */
-async function conflictsOf(store: TapeStore, child: string, request?: MergeRequest): Promise<ConflictReport> {
-  const { complete, conflicts } = await store.lineage.previewMerge(child, request);
-  return { complete, conflicts };
-}
-
-/** Makes the record of a child's worktree on its tape. */
-function patched(patch: string, paths: readonly string[]): Draft {
-  const files = paths.map((path) => ({ path, change: 'changed', mode: '100644' }));
-  const record = { base: 'a'.repeat(40), tree: 'b'.repeat(40), files, patch: Buffer.from(patch) };
-  return note('workspace/closed', record as unknown as Json);
-}
+import { all, answers, asks, type Chapter, finishedChild, refusal, sessionOf, textOf } from './contract.ts';
 
 /** Merges and discards. */
 export const mergeChapter: Chapter = ({ test, expect }, open) => {
@@ -173,29 +148,6 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.lineage.merge('child')).toEqual({ ...first, repeated: true });
   });
 
-  test('the result is the explicit one, else the last text of the model, after rewinds', async () => {
-    await using store = await open();
-    await finishedChild(store);
-    await store.entries.append('child', [assistant('wrong')]);
-    await store.history.rewind('child', 6);
-    await store.lineage.merge('child');
-    expect(textOf((await all(store.entries.read('main', { last: 1 })))[0])).toMatch(/\ndone\n/);
-    await store.entries.append('child', [result({ answer: 42 })]);
-    await store.entries.append('child', [assistant('chatter')]);
-    await store.lineage.merge('child');
-    expect(textOf((await all(store.entries.read('main', { last: 1 })))[0])).toMatch(/\n\{"answer":42\}\n/);
-  });
-
-  test('a long result is cut, with a pointer to the whole', async () => {
-    await using store = await open();
-    await sessionOf(store, 'main', 1);
-    await store.lineage.fork('main', { name: 'child' });
-    await store.entries.append('child', [assistant('x'.repeat(500))]);
-    await store.lineage.merge('child', { charsMax: 100 });
-    const text = textOf((await all(store.entries.read('main', { last: 1 })))[0]);
-    expect(text).toMatch(/\nx{100}\n\[400 more characters; the whole text: tape show child@4\]\n/);
-  });
-
   test('several children are merged all or nothing', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 2);
@@ -252,98 +204,6 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     });
     await store.lineage.fork('child', { name: 'fresh', inherit: 'nothing' });
     expect(await store.lineage.merge('fresh')).toMatchObject({ parent: 'child' });
-  });
-
-  test('what parent and child both wrote since the fork is a conflict', async () => {
-    await using store = await open();
-    await store.sessions.open('main');
-    await store.entries.append('main', [anchor('plan', { owner: 'main', summary: 'x' })]);
-    for (const name of ['one', 'two']) {
-      await store.lineage.fork('main', { name });
-      await store.entries.append(name, [anchor('plan', { owner: name, summary: 'y', [name]: 1 })]);
-    }
-    expect(await conflictsOf(store, 'one')).toEqual({ complete: true, conflicts: [] });
-    await store.lineage.merge('one');
-    const conflict = { what: 'state:owner', child: 4, parent: 3, via: 'one' };
-    expect((await store.lineage.previewMerge('two')).conflicts).toEqual([conflict]);
-    const refused = await refusal(() => store.lineage.merge('two', { onConflict: 'refuse' }));
-    expect(refused).toMatchObject({ code: 'TAPE_CONFLICT', data: { conflicts: [conflict] } });
-    await store.entries.append('main', [anchor('plan', { owner: 'main' })]);
-    expect((await store.lineage.merge('two')).conflicts).toEqual([
-      { what: 'state:owner', child: 4, parent: 5 },
-    ]);
-  });
-
-  test('a merge delivers the patch of a worktree, and its files count as written', async () => {
-    await using store = await open();
-    await sessionOf(store, 'main', 1);
-    for (const name of ['one', 'two', 'three']) {
-      await store.lineage.fork('main', { name });
-      await store.entries.append(name, [asks('c1'), answers('c1')]);
-    }
-    await store.entries.append('one', [patched('a first try', ['src/old.ts', 'src/first.ts'])]);
-    expect((await store.lineage.previewMerge('one')).complete).toBe(true);
-    await store.entries.append('one', [patched('the patch', ['src/a.ts'])]);
-    const artifact = {
-      type: 'patch',
-      blob: sha256('the patch'),
-      bytes: 9,
-      files: [{ path: 'src/a.ts', change: 'changed', mode: '100644' }],
-      base: 'a'.repeat(40),
-      tree: 'b'.repeat(40),
-    };
-    const merged = await store.lineage.merge('one');
-    expect(merged).toMatchObject({ complete: true, conflicts: [], artifact });
-    expect(await store.lineage.merge('one')).toEqual({ ...merged, repeated: true });
-    const [mark] = await all(store.entries.read('main', { from: merged.seq, to: merged.seq }));
-    expect(mark?.payload).toMatchObject({ state: { artifact } });
-    expect(Buffer.from(await store.entries.blob(artifact.blob)).toString()).toBe('the patch');
-    // The later tool declares no paths, so it may have written any file.
-    await store.entries.append('two', [patched('another', ['src/a.ts', 'src/first.ts'])]);
-    await store.entries.append('two', [asks('c2'), answers('c2')]);
-    const conflict = { what: 'file:src/a.ts', child: 6, parent: merged.seq, via: 'one' };
-    expect(await conflictsOf(store, 'two')).toEqual({ complete: false, conflicts: [conflict] });
-    // `written` checks paths that are not on the tape yet.
-    expect(await conflictsOf(store, 'three', { written: ['src/a.ts', 'src/old.ts'] })).toEqual({
-      complete: true,
-      conflicts: [{ ...conflict, child: 5 }],
-    });
-  });
-
-  test('the patch of a discarded child is stored, but its files do not count as written', async () => {
-    await using store = await open();
-    await sessionOf(store, 'main', 1);
-    for (const name of ['one', 'two']) {
-      await store.lineage.fork('main', { name });
-      await store.entries.append(name, [patched(name, ['src/a.ts'])]);
-    }
-    const discarded = await store.lineage.merge('one', { strategy: 'discard' });
-    expect(discarded).toMatchObject({ state: 'discarded', artifact: { blob: sha256('one') } });
-    expect((await store.lineage.merge('two')).conflicts).toEqual([]);
-  });
-
-  test('a malformed worktree record is no artifact', async () => {
-    await using store = await open();
-    await finishedChild(store);
-    const { payload } = patched('x', []);
-    const odd = [{}, null, { ...(payload as object), base: 'HEAD' }, { ...(payload as object), patch: 'x' }];
-    await store.entries.append(
-      'child',
-      odd.map((value) => note('workspace/closed', value as Json)),
-    );
-    expect((await store.lineage.merge('child')).artifact).toBe(undefined);
-  });
-
-  test('a nested fork conflicts with what its grandparent wrote since', async () => {
-    await using store = await open();
-    await sessionOf(store, 'main', 1);
-    await store.lineage.fork('main', { name: 'child' });
-    await store.entries.append('child', [user('c1'), user('c2'), user('c3')]);
-    await store.lineage.fork('child', { name: 'grand' });
-    await store.entries.append('grand', [anchor('plan', { owner: 'grand' })]);
-    await store.entries.append('main', [anchor('plan', { owner: 'main' })]);
-    const report = await store.lineage.previewMerge('grand', { into: 'main' });
-    expect(report.conflicts).toEqual([{ what: 'state:owner', child: 8, parent: 3 }]);
   });
 
   test('a merge into an archived parent is an error, and changes neither session', async () => {
@@ -467,88 +327,6 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     const hiding = [];
     for (const from of [3, 5, 6]) hiding.push((await store.views.ranges('main', { from }))[0]?.hiddenBy);
     expect(hiding).toEqual([undefined, seq, seq]);
-  });
-
-  test('collecting a range returns what a merge of it delivers, and its position', async () => {
-    await using store = await open();
-    await finishedChild(store);
-    expect(await store.lineage.collect('child', [4, 6])).toMatchObject({
-      text: 'done',
-      textSeq: 6,
-      complete: true,
-    });
-    await store.entries.append('child', [assistant('wrong')]);
-    await store.history.rewind('child', 6);
-    expect(await store.lineage.collect('child', [4, 8])).toMatchObject({ text: 'done', textSeq: 6 });
-    expect(await store.lineage.collect('child', [4, 4])).toMatchObject({ textSeq: undefined });
-  });
-
-  test('the pieces of an interrupted answer are delivered together', async () => {
-    await using store = await open();
-    await finishedChild(store);
-    const cut = (text: string) => assistant(text, { partial: true });
-    await store.entries.append('child', [
-      user('Tell all.'),
-      cut('One, '),
-      note('run/interrupted', {}),
-      cut('two, '),
-      note('run/error', { message: 'overloaded' }),
-    ]);
-    expect(await store.lineage.collect('child')).toMatchObject({
-      text: 'One, two, \n\nError: overloaded',
-      textFrom: 8,
-    });
-    await store.entries.append('child', [assistant('three.')]);
-    expect(await store.lineage.collect('child')).toMatchObject({
-      text: 'One, two, three.',
-      textSeq: 12,
-      textFrom: 8,
-    });
-    await store.lineage.merge('child');
-    const [mark, message] = await all(store.entries.read('main', { last: 2 }));
-    expect(textOf(message).includes('>\nOne, two, three.\n<')).toBe(true);
-    expect(JSON.stringify(mark?.payload).includes('"partial"')).toBe(false);
-    // A model that began again has given the whole answer itself.
-    await store.entries.append('child', [user('Again.'), cut('One, '), assistant('One, two.')]);
-    expect(await store.lineage.collect('child')).toMatchObject({ text: 'One, two.' });
-  });
-
-  test('a merge whose text lacks pieces of an interrupted answer is partial, and says where they are', async () => {
-    await using store = await open();
-    await finishedChild(store);
-    const cut = (text: string) => assistant(text, { partial: true });
-    const rest = '[An interrupted answer came before this one: tape show child@';
-    const merged = async () => {
-      await store.lineage.merge('child');
-      const [mark, message] = await all(store.entries.read('main', { last: 2 }));
-      return { state: (mark?.payload as { state?: unknown } | undefined)?.state, text: textOf(message) };
-    };
-    await store.entries.append('child', [cut('One, '), user('Go on.'), assistant('two.')]);
-    expect(await store.lineage.collect('child')).toMatchObject({ text: `${rest}7]\ntwo.`, rest: [7] });
-    const first = await merged();
-    expect(first.state).toMatchObject({ partial: true, rest: [7] });
-    expect(first.text.includes(`partial="true">\n${rest}7]\ntwo.\n<`)).toBe(true);
-    // A piece that was merged before is not delivered twice.
-    await store.entries.append('child', [user('More.'), cut('Three, ')]);
-    await merged();
-    await store.entries.append('child', [note('run/interrupted', {}), assistant('four.')]);
-    expect((await merged()).text.includes(`${rest}11]\nfour.\n<`)).toBe(true);
-    // What follows another request is another answer.
-    await store.entries.append('child', [user('More.'), cut('Five, ')]);
-    await merged();
-    await store.entries.append('child', [user('Now six.'), assistant('Six.')]);
-    expect(await store.lineage.collect('child')).toMatchObject({ text: 'Six.' });
-    expect(JSON.stringify(await merged()).includes('partial')).toBe(false);
-  });
-
-  test('a text in pieces that is cut names all of them', async () => {
-    await using store = await open();
-    await finishedChild(store);
-    await store.entries.append('child', [assistant('One, ', { partial: true }), assistant('two.')]);
-    await store.lineage.merge('child', { charsMax: 4 });
-    const [message] = await all(store.entries.read('main', { last: 1 }));
-    const cut = 'One,\n[5 more characters; the whole text: tape log child --from 7 --to 8]';
-    expect(textOf(message).includes(cut)).toBe(true);
   });
 
   test('a merge with context false stays out of views', async () => {

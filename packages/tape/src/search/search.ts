@@ -1,13 +1,13 @@
-import { isTextRef, loadBlob, restoreBlobs } from '../entry/blob.ts';
 import type { EntryKind, Seq } from '../entry/entry.ts';
-import { isObject, type Json } from '../entry/json.ts';
+import type { Json } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import { pause } from '../sqlite/lock-wait.ts';
-import type { Db, SqlValue } from '../sqlite/sqlite.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import { getTape } from '../tape/find.ts';
 import { segments } from '../tape/interval.ts';
 import { type Ref, type TapeRow, tapeById } from '../tape/tape.ts';
+import { literal, snippetOf } from './literal.ts';
+import { addText, chunkRows, indexedTo, type SearchRow, searchText } from './text-index.ts';
 
 /** What to look for. */
 export interface SearchQuery {
@@ -35,20 +35,9 @@ export interface Hit {
   readonly sessions: readonly string[];
 }
 
-interface SearchRow {
-  readonly id: number;
-  readonly tape_id: number;
-  readonly seq: Seq;
-  readonly kind: EntryKind;
-  readonly name: string | null;
-  readonly at: number;
-  readonly payload: string | null;
-}
-
 const limitDefault = 20;
 const sessionsMax = 100;
 const pageRows = 200;
-const chunkRows = 500;
 
 /**
  * Finds entries that contain a text literally, ignoring case, newest first. Entries that are not indexed yet
@@ -73,33 +62,6 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Hit[] 
     if (hits.length >= limit) break;
   }
   return hits;
-}
-
-/** The longest part of a text that one expression matches: V8 refuses much longer expressions. */
-const partChars = 4_096;
-
-/** Returns a function that finds the first place of a text in another, ignoring case. */
-function literal(text: string): (content: string) => { at: number; length: number } | undefined {
-  const letters = [...text];
-  const parts: RegExp[] = [];
-  for (let i = 0; i < letters.length; i += partChars)
-    parts.push(new RegExp(RegExp.escape(letters.slice(i, i + partChars).join('')), i === 0 ? 'giu' : 'yiu'));
-  const [first = /^(?!)/g, ...rest] = parts;
-  return (content) => {
-    first.lastIndex = 0;
-    for (let found = first.exec(content); found !== null; found = first.exec(content)) {
-      let end = first.lastIndex;
-      const isWhole = rest.every((part) => {
-        part.lastIndex = end;
-        const matches = part.test(content);
-        end = part.lastIndex;
-        return matches;
-      });
-      if (isWhole) return { at: found.index, length: end - found.index };
-      first.lastIndex = found.index + 1;
-    }
-    return undefined;
-  };
 }
 
 /** Yields rows that may match, newest first: unindexed entries, then the index. */
@@ -189,57 +151,6 @@ function* fresh(db: Db, { match, watermark }: { match: string; watermark: number
 }
 
 /**
- * Indexes the next chunk of entries, in the caller's transaction; returns how many. Appends do not index,
- * because that would cost four times the append.
- */
-function indexChunk(db: Db): number {
-  const page = db.all<SearchRow>(
-    'SELECT id, tape_id, seq, kind, name, at, payload FROM entry WHERE id > @after ORDER BY id LIMIT @limit',
-    { after: indexedTo(db), limit: chunkRows },
-  );
-  const last = page.at(-1);
-  if (last === undefined) return 0;
-  for (const row of page) addText(db, 'entry_fts', row);
-  db.run(
-    `INSERT INTO home (key, value) VALUES ('search', @value) ON CONFLICT DO UPDATE SET value = excluded.value`,
-    { value: String(last.id) },
-  );
-  return page.length;
-}
-
-/** Indexes all entries, in chunks. A store that cannot be written now is searched without. */
-export function updateIndex(db: Db): void {
-  try {
-    // Lets other writers take the lock between two chunks.
-    while (db.tryWrite(() => indexChunk(db)) > 0) pause(2);
-  } catch (error) {
-    if (!(error instanceof TapeError) || (error.code !== 'TAPE_LOCKED' && error.code !== 'TAPE_IO'))
-      throw error;
-  }
-}
-
-/** Empties the index; the next search rebuilds it. */
-export function dropIndex(db: Db): void {
-  db.exec('DROP TABLE IF EXISTS entry_fts');
-  db.exec("CREATE VIRTUAL TABLE entry_fts USING fts5(text, content='', contentless_delete=1)");
-  db.run(`DELETE FROM home WHERE key = 'search'`);
-}
-
-/** Returns the id of the last indexed entry. */
-function indexedTo(db: Db): number {
-  return Number(db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'search'`)?.value ?? 0);
-}
-
-function addText(db: Db, table: 'entry_fts' | 'temp.fresh_fts', row: SearchRow): void {
-  if (row.payload === null) return;
-  const params: Record<string, SqlValue> = {
-    id: row.id,
-    text: searchText(db, row.name, JSON.parse(row.payload) as Json),
-  };
-  db.run(`INSERT INTO ${table} (rowid, text) VALUES (@id, @text)`, params);
-}
-
-/**
  * Returns the query of the index: every word in quotes, so that no character is query syntax. Undefined when
  * the text has no letter or digit: only a full scan finds it.
  */
@@ -249,42 +160,6 @@ function matchOf(text: string): string | undefined {
   if (text.length > 200) words.pop();
   if (!words.some((word) => /[\p{L}\p{N}]/u.test(word))) return undefined;
   return words.map((word) => `"${word.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' ');
-}
-
-/**
- * Returns the searchable text of an entry: its name and every string in its payload, without keys, files and
- * images.
- */
-function searchText(db: Db, name: string | null, payload: Json): string {
-  const load = (hash: string) => loadBlob(db, hash);
-  return [...(name === null ? [] : [name]), ...textsOf(payload, { load, depth: 0 })].join('\n');
-}
-
-interface Within {
-  readonly load: (hash: string) => Uint8Array;
-  readonly depth: number;
-}
-
-function textsOf(value: Json, { load, depth }: Within): string[] {
-  if (typeof value === 'string') return [value];
-  if (typeof value !== 'object' || value === null || depth > 64) return [];
-  const inside = { load, depth: depth + 1 };
-  if (Array.isArray(value)) return value.flatMap((item) => textsOf(item, inside));
-  // Indexes all of a large output, not only its preview.
-  if (isTextRef(value)) return textsOf(restoreBlobs(value, load) as Json, inside);
-  if (isObject(value) && value.type === 'blob') return [];
-  return Object.entries(value).flatMap(([key, field]) =>
-    key === 'type' || key === 'role' || key === 'toolCallId' ? [] : textsOf(field as Json, inside),
-  );
-}
-
-function snippetOf(content: string, { at, length }: { at: number; length: number }): string {
-  const from = Math.max(0, at - 40);
-  return content
-    .slice(from, at + length + 80)
-    .toWellFormed()
-    .replace(/\s+/g, ' ')
-    .trim();
 }
 
 function sees(db: Db, session: TapeRow, { tape_id, seq }: SearchRow): boolean {

@@ -29,8 +29,8 @@ CREATE INDEX alias_tape ON alias (tape_id, alias);
 `;
 
 /**
- * What schema 2 added to the table of tapes; it had a column `task` before, without `filtered`. `ALTER TABLE` adds a column right before the constraints, so these are
- * the last columns there.
+ * What schema 2 added to the table of tapes; it had a column `task` before, without `filtered`. `ALTER TABLE` adds a
+ * column right before the constraints, so these are the last columns there.
  */
 export const tapeColumnsOf2: readonly string[] = [
   'ordinal INTEGER',

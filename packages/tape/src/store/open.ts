@@ -32,7 +32,7 @@ export interface OpenOptions {
 
 /**
  * Opens a tape database; creates it if it does not exist. A file that is no tape database is never written.
- * `beforeCreating` is called when there is none, before anything is written; its error leaves none.
+ * `beforeCreating` is called when the file does not exist, before anything is written. If it throws, no file exists afterwards.
  * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE, TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER; TAPE_SCHEMA_OLDER when
  * opened for reading only
  */

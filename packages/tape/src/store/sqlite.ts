@@ -11,7 +11,7 @@ import { parseBase } from '../entry/name.ts';
 import { tapesWithInbox } from '../inbox/inbox.ts';
 import type { Journal } from '../lineage/line.ts';
 import { assertNoRecords } from '../lineage/outbox.ts';
-import { dropIndex } from '../search/search.ts';
+import { dropIndex } from '../search/text-index.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import { backupTo } from './backup.ts';
@@ -43,7 +43,10 @@ export interface StoreOptions extends OpenOptions, Partial<Sources> {
    * for the default time.
    */
   readonly lockWaitMs?: number;
-  /** True: opening leaves inboxes without an owner as they are, for a caller that reports on them; `catchUp` drains them. */
+  /**
+   * True: opening leaves inboxes without an owner as they are, for a caller that reports on them; `catchUp` drains
+   * them.
+   */
   readonly keepInboxes?: boolean;
 }
 
@@ -68,8 +71,8 @@ const storeFields: Fields<StoreOptions> = {
  * Opens the tapes of one SQLite file; creates the file if it does not exist. `:memory:` is the same engine
  * without a file. Opening for writing first updates the graph file and drains inboxes without an owner.
  * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE, TAPE_SCHEMA_NEWER, TAPE_NOT_A_TAPE, TAPE_CORRUPT,
- * GRAPH_DIVERGED; TAPE_SCHEMA_OLDER when opened for reading only; TAPE_BAD_OPTION for an option that does not exist, before anything
- * is opened
+ * GRAPH_DIVERGED; TAPE_SCHEMA_OLDER when opened for reading only; TAPE_BAD_OPTION for an option that does not exist,
+ * before anything is opened
  *
  * @example
  * ```ts

@@ -126,7 +126,8 @@ export interface Sessions {
   /**
    * Changes the state of a session, or adds a name. All of a change is done, or nothing.
    * @throws TAPE_BAD_STATUS for an unknown lifecycle or task; TAPE_BAD_NAME; TAPE_EXISTS when the alias names
-   * another session, is the session's name or id, or was given with another reason; TAPE_BUSY for a task or an archived session with a live lease; TAPE_FENCED
+   * another session, is the session's name or id, or was given with another reason; TAPE_BUSY for a task or an
+   * archived session with a live lease; TAPE_FENCED
    */
   update(ref: Ref, change: SessionChange, o?: WriteOptions): Awaitable<SessionInfo & GraphReceipt>;
 }

@@ -134,7 +134,10 @@ export interface SessionQuery {
   readonly under?: Ref;
   /** Only active children that have a delivery to make: how they report was requested, and has not been done. */
   readonly unfinished?: boolean;
-  /** Only sessions whose last message, or whose creation without one, is at this time or later: milliseconds since the epoch. */
+  /**
+   * Only sessions whose last message, or whose creation without one, is at this time or later: milliseconds since the
+   * epoch.
+   */
   readonly since?: number;
   /** Include archived, destroyed and ephemeral sessions. */
   readonly all?: boolean;
@@ -172,7 +175,8 @@ function selected(query: SessionQuery): string {
 }
 
 /**
- * Lists sessions, the one with the newest message first (of a session without one, its creation counts); with `parent` or `after`, in order of creation.
+ * Lists sessions, the one with the newest message first (of a session without one, its creation counts); with
+ * `parent` or `after`, in order of creation.
  * @throws TAPE_NO_SESSION, TAPE_BAD_STATUS
  */
 export function listTapes(db: Db, realm: string, query: SessionQuery = {}): SessionInfo[] {
