@@ -63,16 +63,11 @@ test('doctor --fix changes no mode through a link', async () => {
   expect(lstatSync(home.file('.gitignore')).isSymbolicLink()).toBe(true);
 });
 
-test('text after -- is refused, not dropped; redact requires a reason; search -n 0 prints no hit', async () => {
+test('redact requires a reason; search -n 0 prints no hit', async () => {
   using home = tempHome();
   home.session('main', user('hello'));
   const before = home.contents();
-  for (const argv of [
-    ['run', 'main', '--model', 'script:none.json', '--', '-v is broken'],
-    ['search', '--', '-foo'],
-    ['redact', 'main@2', '--reason', ' '],
-  ])
-    expect((await home.here(argv)).code, argv.join(' ')).toBe(2);
+  expect((await home.here(['redact', 'main@2', '--reason', ' '])).code).toBe(2);
   expect(home.contents()).toEqual(before);
   expect((await home.here(['search', 'hello', '-n', '0', '--json'])).stdout).not.toContain('hello');
   expect((await home.here(['recover', '--quiet'])).stdout).toBe('');

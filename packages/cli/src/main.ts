@@ -19,11 +19,13 @@ import { helpPage } from './help.ts';
 import { withSessionOfId } from './id-words.ts';
 import { stdinWord } from './input.ts';
 import { type Io, nodeIo, PipeClosed } from './io.ts';
+import { unmarked, withLiteralWords } from './literal-words.ts';
 import { verbs } from './verbs/index.ts';
 import { nameOf, type Verb } from './verbs/verb.ts';
 
 /** Runs the `tape` command and returns its exit code. */
-export async function main(argv: readonly string[], io: Io): Promise<number> {
+export async function main(line: readonly string[], io: Io): Promise<number> {
+  const argv = withLiteralWords(line);
   const asJson = argv.includes('--json') || argv.includes('--jsonl');
   try {
     return await parseAndRun(argv, io);
@@ -49,11 +51,6 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
 const negatable = /^--no-(?:wait|color|own|config)$/;
 
 async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
-  // yargs would drop the words after `--`.
-  if (argv.includes('--'))
-    throw new UsageError("cannot use '--'", {
-      hint: "give a text that begins with a dash on stdin, as -, or with a space before it: ' -x'",
-    });
   const negated = argv.find((word) => word.startsWith('--no-') && !negatable.test(word));
   if (negated !== undefined) throw new UsageError(`cannot use ${negated}: no such option`);
   if (argv.length === 0 || (argv.length === 1 && /^(?:--help|-h|help)$/.test(argv[0] ?? ''))) {
@@ -71,7 +68,8 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
         builder: (own) => describeVerb(own, verb),
         handler: async (args) => {
           assertOptions(args, verb);
-          status = await verb.run(args, makeContext(io, args as CommonOptions, main));
+          const given = unmarked(args);
+          status = await verb.run(given, makeContext(io, given as CommonOptions, main));
         },
       }),
     withCommonOptions(io, argv),
@@ -156,7 +154,7 @@ function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions>
       // This handler must throw, as yargs would otherwise run the command.
       // yargs throws a YError for a bad command line; other errors come from the verb.
       if (error !== undefined && error !== null && error.name !== 'YError') throw error;
-      const text = message.replace(/^Did you mean (.+)\?$/, (_all, word: string) => {
+      const text = unmarked({ message }).message.replace(/^Did you mean (.+)\?$/, (_all, word: string) => {
         // yargs knows the earlier names, which no text names.
         const verb = verbs.find(({ synonyms = [] }) => synonyms.includes(word));
         return `no such verb: did you mean ${verb === undefined ? word : nameOf(verb)}?`;
