@@ -282,8 +282,8 @@ test('the same script produces the same bytes: rows, lines and views', () => {
 test('the hashes of the script are fixed values, on every machine and at any time', () => {
   const { head, lines, views } = outcome();
   expect({ head, lines: sha256(lines.join('\n')), views: sha256(views.join('\n')) }).toEqual({
-    head: '2417a5980b1b6197f327218f1da0801da1fcebaf86b7964abe4622d586d7ca09',
-    lines: 'feda37b66d2f4a34ba3a13e2914d6ebcce1d5be83c79c1d5ef9551ad37cb62f0',
-    views: '8c5d6f3b344cf61b9ac7e0161ca857cbca42dbd29d6ec6cc8762f7387c33be92',
+    head: '08c0d397be04c83e8a5807093435ee4ce9f5bb1a368c243282ee6606a0596a89',
+    lines: 'e46b5ff03eaac708a663148991a26b56efa60ee774bc4231368532f3348a0bdc',
+    views: 'e627f596eeaf4294f182b4a6422e6353cff489b9b28c94a18fb19837f76bdfe5',
   });
 });

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import {
@@ -56,7 +56,12 @@ const proc = existsSync('/proc/self/stat');
 
 /** A process of this machine that is there and is not this one. */
 const alive: Owner = { ...processOwner('alive'), pid: process.ppid, pidStart: startOf(process.ppid) };
+const { pidStart: _, ...withoutStart } = alive;
 const gone = 2 ** 22 - 1;
+
+/** Runs a command as a container does, with process numbers of its own. */
+const unshare = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
+const canUnshare = spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0;
 
 function startOf(pid: number): string {
   if (!proc) return '';
@@ -73,6 +78,11 @@ describe('a lease protects a session', () => {
       'of a process that is gone, on another boot of this host',
       { ...alive, pid: gone, bootId: 'another boot' },
     ],
+    [
+      'of a process that is gone, in another PID namespace of this boot',
+      { ...alive, pid: gone, pidNamespace: '1' },
+    ],
+    ['of a process that is gone, and whose boot is unknown', { id: 'x', pid: gone, host: hostname() }],
     ['of a process that is gone, on another host', { ...alive, pid: gone, host: 'another-host' }],
     ['of an owner that is no process', { id: 'x' }],
     ['of a process that is gone, on an unnamed host', { id: 'x', pid: gone }],
@@ -94,7 +104,7 @@ describe('a lease protects a session', () => {
 
   test.each<[string, Owner]>([
     ['that is gone', { ...alive, pid: gone }],
-    ['that is gone, and whose start is unknown', { id: 'x', pid: gone, host: hostname() }],
+    ['that is gone, and whose start is unknown', { ...withoutStart, pid: gone }],
     ...(proc
       ? ([
           ['whose number another process has now', { ...alive, pidStart: '1' }],
@@ -157,6 +167,38 @@ describe('a lease protects a session', () => {
 });
 
 describe('clocks that differ', () => {
+  test('on one boot: the clock since the boot decides, whatever the time of day is', () => {
+    using dir = tempDir();
+    const time = { now: start, uptime: 5_000 };
+    const sources = { now: () => time.now, uptime: () => time.uptime };
+    using store = openTapeStore(dir.file('tape.db'), { durability: 'fast', ...sources });
+    store.sessions.open('main');
+    const lease = store.leases.acquire('main', alive, { ttlMs: 1000 });
+    for (const day of [-hour, hour, 10_000 * hour]) {
+      time.now = start + day;
+      expect(refusal(() => store.leases.acquire('main', { id: 'next' })).code).toBe('TAPE_BUSY');
+      expect(store.leases.list().map(({ session }) => session)).toEqual(['main']);
+    }
+    time.uptime += 999;
+    expect(refusal(() => store.leases.acquire('main', { id: 'next' })).code).toBe('TAPE_BUSY');
+    time.uptime += 1;
+    expect(store.leases.list()).toEqual([]);
+    expect(store.leases.acquire('main', { id: 'next' }).epoch).toBeGreaterThan(lease.epoch);
+  });
+
+  test('on another boot: the time of day decides, since the clocks began at different times', () => {
+    using dir = tempDir();
+    const time = { now: start, uptime: 5_000 };
+    const sources = { now: () => time.now, uptime: () => time.uptime };
+    using store = openTapeStore(dir.file('tape.db'), { durability: 'fast', ...sources });
+    store.sessions.open('main');
+    store.leases.acquire('main', { ...alive, bootId: 'another boot' }, { ttlMs: 1000 });
+    time.uptime += 1_000_000;
+    expect(refusal(() => store.leases.acquire('main', { id: 'next' })).code).toBe('TAPE_BUSY');
+    time.now = start + 1000;
+    expect(store.leases.acquire('main', { id: 'next' }).owner).toBe('next');
+  });
+
   test('an hour ahead: another owner takes the session over, and the first writes nothing more', () => {
     using both = pair();
     const lease = both.one.leases.acquire('main', alive);
@@ -268,6 +310,33 @@ describe('with real processes', () => {
     });
     expect(both.two.sessions.find('main')?.head).toBe(3);
   });
+
+  test.skipIf(!canUnshare)(
+    'a process in another PID namespace is not taken for dead, and is fenced when its time is over (needs unshare)',
+    async () => {
+      using both = pair();
+      using near = openTapeStore(both.path, { durability: 'fast' });
+      await using container = await startStore({ under: unshare });
+      await container.ask('open', { path: both.path });
+      const lease = await container.ask<Lease>('acquire', { session: 'main', ttlMs: 1500 });
+      expect(refusal(() => near.leases.acquire('main', alive))).toMatchObject({
+        code: 'TAPE_BUSY',
+        data: { owner: { pid: 1 } },
+      });
+      expect(refusal(() => near.entries.append('main', [user('x')])).code).toBe('TAPE_BUSY');
+      await container.call('entries.append', 'main', [user('mine')], { lease });
+      // Nor does it take this process for dead, whose number means nothing there.
+      near.leases.acquire('other', processOwner('near'), { ttlMs: 60_000 });
+      await expect(container.ask('acquire', { session: 'other', ttlMs: 1500 })).rejects.toMatchObject({
+        code: 'TAPE_BUSY',
+      });
+      await container.kill();
+      expect(refusal(() => near.leases.acquire('main', alive)).code).toBe('TAPE_BUSY');
+      await expect.poll(() => near.leases.list().length, { timeout: 5_000 }).toBe(1);
+      expect(near.leases.acquire('main', alive).epoch).toBe(lease.epoch + 1);
+      expect([...near.verify()]).toEqual([]);
+    },
+  );
 
   test('a killed process is replaced at once, whatever its heartbeat says', async () => {
     using both = pair();

@@ -18,6 +18,19 @@ test('an act that cannot get the lock names the process that writes, and what it
   expect(error.message).toContain(`process ${process.pid}`);
 });
 
+test('an act that cannot get the lock names the process that holds it, also one without a lease', async () => {
+  using home = tempHome();
+  home.session('main');
+  using store = openTapeStore(home.db, { lockWaitMs: 0 });
+  await using holder = await holdLock(home.db, 60_000);
+  const error = refusal(() => store.sessions.open('other'));
+  const program = expect.stringMatching(/node/i);
+  expect(error.data).toEqual({ holders: [], processes: [{ pid: holder.child.pid, program }] });
+  expect(error.message).toMatch(
+    new RegExp(`process ${holder.child.pid} \\(.*node.*\\) holds the lock$`, 'i'),
+  );
+});
+
 test('an act reads nothing before it has the lock, so nothing that it read can have changed', async () => {
   using home = tempHome();
   home.session('main');

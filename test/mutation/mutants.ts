@@ -302,7 +302,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a live lease is taken over',
     file: tape('tape/lease'),
-    find: '  assertIdle(db, tape, now);\n  const epoch = tape.epoch + 1;',
+    find: '  assertIdle(db, tape, clock);\n  const epoch = tape.epoch + 1;',
     replace: '  const epoch = tape.epoch + 1;',
     test: 'test/contract/sqlite-memory.test.ts',
   },

@@ -10,6 +10,7 @@ export function toSchema0(path: string): void {
     DROP INDEX tape_ordinal; DROP INDEX tape_name_key; DROP INDEX tape_unfinished;
     ALTER TABLE tape DROP COLUMN ordinal; ALTER TABLE tape DROP COLUMN name_key;
     ALTER TABLE tape DROP COLUMN last_message_at;
+    ALTER TABLE lease DROP COLUMN pid_ns; ALTER TABLE lease DROP COLUMN expires_up;
     CREATE TABLE older (
       alias TEXT PRIMARY KEY, tape_id INTEGER NOT NULL REFERENCES tape(id), reason TEXT NOT NULL,
       g INTEGER NOT NULL) STRICT, WITHOUT ROWID;

@@ -32,8 +32,10 @@ interface Answer {
   readonly error?: { readonly code: string | null; readonly message: string };
 }
 
-export async function startStore(): Promise<StoreProcess> {
-  const child = spawn(process.execPath, [...program('store-worker.ts')], {
+/** Starts one; `under` is a command that runs it, such as `unshare`. */
+export async function startStore({ under = [] }: { under?: readonly string[] } = {}): Promise<StoreProcess> {
+  const [command = '', ...args] = [...under, process.execPath, ...program('store-worker.ts')];
+  const child = spawn(command, args, {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const { pid, stdin } = child;
@@ -80,7 +82,7 @@ export async function startStore(): Promise<StoreProcess> {
 
 /** Several of them, started at once. */
 export async function startStores(count: number): Promise<StoreProcess[] & AsyncDisposable> {
-  const started = await Promise.all(Array.from({ length: count }, startStore));
+  const started = await Promise.all(Array.from({ length: count }, async () => await startStore()));
   return Object.assign(started, {
     [Symbol.asyncDispose]: async () => {
       await Promise.all(started.map((one) => one.kill()));

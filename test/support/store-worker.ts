@@ -38,11 +38,11 @@ async function untilFree<T>(act: () => T): Promise<T> {
 }
 
 const acts: Readonly<Record<string, (args: Args) => unknown>> = {
-  open: ({ path, graph, durability, shiftMs = 0 }) => {
+  open: ({ path, graph, durability, shiftMs }) => {
     opened?.close();
     opened = openTapeStore(text(path), {
       durability: durability === 'full' ? 'full' : 'fast',
-      now: () => Date.now() + number(shiftMs),
+      ...(shiftMs !== undefined && { now: () => Date.now() + number(shiftMs) }),
       ...(graph !== undefined && { journal: openJournal(text(graph)) }),
     });
   },

@@ -104,6 +104,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'home',
     'input',
     'io',
+    'literal-words',
     'errors',
     'escape',
     'exit',

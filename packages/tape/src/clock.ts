@@ -2,10 +2,19 @@ import { randomBytes } from 'node:crypto';
 import { monotonicFactory } from 'ulid';
 import { secretsIn } from './secrets.ts';
 
-/** Sources of time, ids and randomness, and what is secret on this machine; tests replace them with fixed ones. */
-export interface Sources {
+/** The clocks that decide whether a lease has expired. */
+export interface Clock {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /**
+   * Milliseconds on a clock that starts with the machine, runs at the same rate in all of its processes, and that no
+   * one can set. Undefined where there is none; then `now` decides. A caller who replaces `now` replaces both.
+   */
+  readonly uptime: () => number | undefined;
+}
+
+/** Sources of time, ids and randomness, and what is secret on this machine; tests replace them with fixed ones. */
+export interface Sources extends Clock {
   /** A new ULID. */
   readonly newId: () => string;
   /** 16 random bytes that salt a body's hash. */
@@ -23,10 +32,16 @@ export function systemSources(given: Partial<Sources>): Sources {
   const ulid = monotonicFactory();
   return {
     now,
+    uptime: given.uptime ?? (given.now === undefined ? monotonic : () => undefined),
     newId: given.newId ?? (() => ulid(now())),
     salt: given.salt ?? pooledSalts(),
     secrets: given.secrets ?? (() => secretsIn(process.env)),
   };
+}
+
+/** The system's monotonic clock, which stands still while the machine sleeps, as heartbeats do. */
+function monotonic(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n);
 }
 
 const saltBytes = 16;

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
 /** The owner of a lease: enough to tell a dead process from a new one that reuses its process id. */
@@ -9,6 +9,8 @@ export interface Owner {
   /** When the process started, in the kernel's ticks since boot. */
   readonly pidStart?: string;
   readonly bootId?: string;
+  /** The PID namespace, in which `pid` is a number of the process: that of a container is another (Linux). */
+  readonly pidNamespace?: string;
   readonly host?: string;
 }
 
@@ -18,6 +20,7 @@ export interface OwnerRow {
   readonly pid: number | null;
   readonly pid_start: string | null;
   readonly boot_id: string | null;
+  readonly pid_ns: string | null;
   readonly host: string | null;
 }
 
@@ -27,6 +30,7 @@ export function ownerOf(row: OwnerRow): Owner {
     ...(row.pid !== null && { pid: row.pid }),
     ...(row.pid_start !== null && { pidStart: row.pid_start }),
     ...(row.boot_id !== null && { bootId: row.boot_id }),
+    ...(row.pid_ns !== null && { pidNamespace: row.pid_ns }),
     ...(row.host !== null && { host: row.host }),
   };
 }
@@ -48,22 +52,23 @@ export function ownerOf(row: OwnerRow): Owner {
 export function processOwner(id: string): Owner {
   const pidStart = startOf(process.pid);
   const bootId = currentBoot();
+  const pidNamespace = currentNamespace();
   return {
     id,
     pid: process.pid,
     host: hostname(),
     ...(pidStart !== undefined && { pidStart }),
     ...(bootId !== undefined && { bootId }),
+    ...(pidNamespace !== undefined && { pidNamespace }),
   };
 }
 
 /**
- * Returns whether an owner is certainly dead: it ran on this boot of this host, and its process id is free or
- * belongs to a process with another start time. In every other case the lease has to expire.
+ * Returns whether an owner is certainly dead: it ran on this boot, in the PID namespace of this process, and its
+ * process id is free or belongs to a process with another start time. In every other case the lease has to expire.
  */
 export function provablyDead(owner: Omit<Owner, 'id'>): boolean {
-  if (owner.pid === undefined || owner.host !== hostname()) return false;
-  if (owner.bootId !== undefined && owner.bootId !== currentBoot()) return false;
+  if (owner.pid === undefined || !isVisible(owner)) return false;
   if (!exists(owner.pid)) return true;
   const start = startOf(owner.pid);
   return owner.pidStart !== undefined && start !== undefined && start !== owner.pidStart;
@@ -71,10 +76,20 @@ export function provablyDead(owner: Omit<Owner, 'id'>): boolean {
 
 /** Returns the state of the owner's process, as far as this machine can tell; `stopped` waits for SIGCONT. */
 export function stateOf(owner: Omit<Owner, 'id'>): 'running' | 'stopped' | 'ended' | 'unknown' {
-  if (owner.pid === undefined || owner.host !== hostname()) return 'unknown';
+  if (owner.pid === undefined || !isVisible(owner)) return 'unknown';
   if (provablyDead(owner)) return 'ended';
   const letter = statOf(owner.pid)?.[0];
   return letter === 'T' || letter === 't' ? 'stopped' : 'running';
+}
+
+/** Whether the process id of an owner is a number of this host, boot and namespace. Other systems have hosts alone. */
+function isVisible({ bootId, pidNamespace, host }: Omit<Owner, 'id'>): boolean {
+  return host === hostname() && bootId === currentBoot() && pidNamespace === currentNamespace();
+}
+
+/** Whether a boot id is that of this machine since it was started. */
+export function isThisBoot(bootId: string | null | undefined): boolean {
+  return typeof bootId === 'string' && bootId === currentBoot();
 }
 
 function exists(pid: number): boolean {
@@ -102,6 +117,18 @@ function statOf(pid: number): string[] | undefined {
   } catch {
     return undefined;
   }
+}
+
+let namespace: string | undefined;
+
+function currentNamespace(): string | undefined {
+  try {
+    // `pid:[4026531836]`
+    namespace ??= /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0];
+  } catch {
+    // Without it no process is certainly dead, and the lease has to expire.
+  }
+  return namespace;
 }
 
 let boot: string | undefined;

@@ -55,7 +55,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   TAPE_UNSETTLED: [exit.conflict, 'tool calls have no result yet'],
   TAPE_LOCKED: [
     exit.conflict,
-    "another process held the database's write lock for 15 seconds; `data.holders` has the leases",
+    "another process held the database's write lock for 15 seconds; `data.processes` are those that hold it now (Linux), `data.holders` the leases",
   ],
   TAPE_CLOSED: [exit.failed, 'the store is closed'],
   TAPE_CANNOT_OPEN: [exit.failed, 'the file cannot be opened or created'],

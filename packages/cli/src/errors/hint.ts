@@ -95,7 +95,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         ? 'choose another home with --home; or use it at your own risk: TAPE_ALLOW_UNSAFE_FS=1'
         : `make it private with: chmod 700 ${String(data.dir)}`;
     case 'TAPE_LOCKED':
-      return Array.isArray(data.holders) && data.holders.length > 0
+      return [data.holders, data.processes].some((named) => Array.isArray(named) && named.length > 0)
         ? 'resume or end the named process, and try again'
         : 'find the process that has tape.db open, and try again';
     case 'TAPE_SCHEMA_OLDER':

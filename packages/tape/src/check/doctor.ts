@@ -1,8 +1,7 @@
 import type { Sources } from '../clock.ts';
 import { tapeName } from '../entry/name.ts';
-import { ownerOf, provablyDead } from '../owner.ts';
 import type { Db } from '../sqlite/sqlite.ts';
-import type { LeaseRow } from '../tape/lease.ts';
+import { isLive, type LeaseRow } from '../tape/lease.ts';
 
 /**
  * Something left over or out of date that is no damage: a leftover of a crash, or a projection to rebuild.
@@ -28,12 +27,11 @@ interface Named {
  * by its id, and its tape name is in the message. Writes nothing.
  */
 export function* examine(db: Db, realm: string, sources: Sources): Generator<Finding> {
-  const now = sources.now();
   const leases = db.all<LeaseRow & Named>(
     'SELECT l.*, t.ulid, t.realm, t.name, t.incarnation FROM lease l JOIN tape t ON t.id = l.tape_id ORDER BY l.tape_id',
   );
   for (const lease of leases)
-    if (lease.expires_at <= now || provablyDead(ownerOf(lease)))
+    if (!isLive(lease, sources))
       yield finding(
         'stale-lease',
         refIn(realm, lease),

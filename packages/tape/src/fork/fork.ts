@@ -131,7 +131,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
         );
   if (before !== undefined && spawnKey !== undefined)
     return { repeated: repeatFork(writer, parent, before, { spawnKey, requestHash, act: actOf(request) }) };
-  if (request.whenIdle === true) assertIdle(db, parent, writer.sources.now());
+  if (request.whenIdle === true) assertIdle(db, parent, writer.sources);
   const cut = resolveCut(writer, parent, request);
   return { requestHash, cut, since: resolveSince(writer, parent, request, cut) };
 }

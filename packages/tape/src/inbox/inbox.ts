@@ -158,8 +158,8 @@ function withOrigin(draft: Draft, { source, mode, queuedAt }: InboxItem): Draft 
  */
 export function drainInPlaceOfOwner(writer: Writer, realm: string, tape: TapeRow): number | undefined {
   const { db, sources } = writer;
-  if (liveLease(db, tape.id, sources.now()) !== undefined) return undefined;
-  const lease = acquireLease(db, tape, { owner: processOwner(sources.newId()), now: sources.now() });
+  if (liveLease(db, tape.id, sources) !== undefined) return undefined;
+  const lease = acquireLease(db, tape, { owner: processOwner(sources.newId()), clock: sources });
   crashPoint('inbox/ownerless-leased');
   // What a run that died had said comes before what was posted since.
   if (inboxItems(writer, tape).some(({ body: { type } }) => type === 'append' || type === 'merge'))

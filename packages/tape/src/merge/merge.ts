@@ -88,7 +88,7 @@ export function mergeTape(
   const parent = tapeById(db, plan.into.id);
   // What a run of the parent that died had said comes before the merge.
   const mayBeDead = lease === undefined && liveRuns(db, parent).length > 0;
-  const isDead = mayBeDead && liveLease(db, parent.id, sources.now()) === undefined;
+  const isDead = mayBeDead && liveLease(db, parent.id, sources) === undefined;
   // A repeat writes nothing.
   if (isDead && mergedBefore(db, plan, draft) === undefined)
     settleDead(writer, parent, { epoch: parent.epoch + 1 });
@@ -150,7 +150,7 @@ export function decideMerge(
     return { repeated: receipt };
   }
   assertMergeable(writer, child, into, draft);
-  const epoch = writeEpoch(db, into, { lease, now: sources.now() });
+  const epoch = writeEpoch(db, into, { lease, clock: sources });
   if (into.settled_seq !== into.head_seq)
     throw new TapeError(
       'TAPE_UNSETTLED',
@@ -198,7 +198,7 @@ function assertMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow,
       because(`'${into.name}' is ${into.lifecycle}`, { lifecycle: into.lifecycle }),
     );
   if (draft.force === true) return;
-  const held = liveLease(db, child.id, sources.now());
+  const held = liveLease(db, child.id, sources);
   if (held !== undefined)
     throw fail(
       'TAPE_BUSY',
@@ -227,5 +227,5 @@ function statusOf({ db, sources }: Writer, child: TapeRow, draft: MergeDraft): T
   if (draft.status !== undefined) return draft.status;
   if (child.task !== 'running') return child.task ?? 'completed';
   // Without a live lease, a child with task `running` was left behind by a crash.
-  return liveLease(db, child.id, sources.now()) === undefined ? 'orphaned' : 'running';
+  return liveLease(db, child.id, sources) === undefined ? 'orphaned' : 'running';
 }

@@ -1,5 +1,6 @@
 import { TapeError } from '../errors.ts';
 import { type OwnerRow, ownerOf, stateOf } from '../owner.ts';
+import { lockHolders } from './lock-holders.ts';
 
 /** Default wait of a writer for the write lock, in milliseconds. */
 export const lockWaitDefault = 15_000;
@@ -32,10 +33,11 @@ const waiting = new Int32Array(new SharedArrayBuffer(4));
 type Rows = <Row>(sql: string) => Row[];
 
 /**
- * Makes the error of a writer that gave up. It names the owners of leases, one of whom probably holds the
- * lock.
+ * Makes the error of a writer that gave up. It names the processes that hold the lock, where the system tells them,
+ * and the owners of leases, one of whom probably holds it elsewhere.
  */
-export function stillLocked(error: TapeError, rows: Rows): TapeError {
+export function stillLocked(error: TapeError, { file, rows }: { file: string; rows: Rows }): TapeError {
+  const processes = lockHolders(file);
   const holders = namedLeases(rows).map((lease) => {
     const { pid, host } = ownerOf(lease);
     return { session: lease.name, owner: lease.owner, pid, host, state: stateOf(ownerOf(lease)) };
@@ -45,10 +47,14 @@ export function stillLocked(error: TapeError, rows: Rows): TapeError {
       ? `${owner} is writing '${session}'`
       : `process ${pid} on ${host ?? 'this host'} (${state}) is writing '${session}'`,
   );
+  const locking = processes.map(
+    ({ pid, program }) => `process ${pid}${program === undefined ? '' : ` (${program})`} holds the lock`,
+  );
+  const who = [...locking, ...named];
   return new TapeError(
     'TAPE_LOCKED',
-    [error.message, ...(named.length === 0 ? ['no owner holds a lease'] : named)].join('; '),
-    { data: { holders }, cause: error.cause },
+    [error.message, ...(who.length === 0 ? ['no owner holds a lease'] : who)].join('; '),
+    { data: { holders, processes }, cause: error.cause },
   );
 }
 

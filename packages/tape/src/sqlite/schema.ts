@@ -51,6 +51,9 @@ CREATE INDEX tape_name_key ON tape (realm, name_key);
 CREATE INDEX tape_unfinished ON tape (parent_id) WHERE ${isUnfinished};
 `;
 
+/** What schema 2 added to the table of leases. */
+export const leaseColumnsOf2: readonly string[] = ['pid_ns TEXT', 'expires_up INTEGER'];
+
 /** The tables of a tape home in the current schema. `docs/format.md` explains each column. */
 export const tables: string = `
 CREATE TABLE home (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -93,7 +96,7 @@ CREATE INDEX lineage_tape ON lineage (tape_id, type, g);
 
 CREATE TABLE lease (
   tape_id INTEGER PRIMARY KEY REFERENCES tape(id), owner TEXT NOT NULL, epoch INTEGER NOT NULL,
-  pid INTEGER, pid_start TEXT, boot_id TEXT, host TEXT, expires_at INTEGER NOT NULL) STRICT;
+  pid INTEGER, pid_start TEXT, boot_id TEXT, host TEXT, expires_at INTEGER NOT NULL, ${leaseColumnsOf2.join(', ')}) STRICT;
 CREATE TABLE inbox (
   id INTEGER PRIMARY KEY AUTOINCREMENT, ulid TEXT NOT NULL UNIQUE,
   tape_id INTEGER NOT NULL REFERENCES tape(id), mode TEXT NOT NULL, source TEXT NOT NULL,

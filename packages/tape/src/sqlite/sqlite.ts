@@ -215,7 +215,8 @@ export class Db {
     } catch (error) {
       if (!(error instanceof TapeError) || error.code !== 'TAPE_LOCKED') throw error;
       // Reads the leases without waiting: another wait for the lock would not end.
-      throw stillLocked(error, <Row>(sql: string) => this.#db.prepare<[], Row>(sql).all());
+      const rows = <Row>(sql: string) => this.#db.prepare<[], Row>(sql).all();
+      throw stillLocked(error, { file: this.#db.name, rows });
     }
   }
 

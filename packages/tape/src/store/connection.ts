@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts';
 import { parseBase } from '../entry/name.ts';
 import type { GraphReceipt, Journal } from '../lineage/line.ts';
 import { drainOutbox, type GraphUpdate } from '../lineage/outbox.ts';
@@ -44,6 +45,11 @@ export class Connection {
     return this.writer.sources.now();
   }
 
+  /** The clocks that leases expire by. */
+  get clock(): Clock {
+    return this.writer.sources;
+  }
+
   /** @throws TAPE_NO_SESSION */
   need(ref: Ref): TapeRow {
     return getTape(this.db, this.realm, ref);
@@ -59,7 +65,7 @@ export class Connection {
    * @throws TAPE_BUSY, TAPE_FENCED
    */
   epoch(tape: TapeRow, lease: Lease | undefined): number {
-    return writeEpoch(this.db, tape, { lease, now: this.now() });
+    return writeEpoch(this.db, tape, { lease, clock: this.clock });
   }
 
   /** What this connection has found and done to the graph file since it was opened. */

@@ -71,7 +71,7 @@ export function inboxOn(at: Connection): InProcess<Inbox> {
             : undefined;
         if (appended !== undefined) return { id: item.key ?? '', appended };
         const id = postItem(writer, tape, { ...item, body });
-        const held = liveLease(db, tape.id, at.now());
+        const held = liveLease(db, tape.id, at.clock);
         return { id, ...(held !== undefined && { owner: ownerOf(held) }) };
       });
     },

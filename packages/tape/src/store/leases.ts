@@ -1,3 +1,4 @@
+import { TapeError } from '../errors.ts';
 import type { Owner } from '../owner.ts';
 import {
   acquireLease,
@@ -26,29 +27,55 @@ export function leasesOn(at: Connection): InProcess<Leases> {
     acquire(ref: Ref, owner: Owner, o: LeaseOptions = {}): Lease {
       assertOptions(o, fieldsOf['leases.acquire'], 'take the lease of', at.named(ref));
       assertArgument(owner, 'object', 'take a lease', 'the owner');
-      assertArgument(owner.id, 'text', 'take a lease', 'the id of the owner');
-      return db.write(() => acquireLease(db, at.need(ref), { owner, now: at.now(), ttlMs: o.ttlMs }));
+      assertOwner(owner);
+      return db.write(() => acquireLease(db, at.need(ref), { owner, clock: at.clock, ttlMs: o.ttlMs }));
     },
 
     extend(lease: Lease, o: LeaseOptions = {}): Lease {
-      assertArgument(lease, 'object', 'extend a lease', 'the lease');
+      assertLease(lease, 'extend a lease');
       assertOptions(o, fieldsOf['leases.acquire'], 'extend the lease of', lease.session);
-      return db.write(() => extendLease(db, at.need(lease.id), { lease, now: at.now(), ttlMs: o.ttlMs }));
+      return db.write(() => extendLease(db, at.need(lease.id), { lease, clock: at.clock, ttlMs: o.ttlMs }));
     },
 
     holds(lease: Lease): boolean {
-      assertArgument(lease, 'object', 'check a lease', 'the lease');
+      assertLease(lease, 'check a lease');
       return at.need(lease.id).epoch === lease.epoch;
     },
 
     list(): readonly SessionOwner[] {
-      return liveOwners(db, at.now());
+      return liveOwners(db, at.clock);
     },
 
     release(lease: Lease, o: ReleaseOptions = {}): boolean {
-      assertArgument(lease, 'object', 'release a lease', 'the lease');
+      assertLease(lease, 'release a lease');
       assertOptions(o, fieldsOf['leases.release'], 'release the lease of', lease.session);
       return db.write(() => releaseLease(db, at.need(lease.id), lease, o));
     },
   };
+}
+
+/** @throws TAPE_BAD_OPTION for an owner that a lease cannot store as it is */
+function assertOwner(owner: Owner): void {
+  assertOptions(owner, fieldsOf.owner, 'take a lease for the owner', () => String(owner.id));
+  assertArgument(owner.id, 'text', 'take a lease', 'the id of the owner');
+  const isStorable = Object.values(owner).every(
+    (value) => typeof value !== 'string' || (value.isWellFormed() && !value.includes('\0')),
+  );
+  if (owner.id === '' || !isStorable)
+    throw new TapeError(
+      'TAPE_BAD_OPTION',
+      'cannot take a lease: the owner has an empty id, or a text that is not valid',
+      {
+        data: { near: [] },
+      },
+    );
+}
+
+/** @throws TAPE_BAD_OPTION for what is no lease */
+function assertLease(lease: Lease, act: string): void {
+  assertArgument(lease, 'object', act, 'the lease');
+  assertOptions(lease, fieldsOf.lease, act);
+  assertArgument(lease.id, 'text', act, 'the id of the lease');
+  assertArgument(lease.owner, 'text', act, 'the owner of the lease');
+  assertArgument(lease.epoch, 'count', act, 'the epoch of the lease');
 }

@@ -7,6 +7,7 @@ import type { HandledItem, InboxDraft } from '../inbox/inbox.ts';
 import type { Intention } from '../lineage/outbox.ts';
 import type { LineageQuery } from '../lineage/read.ts';
 import type { MergeDraft } from '../merge/plan.ts';
+import type { Owner } from '../owner.ts';
 import type { SearchQuery } from '../search/search.ts';
 import type { Alias, SessionChange, SessionInit } from '../session/session.ts';
 import type { StageInit } from '../session/stage.ts';
@@ -123,6 +124,8 @@ interface OptionsOf {
   'live.read': LiveQuery;
   'imports.stage': StageInit;
   alias: Alias;
+  lease: Lease;
+  owner: Owner;
   intention: Intention;
   done: DoneWork;
   write: WriteOptions;
@@ -210,6 +213,8 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
   intention: { nextSteps: 'text', contextSummary: 'text', triggerOnComplete: 'text' },
   done: { drafts: 'list', task: true },
   write: { lease: 'object' },
+  lease: { session: 'text', id: 'text', owner: 'text', epoch: 'count', expiresAt: 'count' },
+  owner: { id: 'text', pid: 'count', pidStart: 'text', bootId: 'text', pidNamespace: 'text', host: 'text' },
 };
 
 /**

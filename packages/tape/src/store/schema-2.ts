@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../entry/json.ts';
 import { nameKey } from '../entry/name.ts';
 import { sourceTime } from '../entry/source-time.ts';
-import { aliasTable, tapeColumnsOf2, tapeIndexesOf2 } from '../sqlite/schema.ts';
+import { aliasTable, leaseColumnsOf2, tapeColumnsOf2, tapeIndexesOf2 } from '../sqlite/schema.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 
 /** Records the id of a home, a ULID. A copy of the home keeps it. */
@@ -11,13 +11,13 @@ export function nameHome(db: Db, id: string): void {
 
 /**
  * Upgrades schema 1: gives the home an id, aliases their realm, and tapes the columns of schema 2, which know one more
- * end of a task. Names of children
- * stay as they are.
+ * end of a task. Names of children stay as they are. A lease that is alive keeps its time.
  */
 export function toSchema2(db: Db, homeId: string): void {
   nameHome(db, homeId);
   // A check of a column cannot be changed: the column is made anew.
   db.exec('ALTER TABLE tape RENAME COLUMN task TO old_task');
+  for (const column of leaseColumnsOf2) db.exec(`ALTER TABLE lease ADD COLUMN ${column}`);
   for (const column of tapeColumnsOf2) db.exec(`ALTER TABLE tape ADD COLUMN ${column}`);
   db.exec('UPDATE tape SET task = old_task; ALTER TABLE tape DROP COLUMN old_task');
   const aliases = db.all<{ realm: string; alias: string; tape_id: number; reason: string; g: number }>(

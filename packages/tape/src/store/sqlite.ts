@@ -62,6 +62,7 @@ const storeFields: Fields<StoreOptions> = {
   lockWaitMs: true,
   keepInboxes: true,
   now: true,
+  uptime: true,
   newId: true,
   salt: true,
   secrets: true,

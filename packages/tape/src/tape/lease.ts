@@ -1,6 +1,7 @@
+import type { Clock } from '../clock.ts';
 import { crashPoint } from '../crash-point.ts';
 import { TapeError } from '../errors.ts';
-import { type Owner, type OwnerRow, ownerOf, provablyDead } from '../owner.ts';
+import { isThisBoot, type Owner, type OwnerRow, ownerOf, provablyDead } from '../owner.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from './tape.ts';
 
@@ -23,16 +24,32 @@ export interface LeaseRow extends OwnerRow {
   readonly tape_id: number;
   readonly epoch: number;
   readonly expires_at: number;
+  /** When it expires on the clock of the owner's boot; null where there is none. */
+  readonly expires_up: number | null;
 }
 
 /** How long a lease lives without a heartbeat, in milliseconds. */
 export const leaseTtlMs = 30_000;
 
 /** Returns the live lease of a tape: one that is not expired and whose owner is not provably dead. */
-export function liveLease(db: Db, tapeId: number, now: number): LeaseRow | undefined {
+export function liveLease(db: Db, tapeId: number, clock: Clock): LeaseRow | undefined {
   const row = db.get<LeaseRow>('SELECT * FROM lease WHERE tape_id = @tapeId', { tapeId });
-  if (row === undefined || row.expires_at <= now) return undefined;
-  return provablyDead(ownerOf(row)) ? undefined : row;
+  return row !== undefined && isLive(row, clock) ? row : undefined;
+}
+
+/** Whether a lease is not expired, and its owner not provably dead. */
+export function isLive(row: LeaseRow, clock: Clock): boolean {
+  return !isExpired(row, clock) && !provablyDead(ownerOf(row));
+}
+
+/**
+ * Whether a lease has expired. On the owner's boot the clock since the boot decides, which no one can set; on another,
+ * or on another machine, the time of day.
+ */
+function isExpired(row: LeaseRow, clock: Clock): boolean {
+  const uptime = row.expires_up !== null && isThisBoot(row.boot_id) ? clock.uptime() : undefined;
+  if (row.expires_up !== null && uptime !== undefined) return row.expires_up <= uptime;
+  return row.expires_at <= clock.now();
 }
 
 /** The owner of a session's lease. */
@@ -45,15 +62,14 @@ export interface SessionOwner {
 }
 
 /** Returns the owners of all live leases, in order of creation of their sessions. */
-export function liveOwners(db: Db, now: number): SessionOwner[] {
+export function liveOwners(db: Db, clock: Clock): SessionOwner[] {
   return db
     .all<LeaseRow & { name: string; ulid: string }>(
       `SELECT lease.*, tape.name, tape.ulid FROM lease JOIN tape ON tape.id = lease.tape_id
-         WHERE expires_at > @now ORDER BY tape_id`,
-      { now },
+         ORDER BY tape_id`,
     )
-    .map((row) => ({ session: row.name, id: row.ulid, owner: ownerOf(row), epoch: row.epoch }))
-    .filter(({ owner }) => !provablyDead(owner));
+    .filter((row) => isLive(row, clock))
+    .map((row) => ({ session: row.name, id: row.ulid, owner: ownerOf(row), epoch: row.epoch }));
 }
 
 /**
@@ -63,26 +79,27 @@ export function liveOwners(db: Db, now: number): SessionOwner[] {
 export function acquireLease(
   db: Db,
   tape: TapeRow,
-  { owner, now, ttlMs = leaseTtlMs }: { owner: Owner; now: number; ttlMs?: number | undefined },
+  { owner, clock, ttlMs = leaseTtlMs }: { owner: Owner; clock: Clock; ttlMs?: number | undefined },
 ): Lease {
-  assertIdle(db, tape, now);
+  assertIdle(db, tape, clock);
   const epoch = tape.epoch + 1;
-  const expiresAt = now + ttlMs;
+  const { expiresAt, expiresUp } = endOf(ttlMs, clock);
   db.run('UPDATE tape SET epoch = @epoch WHERE id = @id', { epoch, id: tape.id });
   crashPoint('lease/epoch');
   db.run(
-    `INSERT INTO lease (tape_id, owner, epoch, pid, pid_start, boot_id, host, expires_at)
-       VALUES (@id, @owner, @epoch, @pid, @start, @boot, @host, @expiresAt)
-       ON CONFLICT DO UPDATE SET owner = @owner, epoch = @epoch, pid = @pid, pid_start = @start, boot_id = @boot,
-         host = @host, expires_at = @expiresAt`,
+    `INSERT OR REPLACE INTO lease
+         (tape_id, owner, epoch, pid, pid_start, boot_id, pid_ns, host, expires_at, expires_up)
+       VALUES (@id, @owner, @epoch, @pid, @start, @boot, @namespace, @host, @expiresAt, @expiresUp)`,
     {
       id: tape.id,
       owner: owner.id,
       epoch,
       expiresAt,
+      expiresUp,
       pid: owner.pid ?? null,
       start: owner.pidStart ?? null,
       boot: owner.bootId ?? null,
+      namespace: owner.pidNamespace ?? null,
       host: owner.host ?? null,
     },
   );
@@ -97,15 +114,23 @@ export function acquireLease(
 export function extendLease(
   db: Db,
   tape: TapeRow,
-  { lease, now, ttlMs = leaseTtlMs }: { lease: Lease; now: number; ttlMs?: number | undefined },
+  { lease, clock, ttlMs = leaseTtlMs }: { lease: Lease; clock: Clock; ttlMs?: number | undefined },
 ): Lease {
-  const expiresAt = now + ttlMs;
+  const { expiresAt, expiresUp } = endOf(ttlMs, clock);
   const extended = db.run(
-    'UPDATE lease SET expires_at = @expiresAt WHERE tape_id = @id AND owner = @owner AND epoch = @epoch',
-    { id: tape.id, owner: lease.owner, epoch: lease.epoch, expiresAt },
+    `UPDATE lease SET expires_at = @expiresAt, expires_up = @expiresUp
+       WHERE tape_id = @id AND owner = @owner AND epoch = @epoch`,
+    { id: tape.id, owner: lease.owner, epoch: lease.epoch, expiresAt, expiresUp },
   );
   if (extended === 0 || tape.epoch !== lease.epoch) throw fenced(tape.name);
   return { ...lease, expiresAt };
+}
+
+/** When a lease ends that lives for some milliseconds, on both clocks; one without a limit at the last time there is. */
+function endOf(ttlMs: number, clock: Clock): { expiresAt: number; expiresUp: number | null } {
+  const after = (time: number) => Math.min(Math.ceil(time + ttlMs), Number.MAX_SAFE_INTEGER);
+  const uptime = clock.uptime();
+  return { expiresAt: after(clock.now()), expiresUp: uptime === undefined ? null : after(uptime) };
 }
 
 /**
@@ -153,7 +178,7 @@ function inboxWaits(db: Db, tape: TapeRow, inputs: boolean): boolean {
 export function writeEpoch(
   db: Db,
   tape: TapeRow,
-  { lease, now }: { lease?: Lease | undefined; now: number },
+  { lease, clock }: { lease?: Lease | undefined; clock: Clock },
 ): number {
   if (lease !== undefined) {
     if (lease.id !== tape.ulid)
@@ -161,13 +186,13 @@ export function writeEpoch(
     if (tape.epoch !== lease.epoch) throw fenced(tape.name);
     return tape.epoch;
   }
-  assertIdle(db, tape, now);
+  assertIdle(db, tape, clock);
   return tape.epoch + 1;
 }
 
 /** @throws TAPE_BUSY while the tape has a live lease */
-export function assertIdle(db: Db, tape: TapeRow, now: number): void {
-  const held = liveLease(db, tape.id, now);
+export function assertIdle(db: Db, tape: TapeRow, clock: Clock): void {
+  const held = liveLease(db, tape.id, clock);
   if (held !== undefined) throw busy(tape.name, held);
 }
 
