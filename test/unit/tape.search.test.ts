@@ -1,4 +1,12 @@
-import { anchor, assistant, openTapeStore, type SqliteTapeStore, toolResult, user } from '@tapedeck/tape';
+import {
+  anchor,
+  assistant,
+  openTapeStore,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+} from '@tapedeck/tape';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';
@@ -19,6 +27,29 @@ describe('search', () => {
     expect(seqs(store, 'round invoices half')).toEqual([4, 2]);
     expect(seqs(store, 'half to even')).toEqual([2]);
     expect(seqs(store, 'even half')).toEqual([]);
+  });
+
+  test('finds no ids and no signatures of providers, but what a tool was called with and returned', () => {
+    using store = storeWith();
+    const providerOptions = { anthropic: { signature: 'SIGNED-BY-PROVIDER' }, openai: { itemId: 'rs_4711' } };
+    store.entries.append('main', [
+      assistant([
+        { type: 'reasoning', text: 'Compare the lists.', providerOptions },
+        { type: 'source', sourceType: 'url', id: 'source-9', url: 'https://example.org/list' },
+        { ...toolCall('call-77', 'look', { id: 'order-12', path: 'lists' }), providerOptions },
+        { type: 'tool-approval-request', approvalId: 'approval-5', toolCallId: 'call-77' },
+      ]),
+      toolResult({ toolCallId: 'call-77', toolName: 'look' }, { id: 'found-8' }),
+    ]);
+    // From the entries themselves, and from the index.
+    for (let round = 0; round < 2; round += 1) {
+      for (const id of ['SIGNED-BY-PROVIDER', 'rs_4711', 'source-9', 'call-77', 'approval-5'])
+        expect(seqs(store, id), id).toEqual([]);
+      expect(seqs(store, 'Compare the lists')).toEqual([2]);
+      expect(seqs(store, 'order-12')).toEqual([2]);
+      expect(seqs(store, 'example.org')).toEqual([2]);
+      expect(seqs(store, 'found-8')).toEqual([3]);
+    }
   });
 
   test.each([

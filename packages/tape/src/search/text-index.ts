@@ -70,9 +70,22 @@ export function addText(db: Db, table: 'entry_fts' | 'temp.fresh_fts', row: Sear
   db.run(`INSERT INTO ${table} (rowid, text) VALUES (@id, @text)`, params);
 }
 
+/** Fields without text, wherever they are. Those of providers hold ids, signatures and encrypted reasoning. */
+const noText: ReadonlySet<string> = new Set([
+  'type',
+  'role',
+  'toolCallId',
+  'providerOptions',
+  'providerMetadata',
+]);
+/** Fields with the id of a part of a message. */
+const idsOfParts: ReadonlySet<string> = new Set(['id', 'approvalId']);
+/** Where the parts are: in the list `content` of a payload. */
+const partDepth = 2;
+
 /**
  * Returns the searchable text of an entry: its name and every string in its payload, without keys, files and
- * images.
+ * images, and without the ids and signatures of providers.
  */
 export function searchText(db: Db, name: string | null, payload: Json): string {
   const load = (hash: string) => loadBlob(db, hash);
@@ -93,6 +106,6 @@ function textsOf(value: Json, { load, depth }: Within): string[] {
   if (isTextRef(value)) return textsOf(restoreBlobs(value, load) as Json, inside);
   if (isObject(value) && value.type === 'blob') return [];
   return Object.entries(value).flatMap(([key, field]) =>
-    key === 'type' || key === 'role' || key === 'toolCallId' ? [] : textsOf(field as Json, inside),
+    noText.has(key) || (depth === partDepth && idsOfParts.has(key)) ? [] : textsOf(field as Json, inside),
   );
 }
