@@ -80,8 +80,6 @@ const noText: ReadonlySet<string> = new Set([
 ]);
 /** Fields with the id of a part of a message. */
 const idsOfParts: ReadonlySet<string> = new Set(['id', 'approvalId']);
-/** Where the parts are: in the list `content` of a payload. */
-const partDepth = 2;
 
 /**
  * Returns the searchable text of an entry: its name and every string in its payload, without keys, files and
@@ -95,17 +93,19 @@ export function searchText(db: Db, name: string | null, payload: Json): string {
 interface Within {
   readonly load: (hash: string) => Uint8Array;
   readonly depth: number;
+  /** True for an item of a list in the payload, such as the parts of a message. */
+  readonly isPart?: boolean;
 }
 
-function textsOf(value: Json, { load, depth }: Within): string[] {
+function textsOf(value: Json, { load, depth, isPart = false }: Within): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null || depth > 64) return [];
   const inside = { load, depth: depth + 1 };
-  if (Array.isArray(value)) return value.flatMap((item) => textsOf(item, inside));
+  if (Array.isArray(value)) return value.flatMap((item) => textsOf(item, { ...inside, isPart: depth === 1 }));
   // Indexes all of a large output, not only its preview.
   if (isTextRef(value)) return textsOf(restoreBlobs(value, load) as Json, inside);
   if (isObject(value) && value.type === 'blob') return [];
   return Object.entries(value).flatMap(([key, field]) =>
-    noText.has(key) || (depth === partDepth && idsOfParts.has(key)) ? [] : textsOf(field as Json, inside),
+    noText.has(key) || (isPart && idsOfParts.has(key)) ? [] : textsOf(field as Json, inside),
   );
 }
