@@ -51,6 +51,12 @@ test.each([
     expect(run).toMatchObject({ code: 0, stdout: 'Checked.\n' });
     expect(run.stderr).toMatch(says);
     expect(mainOf(home)).toEqual(told);
+    // Again, the child has nothing to continue, and its parent reads no more of it.
+    const before = [home.contents().rows, provider.requests.length];
+    const again = await home.tape(['run', 'kid', ...model], { env });
+    expect(again).toMatchObject({ code: 0, stdout: '' });
+    expect(again.stderr).toContain('kid: nothing to continue');
+    expect([home.contents().rows, provider.requests.length]).toEqual(before);
   },
 );
 

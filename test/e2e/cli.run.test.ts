@@ -63,6 +63,25 @@ test('run without a prompt continues from the tail; a prompt may be a file', asy
   });
 });
 
+test('run without a prompt of an answered session says that there is nothing to continue, and writes nothing', async () => {
+  using home = tempHome();
+  const model = script(home, { text: 'one' }, { text: 'two' });
+  expect(await home.tape(['run', 'main', 'Hi', '--model', model])).toMatchObject({ stdout: 'one\n' });
+  const before = home.contents();
+  const again = await home.tape(['run', 'main', '--model', model]);
+  expect(again).toEqual({ code: 0, stdout: '', stderr: 'main: nothing to continue\n' });
+  const document = await home.tape(['run', 'main', '--model', model, '--json']);
+  expect(document).toMatchObject({ code: 0, stderr: 'main: nothing to continue\n' });
+  expect(json(document)).toMatchObject({
+    session: 'main',
+    text: '',
+    finish: 'stop',
+    steps: 0,
+    nothing_to_continue: true,
+  });
+  expect(home.contents()).toEqual(before);
+});
+
 test.each([
   { name: 'a model that fails', answers: [{ error: 'no luck' }], finish: 'error', says: 'no luck' },
   { name: 'a script that is over', answers: [], finish: 'error', says: 'no answer of the script is left' },

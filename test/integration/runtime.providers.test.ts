@@ -1,7 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import type { DeckConfig } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import { note, type SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { type ToolSet, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -78,7 +78,8 @@ describe.each(modes.filter(({ providerOptions }) => providerOptions === undefine
       tools: { read, ...searches },
     });
     expect(await s.main.run('What now?')).toMatchObject({ finish: 'stop', text: 'Done.', steps: 2 });
-    // No input, and the assistant spoke last: the view ends with a request to continue.
+    // No input, and the assistant spoke last, in a run that died: the view ends with a request to continue.
+    store.entries.append('main', [note('run/interrupted', {})]);
     expect(await s.main.run()).toMatchObject({ finish: 'stop', text: 'More.' });
     expect(await s.main.run('Thanks.')).toMatchObject({ finish: 'stop', text: 'Fine.' });
     expect(s.provider.refusals).toEqual([]);

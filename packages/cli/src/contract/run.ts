@@ -51,6 +51,12 @@ const OneRun: z.ZodObject = shape('OneRun', 'A run and how it ended.', {
   from: count('first position of the run'),
   to: count('last position of the run'),
   error: object('present when the model failed', { code: z.string(), message: z.string() }).optional(),
+  nothing_to_continue: z
+    .literal(true)
+    .optional()
+    .describe(
+      'present on a run without a prompt that found nothing unfinished: no model was called, and nothing was written',
+    ),
 });
 
 export const Run: z.ZodObject = OneRun.extend({

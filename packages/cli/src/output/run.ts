@@ -44,6 +44,7 @@ async function printRun(run: Run, context: Context): Promise<RunResult> {
     }
     const result = await run;
     if (open) await io.out('\n');
+    if (result.nothingToContinue === true) status(`${result.session}: nothing to continue`);
     if (!asJson && result.finish !== 'stop')
       status(
         result.error === undefined ? `The run ended: ${result.finish}` : `Error: ${result.error.message}`,
@@ -114,7 +115,7 @@ export function resultJson(
   result: RunResult,
   others: readonly RunResult[] = [],
 ): Readonly<Record<string, unknown>> {
-  const { session, run, text, finish, steps, usage, from, to, error } = result;
+  const { session, run, text, finish, steps, usage, from, to, error, nothingToContinue } = result;
   return {
     session,
     run,
@@ -125,6 +126,7 @@ export function resultJson(
     from,
     to,
     ...(error !== undefined && { error: { code: error.code, message: error.message } }),
+    ...(nothingToContinue === true && { nothing_to_continue: true }),
     ...(others.length > 0 && { other_runs: others.map((other) => resultJson(other)) }),
   };
 }

@@ -17,7 +17,9 @@ export const run: Verb = defineVerb({
   group: 'Start',
   summary: 'Send a prompt to a session and follow its run',
   detail:
-    'Without a prompt, runs the messages in the inbox, or else continues from the head of the tape. --attach follows the active ' +
+    'Without a prompt, runs the messages in the inbox, or else continues what is unfinished: a run that was cut off, stopped or ' +
+    'failed, open calls, a task that has not begun, a message without an answer. When nothing is, it calls no model, writes ' +
+    'nothing, says so, and exits 0. --attach follows the active ' +
     'run of another process. Prints the answer on stdout, everything else on stderr. Answers messages that arrive during the ' +
     'run, and results of background children, before it ends. Exits 1 if the run failed.',
   examples: [

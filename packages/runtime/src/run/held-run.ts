@@ -11,6 +11,7 @@ import type { Publisher } from './publisher.ts';
 import { decide, type QueuePoint } from './queue.ts';
 import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { Run, RunControl, RunResult } from './run.ts';
+import { endIfComplete } from './unfinished.ts';
 import { recordUnusable } from './unusable.ts';
 
 /** A started run and its control. */
@@ -92,7 +93,7 @@ export async function performHeld(
   } catch (error) {
     return await recordUnusable(scope, request, error);
   }
-  return await perform(scope, request, { chosen, info });
+  return (await endIfComplete(scope, request, info)) ?? (await perform(scope, request, { chosen, info }));
 }
 
 /** What a run without input finds in the inbox. */

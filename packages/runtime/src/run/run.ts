@@ -25,6 +25,11 @@ export interface RunResult<T = unknown> {
   readonly error?: SessionError;
   /** The structured result, of a run of a session with an output schema that came to its result. */
   readonly output?: T;
+  /**
+   * Present on a run without input that found nothing to continue: no model was called, nothing was written, and `from`
+   * to `to` is empty.
+   */
+  readonly nothingToContinue?: true;
 }
 
 /** Callbacks for the events of a run, by type. */

@@ -115,8 +115,9 @@ export class Session {
 
   /**
    * Appends the input and runs the model and its tools until the model stops calling tools. Without input, it
-   * takes up the inbox; when the inbox is empty, it continues from the tail: it runs the calls that were
-   * answered since, then calls the model. Awaiting the run rejects with SESSION_BUSY while this or another
+   * takes up the inbox; when the inbox is empty, it continues what is unfinished: a run that was cut off, stopped or
+   * failed, calls that were answered since, a task that has not begun, a message without an answer. When nothing is, it
+   * calls no model, writes nothing, and its result has `nothingToContinue`. Awaiting the run rejects with SESSION_BUSY while this or another
    * process runs the session (`send` queues instead), and with TAPE_ARCHIVED, SESSION_NO_MODEL,
    * SESSION_NO_KEY or SESSION_BAD_INPUT before anything is written.
    */
