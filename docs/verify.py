@@ -285,11 +285,12 @@ def collect_summary_heads(home, tape):
 def verify_tape(home, tape):
     name, head = tape["name"], tape["head_seq"]
     reported = set()
-    is_chained = True
+    is_chained, is_whole = True, True
 
     def report(code, seq, message):
-        nonlocal is_chained
+        nonlocal is_chained, is_whole
         is_chained = is_chained and code not in ("entry-missing", "chain-broken")
+        is_whole = is_whole and code not in ("entry-changed", "body-erased", "database-damaged")
         reported.add(seq)
         home.report(code, name, seq, message)
 
@@ -298,8 +299,8 @@ def verify_tape(home, tape):
     known, anywhere = {}, {}
     for seq, recorded, by in home.heads.get(tape["id"], []):
         (anywhere if seq is None else known).setdefault(recorded if seq is None else seq, []).append((recorded, by))
-    contradicted = []
-    calls = Calls(home, tape)
+    contradicted, copies = [], []
+    calls, touches = Calls(home, tape), Touches(home, tape)
     spoken, is_erased = None, False
     expected, previous = tape["base_seq"] + 1, [tape["base_hash"].hex()]
     epoch = 0
@@ -323,6 +324,10 @@ def verify_tape(home, tape):
         if others:
             contradicted.append((seq, "%s@%d is another entry than %s recorded" % (name, seq, ", ".join(others))))
         calls.saw(entry)
+        touches.saw(entry)
+        copied = copy_fault(entry)
+        if copied is not None:
+            copies.append((seq, "%s@%d %s" % (name, seq, copied)))
         if entry["kind"] == "message":
             is_erased = is_erased or entry["payload"] is None
             time = source_time(parsed(entry["meta"]))
@@ -348,9 +353,14 @@ def verify_tape(home, tape):
     if anywhere and is_chained and None not in reported:
         by = ", ".join(by for heads in anywhere.values() for _, by in heads)
         home.report("head-contradicted", name, None, "no entry of %s has the head that %s recorded" % (name, by))
+    for seq, message in copies:
+        if seq not in reported:
+            home.report("record-contradicted", name, seq, message)
     if not is_chained:
         return
     calls.compare()
+    if is_whole:
+        touches.compare()
     if not is_erased and spoken != tape["last_message_at"]:
         home.report("row-changed", name, None, "last_message_at of %s is not that of its messages" % name)
 
@@ -485,6 +495,74 @@ class Calls:
             self.home.report("row-changed", name, None, "%s is settled up to %d" % (name, settled))
 
 
+def copy_fault(entry):
+    """What an entry repeats, and is recorded otherwise."""
+    field = {"rewind": "to", "redaction": "seq"}.get(entry["mark"])
+    if field is not None and entry["payload"] is not None and parsed(entry["payload"]).get(field) != entry["ref"]:
+        return "refers to @%s, and its content names another position" % entry["ref"]
+    return None
+
+
+class Touches:
+    """The rows of `touch` that follow from the entries of a tape."""
+
+    def __init__(self, home, tape):
+        self.home, self.tape = home, tape
+        self.rows = {}
+        for row in home.rows("SELECT seq, what, wrote, via FROM touch WHERE tape_id = ?", tape["id"]):
+            self.rows.setdefault(row["seq"], {})[row["what"]] = (row["wrote"], row["via"])
+        self.is_wrong = False
+
+    def saw(self, entry):
+        kind, key = entry["kind"], entry["key"] or ""
+        if entry["payload"] is None or kind not in ("anchor", "tool-result"):
+            return
+        if kind == "anchor" and key.startswith("merge:"):
+            self.saw_merge(entry)
+            return
+        touched = {}
+        if kind == "tool-result":
+            paths = object_in(parsed(entry["meta"]), "paths")
+            for field, wrote in (("write", 1), ("read", 0)):
+                for path in paths[field] if isinstance(paths.get(field), list) else []:
+                    if isinstance(path, str):
+                        touched.setdefault("file:" + whole_pairs(path), (wrote, None))
+        elif re.match(r"(?:session|fork|merge)/|intention\Z", entry["name"] or "") is None:
+            for field in object_in(parsed(entry["payload"]), "state"):
+                if field != "summary":
+                    touched.setdefault("state:" + whole_pairs(field), (1, None))
+        if self.rows.pop(entry["seq"], {}) != touched:
+            self.is_wrong = True
+
+    def saw_merge(self, entry):
+        """A merge brings what the child touched in its range, and the files of its patch."""
+        found = self.rows.pop(entry["seq"], {})
+        state = object_in(parsed(entry["payload"]), "state")
+        child = self.home.by_ulid.get(state.get("child")) if isinstance(state.get("child"), str) else None
+        if child is None:
+            return
+        bounds = state.get("range")
+        first, last = bounds if last_of(bounds) is not None and type(bounds[0]) is int else (0, -1)
+        sql = "SELECT what, max(wrote) AS wrote FROM touch WHERE tape_id = ? AND seq BETWEEN ? AND ? GROUP BY what"
+        brought = {row["what"]: (row["wrote"], child["name"]) for row in self.home.rows(sql, child["id"], first, last)}
+        files = object_in(state, "artifact").get("files")
+        for file in files if isinstance(files, list) and state.get("strategy") != "discard" else []:
+            if isinstance(file, dict) and isinstance(file.get("path"), str):
+                for path in (file["path"], file.get("from")):
+                    if isinstance(path, str):
+                        brought.setdefault("file:" + whole_pairs(path), (1, child["name"]))
+        erased = "SELECT 1 FROM entry WHERE tape_id = ? AND mark = 'redaction' AND ref BETWEEN ? AND ?"
+        if self.home.one(erased, child["id"], first, last) is None:
+            self.is_wrong = self.is_wrong or found != brought
+        elif any(found.get(what, (0, None))[1] != child["name"] for what in brought):
+            self.is_wrong = True
+
+    def compare(self):
+        if self.is_wrong or self.rows:
+            name = self.tape["name"]
+            self.home.report("row-changed", name, None, "the recorded touches of %s differ from its entries" % name)
+
+
 # Values beside the tapes: the lineage, the rows, aliases.
 
 
@@ -555,8 +633,20 @@ def verify_row(home, tape):
         wrong += ["fork/start"] if is_other else []
     wrong += [] if tape["name_key"] == name_key(name) else ["name_key"]
     wrong += [] if (tape["merged_at"] is None) == (tape["delivery"] is None) else ["merged_at"]
+    wrong += [] if tape["from_seq"] == (None if tape["parent_id"] is None else tape["floor_seq"]) else ["from_seq"]
+    wrong += [] if (tape["request_hash"] is None) == (tape["parent_id"] is None) else ["request_hash"]
+    wrong += [] if ordinal_follows(home, tape) else ["ordinal"]
     if wrong:
         home.report("row-changed", name, None, "the row of %s was changed: %s" % (name, ", ".join(wrong)))
+
+
+def ordinal_follows(home, tape):
+    if tape["parent_id"] is None or tape["spawn_key"] != tape["ulid"]:
+        return tape["ordinal"] is None
+    if tape["ordinal"] is None or tape["ordinal"] < 2:
+        return tape["ordinal"] == 1
+    before = home.one("SELECT id FROM tape WHERE parent_id = ? AND ordinal = ?", tape["parent_id"], tape["ordinal"] - 1)
+    return before is not None and before["id"] < tape["id"]
 
 
 def verify_aliases(home, tape):

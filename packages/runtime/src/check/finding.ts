@@ -55,6 +55,7 @@ export const kinds: Readonly<Record<CheckCode, readonly [CheckSection, CheckWeig
   'tail-missing': ['integrity', 'damage'],
   'base-wrong': ['integrity', 'damage'],
   'view-contradicted': ['integrity', 'damage'],
+  'record-contradicted': ['integrity', 'damage'],
   'body-erased': ['integrity', 'damage'],
   'blob-changed': ['integrity', 'damage'],
   'open-calls-differ': ['integrity', 'damage'],

@@ -1,8 +1,8 @@
 import type { Seq } from '../entry/entry.ts';
-import { isObject, type JsonObject } from '../entry/json.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { nextBatch, type OpenBatch } from '../tape/open-calls.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** The columns of an entry that open and close batches of calls. */
@@ -118,14 +118,4 @@ export function rebuildBatches(db: Db, tape: TapeRow): void {
       to: to_seq,
       open,
     });
-}
-
-/** Parses a payload; empty when it is erased, or no JSON, which its hash shows. */
-function parsed(payload: string | null): JsonObject {
-  try {
-    const value: unknown = payload === null ? null : JSON.parse(payload);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

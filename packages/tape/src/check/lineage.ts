@@ -1,9 +1,10 @@
 import { hex } from '../entry/hash.ts';
-import { isObject, type JsonObject } from '../entry/json.ts';
+import type { JsonObject } from '../entry/json.ts';
 import { nameKey, tapeName } from '../entry/name.ts';
 import { firstLinePrev, hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import { parsed } from './parsed.ts';
 import type { Problem } from './problem.ts';
 
 interface LineageRow {
@@ -99,6 +100,9 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
     ...differing(last, { lifecycle: tape.lifecycle, task: tape.task, delivery: tape.delivery }),
     ...(tape.parent_id === null || tape.parent_id < tape.id ? [] : ['parent_id']),
     ...(startDiffers(db, tape) ? ['fork/start'] : []),
+    ...(tape.from_seq === (tape.parent_id === null ? null : tape.floor_seq) ? [] : ['from_seq']),
+    ...((tape.request_hash === null) === (tape.parent_id === null) ? [] : ['request_hash']),
+    ...(ordinalFollows(db, tape) ? [] : ['ordinal']),
     ...(tape.name_key === nameKey(tape.name) ? [] : ['name_key']),
     ...((tape.merged_at === null) === (tape.delivery === null) ? [] : ['merged_at']),
   ];
@@ -141,6 +145,21 @@ function startDiffers(db: Db, tape: TapeRow): boolean {
   );
 }
 
+/**
+ * Whether a fork without a key, which has its own ULID as one, is the next after an older child of its parent, and
+ * others have no number.
+ */
+function ordinalFollows(db: Db, { id, ulid, parent_id, spawn_key, ordinal }: TapeRow): boolean {
+  if (parent_id === null || spawn_key !== ulid) return ordinal === null;
+  if (ordinal === null || ordinal < 1) return false;
+  if (ordinal === 1) return true;
+  const before = db.get<{ id: number }>(
+    'SELECT id FROM tape WHERE parent_id = @parent_id AND ordinal = @before AND ordinal IS NOT NULL',
+    { parent_id, before: ordinal - 1 },
+  );
+  return before !== undefined && before.id < id;
+}
+
 /** Returns a time as lines have it; null for one that no line can have. */
 function isoOf(ms: number): string | null {
   const time = new Date(ms);
@@ -176,16 +195,4 @@ function changed(tape: TapeRow, why: string): Problem {
     seq: null,
     message: `the row of '${tape.name}' was changed: ${why}`,
   };
-}
-
-/**
- * Parses a line; empty when it is not JSON, since then its hash differs too and `verifyLineage` reports it.
- */
-function parsed(line: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

@@ -7,6 +7,7 @@ import { backMax, collectResult, textVersion } from '../merge/collect.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
+import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** An entry of a merge: its mark, or the message after it. */
@@ -220,16 +221,6 @@ function entryOf(db: Db, tape: TapeRow, seq: Seq): MergeEntry | undefined {
   );
   if (row?.kind !== 'message') return undefined;
   return { seq, payload: row.payload === null ? null : parsed(row.payload), meta: parsed(row.meta ?? '{}') };
-}
-
-/** Parses a stored text; empty when it is no JSON, which its chain reports. */
-function parsed(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 /** Returns the hash of an entry that a session reads, in lower-case hex. */

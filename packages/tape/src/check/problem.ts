@@ -17,6 +17,7 @@ export interface Problem {
     | 'blob-changed'
     | 'merge-contradicted'
     | 'view-contradicted'
+    | 'record-contradicted'
     | 'lineage-broken'
     | 'trigger-wrong'
     | 'index-wrong'

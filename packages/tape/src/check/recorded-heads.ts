@@ -5,6 +5,7 @@ import { hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { summarizerKind } from '../tape/info.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import { parsed } from './parsed.ts';
 
 /** A head that something outside of a tape recorded. */
 export interface RecordedHead {
@@ -130,14 +131,4 @@ function lineOf({ line, hash }: Line): JsonObject {
 function lastOf(range: unknown): Seq | undefined {
   const last: unknown = Array.isArray(range) ? range[1] : undefined;
   return typeof last === 'number' ? last : undefined;
-}
-
-/** Parses a stored text; empty when it is erased, or no JSON, which its hash shows. */
-function parsed(text: string | null): JsonObject {
-  try {
-    const value: unknown = text === null ? null : JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

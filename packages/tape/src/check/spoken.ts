@@ -1,7 +1,7 @@
 import type { Seq } from '../entry/entry.ts';
-import { isObject, type JsonObject } from '../entry/json.ts';
 import { sourceTime } from '../entry/source-time.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** The columns of an entry that say when a message was written. */
@@ -41,14 +41,5 @@ export class SpokenOnTape {
       null,
       `the row of '${name}' was changed: its last_message_at is not the time of its newest message`,
     );
-  }
-}
-
-function parsed(meta: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(meta);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
   }
 }

@@ -12,10 +12,12 @@ import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 import { CallsOnTape } from './calls.ts';
+import { CopiesOnTape } from './copies.ts';
 import { HeadsOnTape } from './heads.ts';
 import { type Problem, problemsOf, type ReportProblem } from './problem.ts';
 import { recordedHeads } from './recorded-heads.ts';
 import { SpokenOnTape } from './spoken.ts';
+import { TouchesOnTape } from './touches.ts';
 
 /**
  * The columns of `entry` that the chain covers. Salt and hashes are hex: buffers would cost more than
@@ -72,20 +74,34 @@ export function* verifyTape(
   const heads = new HeadsOnTape(tape, recordedHeads(db, tape), to);
   const calls = new CallsOnTape(db, tape);
   const spoken = new SpokenOnTape(tape);
+  const touches = new TouchesOnTape(db, tape);
+  const copies = new CopiesOnTape(tape);
+  const watchers = [heads, calls, spoken, touches, copies, watcher];
   const reported = new Set<Seq | null>();
   let isChained = true;
-  for (const problem of verifyChain(db, tape, { to, watchers: [heads, calls, spoken, watcher] })) {
+  let isWhole = true;
+  for (const problem of verifyChain(db, tape, { to, watchers })) {
     if (problem.code === 'row-changed' && reported.has(problem.seq)) continue;
     if (problem.code === 'entry-missing' || problem.code === 'chain-broken') isChained = false;
+    if (damagesBody.has(problem.code)) isWhole = false;
     reported.add(problem.seq);
     yield problem;
   }
   for (const problem of heads.problems({ isChained })) if (!reported.has(problem.seq)) yield problem;
+  for (const problem of copies.problems()) if (!reported.has(problem.seq)) yield problem;
   // What follows from all entries is not known of a part, nor where one is missing or another one.
   if (to !== tape.head_seq || !isChained) return;
   yield* calls.problems();
   yield* spoken.problems();
+  if (isWhole) yield* touches.problems();
 }
+
+/** Damage after which the content of an entry is not known. */
+const damagesBody: ReadonlySet<Problem['code']> = new Set([
+  'entry-changed',
+  'body-erased',
+  'database-damaged',
+]);
 
 /** What to verify of a tape, and what looks at the entries on the way. */
 interface Verification {

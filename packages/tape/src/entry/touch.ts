@@ -34,9 +34,10 @@ export function touchesOf(entry: {
   }
   if (kind !== 'anchor' || !isObject(payload) || !isObject(payload.state)) return [];
   if (name === undefined || storeAnchors.test(name)) return [];
-  return Object.keys(payload.state)
-    .filter((key) => key !== 'summary')
-    .map((key) => ({ what: `state:${key}`, wrote: true }));
+  // JSON has no undefined values.
+  return Object.entries(payload.state)
+    .filter(([key, value]) => key !== 'summary' && value !== undefined)
+    .map(([key]) => ({ what: `state:${key}`, wrote: true }));
 }
 
 function filesOf(paths: Json | undefined): string[] {

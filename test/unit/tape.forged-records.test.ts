@@ -1,0 +1,147 @@
+import {
+  anchor,
+  assistant,
+  openTapeStore,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+} from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { type Forger, forge } from '../support/forge.ts';
+import { disagreements } from '../support/python.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+type Found = readonly [code: string, session: string | null, seq: number | null];
+
+const given = (paths: { read: string[]; write: string[] }) =>
+  toolResult({ toolCallId: 'c', toolName: 'edit' }, 'Done.', { paths });
+
+/**
+ * `main` with an anchor, files that were read and written, a rewind and a redaction; two forks without a key and one
+ * with one, of which `child` touched something too, and was merged.
+ */
+function write(store: SqliteTapeStore): void {
+  store.sessions.open('main');
+  store.entries.append('main', [user('Look.'), anchor('plan', { goal: 'blue' })]);
+  store.entries.append('main', [assistant([toolCall('c', 'edit', {})])]);
+  store.entries.append('main', [given({ read: ['a.ts', 'half \ud83d'], write: ['b.ts'] })]);
+  store.entries.append('main', [user('Wrong.')]);
+  store.history.rewind('main', 5);
+  store.entries.append('main', [user('Secret.'), user('And on.')]);
+  store.entries.redact('main', 8, 'private');
+  store.lineage.fork('main', { name: 'child' });
+  store.entries.append('child', [anchor('found', { colour: 'blue', size: 3 })]);
+  store.entries.append('child', [assistant([toolCall('c', 'edit', {})])]);
+  store.entries.append('child', [given({ read: ['c.ts'], write: [] }), assistant('Done.')]);
+  store.lineage.merge('child');
+  store.lineage.fork('main', { name: 'second' });
+  store.lineage.fork('main', { name: 'keyed', key: 'k', inherit: { since: 'plan' } });
+}
+
+/** The problems of a forged file: of all of it, and the same of the sessions that have them. */
+function found(act: (forger: Forger) => void): Found[] {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  {
+    using store = openTapeStore(path);
+    write(store);
+    expect([...store.verify(), ...store.verifyDatabase()]).toEqual([]);
+    expect(disagreements(path, [])).toEqual([]);
+  }
+  forge(path, (db) => {
+    act(db);
+    db.relink();
+  });
+  using store = openTapeStore(path, { readonly: true });
+  const problems = [...store.verify()];
+  expect(disagreements(path, problems)).toEqual([]);
+  for (const session of new Set(problems.flatMap((problem) => problem.session ?? [])))
+    expect([...store.verify(session)]).toEqual(
+      expect.arrayContaining(problems.filter((problem) => problem.session === session)),
+    );
+  return problems.map(({ code, session, seq }) => [code, session, seq]);
+}
+
+describe('columns that follow from others are compared with them', () => {
+  const row = (what: string, session = 'child') => `UPDATE tape SET ${what} WHERE name = '${session}'`;
+  test.each<[string, string, string?]>([
+    ['where the inherited part begins', row('from_seq = from_seq + 1', 'keyed'), 'keyed'],
+    ['a beginning of a root', row('from_seq = 0', 'main'), 'main'],
+    ['no request of a fork', row('request_hash = NULL')],
+    ['no number of a fork without a key', row('ordinal = NULL')],
+    ['another number', row('ordinal = 3')],
+    ['a number of a fork with a key', row('ordinal = 3', 'keyed'), 'keyed'],
+    ['no number of the second', row('ordinal = 7', 'second'), 'second'],
+  ])('%s', (_, sql, session = 'child') => {
+    expect(found((db) => db.run(sql))).toContainEqual(['row-changed', session, null]);
+  });
+});
+
+describe('what was touched is compared with the entries', () => {
+  const touch = (act: string) => (db: Forger) => db.run(act);
+  test.each<[string, (forger: Forger) => void, ...string[]]>([
+    ['a key that is missing', touch(`DELETE FROM touch WHERE tape_id = 1 AND what = 'state:goal'`), 'main'],
+    ['a file that is missing', touch(`DELETE FROM touch WHERE tape_id = 1 AND what = 'file:b.ts'`), 'main'],
+    ['a file that was only read', touch(`UPDATE touch SET wrote = 0 WHERE what = 'file:b.ts'`), 'main'],
+    ['a file at another place', touch(`UPDATE touch SET seq = 4 WHERE what = 'file:b.ts'`), 'main'],
+    ['a file that no entry touched', touch(`INSERT INTO touch VALUES (1, 'file:z.ts', 5, 1, NULL)`), 'main'],
+    [
+      'by another',
+      touch(`UPDATE touch SET via = 'second' WHERE what = 'state:size' AND tape_id = 1`),
+      'main',
+    ],
+    [
+      'what a merge brought, missing',
+      touch(`DELETE FROM touch WHERE tape_id = 1 AND what = 'file:c.ts'`),
+      'main',
+    ],
+    [
+      'what a merge did not bring',
+      touch(
+        `INSERT INTO touch SELECT 1, 'file:z.ts', seq, 1, 'child' FROM touch WHERE tape_id = 1 AND what = 'file:c.ts'`,
+      ),
+      'main',
+    ],
+    [
+      'what a merged child touched',
+      touch(
+        `INSERT INTO touch SELECT tape_id, 'file:z.ts', seq, 1, NULL FROM touch WHERE tape_id = 2 AND what = 'file:c.ts'`,
+      ),
+      'main',
+      'child',
+    ],
+    ['an erased entry', touch(`INSERT INTO touch VALUES (1, 'state:x', 8, 1, NULL)`), 'main'],
+  ])('%s', (_, act, ...sessions) => {
+    expect(found(act)).toEqual(sessions.map((session) => ['row-changed', session, null]));
+  });
+
+  test('a file of a child whose entries were erased is no contradiction', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    using store = openTapeStore(path);
+    write(store);
+    const { base = 0 } = store.sessions.find('child') ?? {};
+    for (const seq of [base + 2, base + 4]) store.entries.redact('child', seq, 'private');
+    expect([...store.verify()]).toEqual([]);
+    expect(disagreements(path, [])).toEqual([]);
+    const [mark] = [...store.entries.read('main', { namePrefix: 'merge/' })];
+    store.entries.redact('main', mark?.seq ?? 0, 'private');
+    store.entries.redact('main', 3, 'private');
+    expect([...store.verify()]).toEqual([]);
+    expect(disagreements(path, [])).toEqual([]);
+  });
+});
+
+describe('what an entry says twice is compared', () => {
+  test.each<[string, number, (payload: string) => string]>([
+    ['where a rewind goes', 7, (payload) => payload.replace('"to":5', '"to":2')],
+    ['what was redacted', 10, (payload) => payload.replace('"seq":8', '"seq":9')],
+  ])('%s', (_, seq, change) => {
+    expect(found((db) => db.rewrite('main', seq, change))).toContainEqual([
+      'record-contradicted',
+      'main',
+      seq,
+    ]);
+  });
+});
