@@ -566,15 +566,49 @@ class Touches:
 # Values beside the tapes: the lineage, the rows, aliases.
 
 
+# The same on every line about a session.
+REPEATED = ("session_id", "parent_session_id", "from_anchor", "created_at", "parent", "tape", "kind")
+AXES = ("lifecycle", "task", "delivery")
+# What the acts set that have one value to set.
+SETS = {"archive": ("lifecycle", "archived"), "merge": ("delivery", "merged"), "discard": ("delivery", "discarded")}
+
+
+def line_faults(line, into, told, is_complete):
+    """The fields of a line that contradict each other, or what `told`, the identity and state of earlier lines, has."""
+    identity, before = told or (None, None)
+    wrong = [] if line.get("v") == 1 else ["v"]
+    wrong += [field for field in REPEATED if identity is not None and identity.get(field) != line.get(field)]
+    state = [line.get(axis) for axis in AXES]
+    last = next((value for value in reversed(state) if value is not None), None)
+    wrong += [] if line.get("status") == last else ["status"]
+    wrong += [] if line.get("into_session_id") == (into if "into" in line else None) else ["into_session_id"]
+    kind = line.get("type")
+    if not is_complete:
+        return wrong
+    if told is None:
+        wrong += [] if kind == ("session" if line.get("parent") is None else "fork") else ["type"]
+        return wrong + ([] if line.get("delivery") is None else ["delivery"])
+    if kind in ("session", "fork"):
+        return wrong + ([] if before is None else ["type"])
+    axis, value = SETS.get(kind, (None, None))
+    other = [one for one, found in zip(AXES, state) if one == axis and found != value]
+    if before is None:
+        return wrong + other
+    moved = [one for one, was, found in zip(AXES, before, state) if one != axis and was != found]
+    is_status = kind == "status" and len(moved) == 1 and moved[0] != "delivery"
+    return wrong + ([] if is_status else other + moved)
+
+
 def verify_lineage(home):
     prevs, expected = ["0" * 64], 1
+    told, is_complete = {}, True
     for line in home.lines:
         row, fields = line.row, line.fields
         tape, peer = home.tapes.get(row["tape_id"]), home.tapes.get(row["peer_id"])
         columns = (row["event_id"], row["type"], tape and tape["ulid"], peer and peer["ulid"], row["seq"], row["to_seq"])
         bounds = fields.get("range")
         into = fields.get("into")
-        told = (
+        told_columns = (
             fields.get("event_id"),
             fields.get("type"),
             fields.get("session"),
@@ -583,14 +617,25 @@ def verify_lineage(home):
             bounds[1] if isinstance(bounds, list) else None,
         )
         why = None
+        is_sound = line.is_whole and columns == told_columns and (row["g"] != expected or fields.get("prev") in prevs)
         if row["g"] != expected:
+            is_complete = False
             why = "line %d is missing" % expected
         elif not line.is_whole or fields.get("prev") not in prevs:
             why = "line %d does not follow, or was changed" % row["g"]
-        elif columns != told:
+        elif columns != told_columns:
             why = "line %d differs from the columns beside it" % row["g"]
         if why is not None:
             home.report("lineage-broken", None, None, why)
+        before = told.get(row["tape_id"])
+        identity = before and before[0]
+        if is_sound:
+            wrong = line_faults(fields, peer and peer["name"], before, is_complete)
+            if wrong:
+                home.report("lineage-broken", None, None, "line %d is contradicted: %s" % (row["g"], ", ".join(wrong)))
+            told[row["tape_id"]] = (identity or fields, [fields.get(axis) for axis in AXES])
+        else:
+            told[row["tape_id"]] = (identity, None)
         prevs = [line.hash, row["hash"].hex()]
         expected = row["g"] + 1
 
@@ -613,6 +658,7 @@ def verify_row(home, tape):
         "tape": "%s:%s%s" % (tape["realm"], name, version),
         "kind": tape["kind"],
         "parent": parent and parent["ulid"],
+        "parent_session_id": parent and parent["name"],
         "from_anchor": tape["from_anchor"],
         "created_at": iso(tape["created_at"]),
         "spawn_key": tape["spawn_key"],

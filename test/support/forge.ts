@@ -9,6 +9,8 @@ export interface Forger extends Pick<RawDb, 'all'> {
   cut(session: string, entries: number): void;
   /** Changes the stored text of an entry, and computes all hashes that depend on it again. */
   rewrite(session: string, seq: number, change: (payload: string) => string): void;
+  /** Changes the text of a line, which `relink` chains again. */
+  reline(g: number, change: (line: string) => string): void;
   /** Puts the new hashes of all rewritten entries into the lineage, and chains its lines again. */
   relink(): void;
 }
@@ -57,6 +59,12 @@ export function forge(path: string, act: (forger: Forger) => void): void {
       if (text === row?.payload) throw new Error(`nothing was changed in ${session}@${seq}`);
       db.run('UPDATE entry SET payload = ? WHERE tape_id = ? AND seq = ?', text, id, seq);
       rechain(db, session, renewed);
+    },
+    reline: (g, change) => {
+      const [row] = db.all<{ line: string }>('SELECT line FROM lineage WHERE g = ?', g);
+      const text = change(row?.line ?? '');
+      if (text === row?.line) throw new Error(`nothing was changed in line ${g}`);
+      db.run('UPDATE lineage SET line = ? WHERE g = ?', text, g);
     },
     relink: () => relink(db, renewed),
   });

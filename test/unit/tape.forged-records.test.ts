@@ -145,3 +145,71 @@ describe('what an entry says twice is compared', () => {
     ]);
   });
 });
+
+describe('lines of the lineage about one session are compared with each other', () => {
+  /** Line 1 makes `main`, 2 forks and 3 merges `child`; then `main` is archived, active again, and has an alias. */
+  const lines = (act: (db: Forger) => void) => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    {
+      using store = openTapeStore(path);
+      store.sessions.open('main');
+      store.lineage.fork('main', { name: 'child' });
+      store.entries.append('child', [assistant('Done.')]);
+      store.lineage.merge('child');
+      store.sessions.update('main', { lifecycle: 'archived' });
+      store.sessions.update('main', { lifecycle: 'active' });
+      store.sessions.update('main', { alias: { name: 'other', reason: 'a better name' } });
+    }
+    forge(path, (db) => {
+      act(db);
+      db.relink();
+    });
+    using store = openTapeStore(path, { readonly: true });
+    const problems = [...store.verify()];
+    expect(disagreements(path, problems)).toEqual([]);
+    const each = ['main', 'child'].flatMap((name) => [...store.verify(name)]);
+    expect(each).toEqual(expect.arrayContaining(problems));
+    return problems.map(({ code, message }) => [code, message]);
+  };
+  const contradicted = (g: number, fields: string) => [
+    'lineage-broken',
+    `lineage line ${g} contradicts itself, or an earlier line, by its ${fields}`,
+  ];
+
+  test.each<[string, number, readonly [was: string, is: string], string]>([
+    ['the version', 4, ['"v":1', '"v":2'], 'v'],
+    ['the parent', 3, ['"parent_session_id":"main"', '"parent_session_id":"other"'], 'parent_session_id'],
+    ['when it was made', 3, ['"created_at":"2', '"created_at":"1'], 'created_at'],
+    ['the kind', 3, ['"kind":"subagent"', '"kind":"session"'], 'kind'],
+    ['the status alone', 3, ['"status":"merged"', '"status":"discarded"'], 'status'],
+    ['where a merge went', 3, ['"into_session_id":"main"', '"into_session_id":"child"'], 'into_session_id'],
+    [
+      'what an alias does not change',
+      6,
+      ['"lifecycle":"active"', '"task":"running","lifecycle":"active"'],
+      'status, task',
+    ],
+    ['what an archive sets', 4, ['"lifecycle":"archived"', '"lifecycle":"purged"'], 'status, lifecycle'],
+  ])('%s', (_, g, [was, is], fields) => {
+    expect(lines((db) => db.reline(g, (line) => line.replace(was, is)))).toContainEqual(
+      contradicted(g, fields),
+    );
+  });
+
+  test('a merge that says that it discarded', () => {
+    const act = (db: Forger) => {
+      db.reline(3, (line) => line.replaceAll('"merged"', '"discarded"'));
+      db.run(`UPDATE tape SET delivery = 'discarded' WHERE name = 'child'`);
+    };
+    expect(lines(act)).toEqual([contradicted(3, 'delivery')]);
+  });
+
+  test('the parent in the first line', () => {
+    const act = (db: Forger) => {
+      for (const g of [2, 3])
+        db.reline(g, (line) => line.replace('"parent_session_id":"main"', '"parent_session_id":"x"'));
+    };
+    expect(lines(act)).toEqual([['row-changed', expect.stringContaining('parent_session_id')]]);
+  });
+});

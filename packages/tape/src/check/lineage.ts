@@ -4,6 +4,7 @@ import { nameKey, tapeName } from '../entry/name.ts';
 import { firstLinePrev, hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import { LinesBySession } from './lines.ts';
 import { parsed } from './parsed.ts';
 import type { Problem } from './problem.ts';
 
@@ -11,8 +12,10 @@ interface LineageRow {
   readonly g: number;
   readonly event_id: string;
   readonly type: string;
+  readonly tape_id: number;
   readonly ulid: string | null;
   readonly peer: string | null;
+  readonly peer_name: string | null;
   readonly seq: number | null;
   readonly to_seq: number | null;
   readonly line: string;
@@ -21,36 +24,51 @@ interface LineageRow {
 
 const pageRows = 512;
 
-/** Verifies the hash chain of the lineage, and the columns beside each line against the line. */
+/**
+ * Verifies the hash chain of the lineage, and the columns beside each line against the line, and lines about one
+ * session against each other.
+ */
 export function* verifyLineage(db: Db): Generator<Problem> {
-  const problem = (message: string): Problem => ({
-    code: 'lineage-broken',
-    session: null,
-    seq: null,
-    message,
-  });
+  const told = new LinesBySession();
   let prevs = [firstLinePrev];
   let expected = 1;
   for (let after = 0; ; ) {
     const rows = db.all<LineageRow>(
-      `SELECT l.g, l.event_id, l.type, t.ulid, p.ulid AS peer, l.seq, l.to_seq, l.line, l.hash
+      `SELECT l.g, l.event_id, l.type, l.tape_id, t.ulid, p.ulid AS peer, p.name AS peer_name, l.seq, l.to_seq, l.line, l.hash
          FROM lineage l LEFT JOIN tape t ON t.id = l.tape_id LEFT JOIN tape p ON p.id = l.peer_id
          WHERE l.g > @after ORDER BY l.g LIMIT @limit`,
       { after, limit: pageRows },
     );
     for (const row of rows) {
-      const { g, line, hash } = row;
+      const { g, line, hash, tape_id: tape, peer_name: into } = row;
       const hashed = hashLine(line);
-      if (g !== expected) yield problem(`lineage line ${expected} is missing`);
-      else if (hashed !== hex(hash) || !prevs.some((prev) => line.includes(`"prev":"${prev}"`)))
-        yield problem(`lineage line ${g} does not follow from the line before it, or was changed`);
-      else if (!matchesColumns(row)) yield problem(`lineage line ${g} differs from the columns beside it`);
+      const isMissing = g !== expected;
+      const isOwn = hashed === hex(hash);
+      const follows = isOwn && prevs.some((prev) => line.includes(`"prev":"${prev}"`));
+      if (isMissing) {
+        told.missing();
+        yield broken(`lineage line ${expected} is missing`);
+      } else if (!follows)
+        yield broken(`lineage line ${g} does not follow from the line before it, or was changed`);
+      else if (!matchesColumns(row)) yield broken(`lineage line ${g} differs from the columns beside it`);
+      if (isOwn && (isMissing || follows) && matchesColumns(row))
+        yield* contradictions(g, told.compare(parsed(line), { tape, into }));
+      else told.skip(tape);
       prevs = [hashed, hex(hash)];
       expected = g + 1;
     }
     if (rows.length < pageRows) return;
     after = rows.at(-1)?.g ?? after;
   }
+}
+
+function broken(message: string): Problem {
+  return { code: 'lineage-broken', session: null, seq: null, message };
+}
+
+function* contradictions(g: number, fields: readonly string[]): Generator<Problem> {
+  if (fields.length > 0)
+    yield broken(`lineage line ${g} contradicts itself, or an earlier line, by its ${fields.join(', ')}`);
 }
 
 function matchesColumns({ event_id, type, ulid, peer, seq, to_seq, line }: LineageRow): boolean {
@@ -89,6 +107,7 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
       tape: tapeName(tape.realm, tape.name, tape.incarnation),
       kind: tape.kind,
       parent: tape.parent_ulid,
+      parent_session_id: tape.parent_name,
       from_anchor: tape.from_anchor,
       created_at: isoOf(tape.created_at),
       spawn_key: tape.spawn_key,
@@ -113,16 +132,17 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
     );
 }
 
-/** Yields the lines about a tape that do not have their hash. */
+/** Yields the lines about a tape that do not have their hash, or contradict each other. */
 export function* verifyLines(db: Db, tape: TapeRow): Generator<Problem> {
-  for (const { g, line, hash } of linesOf(db, tape))
-    if (hashLine(line) !== hex(hash))
-      yield {
-        code: 'lineage-broken',
-        session: null,
-        seq: null,
-        message: `lineage line ${g}, of '${tape.name}', was changed`,
-      };
+  const told = new LinesBySession();
+  if (!isWhole(db)) told.missing();
+  for (const { g, line, hash, into } of linesOf(db, tape))
+    if (hashLine(line) === hex(hash))
+      yield* contradictions(g, told.compare(parsed(line), { tape: tape.id, into }));
+    else {
+      told.skip(tape.id);
+      yield broken(`lineage line ${g}, of '${tape.name}', was changed`);
+    }
 }
 
 /** Whether the first entry of a fork says another origin than its row. An erased or damaged one says none. */
@@ -166,8 +186,16 @@ function isoOf(ms: number): string | null {
   return Number.isNaN(time.getTime()) ? null : time.toISOString();
 }
 
-function linesOf(db: Db, { id }: TapeRow): { g: number; line: string; hash: Uint8Array }[] {
-  return db.all('SELECT g, line, hash FROM lineage WHERE tape_id = @id ORDER BY g', { id });
+/** The lines about a tape, with the name of the session that received a merge. */
+function linesOf(
+  db: Db,
+  { id }: TapeRow,
+): { g: number; line: string; hash: Uint8Array; into: string | null }[] {
+  return db.all(
+    `SELECT l.g, l.line, l.hash, p.name AS "into" FROM lineage l LEFT JOIN tape p ON p.id = l.peer_id
+       WHERE l.tape_id = @id ORDER BY l.g`,
+    { id },
+  );
 }
 
 /**
