@@ -25,7 +25,7 @@ import { openActiveWriter } from '../status/active-writer.ts';
 import { openChunkWriter } from '../stream/chunk-writer.ts';
 import { type DeckGraph, openDeckGraph } from './graph.ts';
 import { keptSettings } from './kept-settings.ts';
-import { assertPlace, openHome } from './place.ts';
+import { assertPlace, type OpenedHome, openHome } from './place.ts';
 
 export interface DeckOptions extends DeckConfig {
   /**
@@ -101,7 +101,9 @@ export interface Deck extends AsyncDisposable {
   idle(): Promise<void>;
   /**
    * Recovers what a killed process left: continues or aborts its runs, and merges delegated children. A name or
-   * ULID, like the option `session`, means that session and everything under it; further options may follow it.
+   * ULID, like the option `session`, means that session and everything under it; further options may follow it. As the
+   * first act of a deck on a home it also reports the merges that wait in inboxes of processes that are gone; any other
+   * use of the deck makes them first.
    */
   recover(session: Ref, options?: Omit<RecoverOptions, 'session'>): Promise<RecoveryReport>;
   recover(options?: Ref | RecoverOptions): Promise<RecoveryReport>;
@@ -129,11 +131,16 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   } = options;
   await parseConfig(config, 'the options of a deck');
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
-  const store = given ?? openHome(home, file, { env, base });
+  const { store, catchUp: drain }: OpenedHome =
+    given === undefined ? openHome(home, file, { env, base }) : { store: given, catchUp: () => {} };
   const startedChildren: DeckParts['startedChildren'] = new Map();
   const delegations: DeckParts['delegations'] = new Set();
   const closing = new AbortController();
   let isOver = false;
+  // A recovery reports what waits in inboxes, so they are processed with the first other use of the deck.
+  const catchUp = () => {
+    if (!isOver) drain();
+  };
   const patient = patientStore(store, () => {
     if (isOver)
       throw new SessionError('SESSION_CLOSED', 'cannot use a session or its deck: the deck was closed');
@@ -204,20 +211,32 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     if (given === undefined) await store[Symbol.asyncDispose]();
   };
   const close = () => (closed ??= end());
+  const graph = await openDeckGraph(parts.store, file);
   return {
-    store,
-    graph: await openDeckGraph(parts.store, file),
+    get store() {
+      catchUp();
+      return store;
+    },
+    get graph() {
+      catchUp();
+      return graph;
+    },
     session: async (name, { model, settings, instructions, tools, ...init } = {}) => {
+      catchUp();
       const own = keptSettings(`create '${name}'`, { model, settings, instructions, tools });
       return parts.session(
         await parts.store.sessions.open(name, { ...init, ...(own !== undefined && { settings: own }) }),
       );
     },
     find: async (ref) => {
+      catchUp();
       const info = await parts.store.sessions.find(ref);
       return info === undefined ? undefined : parts.session(info);
     },
-    sessions: async (query) => await parts.store.sessions.list(query),
+    sessions: async (query) => {
+      catchUp();
+      return await parts.store.sessions.list(query);
+    },
     idle: async () => {
       for (;;) {
         await Promise.all([...workers.values()].map(({ delivered }) => delivered));
@@ -229,7 +248,10 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     },
     recover: async (given?: Ref | RecoverOptions, more?: Omit<RecoverOptions, 'session'>) => {
       const { recover, recoverOptions } = await import('../recovery/recover.ts');
-      return await recover(parts, recoverOptions(given, more));
+      const options = recoverOptions(given, more);
+      const report = await recover(parts, options);
+      if (options.dryRun !== true) catchUp();
+      return report;
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -48,6 +48,13 @@ function badPlace(field: string, why: string): SessionError {
   });
 }
 
+/** The store of a home, whose inboxes without an owner are not processed yet. */
+export interface OpenedHome {
+  readonly store: TapeStore;
+  /** Processes them. Again, it does nothing. */
+  readonly catchUp: () => void;
+}
+
 /** Opens the store of a home, and its graph file. */
 export function openHome(
   home: string | undefined,
@@ -56,12 +63,22 @@ export function openHome(
     env,
     base,
   }: { readonly env: Readonly<Record<string, string | undefined>>; readonly base?: string | undefined },
-): TapeStore {
+): OpenedHome {
   if (home === undefined || file === undefined)
     throw badPlace('home', 'must be a directory, without a store');
-  return openTapeStore(join(home, 'tape.db'), {
+  const store = openTapeStore(join(home, 'tape.db'), {
     journal: openJournal(file),
     secrets: () => secretsIn(env),
+    keepInboxes: true,
     ...(base !== undefined && { base }),
   });
+  let isDone = false;
+  return {
+    store,
+    catchUp: () => {
+      if (isDone) return;
+      store.catchUp();
+      isDone = true;
+    },
+  };
 }
