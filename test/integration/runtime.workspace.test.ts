@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Child, Deck, Session } from '@tapedeck/runtime';
-import { diffOf, planApplication, workspaceOf } from '@tapedeck/runtime/internal';
+import { closeWorktree, diffOf, planApplication, workspaceOf } from '@tapedeck/runtime/internal';
 import { assistant, type Merged, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -464,6 +464,25 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('an impossible worktre
     rmSync(join(child.workspace, 'large'));
     expect(await child.finish()).toMatchObject({ artifact: { bytes: 0, files: [] }, complete: true });
     expect(leftIn(at)).toEqual(nothing);
+  });
+
+  test('is recorded after what was saved of the last answer in it', async () => {
+    await using at = await desk();
+    const { id } = await at.fork('fix');
+    const { store } = at.deck;
+    const chunks = [
+      { type: 'text-start', id: 't' },
+      { type: 'text-delta', id: 't', delta: 'I beg' },
+    ].map((chunk, index) => ({ index, chunk }));
+    await store.live.save([{ session: id, run: 'killed', chunks }]);
+    await closeWorktree({ store, home: at.home.path }, id);
+    expect(await store.live.read(id)).toEqual([]);
+    const own = await Array.fromAsync(store.entries.read(id, { own: true, last: 3 }));
+    expect(own.map(({ kind, name }) => name ?? kind)).toEqual([
+      'message',
+      'run/interrupted',
+      'workspace/closed',
+    ]);
   });
 
   test('that is locked, or contains another repository, is not removed', async () => {

@@ -32,6 +32,7 @@ export {
   withoutMiddle,
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
+export { settleChild } from './merge/merge.ts';
 export { writeTextAlone } from './merge/text.ts';
 export { assertSpec } from './model/name.ts';
 export { assertModel } from './model/spec.ts';

@@ -29,8 +29,12 @@ export async function mergeAndReport(
   },
 ): Promise<number> {
   const { child, request } = command;
-  const { closeWorktree, planApplication, releaseWorktree } = await import('@tapedeck/runtime/internal');
+  const { closeWorktree, planApplication, releaseWorktree, settleChild } = await import(
+    '@tapedeck/runtime/internal'
+  );
   const place = { store, home: context.home.dir };
+  const info = store.sessions.find(child);
+  if (info !== undefined) await settleChild(store, info);
   await closeWorktree(place, child, request);
   // Planned before the merge: a child whose patch does not apply is not merged.
   const application = apply === undefined ? undefined : await planApplication(place, child, apply);

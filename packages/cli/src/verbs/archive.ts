@@ -7,7 +7,7 @@ export const archive: Verb = defineVerb({
   summary: 'Archive a session: hide it from lists and refuse new work',
   detail:
     'An archived session can be read, forked and branched. It refuses runs, messages, delegation, compaction, rewinds and merges ' +
-    'until --undo makes it active again.',
+    'until --undo makes it active again. What was saved of an answer whose process died goes to the tape first.',
   examples: [
     ['tape archive main', 'Archive main'],
     ['tape archive main --undo', 'Make main active again'],

@@ -21,8 +21,8 @@ import { callOnMessage, callOnRewind, type Hooks, textOf } from '../config/hooks
 import { SessionError } from '../errors.ts';
 import { getActive } from '../lease/get-active.ts';
 import { type Hold, hold } from '../lease/hold.ts';
+import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { type CallSettings, callSettingsIn, mergeSettings, settingsMeta } from '../model/call-settings.ts';
-import { settleLeftovers } from '../tools/orphans.ts';
 import { getTarget } from './rewind-target.ts';
 
 /**

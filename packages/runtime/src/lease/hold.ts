@@ -1,7 +1,8 @@
 /**
  * The right to write a session, as the runtime holds it: `hold.ts` takes a lease and keeps it alive, `keeper.ts` keeps
- * it over the runs of one session, `patient-store.ts` waits for locks without blocking the thread, `need-active.ts`
- * refuses archived sessions. Imports `errors`.
+ * it over the runs of one session, `settle-leftovers.ts` records what an owner that died had saved of an answer,
+ * `patient-store.ts` waits for locks without blocking the thread, `get-active.ts` refuses archived sessions. Imports
+ * `errors`.
  */
 import { type Lease, TapeError, type TapeStore } from '@tapedeck/tape';
 import {

@@ -1,5 +1,6 @@
 import { type Draft, processOwner, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import { hold } from '../lease/hold.ts';
+import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 
 /**
@@ -12,6 +13,7 @@ export async function recordFailure(store: TapeStore, child: SessionInfo, cause:
   const held = await hold(store, child.id, { owner: processOwner(`failure:${child.id}`) });
   try {
     const { lease } = held;
+    await settleLeftovers(store, child.id, held);
     await closeOrphans(store, child.id, { hold: held });
     await store.entries.append(child.id, [cause], { lease });
     await store.sessions.update(child.id, { task: 'failed' }, { lease });

@@ -1,6 +1,7 @@
 import { note, processOwner, type SessionInfo } from '@tapedeck/tape';
 import type { DelegationParts } from '../delegation/parts.ts';
 import { hold } from '../lease/hold.ts';
+import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { answerSpawns } from '../merge/answer-spawns.ts';
 import { isAnswerable, isEnded } from '../merge/spawn-calls.ts';
 import type { ModelSpec } from '../model/spec.ts';
@@ -9,7 +10,7 @@ import type { RunOptions } from '../run/options.ts';
 import type { Run, RunResult } from '../run/run.ts';
 import { wasInterrupted } from '../tools/interrupted.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
-import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
+import { closeOrphans } from '../tools/orphans.ts';
 
 /** What a recovery runs sessions with. */
 export interface Continuing {

@@ -10,10 +10,10 @@ import { SessionError } from '../errors.ts';
 import type { Fields } from '../fields.ts';
 import { getActive } from '../lease/get-active.ts';
 import { hold } from '../lease/hold.ts';
+import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { modelFor } from '../terms/model-for.ts';
-import { settleLeftovers } from '../tools/orphans.ts';
 
 /** Options of `Session.compact`. */
 export interface CompactOptions {

@@ -4,6 +4,7 @@ import { workspaceClosed } from '@tapedeck/tape/internal';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
 import { type Hold, hold } from '../lease/hold.ts';
+import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { mergedTo, patchBetween } from './diff.ts';
 import { baseOf, isInUse, readNotes, type WorkspaceNotes, type WorkspacePlace } from './notes.ts';
 import { withSnapshot } from './repository.ts';
@@ -35,6 +36,8 @@ export async function closeWorktree(
 async function close(place: WorkspacePlace, { child: { id, name } }: WorkspaceNotes): Promise<void> {
   const held = await holdChild(place, { id, name });
   try {
+    // What was said of an answer comes before the record.
+    await settleLeftovers(place.store, id, held);
     const notes = await readNotes(place.store, id);
     // A child with open calls cannot be merged.
     if (notes === undefined || notes.child.settled !== notes.child.head) return;

@@ -6,6 +6,7 @@ import { pause } from '../sqlite/lock-wait.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { segments } from '../tape/interval.ts';
+import { settleDead } from '../tape/leftovers.ts';
 import { noSeq } from '../tape/read.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 
@@ -41,13 +42,14 @@ export function ownerOfSeq({ db }: Pick<Writer, 'db'>, tape: TapeRow, seq: Seq):
 /**
  * Erases an entry's content, in the caller's transaction: payload, meta and salt, so that not even a guess
  * can be checked against the hash. The chain still verifies. Records a redaction entry with the reason,
- * removes blobs that no other entry refers to, and removes the entry from the search index.
+ * removes blobs that no other entry refers to, and removes the entry from the search index. `settles`: what a run that
+ * died had saved goes to the tape before it.
  * @throws TAPE_BAD_ENTRY for an entry without content; TAPE_UNSETTLED for one after the settled point
  */
 export function redactEntry(
   writer: Writer,
   owner: TapeRow,
-  { seq, reason, epoch }: { seq: Seq; reason: string; epoch: number },
+  { seq, reason, epoch, settles }: { seq: Seq; reason: string; epoch: number; settles: boolean },
 ): Omit<Redacted, 'logEmptied'> {
   const { db } = writer;
   const entry = db.get<{ id: number; kind: string; name: string | null }>(
@@ -74,7 +76,7 @@ export function redactEntry(
     );
   const { tape } = writeEntries(
     writer,
-    owner,
+    settles ? settleDead(writer, owner, { epoch }) : owner,
     [{ kind: 'redaction', mark: 'redaction', ref: seq, payload: { seq, reason } }],
     epoch,
   );

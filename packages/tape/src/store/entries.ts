@@ -101,7 +101,8 @@ export function entriesOn(at: Connection): InProcess<Entries> {
         const tape = at.need(ref);
         const seq = resolvePoint(db, tape, point);
         const owner = ownerOfSeq(writer, tape, seq);
-        return redactEntry(writer, owner, { seq, reason, epoch: at.epoch(owner, o.lease) });
+        const epoch = at.epoch(owner, o.lease);
+        return redactEntry(writer, owner, { seq, reason, epoch, settles: o.lease === undefined });
       });
       crashPoint('redact/before-checkpoint');
       return { ...done, logEmptied: emptyLog(db) };

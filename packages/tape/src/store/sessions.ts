@@ -12,6 +12,7 @@ import {
 } from '../session/session.ts';
 import { findNamed, findTape } from '../tape/find.ts';
 import { infoOf, listTapes, type SessionInfo, type SessionQuery } from '../tape/info.ts';
+import { settleDead } from '../tape/leftovers.ts';
 import { type Lifecycle, type Ref, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';
@@ -28,6 +29,9 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
     if ('lifecycle' in change) {
       const lifecycle = change.lifecycle as Lifecycle;
       const epoch = lease !== undefined || lifecycle === 'archived' ? at.epoch(tape, lease) : tape.epoch;
+      // Nothing runs an archived session, which would record what was saved of its answer.
+      if (lease === undefined && lifecycle === 'archived' && tape.lifecycle !== 'archived')
+        tape = settleDead(writer, tape, { epoch });
       tape = setLifecycle(writer, tape, { lifecycle, epoch });
     }
     if ('task' in change)
