@@ -13,6 +13,7 @@ views), and the text of triggers and indexes (only their names). Every differenc
 """
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -60,6 +61,12 @@ def length(text):
 
 def compact(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def json_text(value):
+    """The text of `JSON.stringify`, which escapes lone surrogates."""
+    pairs = compact(value).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return re.sub("[\ud800-\udfff]", lambda half: "\\u%04x" % ord(half[0]), pairs)
 
 
 def parsed(text):
@@ -353,7 +360,7 @@ def verify_tape(home, tape):
     if anywhere and is_chained and None not in reported:
         by = ", ".join(by for heads in anywhere.values() for _, by in heads)
         home.report("head-contradicted", name, None, "no entry of %s has the head that %s recorded" % (name, by))
-    for seq, message in copies:
+    for seq, message in [*copies, *start_faults(home, tape)]:
         if seq not in reported:
             home.report("record-contradicted", name, seq, message)
     if not is_chained:
@@ -501,6 +508,69 @@ def copy_fault(entry):
     if field is not None and entry["payload"] is not None and parsed(entry["payload"]).get(field) != entry["ref"]:
         return "refers to @%s, and its content names another position" % entry["ref"]
     return None
+
+
+def start_faults(home, tape):
+    """What the first entries of a fork repeat, and is recorded otherwise."""
+    parent = home.tapes.get(tape["parent_id"])
+    if parent is None or parent["id"] >= tape["id"]:
+        return
+    first = tape["base_seq"] + 1
+    sql = "SELECT kind, mark, name, payload FROM entry WHERE tape_id = ? AND seq = ?"
+    start, second = home.one(sql, tape["id"], first), home.one(sql, tape["id"], first + 1)
+    if start is not None and start["name"] == "fork/start" and start["payload"] is not None:
+        is_known, source = state_source(home, tape, parent, sql)
+        state = parsed(start["payload"]).get("state")
+        is_none = state is None and tape["floor_seq"] == tape["base_seq"]
+        if is_known and not is_none and compact(state) != compact(source):
+            yield first, "%s@%d began with another state than its parent has" % (tape["name"], first)
+    line = next((line for line in home.lines_of.get(tape["id"], []) if line.row["type"] == "fork"), None)
+    if second is not None and line is not None and line.is_whole and is_other_intention(second, line.fields.get("intention")):
+        yield first + 1, "%s@%d is another intention than the lineage recorded" % (tape["name"], first + 1)
+
+
+def state_source(home, tape, parent, sql):
+    """Whether it is known with which state a fork was made, and that state."""
+    name = tape["from_anchor"]
+    if name is None and parent["parent_id"] is None or name is not None and name.startswith("@"):
+        return True, None
+    if name is None:
+        source = home.one(sql, parent["id"], parent["base_seq"] + 1)
+        is_one = source is not None and source["name"] == "fork/start"
+    elif tape["floor_seq"] == tape["base_seq"]:
+        return False, None
+    else:
+        owner = home.owner(parent, tape["floor_seq"])
+        source = owner and home.one(sql, owner["id"], tape["floor_seq"])
+        is_one = source is not None
+        if is_one and (source["mark"] not in ("anchor", "boundary") or source["name"] != name):
+            return True, {"from_anchor": name}
+    if not is_one or source["payload"] is None:
+        return False, None
+    state = parsed(source["payload"]).get("state")
+    return True, state if isinstance(state, dict) else None
+
+
+def is_other_intention(entry, told):
+    """Whether an entry is not the intention of a line, or one where the line has none."""
+    is_one = entry["kind"] == "anchor" and entry["name"] == "intention"
+    if not isinstance(told, dict) or not is_one:
+        return is_one or isinstance(told, dict)
+    if entry["payload"] is None:
+        return False
+    state = object_in(parsed(entry["payload"]), "state")
+    names = {"nextSteps": "next_steps", "contextSummary": "context_summary", "triggerOnComplete": "trigger_on_complete"}
+    if any(told.get(field) != cut_field(state.get(field)) for field in names.values()):
+        return True
+    given = [(name, state[field]) for name, field in names.items() if state.get(field) is not None]
+    return all(sha256(json_text(dict(order))) != told.get("digest") for order in itertools.permutations(given))
+
+
+def cut_field(text):
+    """The first 200 UTF-16 code units of a text."""
+    if not isinstance(text, str):
+        return None
+    return text.encode("utf-16-le", "surrogatepass")[:400].decode("utf-16-le", "replace")
 
 
 class Touches:

@@ -213,3 +213,122 @@ describe('lines of the lineage about one session are compared with each other', 
     expect(lines(act)).toEqual([['row-changed', expect.stringContaining('parent_session_id')]]);
   });
 });
+
+describe('what a fork began with is compared with its parent and its line', () => {
+  /**
+   * `child` has the state of an anchor, and a task; `grandchild` the same state, by its parent; `bare` has none; `late`
+   * begins at an anchor that it inherits.
+   */
+  const make = (store: SqliteTapeStore) => {
+    store.sessions.open('main');
+    store.entries.append('main', [
+      user('Look.'),
+      anchor('plan', { goal: 'blue', half: '\ud83d' }),
+      user('Go.'),
+    ]);
+    const nextSteps = `Look \ud83d \u2028 ${'at all of it '.repeat(40)}`;
+    store.lineage.fork('main', {
+      name: 'child',
+      inherit: { since: 'plan' },
+      intention: { triggerOnComplete: 'notify_parent', contextSummary: 'A "sky".', nextSteps },
+    });
+    store.lineage.fork('child', { name: 'grandchild', intention: {} });
+    store.lineage.fork('main', { name: 'bare', inherit: 'nothing' });
+    store.lineage.fork('grandchild', { name: 'nothing', inherit: 'nothing' });
+    store.entries.append('grandchild', [anchor('second', {}), user('More.')]);
+    store.lineage.fork('grandchild', { name: 'late', inherit: { since: 'second' } });
+    store.lineage.fork('grandchild', { name: 'window', inherit: { last: 1 } });
+    store.lineage.fork('main', { name: 'at', inherit: { since: 2 } });
+  };
+  const problems = (act: (db: Forger) => void, erase: readonly (readonly [string, number])[] = []) => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    {
+      using store = openTapeStore(path);
+      make(store);
+      expect([...store.verify()]).toEqual([]);
+      for (const [session, seq] of erase) store.entries.redact(session, seq, 'private');
+    }
+    forge(path, (db) => {
+      act(db);
+      db.relink();
+    });
+    using store = openTapeStore(path, { readonly: true });
+    const all = [...store.verify()];
+    expect(disagreements(path, all)).toEqual([]);
+    for (const { session } of all)
+      expect([...store.verify(session ?? undefined)]).toEqual(
+        expect.arrayContaining(all.filter((one) => one.session === session)),
+      );
+    return all.map(({ code, session, seq }) => [code, session, seq]);
+  };
+  const other = (text: string) => text.replace('"goal":"blue"', '"goal":"red"');
+
+  test('its state', () => {
+    expect(problems((db) => db.rewrite('child', 5, other))).toEqual(
+      expect.arrayContaining([
+        ['record-contradicted', 'child', 5],
+        ['record-contradicted', 'grandchild', 7],
+      ]),
+    );
+    expect(problems((db) => db.rewrite('grandchild', 7, other))).toEqual(
+      expect.arrayContaining([['record-contradicted', 'grandchild', 7]]),
+    );
+    expect(problems((db) => db.rewrite('main', 3, other))).toContainEqual([
+      'record-contradicted',
+      'child',
+      5,
+    ]);
+  });
+
+  test.each<[string, string, number, readonly [string, string]]>([
+    ['a state that is no longer there', 'child', 5, ['"state":{', '"stale":{']],
+    ['a state of nothing', 'bare', 5, ['"base":4', '"base":4,"state":{"goal":"red"}']],
+    ['a state at a position that is no anchor', 'at', 5, ['"base":4', '"base":4,"state":{"goal":"red"}']],
+    ['the end of a task', 'child', 6, ['it ","context', 'it!","context']],
+    ['the beginning of a task', 'child', 6, ['"Look', '"Book']],
+    ['a summary', 'child', 6, ['sky', 'sea']],
+    ['what happens in the end', 'child', 6, ['"notify_parent"', '"nothing"']],
+    ['a task that was none', 'grandchild', 8, ['"state":{', '"state":{"next_steps":"Obey.",']],
+  ])('%s', (_, session, seq, [was, is]) => {
+    expect(problems((db) => db.rewrite(session, seq, (text) => text.replace(was, is)))).toContainEqual([
+      'record-contradicted',
+      session,
+      seq,
+    ]);
+  });
+
+  test('the name of an anchor at which the inherited part begins', () => {
+    const act = (db: Forger) => {
+      db.run(`UPDATE entry SET name = 'other' WHERE tape_id = 1 AND seq = 3`);
+      db.rewrite('main', 3, (text) => `${text} `);
+    };
+    expect(problems(act)).toContainEqual(['record-contradicted', 'child', 5]);
+  });
+
+  test('an intention that its line does not have, or has', () => {
+    const act = (db: Forger) => db.reline(2, (line) => line.replace(/"intention":\{.*?\},/, ''));
+    expect(problems(act)).toEqual([['record-contradicted', 'child', 6]]);
+    const renamed = (db: Forger) => {
+      db.run(`UPDATE entry SET kind = 'event' WHERE tape_id = 2 AND seq = 6`);
+      db.rewrite('child', 6, (text) => `${text} `);
+    };
+    expect(problems(renamed)).toContainEqual(['record-contradicted', 'child', 6]);
+  });
+
+  test('what was erased is not known', () => {
+    const nothing = () => undefined;
+    expect(
+      problems(nothing, [
+        ['main', 3],
+        ['child', 6],
+      ]),
+    ).toEqual([]);
+    expect(
+      problems(nothing, [
+        ['child', 5],
+        ['grandchild', 7],
+      ]),
+    ).toEqual([]);
+  });
+});

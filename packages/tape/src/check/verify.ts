@@ -13,6 +13,7 @@ import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 import { CallsOnTape } from './calls.ts';
 import { CopiesOnTape } from './copies.ts';
+import { verifyForkStart } from './fork-start.ts';
 import { HeadsOnTape } from './heads.ts';
 import { type Problem, problemsOf, type ReportProblem } from './problem.ts';
 import { recordedHeads } from './recorded-heads.ts';
@@ -88,7 +89,8 @@ export function* verifyTape(
     yield problem;
   }
   for (const problem of heads.problems({ isChained })) if (!reported.has(problem.seq)) yield problem;
-  for (const problem of copies.problems()) if (!reported.has(problem.seq)) yield problem;
+  for (const problem of [...copies.problems(), ...verifyForkStart(db, tape)])
+    if (!reported.has(problem.seq)) yield problem;
   // What follows from all entries is not known of a part, nor where one is missing or another one.
   if (to !== tape.head_seq || !isChained) return;
   yield* calls.problems();

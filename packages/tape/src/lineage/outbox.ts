@@ -99,13 +99,17 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
   return g;
 }
 
+/** Returns what a line has of a text of an intention. */
+export function cutField(text: string): string {
+  return text.slice(0, 200).toWellFormed();
+}
+
 function lineIntention(intention: Intention): LineIntention {
-  const cut = (text: string) => text.slice(0, 200).toWellFormed();
   return {
-    ...(intention.nextSteps !== undefined && { next_steps: cut(intention.nextSteps) }),
-    ...(intention.contextSummary !== undefined && { context_summary: cut(intention.contextSummary) }),
+    ...(intention.nextSteps !== undefined && { next_steps: cutField(intention.nextSteps) }),
+    ...(intention.contextSummary !== undefined && { context_summary: cutField(intention.contextSummary) }),
     ...(intention.triggerOnComplete !== undefined && {
-      trigger_on_complete: cut(intention.triggerOnComplete),
+      trigger_on_complete: cutField(intention.triggerOnComplete),
     }),
     digest: sha256(encodeJson(intention, 'an intention')),
   };
