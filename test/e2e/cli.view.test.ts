@@ -26,11 +26,11 @@ test('view --explain shows what the model of an answer received, and whether it 
     + @3 its state begins the view
     + @4 in view
     + @5 in view
-    this view: last-boundary, version 4, at @5, ~30 tokens
+    this view: last-boundary, version 5, at @5, ~30 tokens
       in: @3-5
       out: @1-2 before next@3
       digests: messages DIGEST
-    view answered by @5: last-boundary, version 4 for script, at @4, ~30 tokens
+    view answered by @5: last-boundary, version 5 for script, at @4, ~30 tokens
       in: @3-4
       out: @1-2 before next@3
       digests: messages DIGEST
@@ -41,7 +41,7 @@ test('view --explain shows what the model of an answer received, and whether it 
   const { asked, manifest } = json<{ asked: object; manifest: object }>(
     await home.here(['view', 'main@5', '--explain', '--json']),
   );
-  expect(asked).toMatchObject({ policy: 'last-boundary', version: 4, head: 4, in: [[3, 4]], same: true });
+  expect(asked).toMatchObject({ policy: 'last-boundary', version: 5, head: 4, in: [[3, 4]], same: true });
   expect(manifest).toMatchObject({ head: 5, in: [[3, 5]], out: [[1, 2, 'before next@3']] });
   await home.here(['redact', 'main@4', '--reason', 'secret']);
   expect(json(await home.here(['view', 'main@5', '--explain', '--json']))).toMatchObject({
@@ -127,7 +127,7 @@ test('a manifest with an unknown policy is printed, with the reason why it canno
   using home = tempHome();
   const told = {
     policy: 'full,topic:billing',
-    version: 4,
+    version: 5,
     head: 2,
     in: [[2, 2]],
     out: [],

@@ -99,6 +99,13 @@ describe('a server of Anthropic', () => {
     expect(asked(messages, more)).toContain(words);
   });
 
+  test('refuses a tool of a wrong name, and two of one name', () => {
+    const tool = (name: string) => ({ name, input_schema: { type: 'object' } });
+    expect(asked([go], { tools: [tool('read')] })).toBeUndefined();
+    expect(asked([go], { tools: [tool('fs.read')] })).toContain('Invalid tool name');
+    expect(asked([go], { tools: [tool('read'), tool('read')] })).toContain('must be unique');
+  });
+
   test('refuses a wrong key as Anthropic does', () => {
     const failure = anthropic.refuses({ 'x-api-key': 'other' });
     expect(failure && anthropic.errorBody(failure)).toMatchObject({
@@ -125,6 +132,11 @@ describe('a server of chat completions', () => {
     expect(asked(turns)).toBeUndefined();
     expect(asked(turns, alternating)).toBeUndefined();
     expect(asked([go, call('a'), result('a')], alternating)).toBeUndefined();
+  });
+
+  test('refuses a tool of a wrong name', () => {
+    const tools = ['read', 'fs.read'].map((name) => ({ type: 'function', function: { name } }));
+    expect(refusal(chat, { model: 'gpt', stream: true, messages: [go], tools })).toContain('fs.read');
   });
 
   test.each<[string, JsonObject[]]>([
@@ -181,6 +193,11 @@ describe("a server of OpenAI's responses", () => {
       summary: [],
     };
     expect(asked([go, reasoning, said, go, sealedItem, call, output])).toBeUndefined();
+  });
+
+  test('refuses a tool of a wrong name', () => {
+    const tools = [{ type: 'web_search' }, { type: 'function', name: 'fs.read' }];
+    expect(refusal(responses, { model: 'gpt-5', stream: true, input: [go], tools })).toContain('fs.read');
   });
 
   test.each<[string, JsonObject[]]>([

@@ -51,9 +51,9 @@ test('each answer records what its model received, so that it can be reproduced'
   await main.run('On.');
   const calls = asked(home.store);
   expect(calls.map(({ view: { policy, version, in: within } }) => [policy, version, within])).toEqual([
-    ['last-boundary', 4, [[1, 2]]],
-    ['last-boundary', 4, [[1, 4]]],
-    ['last-boundary', 4, [[6, 7]]],
+    ['last-boundary', 5, [[1, 2]]],
+    ['last-boundary', 5, [[1, 4]]],
+    ['last-boundary', 5, [[6, 7]]],
   ]);
   expect(calls.at(-1)?.view.out).toEqual([[1, 5, 'before next@6']]);
   for (const call of calls) {

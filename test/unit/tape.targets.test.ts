@@ -120,8 +120,9 @@ describe('calls', () => {
     const [, asked, answered] = view(entriesOf(drafts), { target: anthropic }).messages;
     const id = asked?.content[0]?.toolCallId;
     expect(id).toMatch(/^functions_read_0_[0-9a-f]{8}$/);
-    expect(asked?.content[0]).toMatchObject({ toolName: 'fs_read' });
-    expect(answered?.content[0]).toMatchObject({ toolCallId: id, toolName: 'fs_read' });
+    const toolName = expect.stringMatching(/^fs_read_[0-9a-f]{16}$/);
+    expect(asked?.content[0]).toMatchObject({ toolName });
+    expect(answered?.content[0]).toMatchObject({ toolCallId: id, toolName: asked?.content[0]?.toolName });
   });
 
   test('with long ids are cut to the limit, and stay distinct', () => {
@@ -139,7 +140,7 @@ describe('calls', () => {
   });
 
   test('keep the id that their own server gave, whatever it looks like', () => {
-    const call = toolCall('functions.read:0', 'fs.read', {});
+    const call = toolCall('functions.read:0', 'read', {});
     expect(shown(assistant([call], compatible), compatible)).toEqual(call);
   });
 

@@ -36,3 +36,4 @@ export { renderState } from './view/render.ts';
 export { type Selection, select, viewVersion } from './view/select.ts';
 export type { ViewEnd } from './view/stream.ts';
 export { type CountTokens, entryTokens, estimateTokens, textTokens, usedSinceStep } from './view/tokens.ts';
+export { legalToolName } from './view/tool-name.ts';

@@ -36,13 +36,18 @@ const words = fc.oneof(
 /** Few ids, so that they collide; the first as any provider might give them, the others as only some do. */
 const plainId = fc.constantFrom('c1', 'c2', 'toolu_1', 'call_0');
 const id = fc.oneof(plainId, fc.constantFrom('functions.read:0', 'a b', 'é', 'x'.repeat(60)));
-const name = fc.constantFrom('read', 'fs.read', 'read file', 'n'.repeat(70));
+/** Names as models invent them, or as tools of an application have them. */
+const name = fc.oneof(
+  fc.constantFrom('read', 'fs.read', 'read file', 'n'.repeat(70), 'echo<|channel|>commentary', '3d', '-'),
+  anyText.filter((words) => words !== ''),
+);
 const input: fc.Arbitrary<Json> = fc.oneof(
   fc.constantFrom<Json>({}, { a: 1 }, '{"a":1}', '{"a', null, [1], 3),
   anyJson,
 );
 
 const call = fc.tuple(plainId, input).map(([i, value]): Part => toolCall(i, 'read', value));
+const namedCall = fc.tuple(plainId, name).map(([i, n]): Part => toolCall(i, n, {}));
 const oddCall = fc.tuple(id, name, input).map(([i, n, value]): Part => toolCall(i, n, value));
 
 const file: fc.Arbitrary<Part> = fc.constantFrom<Part>(
@@ -59,7 +64,7 @@ const file: fc.Arbitrary<Part> = fc.constantFrom<Part>(
 );
 
 /** The parts that any model makes; the bytes of their files are on the tape as references. */
-const common = fc.oneof(words.map(text), words.map(text), call, call, file);
+const common = fc.oneof(words.map(text), words.map(text), call, namedCall, file);
 
 const fewWords = fc.constantFrom('a', 'b', 'c');
 /** Texts alone may come between the parts of a pair. */

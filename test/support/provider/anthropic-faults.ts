@@ -1,6 +1,6 @@
 import type { Json } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { toolNamePattern } from './chat.ts';
+import { namesFault, objects, toolNamePattern } from './chat.ts';
 import { brokenText, imageTypes, isBase64 } from './protocol.ts';
 import { isSealed, signatureOf } from './signed.ts';
 
@@ -23,8 +23,10 @@ export function messagesFault(body: unknown): string | undefined {
     return `The request body is not valid JSON: no low surrogate in string: ${broken}`;
   if (!isObject(body) || typeof body.model !== 'string' || body.model === '') return 'model: Field required';
   if (!Number.isInteger(body.max_tokens) || Number(body.max_tokens) < 1) return 'max_tokens: Field required';
-  const { messages } = body;
+  const { messages, tools } = body;
   if (!Array.isArray(messages) || messages.length === 0) return 'messages: at least one message is required';
+  const fault = namesFault(objects(tools).map(({ name }) => name));
+  if (fault !== undefined) return `tools.0.custom.name: ${fault}`;
   const said: Said = { ids: new Set(), asked: [], running: new Map() };
   for (const [i, message] of messages.entries()) {
     const fault = isObject(message)

@@ -98,8 +98,12 @@ function requestFault(body: unknown): string | undefined {
   if (body.stream !== true) return 'this server only streams';
   const broken = brokenText(body);
   if (broken !== undefined) return `we could not parse the JSON body of your request: ${broken}`;
-  const { messages } = body;
+  const { messages, tools } = body;
   if (!Array.isArray(messages) || messages.length === 0) return '[] is too short - messages';
+  const fault = namesFault(
+    objects(tools).map((tool) => (isObject(tool.function) ? tool.function.name : null)),
+  );
+  if (fault !== undefined) return fault;
   let open: string[] = [];
   const seen = new Set<string>();
   for (const [i, message] of messages.entries()) {
@@ -175,6 +179,19 @@ export function imageFault(url: Json | undefined): string | undefined {
 /** The name of a tool, in every protocol. */
 export const toolNamePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
+/** The fault of the names of tools that a request offers. */
+export function namesFault(names: readonly (Json | undefined)[]): string | undefined {
+  const wrong = names.find((name) => !toolNamePattern.test(String(name)));
+  if (wrong !== undefined)
+    return `Invalid tool name: ${wrong}. It should match pattern '${toolNamePattern.source}'`;
+  return new Set(names).size === names.length ? undefined : 'tool names must be unique';
+}
+
+/** The objects of a list. */
+export function objects(list: Json | undefined): Record<string, Json>[] {
+  return Array.isArray(list) ? list.filter(isObject) : [];
+}
+
 function callFault(call: Record<string, Json>, seen: Set<string>): string | undefined {
   const { id } = call;
   if (typeof id !== 'string' || id === '') return 'a tool call has no id';
@@ -197,6 +214,5 @@ export function argumentsFault(text: Json | undefined): string | undefined {
 }
 
 function callsOf(message: Record<string, Json>): Record<string, Json>[] {
-  const calls = message.tool_calls;
-  return Array.isArray(calls) ? calls.filter(isObject) : [];
+  return objects(message.tool_calls);
 }

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { argumentsFault, chat, imageFault, toolNamePattern } from './chat.ts';
+import { argumentsFault, chat, imageFault, namesFault, objects, toolNamePattern } from './chat.ts';
 import {
   type Answer,
   brokenText,
@@ -160,8 +160,11 @@ function requestFault(body: unknown): string | undefined {
   if (!isObject(body) || typeof body.model !== 'string' || body.model === '')
     return "missing required parameter: 'model'";
   if (body.stream !== true) return 'this server only streams';
-  const { input } = body;
+  const { input, tools } = body;
   if (!Array.isArray(input) || input.length === 0) return "missing required parameter: 'input'";
+  const functions = objects(tools).filter(({ type }) => type === 'function');
+  const fault = namesFault(functions.map(({ name }) => name));
+  if (fault !== undefined) return fault;
   const given: Given = { items: new Set(), calls: new Set(), open: new Set(), reasoning: undefined };
   for (const [i, item] of input.entries()) {
     const fault = isObject(item) ? itemFault(item, given) : 'not an object';

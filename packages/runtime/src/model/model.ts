@@ -11,6 +11,7 @@ import { type OpenCall, rawMax } from '../stream/call.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import { normaliseUsage, type Usage } from '../usage/usage.ts';
 import type { CallSettings } from './call-settings.ts';
+import { withLegalNames } from './offered-names.ts';
 
 /** One model call: its input, and where its stream goes. */
 export interface ModelCall {
@@ -62,9 +63,11 @@ export async function callModel(call: ModelCall): Promise<Answer> {
   const { temperature, effort, providerOptions } = call.settings ?? {};
   try {
     signal.throwIfAborted();
-    const { isStepCount, jsonSchema, Output, streamText, toUIMessageChunk } = await import('ai');
+    const { isStepCount, jsonSchema, Output, streamText, toUIMessageChunk, wrapLanguageModel } = await import(
+      'ai'
+    );
     const result = streamText({
-      model,
+      model: withLegalNames(model, tools, wrapLanguageModel),
       messages: [...messages],
       tools,
       stopWhen: isStepCount(1),

@@ -21,8 +21,8 @@ export interface Dialect {
   readonly chat: boolean;
   /** Whether the chat template requires an answer between a tool result and the next user message. */
   readonly alternates: boolean;
-  /** Whether the provider checks ids and tool names in every call, its own included. */
-  readonly checksNames: boolean;
+  /** Whether the provider checks ids in every call, its own included. */
+  readonly checksIds: boolean;
   /** Whether the provider resumes an unfinished tool of its own when it receives the call again. */
   readonly pauses: boolean;
   /** Whether files in an assistant's message return to the provider that made them. */
@@ -47,7 +47,7 @@ type Rules = Omit<Dialect, 'provider' | 'optionNames' | 'textOnly'>;
 const generic: Rules = {
   chat: false,
   alternates: false,
-  checksNames: false,
+  checksIds: false,
   pauses: true,
   ownFiles: true,
   blankTexts: true,
@@ -58,7 +58,7 @@ const generic: Rules = {
 
 const anthropic: Rules = {
   ...generic,
-  checksNames: true,
+  checksIds: true,
   ownFiles: false,
   blankTexts: false,
   files: new RegExp(`^(?:${images}|application/pdf|text/plain)$`),
@@ -67,7 +67,7 @@ const anthropic: Rules = {
 
 const openai: Rules = {
   ...generic,
-  checksNames: true,
+  checksIds: true,
   pauses: false,
   ownFiles: false,
   files: new RegExp(`^(?:${images}|application/pdf)$`),
@@ -86,7 +86,7 @@ const openaiChat: Rules = {
 const otherChat: Rules = {
   ...openaiChat,
   alternates: true,
-  checksNames: false,
+  checksIds: false,
   files: new RegExp(`^(?:${images}|application/pdf|audio/(?:wav|mp3|mpeg)|video/.+|text/.+)$`),
   plainFiles: /^text\//,
 };

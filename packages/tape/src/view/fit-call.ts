@@ -7,8 +7,6 @@ import { optionsFor, withOptions } from './fit-part.ts';
 
 /** Every provider accepts a call id of this length. */
 const idCharsMax = 40;
-/** Every provider accepts a tool name of this length. */
-const nameCharsMax = 64;
 
 /** Returns whether a part of an assistant's message calls a client-side tool. */
 export function isClientCall(part: Part): boolean {
@@ -46,11 +44,6 @@ export interface SeenIds {
 function numbered(base: string, n: number, free: boolean): string {
   const end = `_${n}`;
   return `${free ? base : base.slice(0, idCharsMax - end.length)}${end}`;
-}
-
-/** Returns the name under which a tool is shown. */
-export function toolName(name: string, free: boolean): string {
-  return free ? name : sanitise(name).slice(0, nameCharsMax);
 }
 
 function sanitise(text: string): string {

@@ -77,8 +77,8 @@ function keepsBlank(part: Part, dialect: Dialect): boolean {
   return dialect.blankTexts && optionsFor(part.providerOptions, dialect) !== undefined;
 }
 
-function isOwnKind(part: Part, { chat, provider, checksNames }: Dialect): boolean {
-  return !chat && typeof part.kind === 'string' && (!checksNames || part.kind.startsWith(`${provider}.`));
+function isOwnKind(part: Part, { chat, provider, checksIds }: Dialect): boolean {
+  return !chat && typeof part.kind === 'string' && (!checksIds || part.kind.startsWith(`${provider}.`));
 }
 
 /** Quotes a provider-executed call or result as text, without opaque and signed fields. */

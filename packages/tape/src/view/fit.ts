@@ -1,10 +1,11 @@
 import type { Part } from '../entry/entry.ts';
 import { type Author, joined, type Piece } from './author.ts';
 import { type Dialect, dialectOf, type Target } from './dialect.ts';
-import { callId, callInput, fitResult, isClientCall, type SeenIds, toolName } from './fit-call.ts';
+import { callId, callInput, fitResult, isClientCall, type SeenIds } from './fit-call.ts';
 import { asAuthored, fitAssistantPart, fitUserPart, isOwn, optionsFor, withOptions } from './fit-part.ts';
 import { ProviderRunFinder } from './provider-runs.ts';
 import type { Rendered, StoredMessage } from './render.ts';
+import { legalToolName } from './tool-name.ts';
 
 /** The result of a call that has none in view: providers reject an unanswered call. */
 export const noResult = 'No result of this call was recorded.';
@@ -191,10 +192,10 @@ export class Fitter {
       const own = isOwn(part, author, dialect);
       if (!isClientCall(part))
         return fitAssistantPart(part, { dialect, own, paired: runs.paired.get(number)?.has(index) === true });
-      const free = own && !dialect.checksNames;
+      const free = own && !dialect.checksIds;
       const onTape = String(part.toolCallId);
       const id = callId(onTape, free, this.#seen);
-      const name = toolName(String(part.toolName), free);
+      const name = legalToolName(String(part.toolName));
       calls.push({ onTape, id, name, isLost: lost.has(this.#calls) });
       this.#calls += 1;
       const shown = { ...part, toolCallId: id, toolName: name, input: callInput(part.input) };

@@ -8,7 +8,7 @@ import { windowStart } from './window.ts';
 /**
  * Version of the selection and rendering rules. It changes when the same entries would give other messages.
  */
-export const viewVersion = 4;
+export const viewVersion = 5;
 
 /** The entries that a view shows, in order, and the reason why each entry is in or out. */
 export interface Selection {
