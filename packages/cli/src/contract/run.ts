@@ -224,7 +224,10 @@ export const runVerbs: Contracts = {
       failed: listOf('sessions that could not continue or be merged', {
         session: z.string(),
         message: z.string(),
-        code: z.string().optional().describe('of the error of a model that cannot be used'),
+        code: z
+          .string()
+          .optional()
+          .describe('of a model that cannot be used, or a session that cannot be read'),
       }),
       sessions: z.array(Recovered).describe('what was done with each, children before their parents'),
       dry_run: dryRun.optional(),

@@ -129,6 +129,7 @@ const Status: z.ZodObject = shape('Status', 'Current status of a session.', {
   started_at: text('time at which the run began').optional(),
   attempt: count('number of the retry, from 1').optional(),
   message: text('reason of the retry').optional(),
+  damage: text('what of the session cannot be read; its calls and its inbox are not shown then').optional(),
   ...standing,
   queued: count('messages and answers in the inbox'),
   waiting,
@@ -174,7 +175,11 @@ export const sessionVerbs: Contracts = {
   status: {
     json: listed(Status),
     quiet: 'the names, one a line',
-    exits: { 3: 'no such session, or no tape home', 130: '`--watch` was interrupted' },
+    exits: {
+      3: 'no such session, or no tape home',
+      5: 'a session of the list is damaged: see `tape check`',
+      130: '`--watch` was interrupted',
+    },
   },
   wait: {
     json: listed(Status),

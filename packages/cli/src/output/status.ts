@@ -12,7 +12,7 @@ import { awaitedOf, inputMax } from './run.ts';
 /** The status of a session as `--json` prints it; part of the documented contract. */
 export function statusJson(status: Status): Readonly<Record<string, unknown>> {
   const { session, state, phase, run, startedAt, attempt, message } = status;
-  const { lifecycle, task, delivery, queued, waiting, owner, children } = status;
+  const { lifecycle, task, delivery, queued, waiting, owner, children, damage } = status;
   return {
     session,
     state,
@@ -29,6 +29,7 @@ export function statusJson(status: Status): Readonly<Record<string, unknown>> {
     ...(children !== undefined && {
       children: children.map((child) => ({ session: child.session, waiting: waitingJson(child.waiting) })),
     }),
+    ...(damage !== undefined && { damage }),
     ...(owner !== undefined && { owner: { id: owner.id, pid: owner.pid ?? null, host: owner.host ?? null } }),
   };
 }
@@ -45,7 +46,7 @@ function waitingJson(waiting: Status['waiting']): readonly object[] {
 /** The status of a session on one line: `main  busy streaming  active  2 queued  process 4711`. */
 function statusLine(status: Status): string {
   const { session, state, phase, attempt, message, lifecycle, task, delivery } = status;
-  const { queued, waiting, owner, children = [] } = status;
+  const { queued, waiting, owner, children = [], damage } = status;
   const words = [
     session,
     [state, phase, attempt].filter((word) => word !== undefined).join(' '),
@@ -64,6 +65,7 @@ function statusLine(status: Status): string {
     ...(state === 'interrupted' ? [`continue it with: tape recover ${session}`] : []),
     ...(owner?.pid === undefined ? [] : [`process ${owner.pid}`]),
     ...(message === undefined ? [] : [message]),
+    ...(damage === undefined ? [] : [`damaged: ${damage}`]),
   ];
   return safe(words.join('  ')).replace(/\s*\n\s*/g, ' ');
 }

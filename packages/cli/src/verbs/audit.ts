@@ -37,6 +37,7 @@ export const audit: Verb = defineVerb({
               `${counted(findings.length, 'finding')} in ${counted(sessions, 'session')}`,
             ].join('\n'),
       });
+      if (findings.some(({ code }) => code === 'database-damaged')) return exit.damaged;
       return ok ? exit.done : exit.failed;
     });
   },

@@ -113,7 +113,8 @@ function linesOf(report: RecoveryReport): readonly string[] {
     ...line('Waiting for an answer (tape status):', waiting),
     ...line('Running in other processes:', busy),
     ...failed.map(({ session, message, code }) => {
-      const hint = code === undefined ? undefined : hintFor('SESSION_NO_MODEL', { session, abortable: true });
+      const of = code === 'TAPE_CORRUPT' ? code : 'SESSION_NO_MODEL';
+      const hint = code === undefined ? undefined : hintFor(of, { session, abortable: true });
       return `${session}: ${message}${hint === undefined ? '' : ` (${hint})`}`;
     }),
     ...sessions.flatMap((session) => sessionLines(session, would)),

@@ -89,8 +89,15 @@ async function interruptedAmong(
 ): Promise<ReadonlySet<string>> {
   const { isInterrupted } = await import('@tapedeck/runtime/internal');
   const interrupted = new Set<string>();
-  for (const { id, lifecycle } of found)
-    if (lifecycle === 'active' && (await isInterrupted(store, id))) interrupted.add(id);
+  for (const { id, lifecycle } of found) {
+    if (lifecycle !== 'active') continue;
+    // Damage is for `tape check` to report, and does not hide the other sessions.
+    const isCut = await isInterrupted(store, id).catch((error) => {
+      if (error.code !== 'TAPE_CORRUPT') throw error;
+      return false;
+    });
+    if (isCut) interrupted.add(id);
+  }
   return interrupted;
 }
 

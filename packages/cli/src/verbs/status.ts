@@ -45,7 +45,7 @@ export const status: Verb = defineVerb({
       const found = (await look()).filter((one) => everything || !isIdle(one));
       await printStatuses(found, context);
       if (found.length === 0) context.status('No active runs');
-      return exit.done;
+      return found.some(({ damage }) => damage !== undefined) ? exit.damaged : exit.done;
     });
   },
 });
@@ -62,8 +62,8 @@ async function lookAt(store: SqliteTapeStore, name: string | undefined, { home }
     );
 }
 
-function isIdle({ state, queued }: Status): boolean {
-  return state === 'idle' && queued === 0;
+function isIdle({ state, queued, damage }: Status): boolean {
+  return state === 'idle' && queued === 0 && damage === undefined;
 }
 
 /**

@@ -7,7 +7,8 @@ import type { Seq } from '@tapedeck/tape';
  * and no process will answer it; `merge-refused`: a queued merge was refused; `fork-not-merged`: a fork with a task, or
  * one that notifies its parent, has work that its parent lacks; `run-interrupted`: the process of a run died during it;
  * `message-unanswered`: a message was acknowledged, and no run answered it; `call-waiting`: a call waits for an
- * approval or for the result of a client.
+ * approval or for the result of a client; `database-damaged`: a stored text of the session cannot be read, so that the
+ * session was not examined.
  */
 export type AuditCode =
   | 'children-not-terminal'
@@ -18,7 +19,8 @@ export type AuditCode =
   | 'fork-not-merged'
   | 'run-interrupted'
   | 'message-unanswered'
-  | 'call-waiting';
+  | 'call-waiting'
+  | 'database-damaged';
 
 /** What mends or shows a finding, and the session or position to which it applies. */
 export interface NextStep {

@@ -3,7 +3,7 @@
  * `graph-file.ts`, which compares the graph file with the lineage. Reads only, and loads no AI SDK. Imports `tools`,
  * `store-of`, `fields` and `stream`.
  */
-import type { TapeStore } from '@tapedeck/tape';
+import { TapeError, type TapeStore } from '@tapedeck/tape';
 import { assertFields, type Fields } from '../fields.ts';
 import { type StoreSource, storeOf } from '../store-of.ts';
 import { examineCalls, examineRefusals } from './calls.ts';
@@ -56,17 +56,6 @@ export interface Audit {
  * ```
  */
 export async function audit(source: StoreSource, options: AuditOptions = {}): Promise<Audit> {
-  return auditAll(source, options, (error) => {
-    throw error;
-  });
-}
-
-/** As `audit`; the caller receives the error of each session that cannot be read, and the others are still examined. */
-export async function auditAll(
-  source: StoreSource,
-  options: AuditOptions,
-  onError: (error: unknown, session: string) => void,
-): Promise<Audit> {
   assertFields(options, auditFields, 'audit');
   const { graph, session } = options;
   const store = storeOf(source, 'audit');
@@ -79,12 +68,18 @@ export async function auditAll(
     try {
       findings.push(...(await examine(store, id)));
     } catch (error) {
-      onError(error, name);
+      findings.push(damageIn(name, error));
     }
   }
   if (graph !== undefined)
     for await (const found of examineGraphFile(store, graph, within)) findings.push(found);
   return { sessions, findings };
+}
+
+/** The finding of a session that cannot be read. The others are still examined. */
+function damageIn(session: string, error: unknown): AuditFinding {
+  if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+  return { code: 'database-damaged', session, seq: null, message: error.message, next: { act: 'verify' } };
 }
 
 /** How often a session is examined, at most, while other processes write. */

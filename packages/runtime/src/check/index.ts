@@ -7,7 +7,7 @@
 import { dirname } from 'node:path';
 import type { SessionInfo, SqliteTapeStore, TapeStore } from '@tapedeck/tape';
 import type { Problem } from '@tapedeck/tape/store';
-import { auditAll, sessionsOf } from '../audit/index.ts';
+import { audit, sessionsOf } from '../audit/index.ts';
 import { assertFields, type Fields } from '../fields.ts';
 import { type StoreSource, storeOf } from '../store-of.ts';
 import { type AttestationSource, compareAttestation } from './attestation.ts';
@@ -90,19 +90,19 @@ export async function check(source: StoreSource, options: CheckOptions = {}): Pr
   // `resolve`, unlike `find`, throws for an unknown session.
   if (session !== undefined && info === undefined) await store.entries.resolve(session, 'head');
   const found: Found[] = await Array.fromAsync(verified(store, info?.id));
-  const audited = await auditAll(store, info === undefined ? {} : { session: info.id }, (error, name) => {
-    const { code, message } = error as { code?: unknown; message: string };
-    if (code !== 'TAPE_CORRUPT') throw error;
-    // Mostly the verification has reported what stops the audit.
-    if (!found.some((one) => one.code === 'database-damaged' && one.session === name))
-      found.push(withStep({ code: 'database-damaged', session: name, seq: null, message }));
-  });
+  const audited = await audit(store, info === undefined ? {} : { session: info.id });
+  // Mostly the verification has reported what stops the audit of a session.
+  const damaged = new Set(
+    found.flatMap(({ code, session: of }) => (code === 'database-damaged' ? [of] : [])),
+  );
   const own = inProcess(store);
   if (own !== undefined) {
     if (info === undefined) found.push(...leftovers(own, audited.findings));
     if (graph !== undefined) found.push(...(await besides(own, graph)));
   }
-  found.push(...audited.findings);
+  for (const one of audited.findings)
+    if (one.code !== 'database-damaged') found.push(one);
+    else if (!damaged.has(one.session)) found.push({ ...one, next: { act: 'restore' } });
   if (against !== undefined)
     for await (const one of compareAttestation(store, against, info?.id)) found.push(one);
   return gathered(found, {

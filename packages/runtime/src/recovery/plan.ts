@@ -1,4 +1,4 @@
-import type { Ref, SessionInfo } from '@tapedeck/tape';
+import { type Ref, type SessionInfo, TapeError } from '@tapedeck/tape';
 import type { DelegationParts } from '../delegation/parts.ts';
 import { SessionError } from '../errors.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
@@ -9,7 +9,7 @@ import { awaitsAnswer, isOrphan } from '../tools/open-batch.ts';
 import { hasTask } from './end.ts';
 import { type RecoveryModel, recoveryModel } from './model.ts';
 import { type Left, lookAtLeft, type RecoveryAct } from './report.ts';
-import type { RecoveryReason, Unfinished } from './scope.ts';
+import type { RecoveryReason, Unfinished, Unusable } from './scope.ts';
 
 /** What a recovery will do with a session. */
 export interface Plan {
@@ -30,13 +30,6 @@ interface Wish {
   readonly model?: ModelSpec;
 }
 
-/** A session that has no usable model. */
-export interface Unusable {
-  readonly session: string;
-  readonly message: string;
-  readonly code?: string;
-}
-
 /**
  * Plans a recovery. Nothing is written, so that a session without a usable model stops it before it begins. When
  * no session is named, one whose own recorded model cannot be used stops only itself, and so does any in a dry
@@ -53,10 +46,10 @@ export async function plansFor(
   for (const group of found) {
     const planned: Plan[] = [];
     for (const { info, why } of group) {
-      const left = await lookAtLeft(parts, info);
-      const act = owned.has(info.id) ? 'leave' : await actFor(parts, { why, left }, wish);
-      if (act === undefined) continue;
       try {
+        const left = await lookAtLeft(parts, info);
+        const act = owned.has(info.id) ? 'leave' : await actFor(parts, { why, left }, wish);
+        if (act === undefined) continue;
         const { model: spec, name }: Partial<RecoveryModel> =
           act === 'continue' ? await recoveryModel(parts, info, wish.model) : {};
         planned.push({ why, left, act, spec, model: name });
@@ -70,7 +63,8 @@ export async function plansFor(
   return plans;
 }
 
-function stopsOnlyItself(error: unknown, { session, dryRun }: Wish): error is SessionError {
+function stopsOnlyItself(error: unknown, { session, dryRun }: Wish): error is SessionError | TapeError {
+  if (error instanceof TapeError) return error.code === 'TAPE_CORRUPT';
   if (!(error instanceof SessionError) || error.data.abortable !== true) return false;
   return dryRun === true || (session === undefined && error.data.recorded === true);
 }

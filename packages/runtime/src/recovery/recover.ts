@@ -15,10 +15,10 @@ import { settleParent } from '../merge/settle-parent.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { releaseLeftWorktrees } from '../workspace/release.ts';
 import { answerOrphans, resume, resumeRun, settle } from './end.ts';
-import { type Plan, plansFor, type Unusable } from './plan.ts';
+import { type Plan, plansFor } from './plan.ts';
 import { untilQuiet } from './quiet.ts';
 import { done, type Left, planned, type RecoveredSession } from './report.ts';
-import { byDepth, inScope, type Placed, unfinishedIn } from './scope.ts';
+import { byDepth, inScope, type Placed, type Unusable, unfinishedIn } from './scope.ts';
 import { takeTurns } from './take-turns.ts';
 
 /** Options of `Deck.recover`. */
@@ -81,7 +81,10 @@ export interface RecoveryReport {
   readonly waiting: readonly string[];
   /** Run by another process, or posted to the inbox of a parent that another process writes. */
   readonly busy: readonly string[];
-  /** Could not be resumed or merged, and why; `code`: of the error of a model that cannot be used. */
+  /**
+   * Could not be resumed or merged, and why; `code`: of the error of a model that cannot be used, or of a session that
+   * cannot be read.
+   */
   readonly failed: readonly { readonly session: string; readonly message: string; readonly code?: string }[];
   /** What was done with each, or would be, children before their parents. */
   readonly sessions: readonly RecoveredSession[];
@@ -104,8 +107,8 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
   assertFields(options, recoverFields, 'recover');
   const { store, startedChildren } = parts;
   const scope = await inScope(store, options.session);
-  const found = await unfinishedIn(store, scope, { isNamed: options.session !== undefined });
   const failed: Unusable[] = [];
+  const found = await unfinishedIn(store, scope, { isNamed: options.session !== undefined, failed });
   const plans = await plansFor(parts, byDepth(found), { ...options, failed });
   if (options.dryRun === true) return { ...preview(parts, plans.flat()), failed };
   const report: Report = {
@@ -219,7 +222,7 @@ async function messagesLeft(
       why === 'task' && act === 'merge' ? await parts.store.sessions.find(left.info.id) : undefined;
     if (info !== undefined) merged.push({ info, depth: 0 });
   }
-  const found = await unfinishedIn(parts.store, merged, { isNamed: true });
+  const found = await unfinishedIn(parts.store, merged, { isNamed: true, failed: options.failed });
   return (await plansFor(parts, [found.filter(({ why }) => why === 'inbox')], options)).flat();
 }
 

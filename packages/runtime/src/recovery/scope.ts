@@ -1,4 +1,4 @@
-import type { SessionInfo, TapeStore } from '@tapedeck/tape';
+import { type SessionInfo, TapeError, type TapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import { isInterrupted } from '../tools/interrupted.ts';
 import { awaitsAnswer, isOrphan, openBatch } from '../tools/open-batch.ts';
@@ -9,6 +9,13 @@ import { awaitsAnswer, isOrphan, openBatch } from '../tools/open-batch.ts';
  * nothing but a report can be made; `orphans`: calls of a run that is over have no result.
  */
 export type RecoveryReason = 'task' | 'run' | 'inbox' | 'calls' | 'orphans';
+
+/** A session that cannot be read, or has no usable model. */
+export interface Unusable {
+  readonly session: string;
+  readonly message: string;
+  readonly code?: string;
+}
 
 /** A session to recover, and the length of its line up to the root. */
 export interface Unfinished {
@@ -48,20 +55,26 @@ export async function inScope(store: TapeStore, session: string | undefined): Pr
 /**
  * The sessions of a scope that a recovery has to act on. `isNamed`: a person named the scope, so that its
  * inboxes are processed too, and what other processes run in it is reported. Without a name, messages that wait on an
- * idle session stay there: it was not necessarily a crash that left them.
+ * idle session stay there: it was not necessarily a crash that left them. A session that cannot be read is added to
+ * `failed`, and the others are recovered.
  */
 export async function unfinishedIn(
   store: TapeStore,
   scope: readonly Placed[],
-  { isNamed }: { readonly isNamed: boolean },
+  { isNamed, failed }: { readonly isNamed: boolean; readonly failed: Unusable[] },
 ): Promise<readonly Unfinished[]> {
   const found: Unfinished[] = [];
   const owned = new Set(isNamed ? (await store.leases.list()).map(({ id }) => id) : []);
   for (const placed of scope) {
     const { info } = placed;
     // A person who names a session that a process runs learns that it is left to that process.
-    const why = (await reasonOf(store, info, isNamed)) ?? (owned.has(info.id) ? 'run' : undefined);
-    if (why !== undefined) found.push({ ...placed, why });
+    try {
+      const why = (await reasonOf(store, info, isNamed)) ?? (owned.has(info.id) ? 'run' : undefined);
+      if (why !== undefined) found.push({ ...placed, why });
+    } catch (error) {
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+      failed.push({ session: info.name, message: error.message, code: error.code });
+    }
   }
   return found;
 }

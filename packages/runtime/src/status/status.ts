@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Lifecycle, SessionInfo, TapeStore, Task } from '@tapedeck/tape';
+import { type Lifecycle, type SessionInfo, TapeError, type TapeStore, type Task } from '@tapedeck/tape';
 import type { Delivery, Owner, SessionOwner } from '@tapedeck/tape/store';
 import type { WaitingCall } from '../stream/call.ts';
 import type { RunStatus } from '../stream/events.ts';
@@ -22,6 +22,8 @@ export interface Status extends RunStatus {
   readonly owner?: Owner;
   /** Children with running tasks, and the calls that wait in them. */
   readonly children?: readonly Pick<Status, 'session' | 'waiting'>[];
+  /** What of the session cannot be read; its calls and its inbox are not shown then. */
+  readonly damage?: string;
 }
 
 /** Sources of statuses: the store, and the home with the records of other processes. */
@@ -51,7 +53,7 @@ export async function statusOf(
 ): Promise<Status> {
   const info = await source.store.sessions.find(id);
   if (info === undefined) throw new TypeError('the session is not in the store');
-  return await readStatus(source.store, info, { run, ...(await observe(source)) });
+  return await readOrDamaged(source.store, info, { run, ...(await observe(source)) });
 }
 
 /**
@@ -74,7 +76,7 @@ export async function statusesOf(
 ): Promise<readonly Status[]> {
   const shown = await observe(source);
   const statuses: Status[] = [];
-  for (const info of infos) statuses.push(await readStatus(source.store, info, shown));
+  for (const info of infos) statuses.push(await readOrDamaged(source.store, info, shown));
   return statuses;
 }
 
@@ -118,23 +120,55 @@ async function observe({ store, home }: StatusSource): Promise<Processes> {
   return { owners: await store.leases.list(), active: home === undefined ? [] : readActive(home) };
 }
 
-async function readStatus(
-  store: TapeStore,
-  info: SessionInfo,
-  { owners, active, run = { state: 'idle' } }: Processes & { readonly run?: RunStatus },
-): Promise<Status> {
+/** What was found out about a session before its tape is read. */
+interface Seen extends Processes {
+  /** Its status in this process. */
+  readonly run?: RunStatus;
+}
+
+/** The status of a session, or what is known of one whose stored texts cannot be read. */
+async function readOrDamaged(store: TapeStore, info: SessionInfo, seen: Seen): Promise<Status> {
+  try {
+    return await readStatus(store, info, seen);
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+    const { name: session, lifecycle, task, delivery } = info;
+    const { at, owned } = outside(info, { ...seen, isWaiting: false });
+    return {
+      session,
+      ...at,
+      lifecycle,
+      ...(task !== undefined && { task }),
+      ...(delivery !== undefined && { delivery }),
+      queued: 0,
+      waiting: [],
+      ...(owned !== undefined && { owner: owned.owner }),
+      damage: error.message,
+    };
+  }
+}
+
+/** The run state of a session as its processes show it, and its owner. Pure. */
+function outside(
+  { id }: SessionInfo,
+  { owners, active, run = { state: 'idle' }, isWaiting }: Seen & { readonly isWaiting: boolean },
+): { readonly at: RunStatus; readonly owned: SessionOwner | undefined } {
+  const owned = owners.find((writing) => writing.id === id);
+  const shown = owned === undefined ? undefined : active.find((one) => isOf(one, owned));
+  return { at: axis({ run, shown, isOwned: owned !== undefined, isWaiting }), owned };
+}
+
+async function readStatus(store: TapeStore, info: SessionInfo, seen: Seen): Promise<Status> {
   const { id, name: session, lifecycle, task, delivery } = info;
   const waiting = await waitingCalls(store, id);
   const children: Pick<Status, 'session' | 'waiting'>[] = [];
   for (const child of await store.sessions.list({ parent: id, all: true }))
     if (child.task === 'running')
       children.push({ session: child.name, waiting: await waitingCalls(store, child.id) });
-  const owned = owners.find((writing) => writing.id === id);
-  const shown = owned === undefined ? undefined : active.find((one) => isOf(one, owned));
+  const { at, owned } = outside(info, { ...seen, isWaiting: waiting.length > 0 });
   const queued = (await store.inbox.list(id)).filter(
     ({ body: { type } }) => type === 'input' || type === 'answer',
   );
-  const at = axis({ run, shown, isOwned: owned !== undefined, isWaiting: waiting.length > 0 });
   const isCut = at.state === 'idle' && lifecycle === 'active' && (await isInterrupted(store, id));
   return {
     session,

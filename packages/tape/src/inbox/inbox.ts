@@ -1,7 +1,7 @@
 import { crashPoint } from '../crash-point.ts';
 import { blobHashes, dropUnneeded, loadBlob, restoreBlobs } from '../entry/blob.ts';
 import type { Draft } from '../entry/entry.ts';
-import type { Json } from '../entry/json.ts';
+import { isObject, type Json } from '../entry/json.ts';
 import { normalise } from '../entry/normalise.ts';
 import { TapeError, type TapeErrorCode } from '../errors.ts';
 import { mergeTape } from '../merge/merge.ts';
@@ -60,18 +60,19 @@ export function inboxItems({ db }: Pick<Writer, 'db'>, tape: TapeRow): InboxItem
 }
 
 function bodyOf({ name }: TapeRow, { ulid, body }: InboxRow): InboxBody {
+  const damaged = (why: string, cause?: unknown) =>
+    new TapeError('TAPE_CORRUPT', `cannot read item ${ulid} in the inbox of '${name}': it ${why}`, {
+      data: { session: name },
+      cause,
+    });
+  let parsed: unknown;
   try {
-    return JSON.parse(body) as InboxBody;
+    parsed = JSON.parse(body);
   } catch (cause) {
-    throw new TapeError(
-      'TAPE_CORRUPT',
-      `cannot read item ${ulid} in the inbox of '${name}': it is not JSON`,
-      {
-        data: { session: name },
-        cause,
-      },
-    );
+    throw damaged('is not JSON', cause);
   }
+  if (!isObject(parsed) || typeof parsed.type !== 'string') throw damaged('has no type');
+  return parsed as unknown as InboxBody;
 }
 
 /** Returns the tapes with a non-empty inbox, which every open for writing drains. */

@@ -8,6 +8,7 @@ import { crashPoint } from '../crash-point.ts';
 import type { Fields } from '../entry/fields.ts';
 import { hex } from '../entry/hash.ts';
 import { parseBase } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
 import { tapesWithInbox } from '../inbox/inbox.ts';
 import type { Journal } from '../lineage/line.ts';
 import { assertNoRecords } from '../lineage/outbox.ts';
@@ -301,8 +302,18 @@ export class SqliteTapeStore implements TapeStore {
     crashPoint('open/before-outbox');
     this.#at.updateGraph();
     crashPoint('open/before-inboxes');
-    if (!keepInboxes) for (const id of tapesWithInbox(writer)) this.inbox.drain(tapeById(db, id).ulid);
+    if (!keepInboxes)
+      for (const id of tapesWithInbox(writer)) this.#drainUnlessDamaged(tapeById(db, id).ulid);
     crashPoint('open/done');
+  }
+
+  /** Drains an inbox. A damaged one stays as it is: its session reports it, and the others can be used. */
+  #drainUnlessDamaged(session: string): void {
+    try {
+      this.inbox.drain(session);
+    } catch (error) {
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+    }
   }
 
   /** Closes the database. */

@@ -103,14 +103,17 @@ function* verifyRecords(db: Db, tape: TapeRow): Generator<Problem> {
   yield* verifyQueued(db, tape);
 }
 
-/** Yields the items of an inbox, and the saved pieces of streams, that are no JSON. */
+/** Yields the items of an inbox, and the saved pieces of streams, that are not JSON, and items without a type. */
 function* verifyQueued(db: Db, { id, name }: TapeRow): Generator<Problem> {
   const problem = problemsOf(name);
-  for (const { ulid } of db.all<{ ulid: string }>(
-    'SELECT ulid FROM inbox WHERE tape_id = @id AND NOT json_valid(body) ORDER BY id',
+  for (const { ulid, is_json } of db.all<{ ulid: string; is_json: number }>(
+    `SELECT ulid, json_valid(body) AS is_json FROM inbox WHERE tape_id = @id
+       AND CASE WHEN json_valid(body) THEN json_type(body, '$.type') IS NOT 'text' ELSE 1 END ORDER BY id`,
     { id },
-  ))
-    yield problem('database-damaged', null, `the item ${ulid} in the inbox of '${name}' is not JSON`);
+  )) {
+    const why = is_json === 1 ? 'has no type' : 'is not JSON';
+    yield problem('database-damaged', null, `the item ${ulid} in the inbox of '${name}' ${why}`);
+  }
   for (const { run, idx } of db.all<{ run: string; idx: number }>(
     'SELECT run, idx FROM stream_chunk WHERE tape_id = @id AND NOT json_valid(chunk) ORDER BY run, idx',
     { id },
