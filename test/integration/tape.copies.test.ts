@@ -173,7 +173,9 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
     expect(users.map(([name]) => name).sort()).toEqual([
       'tape/src/owner.ts',
       'tape/src/sqlite/draft-file.ts',
+      'tape/src/sqlite/lock-holders.ts',
       'tape/src/sqlite/place.ts',
+      'tape/src/sqlite/private-copy.ts',
       'tape/src/sqlite/sync.ts',
       'tape/src/store/migrate.ts',
       'tape/src/store/open.ts',
@@ -195,6 +197,12 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
     expect(sources().get('tape/src/sqlite/place.ts')).toContain(
       'O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW',
     );
+    // Of a database that cannot be read in place, only the log is opened, on which SQLite has no locks.
+    expect(
+      sources()
+        .get('tape/src/sqlite/private-copy.ts')
+        ?.match(/openSync\(\w+/g),
+    ).toEqual(['openSync(wal']);
     // The synced files are copies, which are closed by then, and directories.
     const synced = [...sources()].flatMap(([name, text]) =>
       [...text.matchAll(/\bsync\((\w+(?:\(\w+\))?)\)/g)].map(([, what]) => `${name} ${what}`),

@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs';
 import type { SqliteTapeStore, StoreOptions } from '@tapedeck/tape';
 import { safe } from './escape.ts';
 import { type GraphFileState, graphFields, graphLines } from './graph-file.ts';
-import { findHome, getHome, type Home, openForReading, openForWriting } from './home.ts';
+import { doesExist, findHome, getHome, type Home, openForReading, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
 
 /** Options of every verb. */
@@ -89,7 +88,7 @@ export function makeContext(
     color: options.color ?? (io.isTerminal && (io.env.NO_COLOR ?? '') === ''),
     reading: async (act) => during(openForReading(home), act),
     writing: async (act) => {
-      const isNew = home.isFallback && !existsSync(home.db);
+      const isNew = home.isFallback && !doesExist(home.db);
       const store = openForWriting(home, io, options);
       // The user named no home, and `tape init` later makes another one.
       if (isNew) status(`Created the tape home ${home.dir}`);

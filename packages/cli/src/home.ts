@@ -1,8 +1,8 @@
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
-import { openTapeStore, type SqliteTapeStore, type StoreOptions } from '@tapedeck/tape';
+import { openTapeStore, type SqliteTapeStore, type StoreOptions, TapeError } from '@tapedeck/tape';
 import { secretsIn } from '@tapedeck/tape/internal';
 import { NotFoundError, UsageError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
@@ -79,10 +79,25 @@ export function openForReading(home: Home): SqliteTapeStore {
 }
 
 /**
+ * Whether a file exists. A directory that cannot be entered is an error, not an absence.
+ * @throws TAPE_CANNOT_OPEN
+ */
+export function doesExist(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) !== undefined;
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOTDIR' || code === 'ELOOP') return false;
+    const why = code === 'EACCES' ? 'permission denied' : message;
+    throw new TapeError('TAPE_CANNOT_OPEN', `cannot read '${file}': ${why}`, { data: { file }, cause });
+  }
+}
+
+/**
  * Returns the home if it exists, so that a lookup does not create one.
  * @throws NotFoundError
  */
 export function getHome(home: Home): Home {
-  if (existsSync(home.db)) return home;
+  if (doesExist(home.db)) return home;
   throw new NotFoundError(`cannot read the tapes of '${home.dir}': it has no tapes yet`, { home: home.dir });
 }

@@ -80,7 +80,7 @@ export class FileComparison implements Disposable {
     this.#line = number;
   }
 
-  /** The next line that is no fragment; a line with the expected text is none, so most lines are not parsed. */
+  /** The next line that is no fragment; a line with the expected text is not a fragment, so most lines are not parsed. */
   #take(expected?: string): Line | undefined {
     const next = this.#next;
     this.#next = undefined;

@@ -8,7 +8,7 @@ export interface Clock {
   readonly now: () => number;
   /**
    * Milliseconds on a clock that starts with the machine, runs at the same rate in all of its processes, and that no
-   * one can set. Undefined where there is none; then `now` decides. A caller who replaces `now` replaces both.
+   * one can set. Undefined where the machine has no such clock; then `now` decides. A caller who replaces `now` replaces both.
    */
   readonly uptime: () => number | undefined;
 }

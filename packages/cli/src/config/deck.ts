@@ -2,12 +2,11 @@
  * Loads the configuration of a deck: finds the files, checks trust before running code, and merges options,
  * environment and files in order of precedence. May import `options`, `context` and the folders below them.
  */
-
-import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { doesExist } from '../home.ts';
 import { type ModelArgs, namedIn } from '../options/model.ts';
 import { findConfig } from './find.ts';
 import { loadConfig, readConfig } from './load.ts';
@@ -114,7 +113,7 @@ function placedIn(dir: string, config: DeckConfig): DeckConfig {
  * @throws UsageError when it has no model
  */
 export async function getModelFor(name: string, config: DeckConfig, context: Context): Promise<void> {
-  if (config.model === undefined && existsSync(context.home.db)) {
+  if (config.model === undefined && doesExist(context.home.db)) {
     const { carriedModel } = await import('@tapedeck/runtime/internal');
     const carried = await context.reading(async (store) => {
       const info = store.sessions.find(name);

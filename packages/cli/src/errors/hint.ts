@@ -90,10 +90,16 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'SESSION_CANNOT_APPLY':
       return `change those files and try again, merge without --apply, or apply it elsewhere: tape merge ${session} --apply --into-dir DIR`;
     case 'TAPE_UNSAFE_PLACE':
+      if (data.owner !== undefined)
+        return 'verbs that only read work; to write, copy the directory and name the copy with --home';
       if (data.sharedDir !== undefined) return 'choose a directory that you own with --home';
       return data.dir === undefined
         ? 'choose another home with --home; or use it at your own risk: TAPE_ALLOW_UNSAFE_FS=1'
         : `make it private with: chmod 700 ${String(data.dir)}`;
+    case 'TAPE_CANNOT_OPEN':
+      return data.readonly === true
+        ? 'verbs that only read work; to write, copy the directory and name the copy with --home'
+        : undefined;
     case 'TAPE_LOCKED':
       return [data.holders, data.processes].some((named) => Array.isArray(named) && named.length > 0)
         ? 'resume or end the named process, and try again'

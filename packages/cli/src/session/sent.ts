@@ -3,14 +3,13 @@
  * files receive a `Context` and print. They may import `config`, `output`, `options` and the folders below
  * those, and never a verb.
  */
-
-import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sent, Session } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { deckConfig, type LoadedConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
+import { doesExist } from '../home.ts';
 import type { ModelArgs } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
 import { printAll } from './background.ts';
@@ -47,7 +46,7 @@ export async function configUnlessRun(
   context: Context,
 ): Promise<LoadedConfig | undefined> {
   const isRun =
-    existsSync(context.home.db) &&
+    doesExist(context.home.db) &&
     (await context.reading(async (store) => isOwned(store, store.sessions.find(args.name)?.id)));
   return isRun ? undefined : await usableConfig(args, context);
 }

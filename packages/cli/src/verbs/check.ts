@@ -5,7 +5,7 @@ import type { AttestationSource, Check, CheckFinding } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
-import { getHome } from '../home.ts';
+import { doesExist, getHome } from '../home.ts';
 import { checkJson, checkText } from '../session/checked.ts';
 import { readKey } from '../session/key-file.ts';
 import { lookAt, mend } from '../session/mend.ts';
@@ -54,7 +54,7 @@ export const check: Verb = defineVerb({
       }),
   run: async (args, context) => {
     const acknowledged = args.acknowledge ?? [];
-    if (acknowledged.length === 0 && !existsSync(context.home.db)) {
+    if (acknowledged.length === 0 && !doesExist(context.home.db)) {
       const { checkWithoutDatabase } = await import('@tapedeck/runtime/internal');
       const lost = await checkWithoutDatabase(context.home.graph);
       if (lost !== undefined) return await report(lost, { fixed: [], acknowledged }, context);

@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs';
 import type { SessionGraph, SessionNode } from '@tapedeck/graph';
 import { nearNames } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { compareTail, reportStanding, standingFields } from '../graph-file.ts';
+import { doesExist } from '../home.ts';
 import type { Drawn } from '../lineage.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -63,7 +63,7 @@ export const graph: Verb = defineVerb({
 /** Draws from the database, and from the graph file where there is none. */
 async function readAll(context: Context): Promise<Drawn> {
   const { home, reading } = context;
-  if (existsSync(home.db)) {
+  if (doesExist(home.db)) {
     const { readWhole } = await import('../lineage.ts');
     return await reading((store) => readWhole(store, home));
   }
@@ -76,7 +76,7 @@ async function readAll(context: Context): Promise<Drawn> {
 /** A session with its ancestors and descendants. An unknown name is looked for among all sessions. */
 async function readAbout(name: string, context: Context): Promise<Drawn> {
   const { home, reading } = context;
-  const found = existsSync(home.db)
+  const found = doesExist(home.db)
     ? await reading(async (store) => {
         const info = store.sessions.find(name);
         if (info === undefined) return undefined;

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { safe } from '../escape.ts';
 import { graphFields, graphLines } from '../graph-file.ts';
-import { homeAt, openForWriting } from '../home.ts';
+import { doesExist, homeAt, openForWriting } from '../home.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -21,7 +21,7 @@ export const init: Verb = defineVerb({
     y.positional('dir', { type: 'string', describe: 'Directory (default: the working directory)' }),
   run: async ({ dir, home, base, quiet }, { io, answer }) => {
     const at = homeAt(home ?? join(resolve(io.cwd, dir ?? '.'), '.tape'), io.cwd);
-    const created = !existsSync(at.db);
+    const created = !doesExist(at.db);
     mkdirSync(at.dir, { recursive: true, mode: 0o700 });
     const ignore = join(at.dir, '.gitignore');
     if (!existsSync(ignore)) writeFileSync(ignore, '*\n', { mode: 0o600 });

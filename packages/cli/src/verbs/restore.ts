@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { openTapeStore, TapeError } from '@tapedeck/tape';
 import { NotFoundError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
-import { homeAt, openForWriting } from '../home.ts';
+import { doesExist, homeAt, openForWriting } from '../home.ts';
 import { checkJson, checkText } from '../session/checked.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -25,7 +25,7 @@ export const restore: Verb = defineVerb({
     if (!existsSync(from)) throw new NotFoundError(`cannot restore '${from}': no such file`, { file: from });
     const named = home ?? (io.env.TAPE_HOME === '' ? undefined : io.env.TAPE_HOME);
     const at = homeAt(dir ?? named ?? join(io.cwd, '.tape'), io.cwd);
-    if (existsSync(at.db)) throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it has tapes`);
+    if (doesExist(at.db)) throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it has tapes`);
     if (statSync(at.dir, { throwIfNoEntry: false })?.isFile() === true)
       throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it is a file, not a directory`);
     await copy(from, at);

@@ -44,7 +44,11 @@ const unwritable = new Set(['TAPE_IO', 'TAPE_LOCKED', 'GRAPH_DIVERGED']);
  * Opens the home for writing, which brings the index up to date; for reading if the home cannot be written.
  */
 async function opened(context: Context, act: (store: SqliteTapeStore) => Promise<number>): Promise<number> {
-  await context.reading(async () => {}); // A search does not create a home.
+  // Reading first: a search does not create a home. What is read from a copy cannot be written.
+  const read = await context.reading(async (store) =>
+    store.isCopy ? { result: await act(store) } : undefined,
+  );
+  if (read !== undefined) return read.result;
   try {
     return await context.writing(act);
   } catch (error) {

@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { compareTail, type FileStanding, reportStanding, standingFields } from '../graph-file.ts';
+import { doesExist } from '../home.ts';
 import { timeOf } from '../input.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { sessionJson, sessionTable } from '../output/session.ts';
@@ -39,7 +39,7 @@ export const sessions: Verb = defineVerb({
       throw new UsageError(`cannot list sessions since '${since}': it is no time`, {
         hint: 'write it as 2026-11-21 or 2026-11-21T10:00',
       });
-    if (!existsSync(context.home.db)) return await list(context, { found: [] });
+    if (!doesExist(context.home.db)) return await list(context, { found: [] });
     return await context.reading(async (store) => {
       const found = store.sessions.list({
         ...(all === true && { all }),

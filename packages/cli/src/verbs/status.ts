@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Status } from '@tapedeck/runtime';
@@ -6,6 +6,7 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
+import { doesExist } from '../home.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { printStatuses, statusJson } from '../output/status.ts';
 import { needSession } from '../session/place.ts';
@@ -32,7 +33,7 @@ export const status: Verb = defineVerb({
       throw new UsageError('cannot use --watch with --json: the output has no end', {
         hint: 'use --jsonl, which prints a line for each change',
       });
-    if (name === undefined && watch !== true && !existsSync(context.home.db)) {
+    if (name === undefined && watch !== true && !doesExist(context.home.db)) {
       await printStatuses([], context);
       context.status('No sessions');
       return exit.done;

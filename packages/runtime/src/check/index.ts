@@ -212,10 +212,20 @@ async function besides(store: SqliteTapeStore, graph: string): Promise<readonly 
       seq: null,
       of: path.slice(home.length + 1) || '.',
       message,
-      ...(fixable && { next: { act: 'fix' } }),
+      ...(fixable && !store.isCopy && { next: { act: 'fix' } }),
     }),
   );
-  return [...problems, ...(behind === undefined ? [] : [behind]), ...asides, ...files];
+  const copy: readonly Found[] = store.isCopy
+    ? [
+        {
+          code: 'read-from-copy',
+          session: null,
+          seq: null,
+          message: `a copy of '${home}' was checked: this process cannot write there, so nothing is proven of its locks and logs`,
+        },
+      ]
+    : [];
+  return [...problems, ...copy, ...(behind === undefined ? [] : [behind]), ...asides, ...files];
 }
 
 /** The numbers of sessions and entries that the verification of all, or of one session with its ancestors, reads. */

@@ -1,4 +1,5 @@
 import {
+  accessSync,
   chmodSync,
   closeSync,
   constants,
@@ -87,6 +88,25 @@ export function prepareDirectory(
     });
   chmodSync(dir, 0o700);
   return `closed '${dir}' to other users (mode 700)`;
+}
+
+/**
+ * Checks that files can be made beside a database: SQLite would say no more than "unable to open database file".
+ * @throws TAPE_CANNOT_OPEN with `data.readonly`
+ */
+export function assertWritable(file: string): void {
+  try {
+    accessSync(dirname(file), constants.W_OK);
+  } catch (cause) {
+    const isReadonly = (cause as NodeJS.ErrnoException).code === 'EROFS';
+    const why = isReadonly
+      ? 'its file system is read-only'
+      : `permission denied: '${dirname(file)}' cannot be written`;
+    throw new TapeError('TAPE_CANNOT_OPEN', `cannot write '${file}': ${why}`, {
+      data: { file, readonly: true },
+      cause,
+    });
+  }
 }
 
 /**

@@ -38,6 +38,8 @@ export class Db {
   readonly #savepoint: Database.Transaction<(act: () => unknown) => unknown>;
   /** Number of transactions that this connection has committed. */
   commits = 0;
+  /** Whether it reads a private copy, because the file cannot be read in place. */
+  isCopy = false;
   /** How long an act blocks the thread to wait for a lock, in milliseconds. */
   lockWaitMs: number = lockWaitDefault;
 

@@ -3,6 +3,7 @@ import { TapeError } from '../errors.ts';
 import {
   assertFile,
   assertSqlite,
+  assertWritable,
   cannotOpen,
   isEmpty,
   machineProbe,
@@ -10,6 +11,7 @@ import {
   prepareDirectory,
   prepareFile,
 } from '../sqlite/place.ts';
+import { privateCopy, whyNotInPlace } from '../sqlite/private-copy.ts';
 import { pageSize, schemaVersion } from '../sqlite/schema.ts';
 import { Db } from '../sqlite/sqlite.ts';
 import { migrate, versionOf } from './migrate.ts';
@@ -37,6 +39,11 @@ export interface OpenOptions {
  * opened for reading only
  */
 export function openDatabase(path: string, options: OpenOptions = {}, beforeCreating?: () => void): Db {
+  if (options.readonly === true && path !== ':memory:') {
+    const probe = { ...machineProbe, ...options.probe };
+    typed(path, () => assertFile(path, { ...probe, uid: () => undefined }));
+    if (typed(path, () => whyNotInPlace(path, probe)) !== undefined) return openCopy(path, options);
+  }
   try {
     return openConnection(path, options, { alone: false, beforeCreating });
   } catch (error) {
@@ -46,6 +53,28 @@ export function openDatabase(path: string, options: OpenOptions = {}, beforeCrea
     } catch {
       throw error;
     }
+  }
+}
+
+/**
+ * Reads a database that cannot be read in place from a copy, whose files lose their names once they are open: they are
+ * gone when the process ends, however it ends.
+ */
+function openCopy(path: string, options: OpenOptions): Db {
+  const copy = typed(path, () => privateCopy(path));
+  try {
+    const db = openConnection(copy.path, { ...options, probe: {} }, { alone: true });
+    db.isCopy = true;
+    return db;
+  } catch (error) {
+    if (error instanceof TapeError)
+      throw new TapeError(error.code, error.message.replaceAll(copy.path, path), {
+        data: error.data,
+        cause: error.cause,
+      });
+    throw error;
+  } finally {
+    copy.remove();
   }
 }
 
@@ -118,9 +147,9 @@ function notReadable(path: string, version: number | 'new'): TapeError {
 }
 
 /** Turns file system errors into TapeErrors. */
-function typed(path: string, act: () => void): void {
+function typed<T>(path: string, act: () => T): T {
   try {
-    act();
+    return act();
   } catch (cause) {
     if (cause instanceof TapeError) throw cause;
     throw cannotOpen(path, (cause as Error).message, cause);
@@ -143,6 +172,7 @@ function preparePlace(
   }
   const warning = prepareDirectory(path, { probe, allowUnsafe: allowUnsafePlace });
   if (warning !== undefined) onWarning(warning);
+  assertWritable(path);
   try {
     if (isEmpty(path)) beforeCreating?.();
   } catch (error) {

@@ -146,6 +146,14 @@ export class SqliteTapeStore implements TapeStore {
     this.imports = importsOn(at);
   }
 
+  /**
+   * Whether the store reads a private copy of its file, made when it was opened for reading: the directory cannot be
+   * written, or the file is of another user.
+   */
+  get isCopy(): boolean {
+    return this.#at.db.isCopy;
+  }
+
   /** The id of the home, a ULID. A copy of the home has it too. */
   get homeId(): string {
     return homeValue(this.#at.db, 'id') ?? '';

@@ -24,7 +24,7 @@ export interface LeaseRow extends OwnerRow {
   readonly tape_id: number;
   readonly epoch: number;
   readonly expires_at: number;
-  /** When it expires on the clock of the owner's boot; null where there is none. */
+  /** When it expires on the clock of the owner's boot; null without such a clock. */
   readonly expires_up: number | null;
 }
 

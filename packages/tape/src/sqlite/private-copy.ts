@@ -1,0 +1,116 @@
+import { spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  type BigIntStats,
+  chmodSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { TapeError } from '../errors.ts';
+import { pause } from './lock-wait.ts';
+import { cannotOpen, type Probe } from './place.ts';
+
+/** A copy of a database in a directory of its own. */
+export interface PrivateCopy {
+  readonly path: string;
+  /** Removes the names of its files. A connection that has read them keeps the files. */
+  readonly remove: () => void;
+}
+
+/** The database and what belongs to it: its log, or the journal of an interrupted transaction. */
+const suffixes = ['', '-wal', '-journal'];
+const attempts = 20;
+
+/**
+ * Why a process cannot read a database in place, which needs files beside it: `EROFS` or `EACCES` for a directory
+ * that it cannot write, `owner` for a database of another user. Undefined when it can.
+ */
+export function whyNotInPlace(
+  file: string,
+  { uid, ownerOf }: Pick<Probe, 'uid' | 'ownerOf'>,
+): string | undefined {
+  try {
+    accessSync(dirname(file), constants.W_OK);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'EACCES';
+  }
+  return uid() !== undefined && ownerOf(statSync(file)) !== uid() ? 'owner' : undefined;
+}
+
+/**
+ * Copies a database and its log to a new directory of this user under the system's directory for temporary files,
+ * again while another process changes the database.
+ * @throws TAPE_CANNOT_OPEN, TAPE_IO when there is no room, TAPE_LOCKED when it changes all the time
+ */
+export function privateCopy(file: string): PrivateCopy {
+  const dir = mkdtempSync(join(tmpdir(), 'tapedeck-read-'));
+  const remove = () => rmSync(dir, { recursive: true, force: true });
+  try {
+    for (let attempt = 0; attempt < attempts; attempt += 1) {
+      const before = stateOf(file);
+      copyInto(dir, file);
+      if (stateOf(file) === before) return { path: join(dir, basename(file)), remove };
+      remove();
+      mkdirSync(dir, { mode: 0o700 });
+      pause(50);
+    }
+    throw new TapeError('TAPE_LOCKED', `cannot read '${file}': another process writes it all the time`, {
+      data: { holders: [], processes: [] },
+    });
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+/**
+ * What changes when a checkpoint writes the database, or the log begins again. A log that only grew is whole up to the
+ * last transaction that was copied.
+ */
+function stateOf(file: string): string {
+  const of = (stat: BigIntStats | undefined) => stat && [stat.ino, stat.size, stat.mtimeNs].join();
+  return [of(statIf(file)), of(statIf(`${file}-journal`)), beginningOf(`${file}-wal`)].join(';');
+}
+
+function statIf(path: string): BigIntStats | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false });
+}
+
+/** The header of a log, with the salts that each new beginning changes. */
+function beginningOf(wal: string): string {
+  if (statIf(wal) === undefined) return '';
+  const header = Buffer.alloc(32);
+  const fd = openSync(wal, 'r');
+  try {
+    readSync(fd, header);
+  } finally {
+    closeSync(fd);
+  }
+  return header.toString('hex');
+}
+
+/**
+ * Copies files, as another process: if this one closed a file that SQLite has open here, all locks on it would go.
+ * @throws TAPE_CANNOT_OPEN, and TAPE_IO when there is no room
+ */
+function copyInto(dir: string, file: string): void {
+  const from = suffixes.map((suffix) => file + suffix).filter((path) => statIf(path) !== undefined);
+  const { status, stderr, error } = spawnSync('cp', ['-f', '--', ...from, dir], {
+    encoding: 'utf8',
+    env: { ...process.env, LC_ALL: 'C' },
+  });
+  if (error !== undefined) throw cannotOpen(file, `it cannot be copied: ${error.message}`, error);
+  if (/No space left/.test(stderr))
+    throw new TapeError('TAPE_IO', `cannot read '${file}': there is no room for a copy in '${tmpdir()}'`);
+  if (/Permission denied/.test(stderr)) throw cannotOpen(file, 'permission denied');
+  if (status !== 0) throw cannotOpen(file, `it cannot be copied: ${stderr.trim()}`);
+  for (const path of from) chmodSync(join(dir, basename(path)), 0o600);
+}
