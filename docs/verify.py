@@ -802,7 +802,7 @@ def verify_merges(home, tape):
         is_merge = line.proof.get("type") in ("merge", "discard") and line.row["peer_id"] == tape["id"]
         child = home.tapes.get(line.row["tape_id"])
         if is_merge and type(seq) is int and child is not None and any(one is tape for one in home.above(child)):
-            told[seq] = child["ulid"]
+            told[seq] = (child["ulid"], line.proof)
             entry = home.one(
                 "SELECT seq, kind, mark, name, key, payload FROM entry WHERE tape_id = ? AND seq = ?", tape["id"], seq
             )
@@ -828,11 +828,21 @@ def mark_fault(home, tape, mark, told):
         return "names a session that does not exist"
     if not is_erased and re.sub(r":[0-9]+\Z", "", mark["key"]) != "merge:%s:%s" % (child["ulid"], head):
         return "differs from its own key"
-    if told not in (None, child["ulid"]):
+    if told is not None and told[0] != child["ulid"]:
         return "is of another child than the lineage says"
     if mark["name"] != "merge/" + child["name"] or not (is_erased or state.get("session") == child["name"]):
         return "has not the name of its child"
-    return None if is_erased else merge_fault(home, tape, mark["seq"], state, child)
+    if is_erased:
+        return None
+    if told is not None:
+        line = told[1]
+        if line.get("range") != bounds:
+            return "covers another range than the lineage says"
+        if (line.get("type") == "discard") != (state.get("strategy") == "discard"):
+            return "records another act than the lineage"
+        if line.get("text_version") not in (None, state.get("text_version")):
+            return "says of its text another origin than the lineage"
+    return merge_fault(home, tape, mark["seq"], state, child)
 
 
 def merge_fault(home, tape, seq, state, child):
@@ -842,12 +852,16 @@ def merge_fault(home, tape, seq, state, child):
     version = state.get("text_version")
     if version is not None and (type(version) is not int or version != TEXT_VERSION):
         return "names unknown rules for its text"
-    own = None if is_unknown(home, child, bounds) else collected_text(home, child, bounds)
+    collected = None if is_unknown(home, child, bounds) else collect(home, child, bounds)
+    own = collected and collected["text"]
     if own is not None and sha256(own) != state.get("result_digest"):
         if version is not None:
             return "has another digest than the result of its child"
         # A given text, or one of schema 1.
         own = None
+    wrong = [] if version is None else fact_faults(home, tape, child, seq, state, collected)
+    if wrong:
+        return "has another %s than its child, or its own place, gives" % ", ".join(wrong)
     if state.get("strategy") == "discard":
         return None
     message = home.one(
@@ -868,6 +882,22 @@ def merge_fault(home, tape, seq, state, child):
         if own is None or (own.startswith(part) and length(own) == length(part) + int(cut[1])):
             return None
     return "has another digest than the text of its message"
+
+
+def fact_faults(home, tape, child, seq, state, collected):
+    """The fields of a mark that do not follow from the child's entries, or from its own place and status."""
+    base = child["base_seq"]
+    for above in home.above(child):
+        if above["id"] == tape["id"]:
+            break
+        base = min(base, above["base_seq"])
+    is_partial = bool(state.get("rest")) or state.get("status") in ("halted", "aborted", "filtered")
+    facts = {"gap": seq - 1 - base, "partial": True if is_partial else None}
+    if collected is not None:
+        facts.update({field: collected[field] for field in ("text_seq", "duration_ms", "usage", "artifact")})
+        facts["rest"] = None if state.get("strategy") == "discard" else collected["rest"] or None
+        facts["complete"] = True if collected["complete"] else state.get("complete")
+    return [field for field, value in facts.items() if state.get(field) != value]
 
 
 def quoted_text(payload, meta, state, child):
@@ -922,14 +952,14 @@ def shown_positions(home, child, last):
     return intervals
 
 
-def collected_text(home, child, bounds):
-    """The result of a child in a range of its own positions."""
+def collect(home, child, bounds):
+    """The result of a child in a range of its own positions, and the facts that a mark has of it."""
     first, last = bounds
     shown = shown_positions(home, child, last)
 
     def entries(order, low, high, limit):
         return home.rows(
-            "SELECT seq, kind, name, payload, meta FROM entry WHERE tape_id = ? AND seq BETWEEN ? AND ? AND seq > ?"
+            "SELECT seq, kind, name, at, payload, meta FROM entry WHERE tape_id = ? AND seq BETWEEN ? AND ? AND seq > ?"
             " ORDER BY seq %s LIMIT ?" % order,
             child["id"], low, high, child["base_seq"], limit,
         ).fetchall()
@@ -943,12 +973,23 @@ def collected_text(home, child, bounds):
             if is_shown(entry):
                 answers.saw(entry)
         answers = Answers(merged=[seq for seq, _ in answers.pieces])
-    result, end = None, None
+    result, end, times, usage = None, None, [], {}
+    facts = {"complete": True, "artifact": None}
     for entry in entries("ASC", first, last, -1):
+        times.append(entry["at"])
+        if entry["kind"] == "tool-result" and not isinstance(parsed(entry["meta"]).get("paths"), dict):
+            facts["complete"] = False
+        if entry["kind"] == "message":
+            for field, count in object_in(parsed(entry["meta"]), "usage").items():
+                if type(count) in (int, float):
+                    usage[field] = usage.get(field, 0) + float(count)
+        artifact = artifact_of(entry)
+        if artifact is not None:
+            facts.update(complete=True, artifact=artifact)
         if not is_shown(entry):
             continue
         if entry["kind"] == "result":
-            result = entry["payload"]
+            result = None if entry["payload"] is None else (entry["seq"], entry["payload"])
         elif entry["kind"] == "event":
             message = parsed(entry["payload"]).get("message")
             label = {"run/error": "Error", "run/halted": "Halted", "result/refused": "Error"}.get(entry["name"])
@@ -961,14 +1002,38 @@ def collected_text(home, child, bounds):
             is_answer = entry["kind"] == "message" and parsed(entry["payload"]).get("role") == "assistant"
             if is_answer and parsed(entry["meta"]).get("finish") == "content-filter":
                 end = (entry["seq"], "Filtered: a content filter cut off the answer")
+    facts.update(usage=usage or None, duration_ms=times[-1] - times[0] if times else 0, rest=None)
     if result is not None:
-        raw = raw_field(result, "value") if result.startswith("{") else None
-        raw = result if raw is None else raw
-        return json.loads(raw) if raw.startswith('"') else raw
-    text = answers.text(child["name"])
+        seq, payload = result
+        raw = raw_field(payload, "value") if payload.startswith("{") else None
+        raw = payload if raw is None else raw
+        return {**facts, "text": json.loads(raw) if raw.startswith('"') else raw, "text_seq": seq}
+    text, seq = answers.text(child["name"]), answers.last_seq or None
     if end is not None and end[0] >= answers.last_seq:
-        text = end[1] if text is None else "%s\n\n%s" % (text, end[1])
-    return "(no result)" if text is None else text
+        text, seq = end[1] if text is None else "%s\n\n%s" % (text, end[1]), end[0]
+    rest = answers.lacking if answers.last is not None else None
+    return {**facts, "text": "(no result)" if text is None else text, "text_seq": seq, "rest": rest}
+
+
+def artifact_of(entry):
+    """The changes in a worktree that an entry records; None for an entry that has not their form."""
+    if entry["kind"] != "event" or entry["name"] != "workspace/closed":
+        return None
+    payload = parsed(entry["payload"])
+    patch, files = object_in(payload, "patch"), payload.get("files")
+    is_blob = patch.get("type") == "blob" and patch.get("as") == "bytes" and re.fullmatch("[0-9a-f]{64}", str(patch.get("hash")))
+    trees = [payload.get(field) for field in ("base", "tree")]
+    is_tree = all(isinstance(tree, str) and re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", tree) for tree in trees)
+    if not is_blob or not is_tree or not isinstance(files, list) or not all(map(is_patch_file, files)):
+        return None
+    return {"type": "patch", "blob": patch["hash"], "bytes": patch.get("size"), "files": files, "base": trees[0], "tree": trees[1]}
+
+
+def is_patch_file(file):
+    if not isinstance(file, dict) or not isinstance(file.get("path"), str):
+        return False
+    is_text = all(isinstance(file.get(field, ""), str) for field in ("from", "mode"))
+    return is_text and file.get("change") in ("added", "changed", "deleted", "renamed")
 
 
 class Answers:

@@ -69,6 +69,7 @@ const lineageLine: fc.Arbitrary<LineageLine> = fc
     into: option(text),
     into_session_id: option(text),
     seq: option(position),
+    text_version: option(position),
     parent_head: option(text),
     child_head: option(text),
     alias: option(text),

@@ -9,6 +9,7 @@ import {
 } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { type Forger, forge } from '../support/forge.ts';
+import { sha256 } from '../support/format-hash.ts';
 import { disagreements } from '../support/python.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -330,5 +331,66 @@ describe('what a fork began with is compared with its parent and its line', () =
         ['grandchild', 7],
       ]),
     ).toEqual([]);
+  });
+});
+
+describe('what the mark of a merge says beside the text is compared with the child, the line and itself', () => {
+  const said = 'The sky is blue.';
+  /** The mark is at 3 of `main`; the child used tokens, and lacks a piece of an answer. */
+  const marked = (change: (mark: string) => string, more: (db: Forger) => void = () => undefined) => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    {
+      using store = openTapeStore(path);
+      store.sessions.open('main');
+      store.lineage.fork('main', { name: 'child' });
+      store.entries.append('main', [user('Meanwhile.')]);
+      store.entries.append('child', [assistant('Look: ', { partial: true }), user('Go on.')]);
+      store.entries.append('child', [assistant(said, { usage: { input: 3, output: 4.5 } })]);
+      store.lineage.merge('child');
+      expect([...store.verify()]).toEqual([]);
+      expect(disagreements(path, [])).toEqual([]);
+    }
+    forge(path, (db) => {
+      db.rewrite('main', 3, change);
+      more(db);
+      db.relink();
+    });
+    using store = openTapeStore(path, { readonly: true });
+    const problems = [...store.verify()];
+    expect(disagreements(path, problems)).toEqual([]);
+    expect([...store.verify('main')]).toEqual(problems);
+    return problems.map(({ code, session, seq }) => [code, session, seq]);
+  };
+  const contradicted = [['merge-contradicted', 'main', 3]];
+
+  test.each<[string, RegExp, string]>([
+    ['where the text is', /"text_seq":\d+/, '"text_seq":2'],
+    ['how long it took', /"duration_ms":\d+/, '"duration_ms":-1'],
+    ['what it used', /"input":3/, '"input":30'],
+    ['what is missing from the text', /"rest":\[\d+\]/, '"rest":[2]'],
+    ['that nothing is missing', /"partial":true,"rest":\[\d+\],/, ''],
+    ['that something else happened meanwhile', /"gap":1/, '"gap":0'],
+    ['that a patch was brought', /"gap"/, '"artifact":{"type":"patch"},"gap"'],
+    ['that conflicts may be missing', /"complete":true/, '"complete":false'],
+    ['that it was discarded', /"strategy":"result"/, '"strategy":"discard"'],
+    ['that its text was given', /"text_seq":\d+,"text_version":1,/, ''],
+  ])('%s', (_, was, is) => {
+    expect(marked((mark) => mark.replace(was, is))).toEqual(contradicted);
+  });
+
+  test('a text that passes as one that was given, in the mark and in the message', () => {
+    const other = said.replace('blue', 'green');
+    const given = (mark: string) =>
+      mark
+        .replace(/"result_digest":"\w+"/, `"result_digest":"${sha256(other)}"`)
+        .replace(/"text_seq":\d+,"text_version":1,/, '')
+        .replace(/"partial":true,"rest":\[\d+\],/, '');
+    const text = (message: string) =>
+      message
+        .replace(/\[An interrupted .*?\]\\n/, '')
+        .replace('blue', 'green')
+        .replace(' partial=\\"true\\"', '');
+    expect(marked(given, (db) => db.rewrite('main', 4, text))).toEqual(contradicted);
   });
 });

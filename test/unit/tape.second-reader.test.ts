@@ -25,6 +25,22 @@ const cut = (text: string, ...calls: ReturnType<typeof toolCall>[]) =>
   assistant([{ type: 'text', text }, ...calls], { partial: true });
 const given = (toolCallId: string): Draft => toolResult({ toolCallId, toolName: 'read' }, 'A text.');
 
+const counted = { usage: { input: 4, output: 0.2, cacheRead: 1 } };
+const touched = { read: ['a.ts', 'b.ts'], write: ['b.ts', `half \ud83d`] };
+const closed: Draft = {
+  kind: 'event',
+  name: 'workspace/closed',
+  payload: {
+    base: 'a'.repeat(40),
+    tree: 'b'.repeat(40),
+    files: [
+      { path: 'a.ts', change: 'changed', mode: '100644' },
+      { path: 'new.ts', from: 'old.ts', change: 'renamed', mode: '100644' },
+    ],
+    patch: new Uint8Array([1, 2, 3]),
+  },
+};
+
 const histories = sized(60, 2_000, 20_000);
 
 describe.skipIf(skipsPython('the verifier in Python'))(
@@ -99,6 +115,14 @@ describe.skipIf(skipsPython('the verifier in Python'))(
         [cut('One, '), assistant(''), assistant('two.')],
         [assistant(`${long}😀 and the rest`)],
         [assistant(`${long}${half}${half} and the rest`)],
+        [assistant('One.', { usage: { input: 3, output: 0.1, reasoning: 0.2 } }), assistant('Two.', counted)],
+        [
+          toolResult({ toolCallId: 'c', toolName: 'read' }, 'A text.', { paths: touched }),
+          closed,
+          assistant('Done.'),
+        ],
+        [closed, given('c'), closed],
+        [note('workspace/closed', { files: [] })],
       ];
       const children = kinds.map((drafts, n) => {
         const { session } = store.lineage.fork('main', {

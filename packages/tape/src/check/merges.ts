@@ -7,6 +7,7 @@ import { backMax, collectResult, textVersion } from '../merge/collect.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
+import { factFaults } from './merge-facts.ts';
 import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
@@ -70,8 +71,15 @@ function markRows(db: Db, { id }: TapeRow): MarkRow[] {
   return [...new Map(rows.map((row) => [row.seq, row])).values()].toSorted((a, b) => a.seq - b.seq);
 }
 
-/** The positions at which lines of the lineage say that a child was merged into a tape, with the child's ULID. */
-function mergesInLines(db: Db, { id }: TapeRow): ReadonlyMap<Seq, string> {
+/** What a line of the lineage says about a merge. */
+interface LineOfMerge {
+  /** The child's ULID. */
+  readonly ulid: string;
+  readonly fields: JsonObject;
+}
+
+/** The positions at which lines of the lineage say that a child was merged into a tape. */
+function mergesInLines(db: Db, { id }: TapeRow): ReadonlyMap<Seq, LineOfMerge> {
   const rows = db.all<{ line: string; hash: Uint8Array; seq: Seq; ulid: string }>(
     `WITH RECURSIVE below(id) AS (
        SELECT id FROM tape WHERE parent_id = @id AND id > @id
@@ -82,12 +90,14 @@ function mergesInLines(db: Db, { id }: TapeRow): ReadonlyMap<Seq, string> {
     { id },
   );
   return new Map(
-    rows.filter((row) => hashLine(row.line) === hex(row.hash)).map(({ seq, ulid }) => [seq, ulid]),
+    rows
+      .filter((row) => hashLine(row.line) === hex(row.hash))
+      .map(({ seq, ulid, line }) => [seq, { ulid, fields: parsed(line) }]),
   );
 }
 
-/** Returns what contradicts an entry that should be a mark. `recorded`: the child that a line of the lineage names. */
-function faultIn(db: Db, tape: TapeRow, row: MarkRow, recorded: string | undefined): string | undefined {
+/** Returns what contradicts an entry that should be a mark. `recorded`: the line of the lineage that names it. */
+function faultIn(db: Db, tape: TapeRow, row: MarkRow, recorded: LineOfMerge | undefined): string | undefined {
   const [scheme, ulid = '', head] = row.key?.split(':') ?? [];
   if (row.kind !== 'anchor' || row.mark !== 'anchor' || scheme !== 'merge' || head === undefined)
     return 'has not the form of one';
@@ -97,10 +107,24 @@ function faultIn(db: Db, tape: TapeRow, row: MarkRow, recorded: string | undefin
   if (child === undefined) return 'names a session that does not exist';
   if (mark !== undefined && row.key?.replace(/:\d+$/, '') !== `merge:${child.ulid}:${mark.childHead}`)
     return 'differs from its own key';
-  if (recorded !== undefined && recorded !== child.ulid) return 'is of another child than the lineage says';
+  if (recorded !== undefined && recorded.ulid !== child.ulid)
+    return 'is of another child than the lineage says';
   if (row.name !== `merge/${child.name}` || (mark !== undefined && mark.state.session !== child.name))
     return `has not the name of its child ${child.name}`;
-  return mark === undefined ? undefined : faultOf(db, { tape, child, mark });
+  if (mark === undefined) return undefined;
+  return lineFault(mark, recorded?.fields) ?? faultOf(db, { tape, child, mark });
+}
+
+/** Returns how a mark differs from its line. Lines of schema 1 have no version of the text. */
+function lineFault({ state, range }: Mark, line: JsonObject | undefined): string | undefined {
+  if (line === undefined) return undefined;
+  if (JSON.stringify(range) !== JSON.stringify(line.range ?? null))
+    return 'covers another range than the lineage says';
+  if ((state.strategy === 'discard') !== (line.type === 'discard'))
+    return 'records another act than the lineage';
+  return line.text_version === undefined || line.text_version === state.text_version
+    ? undefined
+    : 'says of its text another origin than the lineage';
 }
 
 /** Yields the heads of children, as the marks on a tape recorded them, that the children do not have. */
@@ -155,6 +179,8 @@ function faultOf(db: Db, { tape, child, mark }: Merge): string | undefined {
   const isOwn = collected !== undefined && sha256(collected.text) === state.result_digest;
   if (version !== null && collected !== undefined && !isOwn)
     return `has another digest than the result of ${child.name}@${mark.range[0]}-${mark.range[1]}`;
+  const wrong = version === null ? [] : factFaults(db, { tape, child, ...mark }, collected);
+  if (wrong.length > 0) return `has another ${wrong.join(', ')} than ${child.name}, or its own place, gives`;
   // A given text has no version, nor has a text of schema 1: it is the child's own where it has its digest.
   const own = isOwn ? collected : undefined;
   if (state.strategy === 'discard') return undefined;

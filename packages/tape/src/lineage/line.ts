@@ -49,6 +49,8 @@ export interface LineageLine {
   readonly into?: string;
   readonly into_session_id?: string;
   readonly seq?: number;
+  /** Of a merge whose text is the child's own: the version of the rules by which it was collected. */
+  readonly text_version?: number;
   readonly parent_head?: string;
   readonly child_head?: string;
   /** The name that an `alias` line gives to the session, and an `unalias` line takes from it. */

@@ -34,6 +34,8 @@ export interface LineageEvent {
   readonly seq?: Seq;
   readonly range?: readonly [Seq, Seq] | null;
   readonly intention?: Intention;
+  /** Version of the rules by which the text of a merge was collected; absent for a given text. */
+  readonly textVersion?: number;
   readonly parentHead?: Uint8Array;
   readonly childHead?: Uint8Array;
   readonly alias?: string;
@@ -70,6 +72,7 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
     ...(event.intention !== undefined && { intention: lineIntention(event.intention) }),
     ...(event.into !== undefined && { into: event.into.ulid, into_session_id: event.into.name }),
     ...(event.seq !== undefined && { seq: event.seq }),
+    ...(event.textVersion !== undefined && { text_version: event.textVersion }),
     ...(event.parentHead !== undefined && { parent_head: hex(event.parentHead) }),
     ...(event.childHead !== undefined && { child_head: hex(event.childHead) }),
     ...(event.alias !== undefined && { alias: event.alias }),

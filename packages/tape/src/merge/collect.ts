@@ -16,7 +16,7 @@ import {
 
 /**
  * Version of the rules by which the text is collected, also those of `answer.ts`. It changes when the same entries
- * would give another text, and the schema changes with it: in one schema, a mark with another version is a forgery.
+ * would give another text, or other facts about it, and the schema changes with it: in one schema, a mark with another version is a forgery.
  */
 export const textVersion = 1;
 

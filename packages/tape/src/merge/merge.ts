@@ -16,6 +16,7 @@ import { type Lease, liveLease, writeEpoch } from '../tape/lease.ts';
 import { settleDead } from '../tape/leftovers.ts';
 import { postItem } from '../tape/post.ts';
 import { type TapeRow, type Task, tapeById } from '../tape/tape.ts';
+import { textVersion } from './collect.ts';
 import { type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
 import { mergeMark, mergeMessage, noticeOf } from './drafts.ts';
 import type { MergeDraft, MergePlan } from './plan.ts';
@@ -115,6 +116,7 @@ export function mergeTape(
     into: after,
     seq,
     range: plan.range,
+    ...(draft.text === undefined && { textVersion }),
     parentHead: after.head_hash,
     childHead: plan.childHead,
   });
