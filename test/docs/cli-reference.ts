@@ -87,6 +87,8 @@ const limitMeanings: Readonly<Record<keyof typeof defaultLimits, string>> = {
   concurrentTools: 'tool calls of one answer that run at once',
   retries: 'maximum number of retries of a model call after a transient failure',
   retryDelayMs: 'milliseconds before the first retry; longer before each further one',
+  maxRetryAfterMs:
+    'longest delay before a retry that a provider may request, in milliseconds; a longer one fails the run at once with `SESSION_RETRY_LATER`',
   abortGraceMs: 'milliseconds that an aborted run waits for tools that do not stop',
   maxDepth: 'maximum number of forks between a delegated child and its root',
   maxChildren: 'maximum number of unfinished children of a session; `Infinity` for no limit, here and below',

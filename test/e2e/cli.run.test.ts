@@ -298,3 +298,26 @@ test('a delegation that was killed half-way can be inspected, merged by hand, an
   expect(mark?.payload).toMatchObject({ state: { status: 'orphaned' } });
   expect(await home.tape(['verify'])).toMatchObject({ code: 0 });
 });
+
+test('run says when to come back to a provider that takes no calls for long', async () => {
+  using home = tempHome();
+  await using provider = await startProvider((_, index) =>
+    index === 0
+      ? { status: 429, message: 'quota', retryAfter: '1' }
+      : { status: 429, message: 'quota', retryAfter: '7200' },
+  );
+  const model = ['--model', 'openai-compatible/m'];
+  const run = await home.tape(['run', 'main', 'Hi', ...model], { env: provider.env });
+  expect(run).toMatchObject({ code: 1, stdout: '' });
+  const [, waits, error, hint] = run.stderr.split('\n');
+  expect(waits).toBe('Retrying (1) in 1 s: quota');
+  expect(error).toMatch(
+    /^Error: cannot continue 'main': the model failed \(its provider takes no calls until \d{4}-\S+Z\): quota/,
+  );
+  expect(hint).toMatch(/^Hint: continue at that time with: tape run main;/);
+  const again = json(await home.tape(['run', 'main', '--json', ...model], { env: provider.env }));
+  expect(again).toMatchObject({
+    error: { code: 'SESSION_RETRY_LATER', retry_at: expect.stringMatching(/^\d{4}-\S+Z$/) },
+  });
+  expect(provider.requests).toHaveLength(3);
+});

@@ -27,6 +27,8 @@ export interface Failure {
   readonly code?: string;
   /** How long clients have to wait before they retry. */
   readonly retryAfterMs?: number;
+  /** The same as the text of a `retry-after` header, alone. */
+  readonly retryAfter?: string;
 }
 
 /** The server's answer. */

@@ -102,12 +102,15 @@ function refuse(response: ServerResponse, protocol: Protocol, failure: Failure):
     response.destroy();
     return;
   }
-  const { status, retryAfterMs = 1 } = failure;
+  const { status, retryAfterMs = 1, retryAfter } = failure;
   // Clients wait between tries; a test need not.
-  const wait = {
-    'retry-after-ms': String(retryAfterMs),
-    'retry-after': String(Math.ceil(retryAfterMs / 1000)),
-  };
+  const wait =
+    retryAfter !== undefined
+      ? { 'retry-after': retryAfter }
+      : {
+          'retry-after-ms': String(retryAfterMs),
+          'retry-after': String(Math.ceil(retryAfterMs / 1000)),
+        };
   response.writeHead(status, { 'content-type': 'application/json', ...wait });
   response.end(JSON.stringify(protocol.errorBody(failure)));
 }

@@ -50,7 +50,11 @@ const OneRun: z.ZodObject = shape('OneRun', 'A run and how it ended.', {
   usage: Tokens.describe('tokens of its model calls'),
   from: count('first position of the run'),
   to: count('last position of the run'),
-  error: object('present when the model failed', { code: z.string(), message: z.string() }).optional(),
+  error: object('present when the model failed', {
+    code: z.string(),
+    message: z.string(),
+    retry_at: z.string().optional().describe('when its provider takes calls again, if it said so'),
+  }).optional(),
   nothing_to_continue: z
     .literal(true)
     .optional()

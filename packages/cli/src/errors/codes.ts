@@ -83,6 +83,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   SESSION_BAD_CONFIG: [exit.usage, 'a configuration is not valid; `data.field` names the field'],
   SESSION_SCRIPT_ENDED: [exit.failed, 'the script has no answer left for the call'],
   SESSION_MODEL_FAILED: [exit.failed, 'the model failed'],
+  SESSION_RETRY_LATER: [
+    exit.failed,
+    'the provider takes no calls for longer than `limits.maxRetryAfterMs`; `data.retryAt` is when it does',
+  ],
   SESSION_COMPACTION_FAILED: [
     exit.failed,
     'the session cannot be summarised: the model wrote no summary, or no smaller one, or the session is too large for the summarizer',

@@ -56,6 +56,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         : 'set one with: --model openai-compatible/MODEL, or --model script:FILE';
     case 'SESSION_MODEL_TOO_SMALL':
       return `continue with the previous model, or from an earlier point with: tape branch ${session}@POINT`;
+    case 'SESSION_RETRY_LATER':
+      return `continue at that time with: tape run ${session}; or wait for longer delays with limits.max_retry_after_ms in config.yaml`;
     case 'SESSION_COMPACTION_FAILED':
       return data.summarizer === undefined
         ? undefined

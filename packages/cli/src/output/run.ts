@@ -1,5 +1,6 @@
 import type { Finish, Run, RunResult, SessionEvent } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
+import { hintFor } from '../errors/hint.ts';
 import { oneLine, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { usageJson } from './usage.ts';
@@ -45,14 +46,18 @@ async function printRun(run: Run, context: Context): Promise<RunResult> {
     const result = await run;
     if (open) await io.out('\n');
     if (result.nothingToContinue === true) status(`${result.session}: nothing to continue`);
-    if (!asJson && result.finish !== 'stop')
-      status(
-        result.error === undefined ? `The run ended: ${result.finish}` : `Error: ${result.error.message}`,
-      );
+    if (!asJson && result.finish !== 'stop') for (const line of endLines(result)) status(line);
     return result;
   } finally {
     io.signal.removeEventListener('abort', stop);
   }
+}
+
+/** The status lines of a run that did not end as usual. */
+function endLines({ finish, error }: RunResult): readonly string[] {
+  if (error === undefined) return [`The run ended: ${finish}`];
+  const hint = hintFor(error.code, error.data);
+  return [`Error: ${error.message}`, ...(hint === undefined ? [] : [`Hint: ${hint}`])];
 }
 
 /** The status lines of an event of a run; none for most events. */
@@ -76,12 +81,19 @@ function statusLines(event: SessionEvent): readonly string[] {
     case 'pruned':
       return [`Pruned ${event.outputs} tool outputs: about ${event.tokens} tokens`];
     case 'retrying':
-      return [`Retrying (${event.attempt}): ${oneLine(event.message, failureMax)}`];
+      return [
+        `Retrying (${event.attempt})${delayText(event.delayMs)}: ${oneLine(event.message, failureMax)}`,
+      ];
     case 'warning':
       return [`Warning: ${event.message}`];
     default:
       return [];
   }
+}
+
+/** A delay that a person notices. */
+function delayText(ms: number): string {
+  return ms < 1_000 ? '' : ` in ${Math.round(ms / 1_000)} s`;
 }
 
 /** The reason of a compaction as text. */
@@ -125,7 +137,13 @@ export function resultJson(
     usage: usageJson(usage),
     from,
     to,
-    ...(error !== undefined && { error: { code: error.code, message: error.message } }),
+    ...(error !== undefined && {
+      error: {
+        code: error.code,
+        message: error.message,
+        ...(error.data.retryAt !== undefined && { retry_at: error.data.retryAt }),
+      },
+    }),
     ...(nothingToContinue === true && { nothing_to_continue: true }),
     ...(others.length > 0 && { other_runs: others.map((other) => resultJson(other)) }),
   };

@@ -138,8 +138,8 @@ async function write(
       model,
       window,
       policy,
-      retries: context.limits.retries,
-      retryDelayMs: context.limits.retryDelayMs,
+      limits: context.limits,
+      now: context.now,
       signal: context.signal,
       calling: context.calling,
       onCall: (call) => calls.push(call),
@@ -189,9 +189,13 @@ async function write(
 
 /** The error of a session that cannot be compacted. */
 export function notCompacted(session: string, error: NoSummary): SessionError {
-  const { summarizer } = error;
+  const { summarizer, retryAt } = error;
   return new SessionError('SESSION_COMPACTION_FAILED', `cannot compact '${session}': ${error.message}`, {
-    data: { session, ...(summarizer !== undefined && { summarizer: summarizer.session }) },
+    data: {
+      session,
+      ...(summarizer !== undefined && { summarizer: summarizer.session }),
+      ...(retryAt !== undefined && { retryAt }),
+    },
     cause: error,
   });
 }

@@ -1,5 +1,6 @@
 import type { Appended, Draft, Forked, ForkRequest, TapeStore } from '@tapedeck/tape';
 import type { LanguageModel } from '../model/model.ts';
+import type { RetryLimits } from '../model/retry.ts';
 import type { ModelWindow } from '../model/window.ts';
 import type { CompactionTrigger, SessionEvent } from '../stream/events.ts';
 import type { CostOf, Usage } from '../usage/usage.ts';
@@ -31,7 +32,7 @@ export interface CompactContext extends RecordContext {
   readonly model: LanguageModel;
   readonly summarizer: LanguageModel | undefined;
   readonly compaction: CompactionTerms;
-  readonly limits: { readonly retries: number; readonly retryDelayMs: number };
+  readonly limits: RetryLimits;
   readonly now: () => number;
   /** Runs a model call when its provider has a free slot. */
   readonly calling: <T>(call: () => Promise<T>) => Promise<T>;

@@ -12,6 +12,7 @@ interface NoSummaryFacts {
   readonly tooLarge?: boolean;
   readonly response?: string | undefined;
   readonly summarizer?: SummarizerRef | undefined;
+  readonly retryAt?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -22,17 +23,21 @@ export class NoSummary extends Error {
   readonly response: string | undefined;
   /** The session of the summarizer, if a model was called. */
   readonly summarizer: SummarizerRef | undefined;
+  /** When the provider takes calls again, if it said so: ISO 8601. */
+  readonly retryAt: string | undefined;
 
-  constructor(message: string, { tooLarge = false, response, summarizer, cause }: NoSummaryFacts = {}) {
+  constructor(message: string, facts: NoSummaryFacts = {}) {
+    const { tooLarge = false, response, summarizer, retryAt, cause } = facts;
     super(message, cause === undefined ? undefined : { cause });
     this.tooLarge = tooLarge;
     this.response = response;
     this.summarizer = summarizer;
+    this.retryAt = retryAt;
   }
 
   /** A copy with added facts. */
   with(facts: NoSummaryFacts): NoSummary {
-    const { tooLarge, cause } = this;
-    return new NoSummary(this.message, { tooLarge, cause, ...facts });
+    const { tooLarge, retryAt, cause } = this;
+    return new NoSummary(this.message, { tooLarge, retryAt, cause, ...facts });
   }
 }

@@ -3,7 +3,7 @@ import { textTokens } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { messageOf } from '../errors.ts';
 import { type Answer, callModel, type LanguageModel, ModelFailure } from '../model/model.ts';
-import { isOverflow, isPassing, retryDelay } from '../model/retry.ts';
+import { comeBackAfter, isOverflow, type RetryLimits, retryDelay } from '../model/retry.ts';
 import type { ModelWindow } from '../model/window.ts';
 import { within } from '../tools/within.ts';
 import { NoSummary } from './no-summary.ts';
@@ -16,8 +16,8 @@ export interface Summarizer {
   /** Undefined: only a refusal of the model shows that a prompt is too large. */
   readonly window: ModelWindow | undefined;
   readonly policy: ResolvedPolicy;
-  readonly retries: number;
-  readonly retryDelayMs: number;
+  readonly limits: RetryLimits;
+  readonly now: () => number;
   readonly signal: AbortSignal;
   /** Runs a model call when its provider has a free slot. */
   readonly calling: <T>(call: () => Promise<T>) => Promise<T>;
@@ -57,7 +57,7 @@ export async function ask(
   { reduction, asking }: { readonly reduction: Reduction; readonly asking: Asking },
 ): Promise<string | undefined> {
   const { summarizer } = asking;
-  const { policy, window, retries, signal } = summarizer;
+  const { policy, window, limits, signal } = summarizer;
   // A tape can hold a lone surrogate; providers refuse a request with one.
   const prompt = summaryPrompt(request).toWellFormed();
   if (
@@ -83,9 +83,13 @@ export async function ask(
       asking.refusal = cause;
       return undefined;
     }
-    if (!policy.retryOnTransient || attempt > retries || !isPassing(cause))
-      throw new NoSummary(`the model that summarises failed: ${message}`, { cause });
-    const delayMs = retryDelay(cause, attempt, summarizer.retryDelayMs);
+    const now = summarizer.now();
+    const delayMs = policy.retryOnTransient ? retryDelay(cause, { attempt, limits, now }) : undefined;
+    if (delayMs === undefined) {
+      const retryAt = comeBackAfter(cause, { limits, now })?.retryAt;
+      const until = retryAt === undefined ? '' : ` (its provider takes no calls until ${retryAt})`;
+      throw new NoSummary(`the model that summarises failed${until}: ${message}`, { retryAt, cause });
+    }
     summarizer.onRetry(attempt, message, delayMs);
     await sleep(delayMs, undefined, { signal });
   }

@@ -127,6 +127,7 @@ const fields = z.strictObject(
           concurrentTools: whole(1),
           retries: whole(0),
           retryDelayMs: whole(0, delayMaxMs),
+          maxRetryAfterMs: whole(0, delayMaxMs),
           abortGraceMs: whole(0, delayMaxMs),
           maxDepth: bound,
           maxChildren: bound,

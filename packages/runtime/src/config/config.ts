@@ -63,6 +63,11 @@ export interface Limits {
   readonly retries?: number;
   /** The delay before the first retry, in milliseconds (default 1,000). It grows with each further one. */
   readonly retryDelayMs?: number;
+  /**
+   * The longest delay before a retry that a provider may request, in milliseconds (default 60,000). A longer one fails
+   * the run at once with `SESSION_RETRY_LATER`.
+   */
+  readonly maxRetryAfterMs?: number;
   /** The number of forks between a session and its root (default 3); `Infinity` for no limit, as in those below. */
   readonly maxDepth?: number;
   /** The number of unfinished children of one session (default 32): delegated ones that are not merged or discarded. */
@@ -94,6 +99,7 @@ export const defaultLimits: Required<Limits> = {
   concurrentTools: 10,
   retries: 2,
   retryDelayMs: 1_000,
+  maxRetryAfterMs: 60_000,
   abortGraceMs: 5_000,
   maxDepth: 3,
   maxChildren: 32,

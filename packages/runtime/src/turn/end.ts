@@ -2,6 +2,7 @@ import { type Draft, note } from '@tapedeck/tape';
 import { isUnstorable, messageOf, SessionError } from '../errors.ts';
 import { type Answer, type ModelFailure, modelMeta } from '../model/model.ts';
 import { withModelFrom } from '../model/name.ts';
+import { type ComeBack, comeBackAfter } from '../model/retry.ts';
 import type { Finish } from '../stream/events.ts';
 import { OutOfTime, type Reached } from '../terms/budget.ts';
 import { unbegunResults } from '../tools/orphans.ts';
@@ -29,20 +30,33 @@ export async function recordFailure(
 ): Promise<Pick<LoopResult, 'finish' | 'error'>> {
   if (context.signal.aborted) return await settleAbort(context, partial);
   const { message, response } = failure;
-  const payload = { run: context.run, message, ...(response !== undefined && { response }), ...callMeta };
+  const comeBack = comeBackAfter(failure.cause, { limits: context.limits, now: context.now() });
+  const payload = {
+    run: context.run,
+    message,
+    ...(comeBack !== undefined && { retry_at: comeBack.retryAt }),
+    ...(response !== undefined && { response }),
+    ...callMeta,
+  };
   // Close the calls of an incomplete answer. Open ones would block the session.
   const partialDrafts = [...partial, ...unbegunResults(partial, context.run)];
   await settleEnd(context, partialDrafts, note('run/error', payload));
-  return { ...complete(context, 'error'), error: modelError(context, failure) };
+  return { ...complete(context, 'error'), error: modelError(context, failure, comeBack) };
 }
 
-/** The error of a failed call. It says where the name of the model comes from. */
-function modelError({ session, model, modelFrom }: LoopContext, failure: ModelFailure): SessionError {
-  if (failure.cause instanceof SessionError) return withModelFrom(failure.cause, modelFrom);
+/** The error of a failed call. It says where the name of the model comes from, and when the provider takes calls. */
+function modelError(
+  { session, model, modelFrom }: LoopContext,
+  { cause, message }: ModelFailure,
+  comeBack: ComeBack | undefined,
+): SessionError {
+  if (cause instanceof SessionError) return withModelFrom(cause, modelFrom);
+  const { retryAt, isLate = false } = comeBack ?? {};
+  const until = retryAt === undefined ? '' : ` (its provider takes no calls until ${retryAt})`;
   const error = new SessionError(
-    'SESSION_MODEL_FAILED',
-    `cannot continue '${session}': the model failed: ${failure.message}`,
-    { data: { session, ...modelMeta(model) }, cause: failure.cause },
+    isLate ? 'SESSION_RETRY_LATER' : 'SESSION_MODEL_FAILED',
+    `cannot continue '${session}': the model failed${until}: ${message}`,
+    { data: { session, ...modelMeta(model), ...(retryAt !== undefined && { retryAt }) }, cause },
   );
   return withModelFrom(error, modelFrom);
 }

@@ -12,7 +12,7 @@ import { isUnstorable } from '../errors.ts';
 import { commonEnd, keptInstructions, needsCacheMarks, withCachePoints } from '../model/cache-points.ts';
 import { type Answer, callModel, ModelFailure, type ModelMessage, modelMeta } from '../model/model.ts';
 import { toPrompt } from '../model/prompt.ts';
-import { isOverflow, isPassing, retryDelay } from '../model/retry.ts';
+import { isOverflow, retryDelay } from '../model/retry.ts';
 import { type Chunk, headChunk, isAnswer } from '../stream/chunks.ts';
 import { nameOf } from '../tools/traits.ts';
 import { costMeta, usageJson } from '../usage/usage.ts';
@@ -66,8 +66,11 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
         if (wasRefused) return failed;
         wasRefused = true;
         refusal = error;
-      } else if (attempt > context.limits.retries || !isPassing(error.cause)) return failed;
-      else if (!(await waitForRetry(context, failed, attempt))) return failed;
+      } else {
+        const delayMs = retryDelay(error.cause, { attempt, limits: context.limits, now: context.now() });
+        if (delayMs === undefined) return failed;
+        if (!(await waitForRetry(context, failed, { attempt, delayMs }))) return failed;
+      }
     }
   }
 }
@@ -171,12 +174,18 @@ function partialOf(
 async function waitForRetry(
   context: LoopContext,
   { failure, callMeta }: Failed,
-  attempt: number,
+  { attempt, delayMs }: { readonly attempt: number; readonly delayMs: number },
 ): Promise<boolean> {
-  const { limits, run, signal } = context;
-  const delayMs = retryDelay(failure.cause, attempt, limits.retryDelayMs);
+  const { run, signal } = context;
   const { message, response } = failure;
-  const payload = { run, attempt, message, ...(response !== undefined && { response }), ...callMeta };
+  const payload = {
+    run,
+    attempt,
+    message,
+    delay_ms: delayMs,
+    ...(response !== undefined && { response }),
+    ...callMeta,
+  };
   await context.settle([note('run/retrying', payload)]);
   context.retrying(attempt, message);
   context.emitEvent({ type: 'retrying', attempt, message, delayMs });
