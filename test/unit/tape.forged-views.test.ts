@@ -1,3 +1,4 @@
+import { check } from '@tapedeck/runtime';
 import {
   assistant,
   handoff,
@@ -186,4 +187,44 @@ test('a long session whose every answer has a view is verified in time that grow
   expect(new Set(codes)).toEqual(new Set(['view-contradicted']));
   expect(codes.length).toBeGreaterThan(3);
   expect(codes.length).toBeLessThan(150);
+});
+
+test('views of other rules are counted, and not damage: an answer, a failed call and a summary for a merge', async () => {
+  using store = openTapeStore(':memory:');
+  store.sessions.open('main');
+  const older = (version?: number) => {
+    const { version: _, ...rest } = manifest(store, 'main');
+    return { ...rest, ...(version !== undefined && { version }) };
+  };
+  const unproved = async () => {
+    const { ok, sections } = await check(store);
+    expect([...store.verify()]).toEqual([]);
+    return [
+      ok,
+      sections.integrity.findings.map(({ code, session, weight, message }) => [
+        code,
+        session,
+        weight,
+        message,
+      ]),
+    ];
+  };
+  store.entries.append('main', [user('Look: "view":{"version":1}')]);
+  answer(store, 'main', 'It is.');
+  expect(await unproved()).toEqual([true, []]);
+  store.entries.append('main', [assistant('So.', { view: older(3) }), assistant('Yes.', { view: older() })]);
+  store.entries.append('main', [note('run/retrying', { view: older(2) }), user('Ok.'), assistant('Ok.')]);
+  expect(await unproved()).toEqual([
+    true,
+    [
+      [
+        'views-unproved',
+        'main',
+        'note',
+        `3 views of 'main' by other rules (version 2, 3, none) cannot be compared; this build has ${viewVersion}`,
+      ],
+    ],
+  ]);
+  store.entries.redact('main', 4, 'private');
+  expect(JSON.stringify(await unproved())).toContain(`2 views of 'main' by other rules (version 2, none)`);
 });

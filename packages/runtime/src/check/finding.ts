@@ -58,6 +58,7 @@ export const kinds: Readonly<Record<CheckCode, readonly [CheckSection, CheckWeig
   'base-wrong': ['integrity', 'damage'],
   'view-contradicted': ['integrity', 'damage'],
   'record-contradicted': ['integrity', 'damage'],
+  'views-unproved': ['integrity', 'note'],
   'body-erased': ['integrity', 'damage'],
   'blob-changed': ['integrity', 'damage'],
   'open-calls-differ': ['integrity', 'damage'],

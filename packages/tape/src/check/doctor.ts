@@ -2,12 +2,14 @@ import type { Sources } from '../clock.ts';
 import { tapeName } from '../entry/name.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { isLive, type LeaseRow } from '../tape/lease.ts';
+import { viewVersion } from '../view/select.ts';
 
 /**
- * Something left over or out of date that is no damage: a leftover of a crash, or a projection to rebuild.
+ * Something left over or out of date that is no damage: a leftover of a crash, a projection to rebuild, or a record
+ * that this build cannot compare.
  */
 export interface Finding {
-  readonly code: 'stale-lease' | 'inbox-waiting' | 'staging-left' | 'search-ahead';
+  readonly code: 'stale-lease' | 'inbox-waiting' | 'staging-left' | 'search-ahead' | 'views-unproved';
   readonly session: string | null;
   readonly message: string;
   /** Whether `mend` can repair it; for the others the user decides. */
@@ -65,12 +67,43 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
       ),
       fixable: false,
     };
+  yield* unprovedViews(db, realm);
   const indexed = Number(
     db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'search'`)?.value ?? 0,
   );
   const newest = db.get<{ id: number | null }>('SELECT max(id) AS id FROM entry')?.id ?? 0;
   if (indexed > newest)
     yield finding('search-ahead', null, 'the search index has entries that the tapes do not have');
+}
+
+/** Finds sessions with recorded views of other rules than those of this build: `verifyViews` leaves them out. */
+function* unprovedViews(db: Db, realm: string): Generator<Finding> {
+  const tapes = db.all<Named & { n: number; versions: string }>(
+    `SELECT t.ulid, t.realm, t.name, t.incarnation, count(*) AS n, json_group_array(DISTINCT v.version) AS versions
+       FROM (${viewsIn('meta', '$.view')} UNION ALL ${viewsIn('payload', '$.view')} AND e.kind = 'event'
+         UNION ALL ${viewsIn('payload', '$.state.asked')} AND e.kind = 'anchor') v
+       JOIN tape t ON t.id = v.tape_id WHERE v.version IS NOT @version GROUP BY t.id ORDER BY t.id`,
+    { version: viewVersion },
+  );
+  for (const { n, versions, ...tape } of tapes) {
+    const views = n === 1 ? '1 view' : `${n} views`;
+    const made = [...new Set((JSON.parse(versions) as unknown[]).map((one) => String(one ?? 'none')))].sort();
+    yield {
+      ...finding(
+        'views-unproved',
+        refIn(realm, tape),
+        `${views} of '${shownIn(realm, tape)}' by other rules (version ${made.join(', ')}) cannot be compared; this build has ${viewVersion}`,
+      ),
+      fixable: false,
+    };
+  }
+}
+
+/** The versions of the manifests at a path of a column. */
+function viewsIn(column: 'meta' | 'payload', path: string): string {
+  const key = path.split('.').at(-1);
+  return `SELECT e.tape_id, e.${column} ->> '${path}.version' AS version FROM entry e
+    WHERE instr(e.${column}, '"${key}":{') > 0 AND json_valid(e.${column}) AND json_type(e.${column}, '${path}') = 'object'`;
 }
 
 function refIn(realm: string, tape: Named): string {
