@@ -115,12 +115,22 @@ test('one --key is one command, whatever else has its tasks; other tasks or opti
   const [same, other] = await sessions('--task', 'Look', '--task', 'Look');
   expect([same, other === plain]).toEqual([plain, false]);
   const requests = provider.requests.length;
-  for (const args of [
-    ['--task', 'Look away', '--key', 'nightly'],
-    ['--task', 'Look', '--budget', 'steps=2'],
-  ])
+  for (const [args, says, data] of [
+    [
+      ['--task', 'Look away', '--key', 'nightly'],
+      `cannot delegate "Look away" of 'main' under key "nightly": child '${keyed}' was forked for it with another task or other options`,
+      { parent: 'main', session: keyed, task: 'Look away', key: 'nightly' },
+    ],
+    [
+      ['--task', 'Look', '--budget', 'steps=2'],
+      `cannot delegate "Look" of 'main': child '${plain}' was forked for it with other options`,
+      { parent: 'main', session: plain, task: 'Look' },
+    ],
+  ] as const)
     expect(jsonError(await delegate(...args))).toMatchObject({
       code: 'TAPE_KEY_CONFLICT',
+      message: says,
+      data,
       hint: expect.stringMatching(/^repeat the command with the options that main-look-.* --again$/),
     });
   expect((await delegate('--task', 'Look', '--key', '')).code).toBe(2);

@@ -358,8 +358,12 @@ test('a fork beyond a limit of the configuration names the limit and where it is
     code: 'SESSION_LIMIT',
     message:
       "cannot fork 'main' 2 times: 0 of its children are unfinished, and the limit is 1 (limits.maxChildren)",
-    hint: 'finish the children with: tape recover; or set limits.maxChildren in tape.config.mts, or limits.max_children in config.yaml',
+    hint: 'give one command at most 1 task; or set limits.maxChildren in tape.config.mts, or limits.max_children in config.yaml',
   });
   using store = home.open();
   expect(store.sessions.list({ all: true })).toHaveLength(1);
+  store.lineage.fork('main', { name: 'open', deliver: 'merge' });
+  expect(jsonError(await home.tape(args, { env: provider.env })).hint).toBe(
+    'finish the children with: tape recover; or set limits.maxChildren in tape.config.mts, or limits.max_children in config.yaml',
+  );
 });

@@ -1,3 +1,4 @@
+import { processOwner } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { lastUserText, startProvider } from '../support/provider.ts';
@@ -57,6 +58,29 @@ test.each([
     expect(again).toMatchObject({ code: 0, stdout: '' });
     expect(again.stderr).toContain('kid: nothing to continue');
     expect([home.contents().rows, provider.requests.length]).toEqual(before);
+  },
+);
+
+test.each(['merge', 'merge+turn'])(
+  'the result of a child with --deliver %s is posted to a parent that another process runs, and run says so',
+  async (deliver) => {
+    using home = tempHome();
+    home.session('main');
+    await using provider = await answering();
+    const { env } = provider;
+    await home.tape(['fork', 'main', '--as', 'kid', '--task', 'Check the docs', '--deliver', deliver], {
+      env,
+    });
+    using store = home.open();
+    const lease = store.leases.acquire('main', processOwner('other'));
+    const run = await home.tape(['run', 'kid', ...model], { env });
+    expect(run).toMatchObject({ code: 0, stdout: 'Checked.\n' });
+    expect(run.stderr).toContain(
+      `Posted the result of kid to the inbox of main: process ${process.pid} is running it, and merges it\n`,
+    );
+    expect(mainOf(home)).toEqual([]);
+    store.inbox.drain(lease);
+    expect(mainOf(home)[0]).toBe('merge completed: Checked.');
   },
 );
 

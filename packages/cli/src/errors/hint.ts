@@ -36,7 +36,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `wait until it is idle with: tape wait ${data.child}; or use its settled entries: --force`;
       return `wait until it is idle with: tape wait ${session}; or send it a message with: tape send ${session}`;
     case 'TAPE_KEY_CONFLICT':
-      return typeof data.key === 'string' && /^(?:task|delegate):/.test(data.key)
+      return typeof data.task === 'string'
         ? `repeat the command with the options that ${String(data.session)} was forked with, or do the tasks anew with --again`
         : undefined;
     case 'TAPE_EXISTS':
@@ -79,7 +79,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return 'the merge is queued, and runs when the parent is idle';
     case 'SESSION_LIMIT':
       return typeof data.limit === 'string' && limitsOfForks.has(data.limit)
-        ? limitHint(data.limit)
+        ? limitHint(data.limit, data)
         : undefined;
     case 'SESSION_NO_GIT':
       return 'install git, 2.32 or newer';
@@ -126,8 +126,11 @@ const limitsOfForks: ReadonlyMap<string, string> = new Map([
   ['maxTree', 'max_tree'],
 ]);
 
-function limitHint(limit: string): string {
-  const finish = limit === 'maxDepth' ? '' : 'finish the children with: tape recover; or ';
+function limitHint(limit: string, { max, children }: Readonly<Record<string, unknown>>): string {
+  // Without unfinished children the command alone exceeds the limit.
+  const fewer = `give one command at most ${max === 1 ? '1 task' : `${String(max)} tasks`}; or `;
+  const finish =
+    limit === 'maxDepth' ? '' : children === 0 ? fewer : 'finish the children with: tape recover; or ';
   return `${finish}set limits.${limit} in tape.config.mts, or limits.${limitsOfForks.get(limit)} in config.yaml`;
 }
 

@@ -41,7 +41,7 @@ async function reportDelivery(
   { session, ended }: { readonly session: Session; readonly ended: readonly PrintedRun[] },
   { status }: Context,
 ): Promise<void> {
-  const { deliver, task, parent } = await session.info();
+  const { deliver, task, parent, parentId = '' } = await session.info();
   if (deliver === undefined) return;
   if (deliver === 'notify') {
     if (task !== undefined && task !== 'running')
@@ -53,6 +53,21 @@ async function reportDelivery(
     merged.repeated &&
     merged.state === 'merged' &&
     ended.some(({ result }) => merged.range[1] >= result.to)
-  )
+  ) {
     status(`Merged ${session.name} into ${merged.parent}@${merged.seq}`);
+    return;
+  }
+  const isPosted = (await store.inbox.list(parentId)).some(
+    ({ body }) => body.type === 'merge' && body.draft.child === session.id,
+  );
+  if (!isPosted) return;
+  const owner = (await store.leases.list()).find(({ id }) => id === parentId)?.owner;
+  const runner = owner?.pid === undefined ? 'another process' : `process ${owner.pid}`;
+  status(
+    `Posted the result of ${session.name} to the inbox of ${parent}: ${
+      owner === undefined
+        ? 'it is merged once the open calls have results'
+        : `${runner} is running it, and merges it`
+    }`,
+  );
 }

@@ -1,5 +1,6 @@
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { sha256 } from '@tapedeck/tape/store';
+import { oneLine } from '../escape.ts';
 
 /** What a `tape delegate` command names its children by. */
 export interface Naming {
@@ -36,6 +37,31 @@ export function keysOf(
     else return again ? repetition(rounds.at(-1) ?? found, found) : newest(rounds);
   }
 }
+
+/**
+ * The error of a task whose child was forked for something else, with the task and the key of the command in place of
+ * the spawn key. Other errors are returned as they are.
+ */
+export function asTaskConflict(
+  error: unknown,
+  keyed: readonly { readonly key: string; readonly task: string }[],
+  { key }: Pick<Naming, 'key'>,
+): unknown {
+  if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') return error;
+  const { parent, session } = error.data;
+  const task = keyed.find((one) => one.key === error.data.key)?.task;
+  if (task === undefined) return error;
+  const under = key === undefined ? '' : ` under key ${JSON.stringify(key)}`;
+  const other = key === undefined ? 'other options' : 'another task or other options';
+  return new TapeError(
+    'TAPE_KEY_CONFLICT',
+    `cannot delegate ${JSON.stringify(oneLine(task, taskMax))} of '${parent}'${under}: child '${session}' was forked for it with ${other}`,
+    { data: { parent, session, task, ...(key !== undefined && { key }) }, cause: error },
+  );
+}
+
+/** Maximum number of characters of a task in a message. */
+const taskMax = 200;
 
 /** The last round, as long as a child of it is missing or has work or a merge to do, else the new one. */
 function repetition(last: readonly KeyedTask[], next: readonly KeyedTask[]): readonly KeyedTask[] {

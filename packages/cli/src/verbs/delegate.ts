@@ -16,7 +16,7 @@ import { usageJson } from '../output/usage.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
 import { forkPreviewJson, forkPreviewText } from '../session/preview.ts';
-import { type KeyedTask, keysOf, type Naming } from '../session/task-keys.ts';
+import { asTaskConflict, keysOf, type Naming } from '../session/task-keys.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const delegate: Verb = defineVerb({
@@ -153,10 +153,9 @@ export const delegate: Verb = defineVerb({
       const resume = args.resume === undefined ? undefined : needSession(store, args.resume).name;
       await using deck = await openDeckAt(config, store, context);
       const session = await deck.session(parent.name);
+      const keyed = resume === undefined ? withKeys(store, parent.id, { tasks, naming }) : [];
       const delegation = session.delegate(
-        resume === undefined
-          ? withKeys(store, parent.id, { tasks, naming }).map(({ task, key }) => ({ ...task, key }))
-          : tasks.map((task) => ({ ...task, resume })),
+        resume === undefined ? keyed : tasks.map((task) => ({ ...task, resume })),
         {
           ...options,
           signal: io.signal,
@@ -164,8 +163,10 @@ export const delegate: Verb = defineVerb({
         },
       );
       const see = childProgress(context, { resumed: resume !== undefined });
-      for await (const event of delegation) see(event);
-      const outcomes = await delegation;
+      const outcomes = await inWordsOf(keyed, naming, async () => {
+        for await (const event of delegation) see(event);
+        return await delegation;
+      });
       // The runs of the parent that --on-complete starts belong to this command.
       if (args.onComplete !== undefined) await session.idle();
       const before = outcomes.filter((one) => one.repeated === true && one.usage === undefined);
@@ -189,17 +190,30 @@ interface KeyedTasks {
   readonly naming: Naming;
 }
 
-/** The tasks, each with its key and the child that has it. */
+/** The tasks, each with its key. */
 function withKeys(
   store: SqliteTapeStore,
   parent: string,
   { tasks, naming }: KeyedTasks,
-): readonly (KeyedTask & { readonly task: DelegateTask })[] {
+): readonly (DelegateTask & { readonly key: string })[] {
   const texts = tasks.map(({ task }) => task);
-  return keysOf(store, parent, texts, naming).flatMap((one, i) => {
+  return keysOf(store, parent, texts, naming).flatMap(({ key }, i) => {
     const task = tasks[i];
-    return task === undefined ? [] : [{ ...one, task }];
+    return task === undefined ? [] : [{ ...task, key }];
   });
+}
+
+/** Acts on keyed tasks; a conflict of keys names the task and the key of the command. */
+async function inWordsOf<T>(
+  keyed: readonly { readonly key: string; readonly task: string }[],
+  naming: Naming,
+  act: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    throw asTaskConflict(error, keyed, naming);
+  }
 }
 
 /**
@@ -217,9 +231,12 @@ async function preview(
     await using deck = await openDeckAt(config, store, context);
     const session = await deck.find(parent.id);
     if (session === undefined) throw new TypeError('the parent is in the store');
-    const previews = await session.previewDelegation(
-      withKeys(store, parent.id, { tasks, naming }).map(({ task, key }) => ({ ...task, key })),
-      { ...options, ...(await workspaceIn(args, { io, home, store, parent: parent.name })) },
+    const keyed = withKeys(store, parent.id, { tasks, naming });
+    const place = await workspaceIn(args, { io, home, store, parent: parent.name });
+    const previews = await inWordsOf(
+      keyed,
+      naming,
+      async () => await session.previewDelegation(keyed, { ...options, ...place }),
     );
     await context.answer({
       json: { parent: parent.name, children: previews.map(forkPreviewJson), dry_run: true },
