@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { anchor, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError, jsonLines, startTape } from '../support/cli.ts';
+import { modeOf } from '../support/provider/modes.ts';
 import { lastUserText, startProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
@@ -320,4 +321,23 @@ test('run says when to come back to a provider that takes no calls for long', as
     error: { code: 'SESSION_RETRY_LATER', retry_at: expect.stringMatching(/^\d{4}-\S+Z$/) },
   });
   expect(provider.requests).toHaveLength(3);
+});
+
+test('run prints what the AI SDK warns of as one line', async () => {
+  using home = tempHome();
+  const asked = { calls: [{ id: 'c', name: 'none', arguments: {} }] };
+  await using provider = await startProvider(
+    (_, index) => (index === 0 ? asked : { text: 'Fine.' }),
+    modeOf('openai responses').protocol,
+  );
+  const command = ['run', 'main', 'Hi', '--model', 'openai/gpt-5', '--temperature', '0.5'];
+  const run = await home.process(command, { env: provider.env });
+  expect(run).toMatchObject({ code: 0, stdout: 'Fine.\n' });
+  expect(run.stderr.split('\n')).toEqual([
+    'Created session main',
+    expect.stringMatching(/^Warning: openai.responses\/gpt-5: temperature is not supported/),
+    '→ none',
+    expect.stringContaining('none failed'),
+    '',
+  ]);
 });

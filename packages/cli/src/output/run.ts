@@ -85,7 +85,7 @@ function statusLines(event: SessionEvent): readonly string[] {
         `Retrying (${event.attempt})${delayText(event.delayMs)}: ${oneLine(event.message, failureMax)}`,
       ];
     case 'warning':
-      return [`Warning: ${event.message}`];
+      return [`Warning: ${oneLine(event.message, failureMax)}`];
     default:
       return [];
   }

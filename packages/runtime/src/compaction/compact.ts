@@ -2,6 +2,7 @@ import { compaction, type Entry, type JsonObject, type Seq } from '@tapedeck/tap
 import { estimateTokens, totalOf } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
+import { warnOnce } from '../model/sdk-warnings.ts';
 import { windowOf } from '../model/window.ts';
 import type { CompactContext, CompactionOrder, CompactionTerms } from './context.ts';
 import { fileSets, fileSetsIn, fileTags } from './file-sets.ts';
@@ -143,6 +144,7 @@ async function write(
       signal: context.signal,
       calling: context.calling,
       onCall: (call) => calls.push(call),
+      onWarning: (message) => warnOnce(context, message),
       onRetry: (attempt, message, delayMs) =>
         context.emitEvent({ type: 'retrying', attempt, message, delayMs }),
     },

@@ -39,6 +39,8 @@ export interface CompactContext extends RecordContext {
   /** Appends entries to the session. */
   readonly append: (drafts: readonly Draft[]) => Promise<Appended>;
   readonly emitEvent: (event: SessionEvent) => void;
+  /** The warnings of the AI SDK that were published. */
+  readonly warned: Set<string>;
   /** Adds the usage of a summary to the usage of the run. */
   readonly spend: (usage: Usage) => void;
 }

@@ -23,6 +23,7 @@ export interface Summarizer {
   readonly calling: <T>(call: () => Promise<T>) => Promise<T>;
   /** Called with each request once it has an answer or a failure. */
   readonly onCall: (call: SummaryCall) => void;
+  readonly onWarning: (message: string) => void;
   readonly onRetry: (attempt: number, message: string, delayMs: number) => void;
 }
 
@@ -111,7 +112,7 @@ interface CallFailure {
 /** One call: no tools, a low temperature, bounds on the length and time of the answer. */
 async function call(
   prompt: string,
-  { model, window, policy, signal, calling }: Summarizer,
+  { model, window, policy, signal, calling, onWarning }: Summarizer,
 ): Promise<Outcome> {
   const { timeoutMs, temperature } = policy.summary;
   const over = new AbortController();
@@ -127,6 +128,7 @@ async function call(
       maxOutputTokens: outputMax(policy, window),
       signal: AbortSignal.any([signal, over.signal]),
       onChunk: () => {},
+      onWarning,
     });
   });
   // A model that ignores the signal fails later, with no awaiter; this avoids an unhandled rejection.

@@ -188,6 +188,8 @@ async function summary(
       tools: {},
       signal: signal ?? new AbortController().signal,
       onChunk: () => {},
+      // A merge has no events.
+      onWarning: () => {},
     });
     if (answer.text.trim() === '') throw new Error('the model returned no text');
     if (answer.finish === 'content-filter') throw new Error('a content filter cut off the summary');

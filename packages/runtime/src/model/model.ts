@@ -12,6 +12,7 @@ import type { Chunk } from '../stream/chunks.ts';
 import { normaliseUsage, type Usage } from '../usage/usage.ts';
 import type { CallSettings } from './call-settings.ts';
 import { withLegalNames } from './offered-names.ts';
+import { hearingWarnings } from './sdk-warnings.ts';
 
 /** One model call: its input, and where its stream goes. */
 export interface ModelCall {
@@ -26,6 +27,8 @@ export interface ModelCall {
   /** JSON Schema of the requested answer. */
   readonly output?: JsonObject | undefined;
   readonly onChunk: (chunk: Chunk) => void;
+  /** Called with each warning of the AI SDK. */
+  readonly onWarning: (message: string) => void;
 }
 
 /** The result of a model call. */
@@ -59,6 +62,10 @@ export class ModelFailure extends Error {
  * @throws ModelFailure, with the reason of the signal as its cause when it aborts
  */
 export async function callModel(call: ModelCall): Promise<Answer> {
+  return await hearingWarnings(call.onWarning, async () => await streamed(call));
+}
+
+async function streamed(call: ModelCall): Promise<Answer> {
   const { model, instructions, messages, tools, signal, maxOutputTokens, output } = call;
   const { temperature, effort, providerOptions } = call.settings ?? {};
   try {
@@ -95,7 +102,7 @@ export async function callModel(call: ModelCall): Promise<Answer> {
       if (part.type === 'abort') throw signal.reason ?? new Error('aborted');
       if (part.type === 'text-delta') text += part.text;
       else if (part.type === 'tool-call' && part.providerExecuted !== true) calls.push(openCall(part));
-      const chunk = isOfLoop(part) ? undefined : toUIMessageChunk(part, { tools, ...streamed });
+      const chunk = isOfLoop(part) ? undefined : toUIMessageChunk(part, { tools, ...shown });
       if (chunk !== undefined) call.onChunk(chunk);
     }
     return await answerOf(model, { step: await step, text, calls, raw });
@@ -105,7 +112,7 @@ export async function callModel(call: ModelCall): Promise<Answer> {
 }
 
 /** What becomes a chunk for those who watch the run. */
-const streamed = { sendSources: true, sendStart: false, sendFinish: false, onError: messageOf } as const;
+const shown = { sendSources: true, sendStart: false, sendFinish: false, onError: messageOf } as const;
 
 /** Whether a stream part is the result of a client-side call, which the turn loop reports. */
 function isOfLoop(part: TextStreamPart<ToolSet>): boolean {

@@ -140,6 +140,7 @@ export async function perform(
     now,
     emit: show,
     emitEvent: (event) => show(eventChunk(event)),
+    warned: new Set(),
     enter: scope.enter,
     retrying: scope.retrying,
     spend: (usage) => {

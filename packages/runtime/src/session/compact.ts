@@ -102,6 +102,7 @@ export async function compactSession(
       append: async (drafts: readonly Draft[]) =>
         await store.entries.append(session.id, drafts, { lease: held.lease }),
       emitEvent: worker.emitEvent,
+      warned: new Set<string>(),
       cost: config.cost,
       now,
       limits: limitsOf(config),

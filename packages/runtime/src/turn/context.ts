@@ -68,6 +68,8 @@ export interface LoopContext {
   /** Saves a chunk and publishes it. */
   readonly emit: (chunk: Chunk) => void;
   readonly emitEvent: (event: SessionEvent) => void;
+  /** The warnings of the AI SDK that were published. */
+  readonly warned: Set<string>;
   /** Sets the phase of the run. */
   readonly enter: (phase: Phase) => void;
   readonly retrying: (attempt: number, message: string) => void;

@@ -13,6 +13,7 @@ import { commonEnd, keptInstructions, needsCacheMarks, withCachePoints } from '.
 import { type Answer, callModel, ModelFailure, type ModelMessage, modelMeta } from '../model/model.ts';
 import { toPrompt } from '../model/prompt.ts';
 import { isOverflow, retryDelay } from '../model/retry.ts';
+import { warnOnce } from '../model/sdk-warnings.ts';
 import { type Chunk, headChunk, isAnswer } from '../stream/chunks.ts';
 import { nameOf } from '../tools/traits.ts';
 import { costMeta, usageJson } from '../usage/usage.ts';
@@ -119,6 +120,7 @@ async function ask(
       signal,
       settings: context.callSettings,
       onChunk: take,
+      onWarning: (message) => warnOnce(context, message),
       output,
     }),
   );
