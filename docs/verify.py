@@ -4,12 +4,12 @@
     python3 verify.py [--json] PATH      PATH: a tape home, or its tape.db
 
 It shares no code with Tapedeck, needs Python 3.8 with its standard library (and SQLite 3.38), and writes nothing.
-Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of this schema.
+Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of schema 1 or 2.
 
 It reports the codes of the section "Verification" of the specification, for the same session and position as
 `tape verify`. It leaves out what it cannot know from the specification alone: `view-contradicted` (the rules of
-views), and the text of triggers and indexes (only their names). Every difference of a line of the graph file is
-`graph-differs`. Like `tape check`, it reports `graph-aside` and `database-missing`, too.
+views). Every difference of a line of the graph file is `graph-differs`. Like `tape check`, it reports
+`edge-on-one-side`, missing and changed tables, indexes and triggers, `graph-aside` and `database-missing`, too.
 """
 
 import hashlib
@@ -25,14 +25,24 @@ from datetime import datetime, timedelta, timezone
 
 SCHEMA = 2
 APPLICATION = 0x54415045
-INDEXES = (
-    "tape_spawn tape_ordinal tape_name_key tape_unfinished entry_key entry_turn entry_name lineage_tape "
-    "alias_name_key alias_tape"
-).split()
-TRIGGERS = (
-    "entry_insert entry_update entry_delete tape_insert tape_update tape_delete blob_update blob_delete blob_insert "
-    "blob_ref_update blob_ref_delete lineage_insert lineage_update lineage_delete"
-).split()
+# Type, name and the first digits of the SHA-256 of the SQL of all tables, indexes and triggers.
+TEXTS = (
+    "trigger:entry_insert:4e39e2011eb366bb trigger:entry_update:3412a7f2d466a437 "
+    "trigger:entry_delete:f507ce5cf1acde2b trigger:tape_insert:3c315d8a2bbdd5ab "
+    "trigger:tape_update:d14d5bf631538f73 trigger:tape_delete:a6d0e015ab96180e "
+    "trigger:blob_update:183ae7378cd7c4b9 trigger:blob_delete:187de2c8d6f54288 "
+    "trigger:blob_insert:114017712de1fb8a trigger:blob_ref_update:02b3c0cec53254fc "
+    "trigger:blob_ref_delete:ca0e04d867fe6c68 trigger:lineage_insert:4ead1fb0acbd84e0 "
+    "trigger:lineage_update:52271bc255705150 trigger:lineage_delete:85364019dea7f7db table:home:fae0186696887055 "
+    "table:tape:198c9cec1c07a554 table:entry:e32fa666f17bb522 table:open_calls:b0f6c57e8a262739 "
+    "table:lineage:d0d01f09422ac32d table:lease:70e2ae45ce9bec96 table:inbox:b462a748a09f53eb "
+    "table:alias:c3995ae4687df688 table:touch:83fa7b4a49fd5a1f table:blob:c608029a269fcf94 "
+    "table:blob_ref:5997f7e4759e379d table:stream_chunk:db423695a0f58823 table:entry_fts:3e7e13806b094144 "
+    "index:tape_spawn:8863d5100f191401 index:tape_ordinal:d31db0896abb32a4 index:tape_name_key:1c3f021494147504 "
+    "index:tape_unfinished:ad2b5bbb1abc8b9f index:entry_key:6222a85d8666692a index:entry_turn:6dac24532ca33fd6 "
+    "index:entry_name:0468747733efcf0f index:lineage_tape:f0df5a55e6d6d44c index:alias_name_key:0f903eb0ad17aabb "
+    "index:alias_tape:31b7e47d97c4d305 "
+)
 # White space, as `trim` of JavaScript removes it.
 SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 PIECES_BACK = 50
@@ -153,8 +163,10 @@ class Home:
         application, version = (self.db.execute("PRAGMA " + name).fetchone()[0] for name in ("application_id", "user_version"))
         if application != APPLICATION:
             raise NotATape("'%s' is no tape database" % path)
-        if version != SCHEMA:
-            raise NotATape("'%s' cannot be verified: it has schema %d, and this program reads %d" % (path, version, SCHEMA))
+        if version not in (1, SCHEMA):
+            raise NotATape("'%s' cannot be verified: it has schema %d, and this program reads 1 and %d" % (path, version, SCHEMA))
+        # Schema 1 has neither ordinals nor forms of names, and aliases have no realm.
+        self.version = version
         self.problems = []
         self.tapes = {row["id"]: row for row in self.db.execute("SELECT * FROM tape ORDER BY id")}
         self.by_ulid = {row["ulid"]: row for row in self.tapes.values()}
@@ -191,6 +203,11 @@ class Home:
         owner = self.owner(tape, seq)
         row = owner and self.one("SELECT hash FROM entry WHERE tape_id = ? AND seq = ?", owner["id"], seq)
         return row["hash"].hex() if row else None
+
+    def ref(self, tape):
+        """What edges call a session: its id, if it is of another realm than the home's own."""
+        base = self.one("SELECT value FROM home WHERE key = 'base'")
+        return tape["name"] if tape["realm"] == (base["value"] if base else "tape") else tape["ulid"]
 
     def record_head(self, tape, seq, head, by):
         """Keeps a head that something recorded of a tape. `seq` is None where the position is not recorded."""
@@ -368,7 +385,7 @@ def verify_tape(home, tape):
     calls.compare()
     if is_whole:
         touches.compare()
-    if not is_erased and spoken != tape["last_message_at"]:
+    if home.version == SCHEMA and not is_erased and spoken != tape["last_message_at"]:
         home.report("row-changed", name, None, "last_message_at of %s is not that of its messages" % name)
 
 
@@ -747,11 +764,12 @@ def verify_row(home, tape):
         fields = parsed(start["payload"])
         is_other = start["name"] != "fork/start" or any(fields.get(field) != value for field, value in told.items())
         wrong += ["fork/start"] if is_other else []
-    wrong += [] if tape["name_key"] == name_key(name) else ["name_key"]
     wrong += [] if (tape["merged_at"] is None) == (tape["delivery"] is None) else ["merged_at"]
     wrong += [] if tape["from_seq"] == (None if tape["parent_id"] is None else tape["floor_seq"]) else ["from_seq"]
     wrong += [] if (tape["request_hash"] is None) == (tape["parent_id"] is None) else ["request_hash"]
-    wrong += [] if ordinal_follows(home, tape) else ["ordinal"]
+    if home.version == SCHEMA:
+        wrong += [] if ordinal_follows(home, tape) else ["ordinal"]
+        wrong += [] if tape["name_key"] == name_key(name) else ["name_key"]
     if wrong:
         home.report("row-changed", name, None, "the row of %s was changed: %s" % (name, ", ".join(wrong)))
 
@@ -779,7 +797,8 @@ def verify_aliases(home, tape):
         line = given.pop(row["alias"], None)
         reason = None if line is None else line.fields.get("reason")
         is_told = line is not None and line.row["g"] == row["g"] and reason in (None, row["reason"])
-        if not is_told or row["realm"] != tape["realm"] or row["name_key"] != name_key(row["alias"]):
+        is_own = home.version != SCHEMA or (row["realm"] == tape["realm"] and row["name_key"] == name_key(row["alias"]))
+        if not is_told or not is_own:
             home.report("row-changed", tape["name"], None, "the alias %s differs from its line" % row["alias"])
     for alias in given:
         home.report("row-changed", tape["name"], None, "the alias %s is missing" % alias)
@@ -1086,19 +1105,95 @@ def assistant_text(payload):
     return "".join(str(part.get("text")) for part in parts if isinstance(part, dict) and part.get("type") == "text")
 
 
+# Edges: the lines of forks and merges, and the marks on tapes.
+
+
+def verify_edges(home, tape):
+    name, first = tape["name"], tape["base_seq"] + 1
+
+    def report(session, seq, message):
+        home.report("edge-on-one-side", session, seq, message)
+
+    lines = home.lines_of.get(tape["id"], [])
+    fork = next((line for line in lines if line.row["type"] == "fork"), None)
+    parent = home.tapes.get(tape["parent_id"])
+    start = home.one("SELECT kind, name, payload FROM entry WHERE tape_id = ? AND seq = ?", tape["id"], first)
+    if parent is not None and fork is None:
+        report(name, first, "the lineage has no line of the fork of %s" % name)
+    if fork is not None:
+        is_start = start is not None and start["kind"] == "anchor" and start["name"] == "fork/start"
+        told = None
+        if is_start:
+            told = parent and parent["ulid"] if start["payload"] is None else parsed(start["payload"]).get("parent")
+        if told != fork.fields.get("parent"):
+            report(name, first, "line %d names another parent of %s than its tape" % (fork.row["g"], name))
+    for line in lines:
+        if line.row["type"] in ("merge", "discard"):
+            verify_edge_line(home, tape, line, report)
+    for mark in home.rows(
+        "SELECT seq, name, payload FROM entry WHERE tape_id = ? AND kind = 'anchor' AND name >= 'merge/' AND name < 'merge0'", tape["id"]
+    ).fetchall():
+        verify_edge_mark(home, tape, mark, report)
+
+
+def verify_edge_line(home, tape, line, report):
+    fields = line.fields
+    into, seq = home.by_ulid.get(fields.get("into")), fields.get("seq")
+    mark = into and home.one("SELECT kind, name, payload FROM entry WHERE tape_id = ? AND seq = ?", into["id"], seq)
+    if not mark or mark["kind"] != "anchor" or mark["name"] != "merge/" + tape["name"]:
+        report(home.ref(into or tape), seq if into is not None else None, "line %d names no mark" % line.row["g"])
+        return
+    if mark["payload"] is None:
+        return
+    state = object_in(parsed(mark["payload"]), "state")
+    is_same = state.get("child") == tape["ulid"] and state.get("child_head") == fields.get("child_head")
+    is_same = is_same and state.get("range") == fields.get("range")
+    if not is_same or (state.get("strategy") == "discard") != (line.row["type"] == "discard"):
+        report(home.ref(into), seq, "line %d records another act than the mark" % line.row["g"])
+
+
+def verify_edge_mark(home, tape, mark, report):
+    name, seq = tape["name"], mark["seq"]
+    state = object_in(parsed(mark["payload"]), "state")
+    if mark["payload"] is None:
+        of = mark["name"][len("merge/") :]
+        below = (one for one in home.tapes.values() if one["name"] == of and any(up is tape for up in home.above(one)))
+        child = next(below, None)
+    else:
+        child = home.by_ulid.get(state.get("child")) if isinstance(state.get("child"), str) else None
+    if child is None:
+        report(name, seq, "the mark %s@%d names no session" % (name, seq))
+        return
+    merges = [line.fields for line in home.lines_of.get(child["id"], []) if line.row["type"] in ("merge", "discard")]
+    if not any(line.get("into") == tape["ulid"] and line.get("seq") == seq for line in merges):
+        report(name, seq, "the lineage has no line of the mark %s@%d" % (name, seq))
+    if mark["payload"] is None:
+        return
+    bounds = state.get("range")
+    is_range = last_of(bounds) is not None and type(bounds[0]) is int
+    if is_range and child["base_seq"] < bounds[0] <= bounds[1] <= child["head_seq"]:
+        last = home.one("SELECT hash FROM entry WHERE tape_id = ? AND seq = ?", child["id"], bounds[1])
+        if last is not None and last["hash"].hex() == state.get("child_head"):
+            return
+    report(name, seq, "the mark %s@%d covers what its child does not have" % (name, seq))
+
+
 # The file, and the graph file beside it.
 
 
 def verify_schema(home):
-    found = {(row["type"], row["name"]) for row in home.rows("SELECT type, name FROM sqlite_schema")}
-    for code, kind, names in (
-        ("trigger-wrong", "trigger", TRIGGERS),
-        ("index-wrong", "index", INDEXES),
-        ("search-wrong", "table", ["entry_fts"]),
-    ):
-        for name in names:
-            if (kind, name) not in found:
-                home.report(code, None, None, "%s %s is missing" % (kind, name))
+    known = {tuple(text.split(":")[:2]): text.split(":")[2] for text in TEXTS.split()}
+    own = "name NOT GLOB 'sqlite_*' AND name NOT GLOB 'entry_fts_*'"
+    found = {(row["type"], row["name"]): row["sql"] for row in home.rows("SELECT type, name, sql FROM sqlite_schema WHERE " + own)}
+    codes = {"trigger": "trigger-wrong", "index": "index-wrong"}
+    for (kind, name), text in known.items():
+        if (kind, name) not in found or sha256(found[kind, name] or "")[:16] != text:
+            code = "search-wrong" if name == "entry_fts" else codes.get(kind, "database-damaged")
+            state = "changed" if (kind, name) in found else "missing"
+            home.report(code, None, None, "%s %s is %s" % (kind, name, state))
+    for kind, name in found:
+        if (kind, name) not in known:
+            home.report("database-damaged", None, None, "%s %s does not belong in a tape home" % (kind, name))
 
 
 def verify_graph(home, path):
@@ -1203,8 +1298,11 @@ def verify(path):
             verify_aliases(home, tape)
             verify_queued(home, tape)
             verify_merges(home, tape)
+            if tape["lifecycle"] != "staging":
+                verify_edges(home, tape)
         verify_lineage(home)
-        verify_schema(home)
+        if home.version == SCHEMA:
+            verify_schema(home)
         graph = graph_of(file)
         verify_graph(home, graph)
         verify_asides(home, graph)

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { tapeHere } from '../support/cli.ts';
 import { hashed, sha256 } from '../support/format-hash.ts';
+import { rawDb } from '../support/raw-db.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { codeBlocks, page, tableAfter } from './pages.ts';
 
@@ -133,12 +134,14 @@ test('the page lists every table with its columns, every index and every trigger
 
 test('verify.py looks for every index and trigger of the page', () => {
   const program = page('docs/verify.py');
-  const named = (list: string) =>
-    [...(new RegExp(`^${list} = \\(([^)]*)\\)`, 'm').exec(program)?.[1] ?? '').matchAll(/\w+/g)].map(
-      ([name]) => name,
-    );
-  expect(named('INDEXES')).toEqual(tableAfter(format, 'Indexes').map(([name]) => name));
-  expect(named('TRIGGERS')).toEqual(tableAfter(format, 'Triggers').map(([name]) => name));
+  const texts = [...program.matchAll(/\b(trigger|index|table):(\w+):([0-9a-f]{16})\b/g)];
+  const named = (type: string) => texts.flatMap(([, of, name]) => (of === type ? [name] : []));
+  expect(named('index')).toEqual(tableAfter(format, 'Indexes').map(([name]) => name));
+  expect(named('trigger')).toEqual(tableAfter(format, 'Triggers').map(([name]) => name));
+  const block = codeBlocks(format, 'text').find((text) => text.startsWith('trigger '));
+  expect(texts.map(([, type, name, digest]) => `${type} ${name} ${digest}`)).toEqual(
+    block?.trimEnd().split('\n'),
+  );
 });
 
 /** Every kind of entry; one that is missing here does not compile. */
@@ -167,4 +170,16 @@ test('tape log finds the entries of every kind', async () => {
   await tape('new', 'main');
   for (const kind of [...Object.keys(kinds), 'x-mine'])
     expect({ kind, ...(await tape('log', 'main', '--kind', kind)) }).toMatchObject({ kind, code: 0 });
+});
+
+test('the page has the texts of the schema', () => {
+  using dir = tempDir();
+  openTapeStore(dir.file('tape.db')).close();
+  using db = rawDb(dir.file('tape.db'));
+  const objects = db.all<{ type: string; name: string; sql: string }>(
+    `SELECT type, name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_*' AND name NOT GLOB 'entry_fts_*'`,
+  );
+  const texts = objects.map(({ type, name, sql }) => `${type} ${name} ${sha256(sql).slice(0, 16)}`);
+  const block = codeBlocks(format, 'text').find((text) => text.startsWith('trigger '));
+  expect(block?.trimEnd().split('\n').sort()).toEqual(texts.sort());
 });
