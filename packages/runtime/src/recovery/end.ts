@@ -86,7 +86,7 @@ function optionsOf({ model, signal }: Continuing): RunOptions {
 export async function settle(
   { store, newId, worker }: DelegationParts,
   { id, name }: SessionInfo,
-  { abort }: { readonly abort: boolean },
+  { abort }: { readonly abort: false | 'by parent' | 'by recovery' },
 ): Promise<Ended> {
   const held = await hold(store, id, { owner: processOwner(newId()) });
   try {
@@ -94,15 +94,15 @@ export async function settle(
     const facts = await worker({ id, name }).facts();
     const { info } = facts;
     const isTask = hasTask(info);
-    const waits = abort && (await openBatch(store, id)).some(awaitsAnswer);
+    const waits = abort !== false && (await openBatch(store, id)).some(awaitsAnswer);
     if (isTask ? isEnded(info) : !waits && !(await wasInterrupted(store, id))) return undefined;
     const reached = isTask ? await endOnTape(store, facts) : undefined;
-    if (reached === undefined && !abort) return undefined;
+    if (reached === undefined && abort === false) return undefined;
     await settleLeftovers(store, id, held);
     await closeOrphans(store, id, { hold: held });
     if (reached === undefined) {
       const unbegun = (await openBatch(store, id)).map(({ toolCallId }) => toolCallId);
-      const reason = 'aborted by recovery';
+      const reason = `aborted ${abort}`;
       await store.entries.append(
         id,
         [note('run/aborted', { reason, ...(unbegun.length > 0 && { unbegun }) })],

@@ -13,11 +13,12 @@ import { assertFields, type Fields } from '../fields.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { settleParent } from '../merge/settle-parent.ts';
 import type { ModelSpec } from '../model/spec.ts';
+import { awaitsAnswer } from '../tools/open-batch.ts';
 import { releaseLeftWorktrees } from '../workspace/release.ts';
 import { answerOrphans, resume, resumeRun, settle } from './end.ts';
 import { type Plan, plansFor } from './plan.ts';
 import { untilQuiet } from './quiet.ts';
-import { done, type Left, planned, type RecoveredSession } from './report.ts';
+import { done, planned, type RecoveredSession } from './report.ts';
 import { byDepth, inScope, type Placed, type Unusable, unfinishedIn } from './scope.ts';
 import { takeTurns } from './take-turns.ts';
 
@@ -121,12 +122,19 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
     sessions: [],
   };
   const held: SessionInfo[] = [];
-  // A parent that waits with calls that started no children is aborted before merges come: open calls block them.
-  const first = plans
-    .flat()
-    .filter(({ why, act, left }) => why === 'calls' && act === 'abort' && !hasSpawned(left));
-  for (const plan of first)
-    await attempt(report, plan.left.info, async () => void (await finish(parts, plan, { options, report })));
+  const aborting = new Map(
+    plans.flat().flatMap((plan) => (plan.act === 'abort' ? [[plan.left.info.id, plan] as const] : [])),
+  );
+  const by = { options, report, aborting };
+  // Calls of a parent that wait for answers block the merges of its children. It is aborted between their ends, which
+  // the call that started them gets as its result, and their merges.
+  const over = new Set<Plan>();
+  const endParent = async ({ parentId = '' }: SessionInfo) => {
+    const plan = aborting.get(parentId);
+    if (plan === undefined || over.has(plan) || !plan.left.calls.some(awaitsAnswer)) return;
+    over.add(plan);
+    await attempt(report, plan.left.info, async () => void (await finish(parts, plan, by)));
+  };
   // All children of a call end before the call gets its result, and the call gets it before its session
   // continues.
   for (const group of plans) {
@@ -140,7 +148,7 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
     const ended: SessionInfo[] = [];
     for (const plan of mine)
       await attempt(report, plan.left.info, async () => {
-        const how = await finish(parts, plan, { options, report });
+        const how = await finish(parts, plan, by);
         // The end of a child that only notifies has notified its parent.
         if (how !== 'waiting' && plan.left.info.deliver !== 'notify') ended.push(plan.left.info);
       });
@@ -154,6 +162,7 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
             ...options,
             deadline,
           });
+          await endParent(info);
           if (await merge(parts, info, { ...options, deadline })) report.merged.push(info.name);
           else held.push(info);
           runPoint('recover/child-merged');
@@ -162,23 +171,15 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
     for (const { left } of mine) startedChildren.delete(left.info.name);
     end.resolve({});
     for (const plan of group)
-      if (plan.why !== 'task' && !first.includes(plan))
-        await attempt(
-          report,
-          plan.left.info,
-          async () => void (await finish(parts, plan, { options, report })),
-        );
+      if (plan.why !== 'task' && !over.has(plan))
+        await attempt(report, plan.left.info, async () => void (await finish(parts, plan, by)));
   }
   if (options.session !== undefined && options.abort !== true)
     for (const plan of await messagesLeft(parts, plans.flat(), {
       ...options,
       failed: report.failed,
     }))
-      await attempt(
-        report,
-        plan.left.info,
-        async () => void (await finish(parts, plan, { options, report })),
-      );
+      await attempt(report, plan.left.info, async () => void (await finish(parts, plan, by)));
   // A run that goes on can start children in the background.
   const resumed = plans.flat().filter(({ left }) => report.resumed.includes(left.info.name));
   await untilQuiet(
@@ -206,10 +207,6 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
   return report;
 }
 
-function hasSpawned({ calls, spawning }: Left): boolean {
-  return calls.some(({ toolCallId }) => spawning.has(toolCallId));
-}
-
 /** Plans for the messages of children that had ended when the recovery began, and are merged now. */
 async function messagesLeft(
   parts: DelegationParts,
@@ -226,11 +223,19 @@ async function messagesLeft(
   return (await plansFor(parts, [found.filter(({ why }) => why === 'inbox')], options)).flat();
 }
 
+/** What a recovery acts on a session with. */
+interface Finishing {
+  readonly options: RecoverOptions;
+  readonly report: Report;
+  /** The plans of the sessions that it aborts, by id. */
+  readonly aborting: ReadonlyMap<string, Plan>;
+}
+
 /** Resumes or aborts one session, or leaves it as it is, and reports which. */
 async function finish(
   parts: DelegationParts,
   { act, why, left: { info }, spec }: Plan,
-  { options: { abort = false, signal }, report }: { options: RecoverOptions; report: Report },
+  { options: { abort = false, signal }, report, aborting }: Finishing,
 ): Promise<'waiting' | 'settled'> {
   signal?.throwIfAborted();
   if (act === 'leave') {
@@ -246,7 +251,7 @@ async function finish(
     return 'settled';
   }
   const how = abort
-    ? await settle(parts, info, { abort })
+    ? await settle(parts, info, { abort: aborting.has(info.parentId ?? '') ? 'by parent' : 'by recovery' })
     : await (why === 'inbox' ? resumeRun : resume)(parts, info, { model: spec, signal });
   runPoint('recover/child-ended');
   if (how !== undefined) report[how].push(info.name);
