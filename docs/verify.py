@@ -15,6 +15,7 @@ views). Every difference of a line of the graph file is `graph-differs`. Like `t
 import hashlib
 import itertools
 import json
+import math
 import os
 import re
 import sqlite3
@@ -1000,8 +1001,9 @@ def collect(home, child, bounds):
             facts["complete"] = False
         if entry["kind"] == "message":
             for field, count in object_in(parsed(entry["meta"]), "usage").items():
-                if type(count) in (int, float):
-                    usage[field] = usage.get(field, 0) + float(count)
+                total = usage.get(field, 0) + float(count) if type(count) in (int, float) else math.nan
+                if math.isfinite(total):
+                    usage[field] = total
         artifact = artifact_of(entry)
         if artifact is not None:
             facts.update(complete=True, artifact=artifact)

@@ -183,3 +183,15 @@ test('usage prints fractional token counts as reported, and they fit the contrac
   const usage = { steps: 1, input: 1.5, output: 2.25, total: 3.75 };
   expect(json(await home.tape(['usage', 'main', '--json']))).toMatchObject(usage);
 });
+
+test('usage prints sums of fractions without the errors of adding them', async () => {
+  using home = tempHome();
+  home.session(
+    'main',
+    assistant('One.', { usage: { input: 0.1 } }),
+    assistant('Two.', { usage: { input: 0.2 } }),
+  );
+  const { stdout } = await home.tape(['usage', 'main']);
+  expect(stdout).toMatch(/\b0\.3\b/);
+  expect(stdout).not.toContain('0.30000');
+});

@@ -240,6 +240,51 @@ test('zero and invalid counts are ignored, and only answers are calls', async ()
   });
 });
 
+/** A model that reports these counts with each answer. */
+function reporting(...[input, output, reasoning, cacheRead, cacheWrite]: number[]): MockLanguageModelV4 {
+  const noCache = undefined;
+  return new MockLanguageModelV4({
+    doStream: async () => ({
+      stream: convertArrayToReadableStream<LanguageModelV4StreamPart>([
+        { type: 'text-start', id: 't' },
+        { type: 'text-delta', id: 't', delta: 'Fine.' },
+        { type: 'text-end', id: 't' },
+        {
+          type: 'finish',
+          finishReason: { unified: 'stop', raw: undefined },
+          usage: {
+            inputTokens: { total: input, noCache, cacheRead, cacheWrite },
+            outputTokens: { total: output, text: undefined, reasoning },
+          },
+        },
+      ]),
+    }),
+  });
+}
+
+test.each<[string, number[], object]>([
+  ['fractions', [10.5, 2.25, 0.25, 0.5, 0], { input: 10, output: 2, reasoning: 0.25, cacheRead: 0.5 }],
+  ['no numbers', [Number.NaN, Number.POSITIVE_INFINITY, Number.NaN, 1, 2], { cacheRead: 1, cacheWrite: 2 }],
+  ['less than nothing', [-5, -0.5, -1, -1e300, 3], { cacheWrite: 3 }],
+  ['more than there can be', [1e300, 1e17, 0.5, 2 ** 60, 1.5], { reasoning: 0.5, cacheWrite: 1.5 }],
+])('what a provider reports as %s is recorded as it counts', async (_, counts, expected) => {
+  using store = openStore();
+  await using deck = await openDeck({ store, model: reporting(...counts) });
+  const main = await deck.session('main');
+  const usage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0, ...expected };
+  const total = Object.values(usage).reduce((sum, count) => sum + count);
+  expect(await main.run('Go')).toMatchObject({ finish: 'stop', usage });
+  expect(await main.usage()).toMatchObject({ steps: 1, usage, total, window: total });
+  expect(await main.run('Go on')).toMatchObject({ finish: 'stop', usage });
+  expect(await main.usage()).toMatchObject({ steps: 2, total: 2 * total });
+  const child = await main.fork({ name: 'child' });
+  await child.run('Look');
+  expect(store.lineage.merge('child')).toMatchObject({ state: 'merged' });
+  const [mark] = [...store.entries.read('main', { kind: 'anchor' })].slice(-1);
+  expect(mark?.payload).toMatchObject({ state: { usage } });
+  expect([...store.verify()]).toEqual([]);
+});
+
 test('a redacted call no longer counts', async () => {
   using store = openStore();
   store.sessions.open('main');

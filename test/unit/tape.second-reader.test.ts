@@ -26,6 +26,8 @@ const cut = (text: string, ...calls: ReturnType<typeof toolCall>[]) =>
 const given = (toolCallId: string): Draft => toolResult({ toolCallId, toolName: 'read' }, 'A text.');
 
 const counted = { usage: { input: 4, output: 0.2, cacheRead: 1 } };
+/** Numbers whose sum is none, and names that every object has. */
+const vast = JSON.parse('{"input":1e308,"output":-1e308,"constructor":1,"__proto__":2,"cacheRead":0.5}');
 const touched = { read: ['a.ts', 'b.ts'], write: ['b.ts', `half \ud83d`] };
 const closed: Draft = {
   kind: 'event',
@@ -116,6 +118,7 @@ describe.skipIf(skipsPython('the verifier in Python'))(
         [assistant(`${long}😀 and the rest`)],
         [assistant(`${long}${half}${half} and the rest`)],
         [assistant('One.', { usage: { input: 3, output: 0.1, reasoning: 0.2 } }), assistant('Two.', counted)],
+        [assistant('One.', { usage: vast }), assistant('Two.', { usage: vast })],
         [
           toolResult({ toolCallId: 'c', toolName: 'read' }, 'A text.', { paths: touched }),
           closed,

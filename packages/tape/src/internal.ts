@@ -7,7 +7,7 @@ export type { Sources } from './clock.ts';
 export { artifactOf, isObjectName, patchPaths, workspaceClosed } from './entry/artifact.ts';
 export { isObject, jsonDepth, parseJson } from './entry/json.ts';
 export { quote } from './entry/name.ts';
-export { recordedUsage, totalOf, type Usage } from './entry/usage.ts';
+export { recordedUsage, tokenCount, totalOf, type Usage } from './entry/usage.ts';
 export { workerInstructions } from './fork/worker-instructions.ts';
 export { assistantText } from './merge/answer.ts';
 export { mergeCharsMax } from './merge/block.ts';

@@ -96,10 +96,11 @@ function besideRows({ inherited, summaries }: SessionUsage): Row[] {
 function cellsOf({ name, sum, window }: Row, costs: boolean): string[] {
   const { steps, usage, total, cost } = sum;
   const counts = [steps, ...Object.values(usageJson(usage)), total, window];
-  return [
-    name,
-    ...counts.map((count) => (count === undefined ? '' : String(count))),
-    // Rounds away the errors of adding fractions.
-    ...(costs ? [cost === undefined ? '' : String(Number(cost.toPrecision(12)))] : []),
-  ];
+  return [name, ...counts.map(numberText), ...(costs ? [numberText(cost)] : [])];
+}
+
+/** A number without the errors of adding fractions. */
+function numberText(number: number | undefined): string {
+  if (number === undefined) return '';
+  return String(Number.isInteger(number) ? number : Number(number.toPrecision(12)));
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@tapedeck/tape';
-import type { Usage } from '@tapedeck/tape/internal';
+import { tokenCount, type Usage } from '@tapedeck/tape/internal';
 
 export type { Usage };
 
@@ -17,15 +17,19 @@ interface SdkUsage {
   readonly outputTokenDetails?: { readonly reasoningTokens?: number | undefined };
 }
 
-/** Makes the counts disjoint: input without cached tokens, output without reasoning. */
+/**
+ * Makes the counts disjoint: input without cached tokens, output without reasoning. A provider can report any number:
+ * fractions count, invalid numbers are 0, as they are when they are read from a tape.
+ */
 export function normaliseUsage(usage: SdkUsage): Usage {
-  const cacheRead = usage.inputTokenDetails?.cacheReadTokens ?? 0;
-  const cacheWrite = usage.inputTokenDetails?.cacheWriteTokens ?? 0;
-  const reasoning = usage.outputTokenDetails?.reasoningTokens ?? 0;
-  const input = usage.inputTokenDetails?.noCacheTokens ?? (usage.inputTokens ?? 0) - cacheRead - cacheWrite;
+  const cacheRead = tokenCount(usage.inputTokenDetails?.cacheReadTokens);
+  const cacheWrite = tokenCount(usage.inputTokenDetails?.cacheWriteTokens);
+  const reasoning = tokenCount(usage.outputTokenDetails?.reasoningTokens);
+  const noCache = usage.inputTokenDetails?.noCacheTokens;
+  const input = noCache ?? tokenCount(usage.inputTokens) - cacheRead - cacheWrite;
   return {
-    input: Math.max(0, input),
-    output: Math.max(0, (usage.outputTokens ?? 0) - reasoning),
+    input: tokenCount(input),
+    output: tokenCount(tokenCount(usage.outputTokens) - reasoning),
     reasoning,
     cacheRead,
     cacheWrite,

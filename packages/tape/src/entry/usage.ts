@@ -1,5 +1,5 @@
 import type { Meta } from './entry.ts';
-import { isObject, type Json } from './json.ts';
+import { isObject } from './json.ts';
 
 /**
  * Tokens of one or more model calls. The parts do not overlap: input excludes cache, output excludes
@@ -25,16 +25,16 @@ export function totalOf({ input, output, reasoning, cacheRead, cacheWrite }: Usa
 export function recordedUsage({ usage }: Meta): Usage | undefined {
   if (!isObject(usage)) return undefined;
   return {
-    input: count(usage.input),
-    output: count(usage.output),
-    reasoning: count(usage.reasoning),
-    cacheRead: count(usage.cacheRead),
-    cacheWrite: count(usage.cacheWrite),
+    input: tokenCount(usage.input),
+    output: tokenCount(usage.output),
+    reasoning: tokenCount(usage.reasoning),
+    cacheRead: tokenCount(usage.cacheRead),
+    cacheWrite: tokenCount(usage.cacheWrite),
   };
 }
 
-function count(tokens: Json | undefined): number {
-  // Some providers report fractions.
+/** Returns a number of tokens as it counts: a fraction too, which some providers report; anything invalid is 0. */
+export function tokenCount(tokens: unknown): number {
   const isCount = typeof tokens === 'number' && tokens > 0 && tokens <= Number.MAX_SAFE_INTEGER;
   return isCount ? tokens : 0;
 }

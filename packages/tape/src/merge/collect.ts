@@ -54,7 +54,7 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
   let last = 0;
   let complete = true;
   let recorded: RecordedArtifact | undefined;
-  const usage: Record<string, number> = {};
+  const usage = new Map<string, number>();
   const shown = [...visible(db, child, to)].reverse();
   let answers = answersBefore(db, child, { from, shown });
   for (const entry of readEntries(db, child, { from, to, own: true })) {
@@ -96,7 +96,7 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
     ...(value !== undefined && { value }),
     textSeq: chosen?.seq,
     ...(value === undefined && answer !== undefined && placeOf(answer)),
-    usage: Object.keys(usage).length === 0 ? undefined : usage,
+    usage: usage.size === 0 ? undefined : Object.fromEntries(usage),
     complete,
     recorded,
     durationMs: first === undefined ? 0 : last - first,
@@ -163,8 +163,11 @@ const endLabels: Readonly<Record<string, string>> = {
   [resultRefused]: 'Error',
 };
 
-function addUsage(sum: Record<string, number>, usage: Json | undefined): void {
+/** Adds the numbers of a usage; one that would make a sum infinite, which no entry can hold, is left out. */
+function addUsage(sum: Map<string, number>, usage: Json | undefined): void {
   if (!isObject(usage)) return;
-  for (const [name, value] of Object.entries(usage))
-    if (typeof value === 'number') sum[name] = (sum[name] ?? 0) + value;
+  for (const [name, value] of Object.entries(usage)) {
+    const total = typeof value === 'number' ? (sum.get(name) ?? 0) + value : Number.NaN;
+    if (Number.isFinite(total)) sum.set(name, total);
+  }
 }
