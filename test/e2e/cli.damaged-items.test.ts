@@ -25,7 +25,7 @@ describe.each([
   ['an inbox item without a type', item, 'null', 'it has no type'],
   ['a saved piece of an answer that is not JSON', piece, '{broken', 'it is not JSON'],
 ])('%s', (_, sql, text, why) => {
-  test('is a finding of its session in status, audit and check, which go on with the others', async () => {
+  test('is a finding of its session in status, audit and check, which check the others too', async () => {
     using home = damagedHome(sql, text);
     const status = await home.here(['status', '--all', '--json']);
     expect(status.code).toBe(5);

@@ -92,6 +92,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'help',
     'id-words',
     'literal-words',
+    'early-exit',
     'verbs',
     'demo',
     'session',

@@ -8,7 +8,10 @@ if (major < 24) {
 const { Console } = await import('node:console');
 // Stdout is for answers: what a configuration and its tools print goes where status goes.
 globalThis.console = new Console(process.stderr);
-const { main, nodeIo } = await import('../dist/main.js');
-process.exitCode = await main(process.argv.slice(2), nodeIo());
+const { main, nodeIo, reportEarlyExit } = await import('../dist/main.js');
+const argv = process.argv.slice(2);
+const done = reportEarlyExit(argv);
+process.exitCode = await main(argv, nodeIo());
+done();
 // What a tool left open, a timer or a connection, does not keep the command from ending once its output is out.
 process.stdout.write('', () => setTimeout(() => process.exit(), 500).unref());

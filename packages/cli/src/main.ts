@@ -13,7 +13,7 @@ import yargs, { type Argv } from 'yargs';
 import { type CommonOptions, makeContext } from './context.ts';
 import { describeError } from './errors/describe.ts';
 import { UsageError } from './errors/kinds.ts';
-import { safe } from './escape.ts';
+import { errorText, requestsJson } from './errors/print.ts';
 import { exit } from './exit.ts';
 import { helpPage } from './help.ts';
 import { withSessionOfId } from './id-words.ts';
@@ -26,7 +26,7 @@ import { nameOf, type Verb } from './verbs/verb.ts';
 /** Runs the `tape` command and returns its exit code. */
 export async function main(line: readonly string[], io: Io): Promise<number> {
   const argv = withLiteralWords(line);
-  const asJson = argv.includes('--json') || argv.includes('--jsonl');
+  const asJson = requestsJson(argv);
   try {
     return await parseAndRun(argv, io);
   } catch (error) {
@@ -36,11 +36,9 @@ export async function main(line: readonly string[], io: Io): Promise<number> {
       io.err(asJson ? `${JSON.stringify({ error })}\n` : 'Interrupted\n');
       return exit.interrupted;
     }
-    const { code, message, data, exit: status, ...report } = describeError(error);
-    const hint = report.hint ?? (code === 'CLI_USAGE' ? `see: ${helpFor(argv)}` : undefined);
-    if (asJson)
-      io.err(`${JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }), data } })}\n`);
-    else io.err(safe(`Error: ${message}\n${hint === undefined ? '' : `Hint: ${hint}\n`}`));
+    const { code, exit: status } = describeError(error);
+    const hint = code === 'CLI_USAGE' ? `see: ${helpFor(argv)}` : undefined;
+    io.err(errorText(error, { asJson, hint }));
     return status;
   }
 }
@@ -179,4 +177,5 @@ function version(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
+export { reportEarlyExit } from './early-exit.ts';
 export { type Io, nodeIo };

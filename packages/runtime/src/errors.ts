@@ -27,7 +27,8 @@ export type SessionErrorCode =
   | 'SESSION_NO_WORKSPACE'
   | 'SESSION_WORKSPACE_FAILED'
   | 'SESSION_PATCH_TOO_LARGE'
-  | 'SESSION_CANNOT_APPLY';
+  | 'SESSION_CANNOT_APPLY'
+  | 'SESSION_WAITS_FOR_ITSELF';
 
 /**
  * An error of a deck, a session, a run or a model. `code` says which.

@@ -111,6 +111,8 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   SESSION_BAD_RESULT: [exit.failed, 'a result is missing, or does not match its schema'],
   SESSION_ENDED: [exit.conflict, 'the task of the session has already ended'],
   SESSION_CLOSED: [exit.failed, 'the session no longer exists, or its deck was closed'],
+  CLI_EXITED: [exit.failed, 'a tool or the configuration ended the process before the command was done'],
+  SESSION_WAITS_FOR_ITSELF: [exit.failed, 'a tool waits for the run that waits for the tool'],
   SESSION_MERGE_WAITING: [exit.accepted, 'the merge waits in the inbox of the parent'],
   SESSION_NO_GIT: [exit.failed, 'git is not installed, which worktrees need'],
   SESSION_NO_REPOSITORY: [

@@ -40,7 +40,7 @@ export const recover: Verb = defineVerb({
       }),
   run: async (args, context) => {
     const { name, abort, wait, dryRun } = args;
-    const { io, home } = context;
+    const { io } = context;
     // Aborting calls no model, and so needs no configuration, which is code.
     const config = abort === true ? {} : await deckConfig(args, context);
     const { openDeck } = await import('@tapedeck/runtime');
@@ -51,7 +51,7 @@ export const recover: Verb = defineVerb({
         // The list of active runs in the home is written to, too.
         dryRun === true
           ? await openDeck({ ...config, store, env: io.env, cwd: io.cwd })
-          : await openDeckAt(config, store, { io, home });
+          : await openDeckAt(config, store, context);
       return await deck.recover({
         ...(args.model !== undefined && { model: args.model }),
         ...(session !== undefined && { session }),

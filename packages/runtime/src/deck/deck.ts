@@ -23,9 +23,11 @@ import { Session } from '../session/session.ts';
 import type { ToolContext } from '../session/tool-context.ts';
 import { openActiveWriter } from '../status/active-writer.ts';
 import { openChunkWriter } from '../stream/chunk-writer.ts';
+import { assertOutsideRun } from '../tools/current-call.ts';
 import { type DeckGraph, openDeckGraph } from './graph.ts';
 import { keptSettings } from './kept-settings.ts';
 import { assertPlace, type OpenedHome, openHome } from './place.ts';
+import { handleStrayErrors, type StrayError } from './stray-errors.ts';
 
 export interface DeckOptions extends DeckConfig {
   /**
@@ -51,6 +53,12 @@ export interface DeckOptions extends DeckConfig {
   readonly newId?: () => string;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
+  /**
+   * Keeps the process up when a tool leaves an error that nothing handles, such as a rejection after its end: the
+   * error is recorded on the tape, and given to this function. While it is set, a throw of code that is no tool's
+   * closes the deck before the process ends. Default: Node.js ends the process at once.
+   */
+  readonly onStrayError?: (stray: StrayError) => void;
 }
 
 /** Properties of a new session. */
@@ -127,6 +135,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     cwd,
     newId = ulid,
     now = Date.now,
+    onStrayError,
     ...config
   } = options;
   await parseConfig(config, 'the options of a deck');
@@ -206,11 +215,14 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     // What children did whose runs were stopped is merged.
     await Promise.allSettled(delegations);
     await active?.close();
+    stopHandling?.();
     // A store that the deck opened is closed, and every act refuses alike. In another one a message can still be left.
     isOver = given === undefined;
     if (given === undefined) await store[Symbol.asyncDispose]();
   };
   const close = () => (closed ??= end());
+  const stopHandling =
+    onStrayError === undefined ? undefined : handleStrayErrors(parts, { onStrayError, close });
   const graph = await openDeckGraph(parts.store, file);
   return {
     get store() {
@@ -238,6 +250,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
       return await parts.store.sessions.list(query);
     },
     idle: async () => {
+      assertOutsideRun(parts.store, undefined, 'wait for the deck');
       for (;;) {
         await Promise.all([...workers.values()].map(({ delivered }) => delivered));
         const serving = [...workers.values()].filter(({ isServing }) => isServing);

@@ -14,6 +14,7 @@ const kinds = {
   engine: 'object',
   newId: 'function',
   now: 'function',
+  onStrayError: 'function',
 } as const;
 
 /** Where the tapes of a deck are. */

@@ -16,6 +16,7 @@ import { settleParent } from '../merge/settle-parent.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
 import { outputOf } from '../model/output.ts';
 import { EventLog } from '../stream/event-log.ts';
+import { assertOutsideRun } from '../tools/current-call.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { type Forked, forkTasks, lineFor } from './fork-tasks.ts';
 import { type Delegated, type DelegateTask, runOptionsOf } from './options.ts';
@@ -94,13 +95,33 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     fulfilled?: ((outcomes: Outcomes) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return this.#outcomes.then(fulfilled, rejected);
+    const outcomes = this.#whyNotAwaited() ?? this.#outcomes;
+    return outcomes.then(fulfilled, rejected);
   }
 
   /** The events of the children, from the first. Rejects at the end as the delegation does. */
   async *[Symbol.asyncIterator](): AsyncIterator<ChildEvent> {
+    await this.#whyNotAwaited();
     yield* this.#events;
     await this.#outcomes;
+  }
+
+  /**
+   * A rejection for a tool that would wait for its own run: that takes the results when the tool has ended. The call
+   * of `delegateTool` gets them as its own result.
+   */
+  #whyNotAwaited(): Promise<never> | undefined {
+    if (this.#delegated.options.by !== undefined) return undefined;
+    try {
+      assertOutsideRun(
+        this.#parts.store,
+        this.#parent.name,
+        `wait for the children of '${this.#parent.name}'`,
+      );
+      return undefined;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async #work(): Promise<Outcomes> {

@@ -8,6 +8,7 @@ import { eventChunk } from '../stream/chunks.ts';
 import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { type Ancestry, ancestryOf, type Origin, originOf, type SessionFacts } from '../terms/terms.ts';
+import { outsideCalls } from '../tools/current-call.ts';
 import { wasInterrupted } from '../tools/interrupted.ts';
 import { HandledItems } from './handled-items.ts';
 import {
@@ -215,14 +216,17 @@ export class Worker {
 
   #serve(work: () => Promise<void>, first?: Started): void {
     // Work that succeeds has released the session itself, and another process may run it by now.
-    const served = work().catch((error) => {
+    // A run that a tool started is no part of the tool's call.
+    const served = outsideCalls(work).catch((error) => {
       const failed = this.#current ?? first;
       this.#leave();
       // Callers await the run, not this promise.
       failed?.control.fail(error);
     });
     this.#serving = served;
-    this.#delivered = Promise.all([this.#delivered, served]).then(() => this.#parts.onServed(this.#session));
+    this.#delivered = Promise.all([this.#delivered, served]).then(() =>
+      outsideCalls(() => this.#parts.onServed(this.#session)),
+    );
   }
 
   /**

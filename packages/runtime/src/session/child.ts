@@ -8,6 +8,7 @@ import type { OutputSpec } from '../model/output.ts';
 import type { Input, RunOptions } from '../run/options.ts';
 import type { Run } from '../run/run.ts';
 import type { Worker } from '../run/worker.ts';
+import { assertOutsideRun } from '../tools/current-call.ts';
 import type { DeckParts } from './parts.ts';
 import { Session } from './session.ts';
 
@@ -75,6 +76,8 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
    */
   async finish(options: MergeOptions = {}): Promise<Merged> {
     assertMerge(options, mergeFields, `merge '${this.name}'`);
+    if (options.waitMs === undefined)
+      assertOutsideRun(this.#parts.store, this.parent, `merge '${this.name}'`);
     const facts = await this.#parts.worker(this).facts();
     this.#merged = await mergeChild(this.#parts, facts, options);
     await wakeFor(this.#parts, facts.info);

@@ -58,6 +58,7 @@ import { watchChunks } from '../stream/replay.ts';
 import { type Fresh, tail } from '../stream/tail.ts';
 import { modelFor } from '../terms/model-for.ts';
 import type { Ancestry, SessionFacts } from '../terms/terms.ts';
+import { assertOutsideRun } from '../tools/current-call.ts';
 import { answerFault, openBatch } from '../tools/open-batch.ts';
 import { readUsage, type SessionUsage, type TreeUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
@@ -284,6 +285,7 @@ export class Session {
   /** Resolves when no process runs the session. */
   async idle(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     assertFields(options, { signal: true }, `wait for '${this.name}'`);
+    assertOutsideRun(this.#parts.store, this.name, `wait for '${this.name}'`);
     await this.#worker.idle();
     await untilIdle(this.#parts.store, [this.id], options);
   }
@@ -510,6 +512,8 @@ export class Session {
     options: Omit<MergeOptions, 'into'> = {},
   ): ReturnType<typeof mergeChild> {
     assertMerge(options, mergeIntoFields, `merge into '${this.name}'`);
+    if (options.waitMs === undefined)
+      assertOutsideRun(this.#parts.store, this.name, `merge into '${this.name}'`);
     const facts = await this.#factsOf(nameOf(child));
     const merged = await mergeChild(this.#parts, facts, { ...options, into: this.name });
     await wakeFor(this.#parts, facts.info);
@@ -522,6 +526,8 @@ export class Session {
     options: Omit<MergeOptions, 'into'> = {},
   ): ReturnType<typeof mergeChildren> {
     assertMerge(options, mergeIntoFields, `merge into '${this.name}'`);
+    if (options.waitMs === undefined)
+      assertOutsideRun(this.#parts.store, this.name, `merge into '${this.name}'`);
     const names = children.map((child) => nameOf(child));
     const facts: SessionFacts[] = [];
     for (const name of names) facts.push(await this.#factsOf(name));

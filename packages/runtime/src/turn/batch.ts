@@ -4,6 +4,7 @@ import { runPoint } from '../crash-point.ts';
 import { isUnstorable, messageOf } from '../errors.ts';
 import type { ModelMessage } from '../model/model.ts';
 import type { AwaitedAnswer, Decision, OpenCall } from '../stream/call.ts';
+import { duringCall } from '../tools/current-call.ts';
 import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from '../tools/execute.ts';
 import { batchNotes } from '../tools/open-batch.ts';
 import { parseArguments, requestsParallel } from '../tools/schema.ts';
@@ -180,15 +181,18 @@ async function runOne(
   unbegun.delete(toolCallId);
   context.emitEvent({ type: 'tool-started', ...nameOf(context.tools, call), at: context.now() });
   runPoint('call/before-run');
-  const executed = await executeCall(call, {
-    tools: context.tools,
-    context: context.toolContext,
-    forbidden: context.forbidden,
-    messages,
-    patience: patienceOf(context),
-    onPreliminary: (_, output) =>
-      context.emit({ type: 'tool-output-available', toolCallId, output, preliminary: true }),
-  });
+  const { store, session } = context;
+  const executed = await duringCall({ store, session, toolName: call.toolName, toolCallId }, async () =>
+    executeCall(call, {
+      tools: context.tools,
+      context: context.toolContext,
+      forbidden: context.forbidden,
+      messages,
+      patience: patienceOf(context),
+      onPreliminary: (_, output) =>
+        context.emit({ type: 'tool-output-available', toolCallId, output, preliminary: true }),
+    }),
+  );
   runPoint('call/ran');
   return executed === undefined ? undefined : await finish(context, call, executed);
 }
