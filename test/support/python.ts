@@ -1,4 +1,6 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Problem } from '@tapedeck/tape/store';
 import { root } from './imports.ts';
@@ -30,11 +32,58 @@ interface Verdict {
   readonly problems: readonly Found[];
 }
 
+/** Runs docs/verify.py for each line of JSON arguments, and answers with one line: exit code, stdout, stderr. */
+const server = `
+import contextlib, io, json, sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import verify
+with open(sys.argv[2]) as requests, open(sys.argv[3], "w") as answers:
+    for request in requests:
+        out, err, code = io.StringIO(), io.StringIO(), None
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code = verify.main(json.loads(request))
+            except SystemExit as exit:
+                code = exit.code
+        answers.write(json.dumps([code, out.getvalue(), err.getvalue()]) + "\\n")
+        answers.flush()
+`;
+
+/**
+ * Asks one process of Python, which starts with the first question and ends with this process: its start takes several
+ * times what a verification does. The pipes have names, so that both sides can wait without an event loop.
+ */
+const ask = (() => {
+  let pipes: { readonly requests: number; readonly answers: number } | undefined;
+  const open = () => {
+    const dir = mkdtempSync(join(tmpdir(), 'python-'));
+    const [requests = '', answers = ''] = ['requests', 'answers'].map((name) => join(dir, name));
+    execFileSync('mkfifo', [requests, answers]);
+    const child = spawn('python3', ['-c', server, join(root, 'docs'), requests, answers], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+    child.unref();
+    const opened = { requests: openSync(requests, 'w'), answers: openSync(answers, 'r') };
+    rmSync(dir, { recursive: true });
+    return opened;
+  };
+  return (args: readonly string[]): readonly [code: number, stdout: string, stderr: string] => {
+    pipes ??= open();
+    writeSync(pipes.requests, `${JSON.stringify(args)}\n`);
+    let answer = '';
+    const bytes = Buffer.alloc(65_536);
+    while (!answer.endsWith('\n')) {
+      const length = readSync(pipes.answers, bytes);
+      if (length === 0) throw new Error(`docs/verify.py failed on ${args.join(' ')}`);
+      answer += bytes.toString('latin1', 0, length);
+    }
+    return JSON.parse(answer);
+  };
+})();
+
 function verdictOf(path: string): Verdict {
-  const { status, stdout, stderr } = spawnSync('python3', [join(root, 'docs/verify.py'), '--json', path], {
-    encoding: 'utf8',
-    env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
-  });
+  const [status, stdout, stderr] = ask(['--json', path]);
   if (stderr !== '') throw new Error(stderr);
   const { problems } = JSON.parse(stdout) as { problems: Found[] };
   return { code: status, problems };

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { check } from '@tapedeck/runtime';
 import { assistant, openTapeStore, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
@@ -28,16 +29,28 @@ function write(store: SqliteTapeStore): void {
 
 type Found = readonly [code: string, session: string | null, seq: number | null];
 
+/** The bytes of a sound file, which is written once. */
+const sound = (() => {
+  let bytes: Uint8Array | undefined;
+  const written = () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    {
+      using store = openTapeStore(path);
+      write(store);
+      expect([...store.verify(), ...store.verifyDatabase(), ...store.examine()]).toEqual([]);
+      for (const name of ['main', 'child', 'told', 'old']) expect([...store.verify(name)]).toEqual([]);
+    }
+    return readFileSync(path);
+  };
+  return () => (bytes ??= written());
+})();
+
 /** The problems of a forged file: of all of it, or of one session. */
 function found(act: (forger: Forger) => void, session?: string): Found[] {
   using dir = tempDir();
   const path = dir.file('tape.db');
-  {
-    using store = openTapeStore(path);
-    write(store);
-    expect([...store.verify(), ...store.verifyDatabase(), ...store.examine()]).toEqual([]);
-    for (const name of ['main', 'child', 'told', 'old']) expect([...store.verify(name)]).toEqual([]);
-  }
+  writeFileSync(path, sound(), { mode: 0o600 });
   forge(path, act);
   using store = openTapeStore(path, { readonly: true });
   expect([...store.verifyDatabase()]).toEqual([]);
