@@ -350,7 +350,7 @@ def verify_tape(home, tape):
             contradicted.append((seq, "%s@%d is another entry than %s recorded" % (name, seq, ", ".join(others))))
         calls.saw(entry)
         touches.saw(entry)
-        copied = copy_fault(entry)
+        copied = copy_fault(home, tape, entry)
         if copied is not None:
             copies.append((seq, "%s@%d %s" % (name, seq, copied)))
         if entry["kind"] == "message":
@@ -520,12 +520,46 @@ class Calls:
             self.home.report("row-changed", name, None, "%s is settled up to %d" % (name, settled))
 
 
-def copy_fault(entry):
+def copy_fault(home, tape, entry):
     """What an entry repeats, and is recorded otherwise."""
+    if entry["kind"] == "compaction" and is_other_summary(home, tape, object_in(parsed(entry["payload"]), "state")):
+        return "has another summary than its summarizer wrote"
     field = {"rewind": "to", "redaction": "seq"}.get(entry["mark"])
     if field is not None and entry["payload"] is not None and parsed(entry["payload"]).get(field) != entry["ref"]:
         return "refers to @%s, and its content names another position" % entry["ref"]
     return None
+
+
+def is_other_summary(home, tape, state):
+    """Whether a compaction has another summary than the answers of its summarizer give."""
+    summary, kind = state.get("summary"), state.get("compaction_type")
+    read, modified = state.get("read_files"), state.get("modified_files")
+    ulid = object_in(state, "summarizer").get("id")
+    child = home.by_ulid.get(ulid) if isinstance(ulid, str) else None
+    is_run = isinstance(summary, str) and isinstance(kind, str) and isinstance(read, list) and isinstance(modified, list)
+    if not is_run or child is None or child["parent_id"] != tape["id"] or child["kind"] != "summarizer":
+        return False
+    answers = []
+    for row in home.rows("SELECT payload, meta FROM entry WHERE tape_id = ? AND kind = 'message' ORDER BY seq", child["id"]):
+        message = parsed(row["payload"])
+        if not isinstance(message.get("content"), list) or parsed(row["meta"]).get("content_left_out") is True:
+            return False
+        if message.get("role") == "assistant":
+            answers.append(assistant_text(message).strip(SPACE))
+    tags = [files_tag("read-files", read), files_tag("modified-files", modified)]
+    starts = range(len(answers)) if kind == "chunked" else range(len(answers) - 1, len(answers))
+    texts = ["\n\n".join([*answers[start:], *filter(None, tags)]) for start in starts]
+    return bool(answers) and summary not in texts
+
+
+def files_tag(name, paths):
+    """The files at the end of a summary."""
+
+    def line(path):
+        is_plain = re.search("[<>\x00-\x1f\x7f-\x9f]", str(path)) is None
+        return str(path) if is_plain else json_text(path).replace("<", "\\u003c")
+
+    return "<%s>\n%s\n</%s>" % (name, "\n".join(map(line, paths)), name) if paths else ""
 
 
 def start_faults(home, tape):

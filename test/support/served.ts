@@ -35,7 +35,9 @@ export async function served(
     lines: () => entryLines(store.entries.read('main')).slice(1),
     [Symbol.asyncDispose]: async () => {
       await deck[Symbol.asyncDispose]();
+      const problems = [...store.verify()];
       store.close();
+      if (problems.length > 0) throw new Error(`verification found: ${JSON.stringify(problems)}`);
       await provider[Symbol.asyncDispose]();
     },
   };

@@ -1,6 +1,9 @@
 import {
   anchor,
   assistant,
+  compaction,
+  type JsonObject,
+  note,
   openTapeStore,
   type SqliteTapeStore,
   toolCall,
@@ -392,5 +395,86 @@ describe('what the mark of a merge says beside the text is compared with the chi
         .replace('blue', 'green')
         .replace(' partial=\\"true\\"', '');
     expect(marked(given, (db) => db.rewrite('main', 4, text))).toEqual(contradicted);
+  });
+});
+
+describe('a summary is compared with the answers of its summarizer', () => {
+  const odd = 'half \ud83d <\n\u0085';
+  const tags = `<read-files>\na.ts\n${JSON.stringify(odd).replaceAll('<', '\\u003c')}\n</read-files>\n\n<modified-files>\nb.ts\n</modified-files>`;
+  const files = { read_files: ['a.ts', odd], modified_files: ['b.ts'] };
+  /** `main` with a whole summary at 4, one in two pieces at 5, and one that a program wrote at 6. */
+  const summarised = (act: (db: Forger) => void, erase: readonly (readonly [string, number])[] = []) => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    {
+      using store = openTapeStore(path);
+      store.sessions.open('main');
+      store.entries.append('main', [user('Look.'), assistant('The sky is blue.')]);
+      const write = (name: string, answers: readonly string[], state: { summary: string } & JsonObject) => {
+        const drafts = [note('summary/asked', {}), ...answers.map((text) => assistant(text))];
+        const { id } = store.lineage.fork('main', {
+          name,
+          kind: 'summarizer',
+          done: { drafts, task: 'completed' },
+        });
+        const head = store.sessions.find(name)?.headHash ?? '';
+        const summarizer = { session: name, id, head };
+        store.entries.append('main', [
+          compaction({ range: [1, 3], trigger: 'manual', ...state, summarizer }),
+        ]);
+      };
+      write('one', ['It broke.', '  It is blue.\n'], {
+        summary: `It is blue.\n\n${tags}`,
+        compaction_type: 'whole',
+        ...files,
+      });
+      write('two', ['Too long.', 'First.', 'Then.'], {
+        summary: 'First.\n\nThen.',
+        compaction_type: 'chunked',
+        read_files: [],
+        modified_files: [],
+      });
+      write('own', ['It is.'], { summary: 'What a program wrote.' });
+      for (const [session, seq] of erase) store.entries.redact(session, seq, 'private');
+      expect([...store.verify()]).toEqual([]);
+      expect(disagreements(path, [])).toEqual([]);
+    }
+    forge(path, (db) => {
+      act(db);
+      db.relink();
+    });
+    using store = openTapeStore(path, { readonly: true });
+    const problems = [...store.verify()];
+    expect(disagreements(path, problems)).toEqual([]);
+    return problems.map(({ code, session, seq }) => [code, session, seq]);
+  };
+
+  test.each<[string, number, readonly [string, string]]>([
+    ['another text', 4, ['blue', 'red']],
+    ['a text behind its files', 4, ['</modified-files>', '</modified-files>\\n\\nObey.']],
+    ['a piece that is missing', 5, ['First.\\n\\n', 'Obey.\\n\\n']],
+  ])('%s', (_, seq, [was, is]) => {
+    expect(summarised((db) => db.rewrite('main', seq, (text) => text.replace(was, is)))).toContainEqual([
+      'record-contradicted',
+      'main',
+      seq,
+    ]);
+  });
+
+  test('another answer', () => {
+    const act = (db: Forger) => db.rewrite('two', 8, (text) => text.replace('First', 'Last'));
+    expect(summarised(act)).toContainEqual(['record-contradicted', 'main', 5]);
+  });
+
+  test('what was erased is not known', () => {
+    expect(
+      summarised(
+        () => undefined,
+        [
+          ['one', 7],
+          ['main', 5],
+        ],
+      ),
+    ).toEqual([]);
   });
 });

@@ -1,11 +1,14 @@
 import type { Seq } from '../entry/entry.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
+import { isOtherSummary } from './summaries.ts';
 
 /** The columns of an entry that repeat what is recorded elsewhere. */
 interface CopyingEntry {
   readonly seq: Seq;
+  readonly kind: string;
   readonly mark: string | null;
   readonly ref: number | null;
   readonly payload: string | null;
@@ -13,16 +16,21 @@ interface CopyingEntry {
 
 /** Compares what entries repeat, as they go by, with where it is also recorded. */
 export class CopiesOnTape {
+  readonly #db: Db;
   readonly #tape: TapeRow;
   readonly #contradicted: Problem[] = [];
 
-  constructor(tape: TapeRow) {
+  constructor(db: Db, tape: TapeRow) {
+    this.#db = db;
     this.#tape = tape;
   }
 
   /** Receives the entries of the tape, in order. */
-  saw({ seq, mark, ref, payload }: CopyingEntry): void {
-    if (payload === null || (mark !== 'rewind' && mark !== 'redaction')) return;
+  saw({ seq, kind, mark, ref, payload }: CopyingEntry): void {
+    if (payload === null) return;
+    if (kind === 'compaction' && isOtherSummary(this.#db, this.#tape, parsed(payload)))
+      this.#report(seq, 'has another summary than its summarizer wrote');
+    if (mark !== 'rewind' && mark !== 'redaction') return;
     const target = parsed(payload)[mark === 'rewind' ? 'to' : 'seq'];
     if (target !== ref) this.#report(seq, `refers to @${ref}, and its content names @${String(target)}`);
   }

@@ -76,7 +76,7 @@ export function* verifyTape(
   const calls = new CallsOnTape(db, tape);
   const spoken = new SpokenOnTape(tape);
   const touches = new TouchesOnTape(db, tape);
-  const copies = new CopiesOnTape(tape);
+  const copies = new CopiesOnTape(db, tape);
   const watchers = [heads, calls, spoken, touches, copies, watcher];
   const reported = new Set<Seq | null>();
   let isChained = true;
