@@ -135,7 +135,8 @@ describe.each(modes.filter(({ providerOptions }) => providerOptions === undefine
       (key: string): typeof fetch =>
       (url, init) => {
         const headers = new Headers(init?.headers);
-        headers.set(headers.has('x-api-key') ? 'x-api-key' : 'authorization', key);
+        const name = ['x-api-key', 'x-goog-api-key'].find((one) => headers.has(one)) ?? 'authorization';
+        headers.set(name, key);
         return fetch(url, { ...init, headers });
       };
     using store = openStore();

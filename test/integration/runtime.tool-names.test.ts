@@ -4,6 +4,7 @@ import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openDeck } from '../support/deck.ts';
+import { objects } from '../support/provider/chat.ts';
 import { type Mode, modeOf, modes } from '../support/provider/modes.ts';
 import type { ChatRequest } from '../support/provider/protocol.ts';
 import type { Answers } from '../support/provider/server.ts';
@@ -49,9 +50,11 @@ async function served(mode: Mode, answer: Answers, names: readonly string[]) {
 
 /** The names of the tools that a request offers. */
 function offeredBy({ tools }: ChatRequest): string[] {
-  return (Array.isArray(tools) ? tools : [])
-    .filter(isObject)
-    .map((one) => String(isObject(one.function) ? one.function.name : one.name));
+  return objects(tools)
+    .flatMap((one) =>
+      Array.isArray(one.functionDeclarations) ? objects(one.functionDeclarations) : [one.function ?? one],
+    )
+    .flatMap((one) => (isObject(one) ? String(one.name) : []));
 }
 
 describe.each(modes)('$name', (mode) => {

@@ -27,6 +27,7 @@ import {
   text,
   thought,
 } from './golden/parts.ts';
+import { sealed } from './provider/signed.ts';
 
 /** A history that some provider has once been, or could be, refused for. Its session is `main`, its forks their own. */
 export interface GoldenTape {
@@ -91,7 +92,7 @@ export const goldenTapes: readonly GoldenTape[] = [
     user('Gemini?'),
     said(by.google, { type: 'reasoning', text: 'flash' }, signedCall('g1', 'read', {})),
     toolResult(read('g1'), 'ok'),
-    said(by.google, { ...text(''), providerOptions: { google: { thoughtSignature: 'sealed:google' } } }),
+    said(by.google, { ...text(''), providerOptions: { google: { thoughtSignature: sealed('google') } } }),
     said(by.anthropic, { type: 'reasoning', text: 'unsigned, as imports may have it' }, 'Fine.'),
   ]),
 

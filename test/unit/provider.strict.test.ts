@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { alternating } from '../support/provider/alternating.ts';
 import { anthropic } from '../support/provider/anthropic.ts';
 import { chat } from '../support/provider/chat.ts';
+import { google } from '../support/provider/google.ts';
 import type { Protocol } from '../support/provider/protocol.ts';
 import { responses } from '../support/provider/responses.ts';
 import { issued, sealed, signatureOf } from '../support/provider/signed.ts';
@@ -217,5 +218,61 @@ describe("a server of OpenAI's responses", () => {
     ],
   ])('refuses a wrong request: %s: %j', (words, input) => {
     expect(asked(input)).toContain(words);
+  });
+});
+
+describe('a server of Google', () => {
+  const asked = (contents: JsonObject[], more: JsonObject = {}) => refusal(google, { contents, ...more });
+  const said = (role: string, ...parts: JsonObject[]) => ({ role, parts });
+  const go = said('user', { text: 'go' });
+  const call = (name = 'read', args: JsonObject | string = {}) => ({ functionCall: { name, args } });
+  const response = (name = 'read', fields: JsonObject | string = { content: 'ok' }) => ({
+    functionResponse: { name, response: fields },
+  });
+  const inline = (mimeType: string, data: string) => ({ inlineData: { mimeType, data } });
+  const thought = { text: 'hm', thought: true, thoughtSignature: sealed('hm') };
+
+  test('accepts valid requests', () => {
+    expect(asked([go])).toBeUndefined();
+    expect(
+      asked([
+        said('user', { text: 'go' }, inline('image/png', 'AAAA')),
+        said('model', thought, { text: 'So' }, call(), call('fs.read:0')),
+        said('user', response('fs.read:0'), response()),
+        said('model', { text: '', thoughtSignature: sealed('') }),
+        go,
+        go,
+      ]),
+    ).toBeUndefined();
+  });
+
+  test.each<[string, JsonObject[], JsonObject?]>([
+    ['contents is not specified', []],
+    ['valid role', [said('assistant', { text: 'go' })]],
+    ['must not be empty', [go, said('model'), go]],
+    ['one initialized field', [said('user', { text: '' })]],
+    ['one initialized field', [said('user', {})]],
+    ['first turn', [said('model', { text: 'hi' }), go]],
+    ['last turn', [go, said('model', { text: 'hi' })]],
+    ['equal to the number', [go, said('model', call())]],
+    ['equal to the number', [go, said('model', call()), go]],
+    ['equal to the number', [go, said('model', call(), call('b')), said('user', response())]],
+    ['equal to the number', [go, said('model', call()), said('user', response(), response())]],
+    ['immediately after a function call turn', [said('user', response())]],
+    ['immediately after a user turn', [go, said('model', { text: 'a' }), said('model', call())]],
+    ['not a part of a user', [said('user', call())]],
+    ['Invalid function name', [go, said('model', call('read file')), said('user', response('read file'))]],
+    ['Invalid function name', [go, said('model', call('1st')), said('user', response('1st'))]],
+    ['Invalid function name', [go], { tools: [{ functionDeclarations: [{ name: 'a b' }] }] }],
+    ['Duplicate', [go], { tools: [{ functionDeclarations: [{ name: 'a' }, { name: 'a' }] }] }],
+    ['Struct', [go, said('model', call('read', 'x')), said('user', response())]],
+    ['Struct', [go, said('model', call()), said('user', response('read', 'x'))]],
+    ['Thought signature', [go, said('model', { text: 'a', thoughtSignature: 'x' }), go]],
+    ['Unsupported MIME type', [said('user', inline('image/bmp', 'AAAA'))]],
+    ['Unsupported MIME type', [said('user', inline('image/*', 'AAAA'))]],
+    ['Base64', [said('user', inline('image/png', ''))]],
+    ['Unexpected token', [said('user', { text: 'half \ud83d' })]],
+  ])('refuses a wrong request: %s: %j', (words, contents, more) => {
+    expect(asked(contents, more)).toContain(words);
   });
 });

@@ -12,9 +12,11 @@ import {
 } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { anyJson, anyText } from '../arbitrary-json.ts';
+import { sealed } from '../provider/signed.ts';
 import {
   bmp,
   by,
+  execution,
   item,
   itemText,
   openaiSearch,
@@ -87,7 +89,7 @@ const responsesParts = fc.oneof(
 const otherParts = fc.oneof(
   fewWords.map((w): Part[] => [{ type: 'reasoning', text: w }]),
   fewWords.map((w): Part[] => [
-    { ...toolCall(w, 'read', {}), providerOptions: { google: { thoughtSignature: 'sealed:g' } } },
+    { ...toolCall(w, 'read', {}), providerOptions: { google: { thoughtSignature: sealed('g') } } },
   ]),
   fc.constantFrom<Part[]>([{ type: 'custom', kind: 'x.y' }], [{ type: 'custom' }]),
   fewWords.map((w): Part[] => [{ ...text(w), providerOptions: { openai: w } }]),
@@ -95,6 +97,11 @@ const otherParts = fc.oneof(
 );
 const googleParts = fc.oneof(
   otherParts,
+  fewWords.map((w) => execution(w)),
+  fewWords.map((w) => execution(w, 'no program')),
+  fewWords.map((w) => execution(w).slice(0, 1)),
+  fewWords.map((w) => execution(w).slice(1)),
+  fewWords.map((w) => search(w, w)),
   oddCall.map((part) => [part]),
 );
 

@@ -54,6 +54,15 @@ export function search(id: string, query: string): [Part, Part] {
   ];
 }
 
+/** A program that Google ran, and its output. */
+export function execution(id: string, input: Json = { language: 'PYTHON', code: '1' }): [Part, Part] {
+  const call = { toolCallId: `run_${id}`, toolName: 'code_execution' };
+  return [
+    { type: 'tool-call', ...call, input, providerExecuted: true },
+    { type: 'tool-result', ...call, output: { type: 'json', value: { outcome: 'OUTCOME_OK', output: '1' } } },
+  ];
+}
+
 /** Thoughts as OpenAI's responses have them: an item by its id, with what only OpenAI can read. */
 export const item = (seed: string): Part => ({
   type: 'reasoning',

@@ -1,4 +1,5 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
+import { createGoogle } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
@@ -7,6 +8,7 @@ import { wrapLanguageModel } from 'ai';
 import { alternating, alternatingVision } from './alternating.ts';
 import { anthropic } from './anthropic.ts';
 import { chat } from './chat.ts';
+import { google, googleModel } from './google.ts';
 import { apiKey, type Protocol } from './protocol.ts';
 import { responses } from './responses.ts';
 
@@ -57,6 +59,17 @@ export const modes: readonly Mode[] = [
   { name: 'openai responses', ...responsesMode },
   // Content that OpenAI does not store is returned encrypted instead.
   { name: 'openai responses, unstored', ...responsesMode, providerOptions: { openai: { store: false } } },
+  {
+    name: 'google',
+    protocol: google,
+    target: { provider: 'google.generative-ai' },
+    model: (access) =>
+      wrapLanguageModel({
+        model: createGoogle({ apiKey, ...access })(googleModel),
+        // The server fetches images by their addresses: nothing is downloaded here.
+        middleware: { specificationVersion: 'v4', overrideSupportedUrls: () => ({ '*': [/^https:/] }) },
+      }),
+  },
   { name: 'compatible', protocol: chat, target: { provider: 'openai-compatible.chat' }, model: compatible },
   {
     name: 'alternating',

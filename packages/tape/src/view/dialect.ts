@@ -1,3 +1,6 @@
+import type { Part } from '../entry/entry.ts';
+import { googleFiles, returnsToGoogle } from './google.ts';
+
 /** The model that a view is for. */
 export interface Target {
   /**
@@ -25,6 +28,12 @@ export interface Dialect {
   readonly checksIds: boolean;
   /** Whether the provider resumes an unfinished tool of its own when it receives the call again. */
   readonly pauses: boolean;
+  /** Whether a call that the provider ran, or its result, can return to it. */
+  readonly returns: (part: Part) => boolean;
+  /** Whether custom parts return to the provider that made them. */
+  readonly customs: boolean;
+  /** Whether the texts of one result must be one text, and it must have one. */
+  readonly oneResultText: boolean;
   /** Whether files in an assistant's message return to the provider that made them. */
   readonly ownFiles: boolean;
   /** Whether a blank text returns to its provider, for the item id or signature in its options. */
@@ -32,6 +41,8 @@ export interface Dialect {
   /** Media types of files that a user may send; `plainFiles` for files given as text. */
   readonly files: RegExp;
   readonly plainFiles: RegExp;
+  /** Addresses of files that the provider can fetch. */
+  readonly urls: RegExp;
   /** Media types of files in the result of a call. */
   readonly resultFiles: RegExp;
   /** Whether the model reads texts alone. */
@@ -39,6 +50,7 @@ export interface Dialect {
 }
 
 const noFiles = /^(?!)/;
+const web = /^https?:/i;
 const all = /^/;
 const images = 'image(?:/(?:\\*|png|jpe?g|gif|webp))?';
 
@@ -49,10 +61,14 @@ const generic: Rules = {
   alternates: false,
   checksIds: false,
   pauses: true,
+  returns: () => true,
+  customs: true,
+  oneResultText: false,
   ownFiles: true,
   blankTexts: true,
   files: all,
   plainFiles: all,
+  urls: all,
   resultFiles: all,
 };
 
@@ -60,6 +76,7 @@ const anthropic: Rules = {
   ...generic,
   checksIds: true,
   ownFiles: false,
+  urls: web,
   blankTexts: false,
   files: new RegExp(`^(?:${images}|application/pdf|text/plain)$`),
   resultFiles: new RegExp(`^(?:${images}|application/pdf)$`),
@@ -70,6 +87,7 @@ const openai: Rules = {
   checksIds: true,
   pauses: false,
   ownFiles: false,
+  urls: web,
   files: new RegExp(`^(?:${images}|application/pdf)$`),
   plainFiles: noFiles,
   resultFiles: new RegExp(`^(?:${images}|application/pdf)$`),
@@ -78,6 +96,7 @@ const openai: Rules = {
 const openaiChat: Rules = {
   ...openai,
   chat: true,
+  customs: false,
   blankTexts: false,
   files: new RegExp(`^(?:${images}|application/pdf|audio/(?:wav|mp3|mpeg))$`),
   resultFiles: noFiles,
@@ -89,6 +108,18 @@ const otherChat: Rules = {
   checksIds: false,
   files: new RegExp(`^(?:${images}|application/pdf|audio/(?:wav|mp3|mpeg)|video/.+|text/.+)$`),
   plainFiles: /^text\//,
+};
+
+const google: Rules = {
+  ...generic,
+  pauses: false,
+  returns: returnsToGoogle,
+  customs: false,
+  oneResultText: true,
+  files: googleFiles,
+  plainFiles: noFiles,
+  urls: web,
+  resultFiles: /^(?:image\/(?:png|jpeg|webp|heic|heif)|application\/pdf)$/,
 };
 
 /** Returns what a target accepts. For an unknown provider, this is what its AI SDK package accepts. */
@@ -112,8 +143,9 @@ function rulesOf(name: readonly string[]): Rules {
   const chat = name.at(-1) === 'chat';
   if (name.includes('anthropic')) return anthropic;
   if (provider === 'openai' || provider === 'azure') return chat ? openaiChat : openai;
-  // Google's Vertex AI gives its own API this name too.
-  return chat && provider !== 'google' ? otherChat : generic;
+  // Google's Vertex AI names its own API `chat` too.
+  if (provider === 'google') return name[1] === 'vertex' ? { ...google, urls: /^(?:https?|gs):/i } : google;
+  return chat ? otherChat : generic;
 }
 
 /** Returns the provider without its API: `anthropic.messages` and `anthropic` are one provider. */

@@ -36,10 +36,14 @@ export function quoteMadeFile(part: Part): Part {
   return quoteFile(fileOf(part, part.data ?? part.image));
 }
 
+/** Whether a file is an address: no provider takes one as a file that its model made. */
+export function isLinked(part: Part): boolean {
+  return fileOf(part, part.data ?? part.image).url !== undefined;
+}
+
 function takes({ bytes, url, plain, kept, mediaType }: File, dialect: Dialect, types: RegExp): boolean {
   if (bytes !== undefined) return types.test(mediaType);
-  // Only some providers can fetch a URL that is not on the web.
-  if (url !== undefined) return types.test(mediaType) && (dialect.ownFiles || /^https?:/i.test(url));
+  if (url !== undefined) return types.test(mediaType) && dialect.urls.test(url);
   if (plain !== undefined) return dialect.plainFiles.test(mediaType) && plain.trim() !== '';
   return kept !== undefined && !dialect.textOnly && dialect.optionNames.some((name) => name in kept);
 }

@@ -104,12 +104,22 @@ function contentOutput(value: readonly Record<string, Json>[], dialect: Dialect)
   const items = value.flatMap((item) => fitItem(item as unknown as Part, dialect) ?? []);
   if (dialect.chat || items.length === 0)
     return { type: 'text', value: items.map(({ text }) => text).join('\n\n') };
-  return { type: 'content', value: items };
+  return { type: 'content', value: dialect.oneResultText ? withOneText(items) : items };
 }
+
+/** The items with their texts as one, before all files. */
+function withOneText(items: readonly Part[]): readonly Part[] {
+  const texts = items.filter(({ type }) => type === 'text');
+  const text = texts.length === 0 ? filesFollow : texts.map((item) => item.text).join('\n\n');
+  return [{ type: 'text', text }, ...items.filter(({ type }) => type !== 'text')];
+}
+
+/** The text of a result of files alone, for targets that require one. */
+const filesFollow = 'The result is what follows.';
 
 function fitItem(item: Part, dialect: Dialect): Part | undefined {
   if (item.type === 'custom')
-    return dialect.chat || optionsFor(item.providerOptions, dialect) === undefined
+    return !dialect.customs || optionsFor(item.providerOptions, dialect) === undefined
       ? undefined
       : withOptions(item, dialect);
   if (item.type === 'text' && typeof item.text !== 'string') return undefined;

@@ -1,7 +1,7 @@
 import type { Part } from '../entry/entry.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
 import { type Dialect, providerKey } from './dialect.ts';
-import { fitUserFile, quoteMadeFile } from './file-part.ts';
+import { fitUserFile, isLinked, quoteMadeFile } from './file-part.ts';
 
 /** What the fit of an assistant's part depends on. */
 export interface PartFit {
@@ -41,12 +41,14 @@ export function fitAssistantPart(part: Part, { dialect, own, paired }: PartFit):
     case 'reasoning':
       return own ? asAuthored(part, dialect) : undefined;
     case 'reasoning-file':
-      return own && dialect.ownFiles ? asAuthored(part, dialect) : undefined;
+      return own && dialect.ownFiles && !isLinked(part) ? asAuthored(part, dialect) : undefined;
     case 'custom':
       return own && isOwnKind(part, dialect) ? asAuthored(part, dialect) : undefined;
     case 'file':
     case 'image':
-      return own && dialect.ownFiles ? asAuthored(fitUserFile(part, dialect), dialect) : quoteMadeFile(part);
+      return own && dialect.ownFiles && !isLinked(part)
+        ? asAuthored(fitUserFile(part, dialect), dialect)
+        : quoteMadeFile(part);
     case 'tool-call':
       if (own && paired) return asAuthored(part, dialect);
       return quoteText(`${String(part.toolName)} was called by the provider`, part.input);
@@ -77,8 +79,8 @@ function keepsBlank(part: Part, dialect: Dialect): boolean {
   return dialect.blankTexts && optionsFor(part.providerOptions, dialect) !== undefined;
 }
 
-function isOwnKind(part: Part, { chat, provider, checksIds }: Dialect): boolean {
-  return !chat && typeof part.kind === 'string' && (!checksIds || part.kind.startsWith(`${provider}.`));
+function isOwnKind(part: Part, { customs, provider, checksIds }: Dialect): boolean {
+  return customs && typeof part.kind === 'string' && (!checksIds || part.kind.startsWith(`${provider}.`));
 }
 
 /** Quotes a provider-executed call or result as text, without opaque and signed fields. */

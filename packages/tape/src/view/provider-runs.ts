@@ -43,7 +43,7 @@ export class ProviderRunFinder {
     this.#asksTool = message.content.some(isClientCall);
     for (const [index, part] of message.content.entries()) {
       const id = String(part.toolCallId);
-      if (!isOwn(part, author, this.#dialect)) continue;
+      if (!isOwn(part, author, this.#dialect) || !this.#dialect.returns(part)) continue;
       if (
         part.type === 'tool-call' &&
         part.providerExecuted === true &&
