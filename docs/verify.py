@@ -800,6 +800,10 @@ def verify_row(home, tape):
         is_other = start["name"] != "fork/start" or any(fields.get(field) != value for field, value in told.items())
         wrong += ["fork/start"] if is_other else []
     wrong += [] if (tape["merged_at"] is None) == (tape["delivery"] is None) else ["merged_at"]
+    request = tape["request_hash"]
+    unsaid = [tape[field] for field in ("ordinal", "deliver", "spawn_call", "title", "ephemeral")] if home.version == SCHEMA else []
+    row = sha256(json_text(["tape.row.v1", request and request.hex(), *unsaid]))
+    wrong += [] if lines[0].fields.get("row") in (None, row) else ["request, title or delivery"]
     wrong += [] if tape["from_seq"] == (None if tape["parent_id"] is None else tape["floor_seq"]) else ["from_seq"]
     wrong += [] if (tape["request_hash"] is None) == (tape["parent_id"] is None) else ["request_hash"]
     if home.version == SCHEMA:

@@ -62,6 +62,7 @@ const lineageLine: fc.Arbitrary<LineageLine> = fc
     parent: fc.option(text),
     tape: text,
     kind: text,
+    row: option(text),
     base: option(position),
     range: option(fc.option(fc.tuple(position, position))),
     spawn_key: option(text),

@@ -26,7 +26,7 @@ const given = (paths: { read: string[]; write: string[] }) =>
  * with one, of which `child` touched something too, and was merged.
  */
 function write(store: SqliteTapeStore): void {
-  store.sessions.open('main');
+  store.sessions.open('main', { title: 'A title \ud83d' });
   store.entries.append('main', [user('Look.'), anchor('plan', { goal: 'blue' })]);
   store.entries.append('main', [assistant([toolCall('c', 'edit', {})])]);
   store.entries.append('main', [given({ read: ['a.ts', 'half \ud83d'], write: ['b.ts'] })]);
@@ -73,6 +73,13 @@ describe('columns that follow from others are compared with them', () => {
     ['where the inherited part begins', row('from_seq = from_seq + 1', 'keyed'), 'keyed'],
     ['a beginning of a root', row('from_seq = 0', 'main'), 'main'],
     ['no request of a fork', row('request_hash = NULL')],
+    ['another request', row(`request_hash = x'00'`)],
+    ['a title', row(`title = 'Another'`)],
+    ['a title of a root', row('title = NULL', 'main'), 'main'],
+    ['that lists omit it', row('ephemeral = 1')],
+    ['that lists omit a root', row('ephemeral = 1', 'main'), 'main'],
+    ['how its result is delivered', row(`deliver = 'merge+turn'`)],
+    ['which call made it', row(`spawn_call = 'c'`)],
     ['no number of a fork without a key', row('ordinal = NULL')],
     ['another number', row('ordinal = 3')],
     ['a number of a fork with a key', row('ordinal = 3', 'keyed'), 'keyed'],

@@ -52,6 +52,7 @@ export const lineageLine: z.ZodType<LineageLine> = z.object({
   parent: text.nullable(),
   tape: text,
   kind: text,
+  row: z.exactOptional(text),
   base: z.exactOptional(position),
   range: z.exactOptional(z.tuple([position, position]).nullable()),
   spawn_key: z.exactOptional(text),

@@ -1,7 +1,7 @@
 import { hex } from '../entry/hash.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { nameKey, tapeName } from '../entry/name.ts';
-import { firstLinePrev, hashLine } from '../lineage/line.ts';
+import { firstLinePrev, hashLine, rowDigest } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { LinesBySession } from './lines.ts';
@@ -118,6 +118,8 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
     }),
     ...differing(last, { lifecycle: tape.lifecycle, task: tape.task, delivery: tape.delivery }),
     ...(tape.parent_id === null || tape.parent_id < tape.id ? [] : ['parent_id']),
+    // Lines of schema 1 have no digest.
+    ...((made.row ?? rowDigest(tape)) === rowDigest(tape) ? [] : ['request, title or delivery']),
     ...(startDiffers(db, tape) ? ['fork/start'] : []),
     ...(tape.from_seq === (tape.parent_id === null ? null : tape.floor_seq) ? [] : ['from_seq']),
     ...((tape.request_hash === null) === (tape.parent_id === null) ? [] : ['request_hash']),

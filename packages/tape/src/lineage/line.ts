@@ -1,4 +1,4 @@
-import { sha256 } from '../entry/hash.ts';
+import { hex, sha256 } from '../entry/hash.ts';
 
 /** The event that a line of `session_graph.jsonl` records. */
 export type LineageType =
@@ -40,6 +40,8 @@ export interface LineageLine {
   readonly parent: string | null;
   readonly tape: string;
   readonly kind: string;
+  /** Of the line that makes a session: digest of what its row has beside the line, see `rowDigest`. */
+  readonly row?: string;
   readonly base?: number;
   /** Positions that a fork inherits, or that a merge covers on the child; both ends included. */
   readonly range?: readonly [number, number] | null;
@@ -78,6 +80,23 @@ export function encodeLine(line: LineageLine): string {
     /[\u007f-\u009f\u2028\u2029\ufeff]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
+}
+
+/** What the row of a session has that no entry and no line has, and that never changes. */
+interface UnsaidRow {
+  readonly request_hash: Uint8Array | null;
+  readonly ordinal: number | null;
+  readonly deliver: string | null;
+  readonly spawn_call: string | null;
+  readonly title: string | null;
+  readonly ephemeral: number;
+}
+
+/** Digests what only the row of a session has, for the line that makes the session. */
+export function rowDigest(row: UnsaidRow): string {
+  const { request_hash: request, ordinal, deliver, spawn_call: call, title, ephemeral } = row;
+  const asked = request === null ? null : hex(request);
+  return sha256(JSON.stringify(['tape.row.v1', asked, ordinal, deliver, call, title, ephemeral]));
 }
 
 /** Returns the hash of a line, the `prev` of the next one. */

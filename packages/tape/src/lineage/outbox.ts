@@ -15,6 +15,7 @@ import {
   type LineageLine,
   type LineageType,
   type LineIntention,
+  rowDigest,
 } from './line.ts';
 
 /** What a fork is for. Stored, and rendered as the preamble that the child's model receives. */
@@ -64,6 +65,7 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
     parent: tape.parent_ulid,
     tape: tapeName(tape.realm, tape.name, tape.incarnation),
     kind: tape.kind,
+    ...((event.type === 'session' || event.type === 'fork') && { row: rowDigest(tape) }),
     ...(event.type === 'fork' && {
       base: tape.base_seq,
       ...(tape.spawn_key !== null && { spawn_key: tape.spawn_key }),
