@@ -516,3 +516,24 @@ test('a repeated merge writes nothing, also where a run of the parent has died s
   expect(home.store.lineage.merge('kid')).toMatchObject({ repeated: true, seq: first.seq });
   expect(home.store.sessions.find('main')?.head).toBe(before);
 });
+
+test.each([false, true])('a call whose input was cut off is in the report (abort: %s)', async (abort) => {
+  const store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go', { run })]);
+  const chunks = [
+    { type: 'tool-input-start', toolCallId: 'c', toolName: 'look' },
+    { type: 'tool-input-delta', toolCallId: 'c', inputTextDelta: '{"path":"a.t' },
+  ].map((chunk, index) => ({ index, chunk }));
+  store.live.save([{ session: 'main', run, chunks }]);
+  await using home = await scriptedDeck([{ text: 'Well.' }], { store });
+  const calls = [{ toolCallId: 'c', name: 'look', became: 'not-run' }];
+  const report = [{ session: 'main', saved: true, calls }];
+  expect((await home.deck.recover({ abort, dryRun: true })).sessions).toMatchObject(report);
+  expect((await home.deck.recover({ abort })).sessions).toMatchObject(report);
+  expect(own(store, 'main').slice(1, 4)).toEqual([
+    'assistant: [look c]',
+    'event run/interrupted',
+    'look c → error-text Not run: the answer with this call was cut off.',
+  ]);
+});

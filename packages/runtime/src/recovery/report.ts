@@ -1,9 +1,9 @@
-import { type Seq, type SessionInfo, type TapeStore, view } from '@tapedeck/tape';
+import { type Draft, type Json, type Seq, type SessionInfo, type TapeStore, view } from '@tapedeck/tape';
 import { isObject, leftoverEntries } from '@tapedeck/tape/internal';
 import { viewPolicyOf } from '../config/config.ts';
 import type { DelegationParts } from '../delegation/parts.ts';
 import type { CallName, OpenCall } from '../stream/call.ts';
-import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
+import { awaitsAnswer, openBatch, openCallsOf } from '../tools/open-batch.ts';
 import { nameOf, toolOf } from '../tools/traits.ts';
 
 /**
@@ -59,14 +59,22 @@ export interface Left {
 export async function lookAtLeft(parts: DelegationParts, info: SessionInfo): Promise<Left> {
   const { store } = parts;
   const children = await store.sessions.list({ parent: info.id, all: true });
+  const saved = (await store.live.read(info.id)).map(leftoverEntries);
   return {
     info,
     digest: await digestOf(parts, info.id),
-    saved: (await store.live.read(info.id)).some((live) => leftoverEntries(live).length > 1),
-    calls: await openBatch(store, info),
+    saved: saved.some((entries) => entries.length > 1),
+    calls: [...(await openBatch(store, info)), ...saved.flatMap(callsIn)],
     spawning: new Set(children.flatMap(({ spawnCall }) => spawnCall ?? [])),
     queued: await queuedIn(store, info.id),
   };
+}
+
+/** The calls of a saved part of an answer, whose input was cut off or which had not begun. */
+function callsIn(entries: readonly Draft[]): readonly OpenCall[] {
+  return openCallsOf(
+    entries.map(({ kind, payload, meta }) => ({ kind, payload: payload as Json, meta: meta ?? {} })),
+  );
 }
 
 /** What a recovery would do with a session. */
