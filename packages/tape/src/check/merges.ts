@@ -1,12 +1,20 @@
 import type { Seq } from '../entry/entry.ts';
-import { hex, sha256 } from '../entry/hash.ts';
+import { sha256 } from '../entry/hash.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
-import { hashLine } from '../lineage/line.ts';
 import { cutPart, mergeFrame, mergeSource } from '../merge/block.ts';
 import { backMax, collectResult, textVersion } from '../merge/collect.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
+import {
+  type LineOfMerge,
+  type Mark,
+  type MarkRow,
+  markColumns,
+  markOf,
+  markRows,
+  mergesInLines,
+} from './marks.ts';
 import { factFaults } from './merge-facts.ts';
 import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
@@ -16,24 +24,6 @@ interface MergeEntry {
   readonly seq: Seq;
   readonly payload: Json;
   readonly meta: JsonObject;
-}
-
-/** The mark of a merge, as far as other entries must agree with it. */
-interface Mark {
-  readonly seq: Seq;
-  readonly state: JsonObject;
-  readonly childHead: string;
-  readonly range: readonly [Seq, Seq];
-}
-
-/** An entry that has the name or the key of a merge's mark, or that a line of the lineage calls one. */
-interface MarkRow {
-  readonly seq: Seq;
-  readonly kind: string;
-  readonly mark: string | null;
-  readonly name: string | null;
-  readonly key: string | null;
-  readonly payload: string | null;
 }
 
 /**
@@ -55,45 +45,6 @@ export function* verifyMerges(db: Db, tape: TapeRow, to: Seq = tape.head_seq): G
     if (fault !== undefined)
       yield problem('merge-contradicted', seq, `the mark of a merge ${tape.name}@${seq} ${fault}`);
   }
-}
-
-const markColumns = 'seq, kind, mark, name, key, payload';
-
-/** The entries of a tape that have the name or the key of a mark, in order. */
-function markRows(db: Db, { id }: TapeRow): MarkRow[] {
-  const rows = db.all<MarkRow>(
-    `SELECT ${markColumns} FROM entry WHERE tape_id = @id AND key >= 'merge:' AND key < 'merge;'
-       UNION ALL
-     SELECT ${markColumns} FROM entry WHERE tape_id = @id AND name >= 'merge/' AND name < 'merge0' AND kind = 'anchor'`,
-    { id },
-  );
-  // Most have both.
-  return [...new Map(rows.map((row) => [row.seq, row])).values()].toSorted((a, b) => a.seq - b.seq);
-}
-
-/** What a line of the lineage says about a merge. */
-interface LineOfMerge {
-  /** The child's ULID. */
-  readonly ulid: string;
-  readonly fields: JsonObject;
-}
-
-/** The positions at which lines of the lineage say that a child was merged into a tape. */
-function mergesInLines(db: Db, { id }: TapeRow): ReadonlyMap<Seq, LineOfMerge> {
-  const rows = db.all<{ line: string; hash: Uint8Array; seq: Seq; ulid: string }>(
-    `WITH RECURSIVE below(id) AS (
-       SELECT id FROM tape WHERE parent_id = @id AND id > @id
-       UNION SELECT c.id FROM below b JOIN tape c ON c.parent_id = b.id AND c.id > b.id)
-     SELECT l.line, l.hash, l.seq, t.ulid FROM below b JOIN tape t ON t.id = b.id
-       JOIN lineage l ON l.tape_id = b.id AND l.type IN ('merge', 'discard')
-       WHERE l.peer_id = @id AND l.seq IS NOT NULL`,
-    { id },
-  );
-  return new Map(
-    rows
-      .filter((row) => hashLine(row.line) === hex(row.hash))
-      .map(({ seq, ulid, line }) => [seq, { ulid, fields: parsed(line) }]),
-  );
 }
 
 /** Returns what contradicts an entry that should be a mark. `recorded`: the line of the lineage that names it. */
@@ -149,16 +100,6 @@ export function* verifyMergedHeads(db: Db, tape: TapeRow): Generator<Problem> {
         `${child.name}@${last} has another hash; ${by}: an entry up to there was rewritten`,
       );
   }
-}
-
-function markOf(seq: Seq, payload: string): Mark | undefined {
-  const value = parsed(payload);
-  const state = isObject(value.state) ? value.state : {};
-  const [first, last] = Array.isArray(state.range) ? state.range : [];
-  const { child_head: childHead } = state;
-  if (typeof first !== 'number' || typeof last !== 'number' || typeof childHead !== 'string')
-    return undefined;
-  return { seq, state, childHead, range: [first, last] };
 }
 
 interface Merge {

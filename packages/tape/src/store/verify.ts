@@ -1,7 +1,8 @@
 import { verifyAliases } from '../check/aliases.ts';
-import { verifyLineage, verifyLines, verifyRow } from '../check/lineage.ts';
+import { verifyLineage, verifyLines } from '../check/lineage.ts';
 import { verifyMergedHeads, verifyMerges } from '../check/merges.ts';
 import { type Problem, problemsOf } from '../check/problem.ts';
+import { verifyRow } from '../check/row.ts';
 import { tapesToVerify, verifyTape } from '../check/verify.ts';
 import { ViewsOnTape, verifyViews } from '../check/views.ts';
 import { TapeError } from '../errors.ts';
