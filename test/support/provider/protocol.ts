@@ -56,8 +56,18 @@ export interface Answer {
   readonly breaks?: true;
 }
 
-/** An answer; an error; or that the prompt is too long, as the provider words it. */
-export type ChatAnswer = Answer | Failure | { readonly overflow: true };
+/** Bytes in place of an answer, as no sound server sends them. */
+export interface RawAnswer {
+  readonly raw: readonly (string | Uint8Array)[];
+  /** Default 200. */
+  readonly code?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Closes the connection after the bytes; `before`: without a response. */
+  readonly cut?: true | 'before';
+}
+
+/** An answer; an error; that the prompt is too long, as the provider words it; or bytes. */
+export type ChatAnswer = Answer | Failure | RawAnswer | { readonly overflow: true };
 
 /** How a provider is spoken to, and what it refuses. */
 export interface Protocol {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +9,7 @@ import {
   type Failure,
   invalid,
   type Protocol,
+  type RawAnswer,
 } from './protocol.ts';
 
 /** An HTTP server that speaks the protocol of a provider, streaming. */
@@ -120,6 +122,7 @@ async function send(
   protocol: Protocol,
   { request, answer }: { request: ChatRequest; answer: ChatAnswer },
 ): Promise<void> {
+  if ('raw' in answer) return await sendRaw(response, answer);
   if ('status' in answer) return refuse(response, protocol, answer);
   if ('overflow' in answer) return refuse(response, protocol, protocol.overflow);
   if (answer.delayMs !== undefined) await sleep(answer.delayMs);
@@ -135,4 +138,19 @@ async function send(
     return;
   }
   response.end(protocol.end(request, answer).join(''));
+}
+
+async function sendRaw(
+  response: ServerResponse,
+  { raw, code = 200, headers, cut }: RawAnswer,
+): Promise<void> {
+  if (cut === 'before') {
+    response.destroy();
+    return;
+  }
+  response.writeHead(code, { 'content-type': 'text/event-stream', ...headers });
+  response.flushHeaders();
+  for (const bytes of raw) if (!response.write(bytes)) await once(response, 'drain');
+  if (cut === undefined) response.end();
+  else setTimeout(() => response.destroy(), 20);
 }

@@ -50,10 +50,20 @@ export class ModelFailure extends Error {
   readonly response: string | undefined;
 
   constructor(cause: unknown) {
-    super(messageOf(cause), { cause });
+    super(shortened(messageOf(cause)), { cause });
     const { responseId } = (cause ?? {}) as { responseId?: unknown };
     this.response = typeof responseId === 'string' ? responseId : undefined;
   }
+}
+
+/** The most characters of the message of a failure. Some errors quote all that the provider sent. */
+const messageMax = 10_000;
+
+/** A message of a length that an entry can hold. */
+function shortened(message: string): string {
+  if (message.length <= messageMax) return message;
+  const left = message.length - messageMax;
+  return `${message.slice(0, messageMax).toWellFormed()} … (${left} more characters)`;
 }
 
 /**

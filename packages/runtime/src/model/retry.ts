@@ -62,7 +62,8 @@ const latestMs = Date.UTC(9999, 11, 31);
 
 /** The delay in milliseconds of `retry-after-ms`, or of `retry-after` in seconds or as a date of HTTP. */
 function requestedDelay(error: unknown, now: number): number | undefined {
-  if (!APICallError.isInstance(error)) return undefined;
+  // An answer that broke off requests nothing.
+  if (!APICallError.isInstance(error) || (error.statusCode ?? 0) < 400) return undefined;
   const headers = new Map(
     Object.entries(error.responseHeaders ?? {}).map(([name, value]) => [name.toLowerCase(), value.trim()]),
   );
