@@ -17,6 +17,7 @@ import { root } from './imports.ts';
 import { programsVariable } from './programs.ts';
 
 const cache = join(root, 'node_modules/.cache/test-programs');
+const cli = join(root, 'packages/cli');
 const dayMs = 24 * 3_600_000;
 
 /** A module that scripts import, as the bundle names it, and its source. */
@@ -69,6 +70,9 @@ export default async function bundlePrograms(): Promise<void> {
     output.map((file) => [file.fileName, file.type === 'chunk' ? file.code : `${file.source}`]),
   );
   for (const [name, text] of packagesOf(given)) files.set(name, text);
+  // The command as its package starts it, from the bundle.
+  const bin = readFileSync(join(cli, 'bin/tape.js'), 'utf8');
+  files.set('tape.js', bin.replace('../dist/main.js', `./${nameOf('@tapedeck/cli')}.js`));
   process.env[programsVariable] = save(files);
 }
 
@@ -111,10 +115,13 @@ function save(files: ReadonlyMap<string, string>): string {
   mkdirSync(cache, { recursive: true });
   if (!existsSync(dir)) {
     const draft = mkdtempSync(join(cache, 'draft-'));
-    writeFileSync(join(draft, 'package.json'), '{ "type": "module" }\n');
+    // The command reads its version there.
+    const { version } = JSON.parse(readFileSync(join(cli, 'package.json'), 'utf8')) as { version: string };
+    writeFileSync(join(draft, 'package.json'), JSON.stringify({ version, type: 'module' }));
     for (const [name, text] of files) {
-      mkdirSync(dirname(join(draft, name)), { recursive: true });
-      writeFileSync(join(draft, name), text);
+      const file = join(draft, 'dist', name);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text);
     }
     try {
       renameSync(draft, dir);
@@ -128,5 +135,5 @@ function save(files: ReadonlyMap<string, string>): string {
   for (const name of readdirSync(cache).map((name) => join(cache, name)))
     if (now.getTime() - (statSync(name, { throwIfNoEntry: false })?.mtimeMs ?? now.getTime()) > dayMs)
       rmSync(name, { recursive: true, force: true });
-  return dir;
+  return join(dir, 'dist');
 }

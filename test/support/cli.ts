@@ -1,15 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { main } from '@tapedeck/cli';
 import type { Json, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { bufferedIo, type Given } from './buffered-io.ts';
 import { compileCache } from './compile-cache.ts';
 import { checkContract } from './contract.ts';
+import { commandFor } from './programs.ts';
 import { sized } from './size.ts';
-
-const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
 
 export interface CliOptions extends Omit<Given, 'isTerminal'> {
   /** For node itself, before the script. */
@@ -46,7 +44,7 @@ export async function tape(
   return await sized(tapeHere, tapeProcess, tapeProcess)(args, options);
 }
 
-/** Runs the built `tape` as a process of its own. */
+/** Runs `tape` as a process of its own: on a push its bundle, else what the build made. */
 export async function tapeProcess(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const { child, done } = startTape(args, options);
   child.stdin?.end(options.stdin ?? '');
@@ -64,7 +62,7 @@ export async function tapeHere(args: readonly string[], options: HereOptions = {
 /** Starts `tape` with stdin open. */
 export function startTape(args: readonly string[], options: CliOptions = {}): Running {
   const { home, env, cwd, node = [] } = options;
-  const child = spawn(process.execPath, [...node, bin, ...args], {
+  const child = spawn(process.execPath, [...node, commandFor(args), ...args], {
     cwd,
     env: {
       PATH: process.env.PATH,

@@ -2,11 +2,11 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { CliResult } from './cli.ts';
 import { compileCache } from './compile-cache.ts';
 import { checkContract } from './contract.ts';
 import { mountPoint, unmount, unmountLeft } from './mounts.ts';
+import { commandFor } from './programs.ts';
 
 /** Something in the way of a command: a disk that is full, or may not be written. */
 export interface Obstacle {
@@ -21,7 +21,6 @@ export interface Obstacle {
   readonly ownDisk: boolean;
 }
 
-const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
 const none = () => {};
 const limited = (limit: string) => ['bash', '-c', `ulimit ${limit}; exec "$0" "$@"`];
 
@@ -125,7 +124,7 @@ async function runUnder(
   args: readonly string[],
   { home, stdin }: { home: string; stdin: string },
 ): Promise<CliResult> {
-  const [program = process.execPath, ...rest] = [...under, process.execPath, bin, ...args];
+  const [program = process.execPath, ...rest] = [...under, process.execPath, commandFor(args), ...args];
   const child = spawn(program, rest, {
     timeout: 60_000,
     env: {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { sized } from './size.ts';
 
 /** The variable of the environment that names the directory of bundled programs: see `bundle-programs.ts`. */
 export const programsVariable = 'TAPEDECK_TEST_PROGRAMS';
@@ -9,6 +10,16 @@ export function program(name: string): readonly string[] {
   return dir === undefined
     ? ['--conditions=@tapedeck/source', join(import.meta.dirname, name)]
     : [join(dir, name.replace(/\.ts$/, '.js'))];
+}
+
+/**
+ * The command: on a push its bundle, which starts with half of the processor time, else what the build made. Its demo
+ * reads files of the package.
+ */
+export function commandFor([verb]: readonly string[]): string {
+  const dir = process.env[programsVariable];
+  const built = join(import.meta.dirname, '../../packages/cli/bin/tape.js');
+  return dir === undefined || verb === 'demo' ? built : sized(join(dir, 'tape.js'), built, built);
 }
 
 /**
