@@ -240,8 +240,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the end of a run drops the run that started meanwhile',
     file: runtime('run/worker'),
-    find: 'const served = work().catch((error) => {',
-    replace: 'const served = work().finally(() => this.#leave()).catch((error) => {',
+    find: 'const served = outsideCalls(work).catch((error) => {',
+    replace: 'const served = outsideCalls(work).finally(() => this.#leave()).catch((error) => {',
     test: 'test/unit/runtime.sending.test.ts',
     only: 'at once, and send to it',
   },

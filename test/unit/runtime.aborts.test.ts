@@ -221,15 +221,15 @@ async function withChildren(act: (main: Session) => PromiseLike<unknown>) {
 const aborts = (lines: readonly string[]) => lines.filter((line) => line === 'event run/aborted').length;
 
 test('an aborted run aborts the children that it delegated, queued ones too', async () => {
-  await using s = await withChildren((main) =>
-    main.delegate(
-      [
-        { task: 'One', name: 'kid-1' },
-        { task: 'Two', name: 'kid-2' },
-      ],
-      { concurrency: 1 },
-    ),
-  );
+  await using s = await withChildren(async (main) => {
+    const tasks = [
+      { task: 'One', name: 'kid-1' },
+      { task: 'Two', name: 'kid-2' },
+    ];
+    await main.delegate(tasks, { concurrency: 1 }).forked;
+    // The tool is still running when the run is aborted.
+    await new Promise(() => {});
+  });
   const run = s.main.run('Spawn');
   await s.entered;
   run.abort('enough');
