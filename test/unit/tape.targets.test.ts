@@ -315,3 +315,29 @@ test('two calls of one id in one message each get their own result, and a single
   expect(outputs('one', 'two')).toEqual(['one', 'two']);
   expect(outputs('one')).toEqual(['one', noResult]);
 });
+
+describe('an item that its provider stores', () => {
+  const by = { provider: 'openai.responses' };
+  const options = (itemId: string) => ({ providerOptions: { openai: { itemId } } });
+  const thought = (itemId: string) => ({ type: 'reasoning', text: 'hm', ...options(itemId) });
+  const said = (text: string, itemId: string) => ({ type: 'text', text, ...options(itemId) });
+  const shown = (...drafts: Draft[]) =>
+    view(entriesOf([user('q'), ...drafts]), { target: by })
+      .messages.filter(({ role }) => role === 'assistant')
+      .map(({ content }) => content);
+
+  test('returns to it once; a message that repeats it is its text alone', () => {
+    const first = [thought('rs_1'), thought('rs_1'), said('a', 'msg_1')];
+    const again = [thought('rs_1'), said('b', 'msg_2')];
+    expect(shown(assistant(first, by), user('q'), assistant(again, by))).toEqual([
+      first,
+      [{ type: 'text', text: 'b' }],
+    ]);
+    expect(shown(assistant([said('a', 'msg_1'), said('b', 'msg_1')], by))).toEqual([
+      [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+    ]);
+  });
+});

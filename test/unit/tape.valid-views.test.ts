@@ -15,7 +15,11 @@ const callId = fc.constantFrom('c1', 'c2', 'c3', 'c1_2', '');
 const options = fc.option(
   fc.dictionary(
     fc.constantFrom(...providers),
-    fc.constantFrom({ signature: 'c2ln' }, { itemId: 'msg_1' }, {}),
+    fc.oneof(
+      fc.constantFrom({ signature: 'c2ln' }, {}),
+      // An item that its provider stores is in one message.
+      fc.nat(1e9).map((n) => ({ itemId: `msg_${n}` })),
+    ),
     { maxKeys: 2 },
   ),
   { nil: undefined },

@@ -79,9 +79,11 @@ const anthropicParts = fc.oneof(
   common.map((part) => [part]),
 );
 const responsesParts = fc.oneof(
-  // An item is given once: its id is another in every message.
+  // A sound server gives an item once: its id is another in every message.
   fc.nat(1e9).map((n) => [item(`r${n}`), itemText(`t${n}`)]),
   fc.nat(1e9).map((n) => [item(`r${n}`)]),
+  // A server that is not sound gives one again.
+  fewWords.map((w) => [item(w), itemText(w)]),
   fc.nat(1e9).map((n) => openaiSearch(`s${n}`)),
   fc.nat(1e9).map((n) => openaiSearch(`s${n}`).slice(0, 1)),
   common.map((part) => [part]),

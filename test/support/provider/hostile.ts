@@ -176,15 +176,3 @@ export const hostileAnswers: readonly Hostile[] = [
   ...Object.entries(quick).map(([name, one]) => ({ name, answer: one, isSlow: false })),
   ...Object.entries(slow).map(([name, one]) => ({ name, answer: one, isSlow: true })),
 ];
-
-/** A sound answer with a call, as bytes: to be cut anywhere. */
-export const soundAnswer: Uint8Array = Buffer.from(
-  [
-    chunk({ reasoning_content: 'hm' }),
-    said,
-    chunk({ content: 'ä, so.' }),
-    call('{"at":"b"}'),
-    called,
-    done,
-  ].join(''),
-);

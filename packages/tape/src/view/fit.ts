@@ -3,6 +3,7 @@ import { type Author, joined, type Piece } from './author.ts';
 import { type Dialect, dialectOf, type Target } from './dialect.ts';
 import { callId, callInput, fitResult, isClientCall, type SeenIds } from './fit-call.ts';
 import { asAuthored, fitAssistantPart, fitUserPart, isOwn, optionsFor, withOptions } from './fit-part.ts';
+import { ItemIds } from './item-ids.ts';
 import { ProviderRunFinder } from './provider-runs.ts';
 import type { Rendered, StoredMessage } from './render.ts';
 import { legalToolName } from './tool-name.ts';
@@ -103,6 +104,7 @@ export class Fitter {
   readonly #plan: FitPlan;
   /** Ids of calls that are in use. */
   readonly #seen: SeenIds;
+  readonly #items: ItemIds;
   readonly #turns: Turn[] = [];
   /** Calls without a result, by their ids on the tape; the first call of each message is last in its list. */
   readonly #open = new Map<string, Call[]>();
@@ -116,6 +118,7 @@ export class Fitter {
   constructor(plan: FitPlan) {
     this.#plan = plan;
     this.#seen = { ids: new Set(plan.runs.ids), last: new Map() };
+    this.#items = new ItemIds(plan.dialect);
   }
 
   /** Adds the message before all others: the rendered state. */
@@ -126,7 +129,7 @@ export class Fitter {
 
   take(item: Rendered): readonly StoredMessage[] {
     if (item.type === 'result') this.#answer(item.part);
-    else this.#turns.push(this.#turnOf(item));
+    else this.#turns.push(this.#turnOf(this.#items.once(item)));
     let ready = 0;
     while (this.#turns[ready]?.calls.every(({ isLost, result }) => isLost || result !== undefined))
       ready += 1;
