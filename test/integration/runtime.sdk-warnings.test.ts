@@ -17,7 +17,9 @@ beforeEach(() => {
     vi.spyOn(console, method).mockImplementation(keep);
   vi.spyOn(process, 'emitWarning').mockImplementation(keep as never);
 });
+const loggerBefore = globalThis.AI_SDK_LOG_WARNINGS;
 afterEach(() => {
+  globalThis.AI_SDK_LOG_WARNINGS = loggerBefore;
   vi.restoreAllMocks();
 });
 
