@@ -29,6 +29,11 @@ const damages: readonly (readonly [what: string, differs: boolean, damage: (home
     true,
     (home) => writeFileSync(home.graph, textOf(home).replace('"child"', '"chile"')),
   ],
+  [
+    'a byte of its first line, and nothing at its end',
+    true,
+    (home) => writeFileSync(home.graph, textOf(home).replace('"main"', '"mine"')),
+  ],
   ['CRLF', true, (home) => writeFileSync(home.graph, textOf(home).replaceAll('\n', '\r\n'))],
   ['rubbish', true, (home) => writeFileSync(home.graph, 'rubbish\n')],
   ['rubbish at its end', true, (home) => appendFileSync(home.graph, 'rubbish\n')],

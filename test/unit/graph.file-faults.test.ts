@@ -6,8 +6,10 @@ import {
   mkdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
@@ -19,7 +21,7 @@ import {
   openSessionGraph,
   readLines,
 } from '@tapedeck/graph';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { type Journal, sha256 } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -401,3 +403,67 @@ test(
   },
   sized(180_000, 180_000, 1_800_000),
 );
+
+describe('a graph file that is as the last update left it', () => {
+  /** A journal that counts how often the store compares all lines. */
+  function counting(path: string) {
+    const journal = openJournal(path);
+    const holds = journal.holds.bind(journal);
+    let compared = 0;
+    journal.holds = (all) => {
+      compared += 1;
+      return holds(all);
+    };
+    return { journal, compared: () => compared };
+  }
+
+  test('is not read from its beginning again, by this store or the next one', () => {
+    using dir = tempDir();
+    const [db, path] = [dir.file('tape.db'), dir.file('g.jsonl')];
+    {
+      const { journal, compared } = counting(path);
+      using store = openTapeStore(db, { journal });
+      twelveActs(store);
+      const before = compared();
+      for (let n = 0; n < 5; n += 1) store.lineage.fork('main', { name: `more-${n}` });
+      expect(compared()).toBe(before);
+    }
+    const { journal, compared } = counting(path);
+    using store = openTapeStore(db, { journal });
+    store.lineage.fork('main', { name: 'next' });
+    expect(compared()).toBe(0);
+  });
+
+  test('is compared once, and kept, after it was copied or touched', () => {
+    using dir = tempDir();
+    const [db, path] = [dir.file('tape.db'), dir.file('g.jsonl')];
+    {
+      using store = openTapeStore(db, { journal: openJournal(path) });
+      twelveActs(store);
+    }
+    const bytes = readFileSync(path);
+    rmSync(path);
+    writeFileSync(path, bytes, { mode: 0o600 });
+    const { journal, compared } = counting(path);
+    using store = openTapeStore(db, { journal });
+    expect(compared()).toBe(1);
+    expect(store.graphFile.aside).toEqual([]);
+    store.lineage.fork('main', { name: 'next' });
+    expect(compared()).toBe(1);
+    expect(readFileSync(path).subarray(0, bytes.length).equals(bytes)).toBe(true);
+  });
+
+  test('is set aside when an edit keeps its length and the time of its last change', () => {
+    using dir = tempDir();
+    const [db, path] = [dir.file('tape.db'), dir.file('g.jsonl')];
+    {
+      using store = openTapeStore(db, { journal: openJournal(path) });
+      twelveActs(store);
+    }
+    const { atime, mtime } = statSync(path);
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"g":1,', '"g":9,'));
+    utimesSync(path, atime, mtime);
+    using store = openTapeStore(db, { journal: openJournal(path) });
+    expect(store.graphFile.aside).toHaveLength(1);
+  });
+});

@@ -22,6 +22,7 @@ import {
 import { dirname } from 'node:path';
 import type { Journal } from '@tapedeck/tape/store';
 import { readLink } from './chain.ts';
+import { FileComparison } from './compare.ts';
 import { quote } from './display.ts';
 import { GraphError, reason, systemCode } from './errors.ts';
 import { findTail, type Tail } from './tail.ts';
@@ -36,6 +37,7 @@ interface Seen {
   readonly ino: number;
   readonly size: number;
   readonly mtimeMs: number;
+  readonly ctimeMs: number;
   readonly tail: Tail;
 }
 
@@ -111,6 +113,24 @@ export class FileJournal implements Journal, Disposable {
     });
   }
 
+  /**
+   * A text that changes whenever the file does: its device, inode number, size, and times of the last change.
+   * @throws GRAPH_IO
+   */
+  stamp(): string {
+    return this.#try('read', () => {
+      const { dev, ino, size, mtimeMs, ctimeMs } = this.#look();
+      return [dev, ino, size, mtimeMs, ctimeMs].join(' ');
+    });
+  }
+
+  /** Whether the records of the file are the first of these lines, or all of them. A file that cannot be read has none. */
+  holds(lines: Iterable<string>): boolean {
+    using comparison = new FileComparison(this.#path);
+    for (const line of lines) comparison.expect(line);
+    return comparison.standing === 'same' || comparison.standing === 'behind';
+  }
+
   /** Closes the file. The next use of the journal opens it again. */
   close(): void {
     const fd = this.#fd;
@@ -143,8 +163,8 @@ export class FileJournal implements Journal, Disposable {
     this.#keep(stat, { g: linked.link.g, hash: linked.link.hash, torn: false });
   }
 
-  #keep({ dev, ino, size, mtimeMs }: Stats, tail: Tail): Seen {
-    this.#seen = { dev, ino, size, mtimeMs, tail };
+  #keep({ dev, ino, size, mtimeMs, ctimeMs }: Stats, tail: Tail): Seen {
+    this.#seen = { dev, ino, size, mtimeMs, ctimeMs, tail };
     return this.#seen;
   }
 
@@ -264,6 +284,7 @@ function same(seen: Seen, there: Stats): boolean {
     seen.dev === there.dev &&
     seen.ino === there.ino &&
     seen.size === there.size &&
-    seen.mtimeMs === there.mtimeMs
+    seen.mtimeMs === there.mtimeMs &&
+    seen.ctimeMs === there.ctimeMs
   );
 }

@@ -154,4 +154,11 @@ export interface Journal {
    * a new file. The store leaves such a file alone when the journal does not have this method.
    */
   setAside?(): string;
+  /**
+   * Returns a text that changes whenever the file does. The store remembers it after each update, and compares all
+   * lines again when it finds another. Without this method only the tail is compared.
+   */
+  stamp?(): string;
+  /** Whether the records of the file are the first of these lines, or all of them. */
+  holds?(lines: Iterable<string>): boolean;
 }
