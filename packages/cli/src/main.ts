@@ -14,6 +14,7 @@ import { type CommonOptions, makeContext } from './context.ts';
 import { describeError } from './errors/describe.ts';
 import { UsageError } from './errors/kinds.ts';
 import { errorText, requestsJson } from './errors/print.ts';
+import { usageText } from './errors/usage-text.ts';
 import { exit } from './exit.ts';
 import { helpPage } from './help.ts';
 import { withSessionOfId } from './id-words.ts';
@@ -148,7 +149,7 @@ function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions>
     .recommendCommands()
     .demandCommand(1)
     .exitProcess(false)
-    .fail((message, error) => {
+    .fail((message, error, usage) => {
       // This handler must throw, as yargs would otherwise run the command.
       // yargs throws a YError for a bad command line; other errors come from the verb.
       if (error !== undefined && error !== null && error.name !== 'YError') throw error;
@@ -157,11 +158,14 @@ function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions>
         const verb = verbs.find(({ synonyms = [] }) => synonyms.includes(word));
         return `no such verb: did you mean ${verb === undefined ? word : nameOf(verb)}?`;
       });
-      const needs = /^Missing dependent arguments:\s*(\S+) -> (\S+)/.exec(text);
-      throw new UsageError(needs === null ? text : `--${needs[1]} needs --${needs[2]}, too`, {
-        hint: `see: ${helpFor(argv)}`,
-      });
+      const options = Object.keys((usage as unknown as Described).getDescriptions());
+      throw new UsageError(usageText(text, { argv, options }), { hint: `see: ${helpFor(argv)}` });
     });
+}
+
+/** What yargs gives to a handler of failures, other than its types say: the descriptions of all options. */
+interface Described {
+  getDescriptions(): Readonly<Record<string, unknown>>;
 }
 
 function describeVerb(y: Argv<CommonOptions>, verb: Verb): Argv<CommonOptions> {

@@ -1,10 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, rmdirSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
-import { openTapeStore, TapeError } from '@tapedeck/tape';
+import { openTapeStore, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { NotFoundError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
-import { doesExist, homeAt, openForWriting } from '../home.ts';
+import { doesExist, type Home, homeAt, openForWriting } from '../home.ts';
+import type { Io } from '../io.ts';
 import { checkJson, checkText } from '../session/checked.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -30,7 +40,7 @@ export const restore: Verb = defineVerb({
       throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it is a file, not a directory`);
     await copy(from, at);
     const { check } = await import('@tapedeck/runtime');
-    using store = openForWriting(at, io);
+    using store = openRestored(at, io);
     const found = await check(store, { graph: at.graph });
     await answer({
       json: { home: at.dir, ...checkJson(found) },
@@ -40,6 +50,16 @@ export const restore: Verb = defineVerb({
     return found.damaged ? exit.damaged : found.ok ? exit.done : exit.failed;
   },
 });
+
+/** Opens the restored tapes. When that is refused, as beside the graph file of other tapes, nothing of them is left. */
+function openRestored(at: Home, io: Io): SqliteTapeStore {
+  try {
+    return openForWriting(at, io);
+  } catch (error) {
+    for (const suffix of ['', '-wal', '-shm']) rmSync(at.db + suffix, { force: true });
+    throw error;
+  }
+}
 
 /**
  * Copies a backup, whole or not at all. One of an older schema is copied as it is: opening it for writing upgrades it.

@@ -1,0 +1,59 @@
+import { nearNames } from '@tapedeck/tape/store';
+
+/** The command line that yargs refuses, and all options that it could have. */
+interface Line {
+  readonly argv: readonly string[];
+  readonly options: readonly string[];
+}
+
+/** Says what is wrong with a command line, from what yargs says of it. Pure. */
+export function usageText(message: string, line: Line): string {
+  const text = message.replace(/\s*\n\s*/g, ' ');
+  for (const [pattern, words] of rules) {
+    const found = pattern.exec(text);
+    if (found !== null) return words(line, ...found.slice(1));
+  }
+  return text;
+}
+
+type Words = (line: Line, ...found: readonly string[]) => string;
+
+const rules: readonly (readonly [pattern: RegExp, words: Words])[] = [
+  [/^Unknown arguments?: (.+)$/s, (line, names = '') => unknown(line, names.split(', '))],
+  [
+    /^Not enough non-option arguments: got (\d+), need at least (\d+)/,
+    (_, got, least) => `arguments are missing: expected at least ${least}, got ${got}`,
+  ],
+  [/^Missing required arguments?: (.+)$/, (_, names = '') => `${listOf(names.split(', '))} is missing`],
+  [/^Not enough arguments following: (\S+)/, (_, name = '') => `cannot use ${dashed(name)}: it has no value`],
+  [
+    /^Missing dependent arguments:\s*(\S+) -> (\S+)/,
+    (_, one = '', other = '') => `--${one} needs --${other}, too`,
+  ],
+  [
+    /^Invalid values: Argument: (\S+), Given: (.+), Choices: (.+)$/s,
+    (_, name = '', given, choices) => `cannot use ${dashed(name)} ${given}: expected one of ${choices}`,
+  ],
+];
+
+function unknown({ argv, options }: Line, names: readonly string[]): string {
+  const option = names.find((name) =>
+    argv.some((word) => word === dashed(name) || word.startsWith(`${dashed(name)}=`)),
+  );
+  if (option === undefined)
+    return `cannot use ${names.map((name) => `'${name}'`).join(', ')}: there are too many arguments`;
+  const near = nearNames(
+    option,
+    options.filter(({ length }) => length > 1),
+  ).map(dashed);
+  const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
+  return `cannot use ${dashed(option)}: no such option${hint}`;
+}
+
+function listOf(names: readonly string[]): string {
+  return names.map(dashed).join(', ');
+}
+
+function dashed(name: string): string {
+  return `${name.length === 1 ? '-' : '--'}${name}`;
+}

@@ -1,0 +1,49 @@
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { jsonError } from '../support/cli.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+/** Command lines that are not valid, with the message for each. */
+const lines: readonly (readonly [line: string, message: string])[] = [
+  ['log main --sinse x', 'cannot use --sinse: no such option; did you mean --since?'],
+  ['log main --sinse=x', 'cannot use --sinse: no such option; did you mean --since?'],
+  ['log main --kinds x', 'cannot use --kinds: no such option; did you mean --kind?'],
+  ['log main --zzzzzzzz', 'cannot use --zzzzzzzz: no such option'],
+  ['log main -Z', 'cannot use -Z: no such option'],
+  ['log main extra more', "cannot use 'extra', 'more': there are too many arguments"],
+  ['log main -- --x', "cannot use '--x': there are too many arguments"],
+  ['new', 'arguments are missing: expected at least 1, got 0'],
+  ['delegate main', '--task is missing'],
+  ['log main -n', 'cannot use -n: it has no value'],
+  ['log main --kind', 'cannot use --kind: it has no value'],
+  ['log main --durability slow', 'cannot use --durability "slow": expected one of "full", "fast"'],
+];
+
+test.each(lines)('tape %s is refused in the words of the other errors', async (line, message) => {
+  using home = tempHome();
+  home.session('main', user('Hello.'));
+  const result = await home.here(['--json', ...line.split(' ')]);
+  expect(result.code).toBe(2);
+  expect(jsonError(result)).toMatchObject({
+    code: 'CLI_USAGE',
+    hint: `see: tape ${line.split(' ')[0]} --help`,
+  });
+  // Of several options that are as near, others may follow.
+  expect(jsonError(result).message.startsWith(message.replace(/\?$/, ''))).toBe(true);
+});
+
+test('a backup without sessions is not restored beside the graph file of other tapes, and nothing of it is left', async () => {
+  using empty = tempHome();
+  using other = tempHome();
+  empty.open().close();
+  expect((await empty.here(['backup', empty.file('empty.db')])).code).toBe(0);
+  other.session('main', user('Hello.'));
+  const dir = empty.file('restored');
+  mkdirSync(dir, { mode: 0o700 });
+  appendFileSync(`${dir}/session_graph.jsonl`, readFileSync(other.graph), { mode: 0o600 });
+  const result = await empty.here(['restore', empty.file('empty.db'), dir, '--json']);
+  expect(jsonError(result)).toMatchObject({ code: 'GRAPH_DIVERGED' });
+  expect(readdirSync(dir)).toEqual(['session_graph.jsonl']);
+  expect(existsSync(`${dir}/tape.db`)).toBe(false);
+});
