@@ -157,7 +157,7 @@ test.each([
     args: ['--resume', 'kid', '--budget', 'steps=1'],
     says: /exclusive/,
   },
-  { name: 'a part that is none', args: ['--inherit', 'some'], says: /Choices: "all", "nothing"/ },
+  { name: 'a part that is none', args: ['--inherit', 'some'], says: /expected one of "all", "nothing"/ },
   { name: 'the last of nothing', args: ['--last', '0'], says: /--last 0: it must be a whole number from 1/ },
   {
     name: 'two parts',

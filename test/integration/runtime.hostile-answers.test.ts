@@ -45,9 +45,9 @@ test('there are 51 hostile answers and more, each with a name of its own', () =>
   expect(hostileAnswers.length).toBeGreaterThanOrEqual(51);
 });
 
-/** On a push, one of the large ones stands for all. */
+/** On a push, every third, and one of the large ones for all. */
 const played = hostileAnswers.filter(
-  ({ name, isSlow }) => sized(!isSlow, true, true) || name === 'an error over 16 MiB',
+  ({ name, isSlow }, n) => sized(!isSlow && n % 3 === 0, true, true) || name === 'an error over 16 MiB',
 );
 
 test.each(played)(
@@ -73,7 +73,7 @@ test.each(modes)(
   'an answer of $name that is cut after any byte leaves a session that verifies and continues',
   async (mode) => {
     const sound = soundAnswer(mode.protocol);
-    const places = sized(3, 25, sound.length);
+    const places = sized(1, 25, sound.length);
     for (let i = 0; i < places; i += 1) {
       const at = Math.floor(((i + 0.5) * sound.length) / places);
       await survives({ raw: [sound.subarray(0, at)], cut: true }, mode);
