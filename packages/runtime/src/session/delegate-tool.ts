@@ -4,6 +4,7 @@ import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
 import { SessionError } from '../errors.ts';
 import { outcomeJson } from '../merge/outcome.ts';
 import type { DeckTool, DeckTools } from '../tools/traits.ts';
+import { agentMessage } from './agent-message.ts';
 import {
   type DelegateInput,
   delegateInput,
@@ -111,10 +112,13 @@ export function sendMessageTool(): DeckTool {
       const { session } = contextOf(context);
       const other = to === 'manager' ? await session.manager() : await session.child(to);
       const { settled } = await session.info();
-      const { state } = await other.send(`Message from session ${session.name}:\n${text}`, {
+      // The call's own entry: the same when the call is repeated after a crash.
+      const [call] = await Array.fromAsync(session.entries({ from: settled + 1, to: settled + 1 }));
+      const message = agentMessage(session, { text, callHash: call?.hash ?? '' });
+      const { state } = await other.send(message.text, {
         source: 'agent',
         key: `message:${session.id}:${settled}:${toolCallId}`,
-        meta: { from: session.name },
+        meta: message.meta,
       });
       return { to: other.name, state };
     },
