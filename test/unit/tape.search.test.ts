@@ -11,6 +11,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';
 import { sized } from '../support/size.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 function storeWith(...texts: string[]): SqliteTapeStore {
   const store = openTapeStore(':memory:');
@@ -27,6 +28,25 @@ describe('search', () => {
     expect(seqs(store, 'round invoices half')).toEqual([4, 2]);
     expect(seqs(store, 'half to even')).toEqual([2]);
     expect(seqs(store, 'even half')).toEqual([]);
+  });
+
+  test('refers to a session of another realm by its id', () => {
+    using dir = tempDir();
+    using shop = openTapeStore(dir.file('tape.db'), { base: 'shop' });
+    using store = openTapeStore(dir.file('tape.db'), { base: 'tape' });
+    for (const one of [store, shop]) {
+      one.sessions.open('main');
+      one.entries.append('main', [user('Find me.')]);
+    }
+    const other = shop.sessions.find('main')?.id ?? '';
+    expect(store.entries.search({ text: 'find me' })).toMatchObject([
+      { session: other, tape: 'shop:main', sessions: [other] },
+      { session: 'main', tape: 'tape:main', sessions: ['main'] },
+    ]);
+    expect(shop.entries.search({ text: 'find me' })[0]).toMatchObject({
+      session: 'main',
+      sessions: ['main'],
+    });
   });
 
   test('finds no ids and no signatures of providers, but what a tool was called with and returned', () => {

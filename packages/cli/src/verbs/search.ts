@@ -1,5 +1,5 @@
 import { type EntryKind, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import type { Hit } from '@tapedeck/tape/store';
+import { type Hit, isUlid } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { oneLine } from '../escape.ts';
 import { needSession } from '../session/place.ts';
@@ -65,9 +65,13 @@ async function print(hits: readonly Hit[], { io, options, status }: Context): Pr
   else {
     if (hits.length === 0) status('Nothing found');
     const width = io.isTerminal ? io.columns : 200;
-    for (const { session, seq, kind, snippet, sessions } of hits) {
+    for (const { session, tape, seq, kind, snippet, sessions } of hits) {
+      // A session of another realm is referred to by its id.
+      const named = isUlid(session) ? ` of ${tape}` : '';
       const others = sessions.length > 1 ? ` (seen by ${sessions.length} sessions)` : '';
-      await io.out(`${session}@${seq} ${kind}${others}: ${oneLine(snippet, Math.max(40, width - 40))}\n`);
+      await io.out(
+        `${session}@${seq} ${kind}${named}${others}: ${oneLine(snippet, Math.max(40, width - 40))}\n`,
+      );
     }
   }
 }

@@ -2,6 +2,7 @@ import type { Sources } from '../clock.ts';
 import { tapeName } from '../entry/name.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { isLive, type LeaseRow } from '../tape/lease.ts';
+import { refIn } from '../tape/tape.ts';
 import { viewVersion } from '../view/select.ts';
 
 /**
@@ -104,10 +105,6 @@ function viewsIn(column: 'meta' | 'payload', path: string): string {
   const key = path.split('.').at(-1);
   return `SELECT e.tape_id, e.${column} ->> '${path}.version' AS version FROM entry e
     WHERE instr(e.${column}, '"${key}":{') > 0 AND json_valid(e.${column}) AND json_type(e.${column}, '${path}') = 'object'`;
-}
-
-function refIn(realm: string, tape: Named): string {
-  return tape.realm === realm ? tape.name : tape.ulid;
 }
 
 function shownIn(realm: string, tape: Named): string {

@@ -5,7 +5,7 @@ import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { getTape } from '../tape/find.ts';
 import { segments } from '../tape/interval.ts';
-import { type Ref, type TapeRow, tapeById } from '../tape/tape.ts';
+import { type Ref, refIn, type TapeRow, tapeById } from '../tape/tape.ts';
 import { literal, snippetOf } from './literal.ts';
 import { addText, chunkRows, indexedTo, type SearchRow, searchText } from './text-index.ts';
 
@@ -22,7 +22,7 @@ export interface SearchQuery {
 
 /** An entry that contains the text. An inherited entry is one hit, with all the sessions that inherit it. */
 export interface Hit {
-  /** The session that wrote it. */
+  /** The name of the session that wrote it, or its id when it is of another realm than that of the store. */
   readonly session: string;
   readonly tape: string;
   readonly seq: Seq;
@@ -31,7 +31,7 @@ export interface Hit {
   readonly at: number;
   /** The text around the first match, on one line. */
   readonly snippet: string;
-  /** Names of the sessions that read the entry, at most a hundred, the writing one first. */
+  /** The sessions that read the entry, as `session` refers to them, at most a hundred, the writing one first. */
   readonly sessions: readonly string[];
 }
 
@@ -58,7 +58,7 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Hit[] 
     if (found === undefined) continue;
     const owner = tapeById(db, row.tape_id);
     if (owner.lifecycle === 'staging') continue;
-    hits.push(toHit(db, owner, { row, snippet: snippetOf(content, found) }));
+    hits.push(toHit(db, owner, { realm, row, snippet: snippetOf(content, found) }));
     if (hits.length >= limit) break;
   }
   return hits;
@@ -168,25 +168,31 @@ function sees(db: Db, session: TapeRow, { tape_id, seq }: SearchRow): boolean {
   );
 }
 
-function toHit(db: Db, owner: TapeRow, { row, snippet }: { row: SearchRow; snippet: string }): Hit {
+interface Found {
+  readonly realm: string;
+  readonly row: SearchRow;
+  readonly snippet: string;
+}
+
+function toHit(db: Db, owner: TapeRow, { realm, row, snippet }: Found): Hit {
   // The inner limit bounds the children of one session, the outer one the whole tree.
-  const seenBy = db.all<{ name: string }>(
+  const seenBy = db.all<Pick<TapeRow, 'realm' | 'name' | 'ulid'>>(
     `WITH RECURSIVE seen(id) AS (
        SELECT @tape UNION SELECT c.id FROM seen s JOIN tape c ON c.id IN (
          SELECT id FROM tape WHERE parent_id = s.id AND base_seq >= @seq AND floor_seq < @seq LIMIT ${sessionsMax}))
-     SELECT name FROM (
-       SELECT id, name FROM seen JOIN tape USING (id) WHERE lifecycle NOT IN ('staging', 'purged') LIMIT ${sessionsMax})
+     SELECT realm, name, ulid FROM (
+       SELECT id, realm, name, ulid FROM seen JOIN tape USING (id) WHERE lifecycle NOT IN ('staging', 'purged') LIMIT ${sessionsMax})
      ORDER BY id`,
     { tape: row.tape_id, seq: row.seq },
   );
   return {
-    session: owner.name,
+    session: refIn(realm, owner),
     tape: tapeName(owner.realm, owner.name, owner.incarnation),
     seq: row.seq,
     kind: row.kind,
     ...(row.name !== null && { name: row.name }),
     at: row.at,
     snippet,
-    sessions: seenBy.map(({ name }) => name),
+    sessions: seenBy.map((tape) => refIn(realm, tape)),
   };
 }

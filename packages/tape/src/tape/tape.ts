@@ -103,3 +103,8 @@ export function tapeByName(db: Db, realm: string, name: string): TapeRow | undef
     { realm, name },
   );
 }
+
+/** How a session is referred to in a realm: by its name, or, when it is of another realm, by its id. */
+export function refIn(realm: string, tape: Pick<TapeRow, 'realm' | 'name' | 'ulid'>): string {
+  return tape.realm === realm ? tape.name : tape.ulid;
+}
