@@ -1,8 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openTapeStore } from '@tapedeck/tape';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { jsonError } from '../support/cli.ts';
 import { diskFault, obstacles, smallDisk, tapeUnder } from '../support/obstacle.ts';
 import { startProcess } from '../support/process.ts';
@@ -78,7 +77,16 @@ function contents(home: string): unknown {
   });
 }
 
-const copies = () => readdirSync(tmpdir()).filter((name) => name.startsWith('tapedeck-read-'));
+/** The directory for temporary files of every reader here: other tests kill theirs, whose copies stay. */
+const tmp = tempDir();
+beforeAll(() => {
+  vi.stubEnv('TMPDIR', tmp.path);
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+  tmp[Symbol.dispose]();
+});
+const copies = () => readdirSync(tmp.path).filter((name) => name.startsWith('tapedeck-read-'));
 
 /** Plays every reading verb on a home that cannot be written, then two that write. */
 async function readEverything(
@@ -91,6 +99,7 @@ async function readEverything(
     const { code, stdout, stderr } = await tapeUnder(obstacle, [...line.split(' '), '--json'], {
       home,
       stdin: '',
+      tmp: tmp.path,
     });
     expect([line, code, stderr]).toEqual([line, 0, expect.not.stringContaining('Error')]);
     expect(stdout, line).toContain(says);

@@ -104,11 +104,11 @@ function modes(dir: string, { directory, file }: { directory: number; file: numb
   chmodSync(home, directory);
 }
 
-/** Runs the built `tape` under an obstacle. */
+/** Runs the built `tape` under an obstacle; `tmp` is its directory for temporary files. */
 export async function tapeUnder(
   { under, orUnder = [] }: Obstacle,
   args: readonly string[],
-  options: { home: string; stdin: string },
+  options: { home: string; stdin: string; tmp?: string },
 ): Promise<CliResult> {
   let result = await runUnder(under, args, options);
   for (const other of orUnder) {
@@ -122,7 +122,7 @@ export async function tapeUnder(
 async function runUnder(
   under: readonly string[],
   args: readonly string[],
-  { home, stdin }: { home: string; stdin: string },
+  { home, stdin, tmp }: { home: string; stdin: string; tmp?: string },
 ): Promise<CliResult> {
   const [program = process.execPath, ...rest] = [...under, process.execPath, commandFor(args), ...args];
   const child = spawn(program, rest, {
@@ -131,6 +131,7 @@ async function runUnder(
       PATH: process.env.PATH,
       HOME: '/nonexistent',
       TAPE_HOME: home,
+      ...(tmp !== undefined && { TMPDIR: tmp }),
       NODE_COMPILE_CACHE: compileCache,
     },
   });

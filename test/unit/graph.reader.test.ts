@@ -137,7 +137,7 @@ describe('a graph file', () => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
     writeFileSync(path, '');
-    truncateSync(path, 400_000_000);
+    truncateSync(path, 700_000_000);
     appendFileSync(path, `\n${one}\n`);
     const script = `const { openSessionGraph } = await import('@tapedeck/graph');
       const graph = openSessionGraph(process.argv[1]);
@@ -151,7 +151,7 @@ describe('a graph file', () => {
     const { maxRSS, ...told } = JSON.parse(out);
     expect(told).toEqual({ skipped: 1, read: 1 });
     // In kilobytes: less than the file, with room for garbage that a busy machine collects late.
-    expect(maxRSS).toBeLessThan(350_000);
+    expect(maxRSS).toBeLessThan(500_000);
   });
 });
 

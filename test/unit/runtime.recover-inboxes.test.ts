@@ -1,6 +1,7 @@
+// A deck that opens the home by itself: a store that a program opened has made the merges already.
+import { openDeck } from '@tapedeck/runtime';
 import { assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
-import { openDeck } from '../support/deck.ts';
 import { entryLines } from '../support/scripted.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
