@@ -37,6 +37,24 @@ describe('a fault at any statement or file call', () => {
   );
 });
 
+test('a redaction whose log cannot be emptied is done, and says so', async () => {
+  using dir = tempDir();
+  const sweep = await prepareSweep('redact', dir.path);
+  const log = dir.file('calls');
+  await runInjected('redact', sweep.begin('count'), { log });
+  const at = notedCalls(log).indexOf('pragma wal_checkpoint(TRUNCATE)') + 1;
+  expect(at).toBeGreaterThan(0);
+  const place = sweep.begin('fault');
+  const run = await runInjected('redact', place, { point: `${at}:EIO` });
+  expect(saidIn(run).map(({ act, logEmptied }) => [act, logEmptied])).toEqual([
+    ['alpha', false],
+    ['beta', true],
+    ['gamma', true],
+    ['close', undefined],
+  ]);
+  expect(await judge(sweep, place, { run, killed: false, undone: true })).toEqual([]);
+});
+
 interface Point {
   readonly call: string;
   readonly i: number;

@@ -2,11 +2,11 @@ import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type FaultPlace, faultPlace, workloads } from '../support/fault-acts.ts';
+import { program } from '../support/programs.ts';
 import { type Call, skipsTracing, trace } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** Every acknowledgement follows its sync, in an order that a power cut cannot reverse. */
-const worker = 'fault-worker.ts';
 const syscalls = [
   ...['write', 'pwrite64', 'fsync', 'fdatasync', 'mkdir', 'mkdirat', 'open', 'openat'],
   ...['link', 'linkat', 'rename', 'renameat', 'renameat2', 'access', 'faccessat', 'faccessat2'],
@@ -116,7 +116,7 @@ async function traced(
   const place = faultPlace(dir);
   mkdirSync(dirname(place.copy), { recursive: true });
   workloads[name]?.prepare(place);
-  const { code, stderr, calls } = await trace(worker, [dir, name, durability], {
+  const { code, stderr, calls } = await trace([...program('fault-worker.ts'), dir, name, durability], {
     syscalls,
     log: join(dir, 'log'),
   });

@@ -1,8 +1,8 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { assistant, openTapeStore, type SqliteTapeStore, type StoreOptions, user } from '@tapedeck/tape';
-import { toSchema0 } from './old-schemas.ts';
+import { toSchema0, writeSchema1 } from './old-schemas.ts';
 
 /** The files of a home under fault. */
 export interface FaultPlace {
@@ -34,6 +34,8 @@ export function openFaultStore({ db, graph }: FaultPlace, o: StoreOptions = {}):
 interface FaultAct {
   readonly name: string;
   readonly does: (store: SqliteTapeStore, place: FaultPlace) => unknown;
+  /** A text that no file of the home has once the act was acknowledged and has emptied the log. */
+  readonly erases?: string;
 }
 
 export interface Workload {
@@ -41,8 +43,8 @@ export interface Workload {
   readonly prepare: (place: FaultPlace) => void;
   /** Whether opening is an act too. */
   readonly opens: boolean;
-  /** The home is of an older schema: it cannot be read before an opening for writing has upgraded it. */
-  readonly older?: boolean;
+  /** The older schema of the home, which cannot be read before an opening for writing has upgraded it. */
+  readonly older?: 0 | 1;
   readonly acts: readonly FaultAct[];
   /** The parts of the opening that are all there or not there, where it does several things, and their facts. */
   readonly pieceOf?: (fact: string) => string;
@@ -81,6 +83,24 @@ function prepareBehind(place: FaultPlace): void {
 function prepareOlder(place: FaultPlace): void {
   prepareHome(place);
   toSchema0(place.db);
+}
+
+/** A home that a build with schema 1 made. */
+function prepareSchema1(place: FaultPlace): void {
+  mkdirSync(place.dir, { mode: 0o700 });
+  writeSchema1(place);
+}
+
+const secretOf = (word: string) => `the secret of ${word}`;
+
+/** Sessions whose second entry is a secret; that of the last is large, so that its bytes are beside the entry. */
+function prepareSecrets(place: FaultPlace): void {
+  prepareHome(place);
+  using store = openFaultStore(place);
+  for (const word of words) {
+    store.sessions.open(word);
+    store.entries.append(word, [user(secretOf(word) + (word === 'gamma' ? 's'.repeat(300_000) : ''))]);
+  }
 }
 
 const append = (word: string): FaultAct => ({
@@ -136,7 +156,17 @@ export const workloads: Readonly<Record<string, Workload>> = {
     acts: [append('delta')],
     pieceOf: (fact) => (fact.includes('delta') ? 'delta' : fact.includes('other') ? 'other' : 'main'),
   },
-  migrate: { prepare: prepareOlder, opens: true, older: true, acts: [append('alpha')] },
+  redact: {
+    prepare: prepareSecrets,
+    opens: false,
+    acts: words.map((word) => ({
+      name: word,
+      does: (store) => store.entries.redact(word, 2, 'a secret'),
+      erases: secretOf(word),
+    })),
+  },
+  'migrate schema 0': { prepare: prepareOlder, opens: true, older: 0, acts: [append('alpha')] },
+  'migrate schema 1': { prepare: prepareSchema1, opens: true, older: 1, acts: [append('alpha')] },
   checkpoint: {
     prepare: prepareHome,
     opens: false,

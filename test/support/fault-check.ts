@@ -17,13 +17,14 @@ export interface Expected {
 export interface Said {
   readonly act: string;
   readonly graphLagging?: boolean;
+  readonly logEmptied?: boolean;
   readonly error?: { readonly name: string; readonly code?: unknown; readonly message: string };
 }
 
 /** Does a workload without faults on a home that was prepared for it, and notes what each act adds. */
 export async function expectedOf(workload: Workload, place: FaultPlace): Promise<Expected> {
   const effects = new Map<string, readonly string[]>();
-  const older = workload.older === true ? rowsOf(place.db) : undefined;
+  const older = workload.older !== undefined ? rowsOf(place.db) : undefined;
   // Facts that can be read only after an opening count as done by the opening.
   let before = existsSync(place.db) && older === undefined ? stateAt(place) : [];
   const note = (act: string) => {
@@ -50,7 +51,7 @@ export async function faultsAfter(
   place: FaultPlace,
   { expected, said, undone }: { expected: Expected; said: readonly Said[]; undone: boolean },
 ): Promise<string[]> {
-  const late = linesMissing(place, { expected, said });
+  const late = [...linesMissing(place, { expected, said }), ...textsLeft(workload, place, said)];
   using store = openFaultStore(place);
   const found = [...late, ...damage(store, place)];
   const there = stateOf(store, place);
@@ -97,6 +98,20 @@ function linesMissing(
     .map((fact) => `acknowledged as written, and not in the graph file: ${fact}`);
 }
 
+/** Texts that an acknowledged act has erased, with their files: the database, its log and what is beside them. */
+function textsLeft({ acts }: Workload, { dir }: FaultPlace, said: readonly Said[]): string[] {
+  return acts
+    .filter(({ name }) =>
+      said.some(({ act, error, logEmptied }) => act === name && error === undefined && logEmptied),
+    )
+    .flatMap(({ erases }) => erases ?? [])
+    .flatMap((text) =>
+      readdirSync(dir)
+        .filter((name) => readFileSync(join(dir, name)).includes(text))
+        .map((name) => `erased, and still in ${name}: ${text}`),
+    );
+}
+
 /** Damage of the store, and a graph file that is not the lineage, fragments that were sealed apart. */
 export function* damage(store: SqliteTapeStore, place: FaultPlace): Generator<string> {
   for (const { message } of [...store.verifyDatabase(), ...store.verify()]) yield `damaged: ${message}`;
@@ -123,7 +138,7 @@ function isFragment(line: string): boolean {
   }
 }
 
-function lineage(place: FaultPlace): string[] {
+function lineage(place: Pick<FaultPlace, 'db'>): string[] {
   using db = rawDb(place.db);
   return db.all<{ line: string }>('SELECT line FROM lineage ORDER BY g').map(({ line }) => line);
 }
@@ -134,8 +149,8 @@ function copyFaults({ copy }: FaultPlace): string[] {
 }
 
 /** A home that was changed has beside it what it was: at least one copy, and each of them whole. */
-function olderFaults({ dir }: FaultPlace, older: string): string[] {
-  const copies = readdirSync(dir).filter((name) => /\.schema-0(?:\.\d+)?$/.test(name));
+export function olderFaults({ dir }: Pick<FaultPlace, 'dir'>, older: string): string[] {
+  const copies = readdirSync(dir).filter((name) => /\.schema-[01](?:\.\d+)?$/.test(name));
   if (copies.length === 0) return ['there is no copy of what the home was'];
   return copies
     .filter((name) => rowsOf(join(dir, name)) !== older)
@@ -143,7 +158,7 @@ function olderFaults({ dir }: FaultPlace, older: string): string[] {
 }
 
 /** The rows that hold facts, with the version of the schema, and what SQLite finds wrong with the file. */
-function rowsOf(path: string): string {
+export function rowsOf(path: string): string {
   using db = rawDb(path);
   return JSON.stringify([db.all('PRAGMA user_version'), db.all('PRAGMA integrity_check'), facts(db)]);
 }
@@ -161,7 +176,7 @@ function stateAt(place: FaultPlace): string[] {
 }
 
 /** All that was said and done, one fact a line, without what differs from run to run: ids, hashes, times, positions. */
-function stateOf(store: SqliteTapeStore, place: FaultPlace): string[] {
+export function stateOf(store: SqliteTapeStore, place: Pick<FaultPlace, 'db'>): string[] {
   const facts: string[] = [];
   for (const { name, parent, lifecycle, delivery } of store.sessions.list()) {
     facts.push(`session ${name} of ${parent} ${lifecycle} ${delivery ?? ''}`);

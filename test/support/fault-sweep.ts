@@ -22,7 +22,7 @@ export async function prepareSweep(name: string, dir: string): Promise<Sweep> {
   return { name, workload, expected: await expectedOf(workload, begin('expected')), begin };
 }
 
-function copyHome(template: string, to: string): FaultPlace {
+export function copyHome(template: string, to: string): FaultPlace {
   cpSync(template, to, { recursive: true });
   const place = faultPlace(to);
   if (existsSync(place.dir)) chmodSync(place.dir, 0o700); // The copy does not keep it.

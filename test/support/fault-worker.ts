@@ -1,7 +1,7 @@
-import crypto from 'node:crypto';
+import './fixed-drafts.ts';
 import { existsSync, writeSync } from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
 import { faultPlace, openFaultStore, workloads } from './fault-acts.ts';
+import type { Said } from './fault-check.ts';
 
 /**
  * A separate process that does a workload: `fault-worker.ts DIR WORKLOAD [fast]`. It writes a line of JSON for each
@@ -13,11 +13,6 @@ const place = faultPlace(dir);
 const workload = workloads[name];
 if (workload === undefined) throw new Error(`there is no workload ${name}`);
 
-// The draft of a copy has six random bytes in its name: fixed, so that it can be watched.
-const { randomBytes } = crypto;
-Object.assign(crypto, { randomBytes: (size: number) => (size === 6 ? Buffer.alloc(6) : randomBytes(size)) });
-syncBuiltinESMExports();
-
 const say = (fact: unknown) => {
   writeSync(1, `${JSON.stringify(fact)}\n`);
 };
@@ -25,8 +20,8 @@ const say = (fact: unknown) => {
 async function attempt<T>(act: string, does: () => T): Promise<Awaited<T> | undefined> {
   try {
     const fact = await does();
-    const { graphLagging = false } = (fact ?? {}) as { graphLagging?: boolean };
-    say({ act, graphLagging });
+    const { graphLagging = false, logEmptied } = (fact ?? {}) as Pick<Said, 'graphLagging' | 'logEmptied'>;
+    say({ act, graphLagging, logEmptied });
     return fact;
   } catch (error) {
     const { name, code, message } = error as Error & { code?: unknown };

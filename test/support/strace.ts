@@ -2,7 +2,6 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Ended } from './fault-sweep.ts';
-import { program } from './programs.ts';
 
 /** Whether a program's system calls can be followed here: `missing` is strace itself, `forbidden` what it needs. */
 export type Tracing = 'works' | 'missing' | 'forbidden';
@@ -50,18 +49,19 @@ export interface TraceOptions {
   readonly inject?: Injection;
   /** Where strace writes. */
   readonly log: string;
+  /** The whole environment, instead of the one of this process. */
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 const hangMs = 60_000;
 
 /**
- * Runs a program of `test/support` as a process of its own under strace, which follows its main thread: the store
+ * Runs node with these arguments, as a process of its own under strace, which follows its main thread: the store
  * works there.
  */
 export async function trace(
-  module: string,
   args: readonly string[],
-  { paths = [], syscalls, inject, log }: TraceOptions,
+  { paths = [], syscalls, inject, log, env = process.env }: TraceOptions,
 ): Promise<Traced> {
   const injection = inject === undefined ? [] : ['-e', `inject=${injectionText(inject)}`];
   const child = spawn(
@@ -73,10 +73,11 @@ export async function trace(
       ...['-e', `trace=${syscalls.map((name) => `?${name}`).join(',')}`],
       ...injection,
       ...paths.flatMap((path) => ['-P', path]),
-      ...[process.execPath, ...program(module), ...args],
+      ...[process.execPath, ...args],
     ],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env,
       timeout: hangMs,
       killSignal: 'SIGTERM',
     },

@@ -4,6 +4,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -465,5 +466,22 @@ describe('a graph file that is as the last update left it', () => {
     utimesSync(path, atime, mtime);
     using store = openTapeStore(db, { journal: openJournal(path) });
     expect(store.graphFile.aside).toHaveLength(1);
+  });
+
+  test('is not set aside when a comparison of all lines cannot read it', () => {
+    using dir = tempDir();
+    const [db, path] = [dir.file('tape.db'), dir.file('g.jsonl')];
+    {
+      using store = openTapeStore(db, { journal: openJournal(path) });
+      twelveActs(store);
+    }
+    const before = readFileSync(path);
+    utimesSync(path, 1, 1); // It is not as the last update left it.
+    const journal = openJournal(path);
+    journal.holds = () => openJournal(dir.path).holds([]); // A directory cannot be read.
+    using store = openTapeStore(db, { journal });
+    expect(store.sessions.open('x')).toMatchObject({ created: true, graphLagging: true });
+    expect(readFileSync(path).equals(before)).toBe(true);
+    expect(readdirSync(dir.path).filter((name) => name.includes('aside'))).toEqual([]);
   });
 });

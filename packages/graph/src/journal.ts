@@ -124,11 +124,16 @@ export class FileJournal implements Journal, Disposable {
     });
   }
 
-  /** Whether the records of the file are the first of these lines, or all of them. A file that cannot be read has none. */
+  /**
+   * Whether the records of the file are the first of these lines, or all of them.
+   * @throws GRAPH_IO when the file cannot be read, which says nothing of its records
+   */
   holds(lines: Iterable<string>): boolean {
     using comparison = new FileComparison(this.#path);
     for (const line of lines) comparison.expect(line);
-    return comparison.standing === 'same' || comparison.standing === 'behind';
+    const { standing, fault } = comparison;
+    if (standing === 'unreadable') throw new GraphError('GRAPH_IO', fault ?? '');
+    return standing === 'same' || standing === 'behind';
   }
 
   /** Closes the file. The next use of the journal opens it again. */

@@ -14,6 +14,7 @@ export { mergeCharsMax } from './merge/block.ts';
 export { resultRefused } from './merge/collect.ts';
 export { secretsIn } from './secrets.ts';
 export { isHomeFile } from './sqlite/place.ts';
+export { copyOlder } from './store/backup.ts';
 export type { OpenOptions } from './store/open.ts';
 export { isSummarizer, summarizerKind } from './tape/info.ts';
 export { leftoverEntries } from './tape/leftovers.ts';

@@ -285,7 +285,9 @@ export const entryVerbs: Contracts = {
       quoted_by: names(
         'places that may still contain the text: merges and forks as `SESSION@SEQ`, lines of the graph file as `session_graph.jsonl:LINE`',
       ),
-      log_emptied: flag('false: another process was reading, and the write-ahead log still has the content'),
+      log_emptied: flag(
+        'false: another process was reading, or the disk failed, and the write-ahead log still has the content',
+      ),
     }),
     quiet: '`SESSION@SEQ` of the redaction entry',
     exits: {

@@ -42,7 +42,7 @@ export const redact: Verb = defineVerb({
       const quoted = quotedBy.length === 0 ? '' : `; may still contain it: ${quotedBy.join(', ')}`;
       if (!logEmptied)
         status(
-          'Another process is reading: the content stays in the WAL until this succeeds: tape raw checkpoint',
+          'The WAL still has the content, because another process is reading or the disk failed; empty it with: tape raw checkpoint',
         );
       await answer({
         json: { session: owner, seq, by, repeated, quoted_by: quotedBy, log_emptied: logEmptied },

@@ -26,8 +26,8 @@ export interface Redacted {
    */
   readonly quotedBy: readonly string[];
   /**
-   * Whether the WAL was truncated. False when readers were active throughout: the WAL then keeps the content
-   * until `checkpoint` succeeds.
+   * Whether the WAL was truncated. False when readers were active throughout, or the disk failed: the WAL then keeps
+   * the content until `checkpoint` succeeds.
    */
   readonly logEmptied: boolean;
 }
@@ -93,11 +93,19 @@ export function redactEntry(
   return { session: owner.name, seq, by: tape.head_seq, repeated: false, quotedBy };
 }
 
-/** Truncates the WAL; retries until no reader blocks it or the lock wait is over. */
+/**
+ * Truncates the WAL; retries until no reader blocks it or the lock wait is over. A disk that fails leaves it as it is:
+ * the redaction is committed.
+ */
 export function emptyLog(db: Db): boolean {
-  for (const deadline = performance.now() + db.lockWaitMs; ; pause(5)) {
-    if (db.checkpoint()) return true;
-    if (performance.now() > deadline) return false;
+  try {
+    for (const deadline = performance.now() + db.lockWaitMs; ; pause(5)) {
+      if (db.checkpoint()) return true;
+      if (performance.now() > deadline) return false;
+    }
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_IO') throw error;
+    return false;
   }
 }
 

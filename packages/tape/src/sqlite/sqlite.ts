@@ -148,7 +148,16 @@ export class Db {
     try {
       return this.write(act);
     } finally {
+      this.#stopWiping();
+    }
+  }
+
+  /** Where it fails, later deletes are wiped too: that takes time, and says nothing of the act before. */
+  #stopWiping(): void {
+    try {
       this.pragma('secure_delete = OFF');
+    } catch (error) {
+      if (!(error instanceof TapeError)) throw error;
     }
   }
 

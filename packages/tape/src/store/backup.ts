@@ -1,7 +1,8 @@
 import { TapeError } from '../errors.ts';
 import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
-import { cannotOpen } from '../sqlite/place.ts';
-import type { Db } from '../sqlite/sqlite.ts';
+import { cannotOpen, machineProbe } from '../sqlite/place.ts';
+import { privateCopy, whyNotInPlace } from '../sqlite/private-copy.ts';
+import { Db } from '../sqlite/sqlite.ts';
 
 /**
  * Copies a database in use to a new file, verifies the copy, and only then gives it its name: a complete
@@ -28,5 +29,24 @@ export async function backupTo(
     throw cannotOpen(file, (error as Error).message, error);
   } finally {
     if (draft !== undefined) dropDraft(draft);
+  }
+}
+
+/**
+ * Copies a database of an older schema as it is, whole or not at all. Its hashes are not verified: the first opening
+ * for writing upgrades it.
+ * @throws TAPE_EXISTS, TAPE_CANNOT_OPEN
+ */
+export async function copyOlder(from: string, file: string): Promise<void> {
+  const copy = whyNotInPlace(from, machineProbe) === undefined ? undefined : privateCopy(from);
+  try {
+    const db = new Db(copy?.path ?? from, { readonly: true });
+    try {
+      await backupTo(db, file, () => []);
+    } finally {
+      db.close();
+    }
+  } finally {
+    copy?.remove();
   }
 }

@@ -14,10 +14,7 @@ export function importsOn(at: Connection): InProcess<Imports> {
   return {
     stage(name: string, init: StageInit = {}): SessionInfo {
       assertOptions(init, fieldsOf['imports.stage'], 'stage session', name);
-      return infoOf(
-        db,
-        db.write(() => stageTape(writer, realm, name, init)),
-      );
+      return db.write(() => infoOf(db, stageTape(writer, realm, name, init)));
     },
 
     append(id: string, batch: readonly Draft[]): Appended {
@@ -26,9 +23,10 @@ export function importsOn(at: Connection): InProcess<Imports> {
     },
 
     publish(ids: readonly string[]): readonly SessionInfo[] {
-      const tapes = db.writeThrough(() => publishTapes(writer, ids));
+      // The receipt is read before the commit: once that is done, nothing may refuse the act.
+      const published = db.writeThrough(() => publishTapes(writer, ids).map((tape) => infoOf(db, tape)));
       at.drainOutbox();
-      return tapes.map((tape) => infoOf(db, tape));
+      return published;
     },
   };
 }

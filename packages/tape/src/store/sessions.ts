@@ -59,8 +59,12 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
       const existing = findNamed(db, realm, name);
       if (existing !== undefined && existing.lifecycle !== 'staging')
         return { ...infoOf(db, existing), created: false, ...at.graphReceipt() };
-      const { tape, created } = db.writeThrough(() => ensureSession(writer, realm, name, init));
-      return { ...infoOf(db, tape), created, ...(created ? at.drainOutbox() : at.graphReceipt()) };
+      // The receipt is read before the commit: once that is done, nothing may refuse the act.
+      const { info, created } = db.writeThrough(() => {
+        const { tape, created } = ensureSession(writer, realm, name, init);
+        return { info: infoOf(db, tape), created };
+      });
+      return { ...info, created, ...(created ? at.drainOutbox() : at.graphReceipt()) };
     },
 
     find(ref: Ref): SessionInfo | undefined {
@@ -78,9 +82,13 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
       for (const alias of [change.alias, change.unalias])
         if (alias !== undefined) assertOptions(alias, fieldsOf.alias, 'alias', at.named(ref));
       assertOptions(o, fieldsOf.write, 'update', at.named(ref));
-      const tape = db.writeThrough(() => changed(ref, change, o));
-      if (change.task !== undefined && tellsParent({ db }, tape, change.task)) appendNews(tape);
-      return { ...infoOf(db, tape), ...at.drainOutbox() };
+      const { tape, info, isNews } = db.writeThrough(() => {
+        const tape = changed(ref, change, o);
+        const isNews = change.task !== undefined && tellsParent({ db }, tape, change.task);
+        return { tape, info: infoOf(db, tape), isNews };
+      });
+      if (isNews) appendNews(tape);
+      return { ...info, ...at.drainOutbox() };
     },
   };
 }
