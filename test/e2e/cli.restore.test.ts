@@ -88,6 +88,17 @@ test('a backup of schema 1 is upgraded', async () => {
     expect([name, statSync(`${dir}/${name}`).mode & 0o077]).toEqual([name, 0]);
 });
 
+test('a home of schema 1 is restored with what is only in its log', async () => {
+  using home = tempHome();
+  writeSchema1(home);
+  using db = rawDb(home.db);
+  db.exec(`PRAGMA journal_mode = WAL; UPDATE tape SET updated_at = 1234 WHERE name = 'main'`);
+  const dir = home.file('restored');
+  json(await home.here(['restore', home.db, dir, '--json']));
+  using restored = rawDb(`${dir}/tape.db`);
+  expect(restored.all(`SELECT updated_at FROM tape WHERE name = 'main'`)).toEqual([{ updated_at: 1234 }]);
+});
+
 test('an older graph file in the directory is set aside, and is a finding', async () => {
   using home = await withBackup();
   const dir = home.file('restored');

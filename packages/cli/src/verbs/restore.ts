@@ -1,16 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { openTapeStore, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { copyOlder } from '@tapedeck/tape/internal';
 import { NotFoundError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { doesExist, type Home, homeAt, openForWriting } from '../home.ts';
@@ -38,9 +29,8 @@ export const restore: Verb = defineVerb({
     if (doesExist(at.db)) throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it has tapes`);
     if (statSync(at.dir, { throwIfNoEntry: false })?.isFile() === true)
       throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it is a file, not a directory`);
-    await copy(from, at);
     const { check } = await import('@tapedeck/runtime');
-    using store = openRestored(at, io);
+    using store = await restoreTo(at, from, io);
     const found = await check(store, { graph: at.graph });
     await answer({
       json: { home: at.dir, ...checkJson(found) },
@@ -51,13 +41,38 @@ export const restore: Verb = defineVerb({
   },
 });
 
-/** Opens the restored tapes. When that is refused, as beside the graph file of other tapes, nothing of them is left. */
-function openRestored(at: Home, io: Io): SqliteTapeStore {
+/** Makes the home. When that is refused, as beside the graph file of other tapes, nothing of it is left. */
+async function restoreTo(at: Home, from: string, io: Io): Promise<SqliteTapeStore> {
+  const made = makeDirectory(at.dir);
+  const there = readdirSync(at.dir);
+  let isCopied = false;
   try {
+    await copy(from, at);
+    isCopied = true;
     return openForWriting(at, io);
   } catch (error) {
-    for (const suffix of ['', '-wal', '-shm']) rmSync(at.db + suffix, { force: true });
+    try {
+      // Tapes that another process restored meanwhile have refused the copy, and stay.
+      if (isCopied) removeNew(at, there);
+      if (made !== undefined) removeEmpty(at.dir, made);
+    } catch {
+      // What cannot be removed stays; the error says why there is no home.
+    }
     throw error;
+  }
+}
+
+/** Removes the database, with its log and its copy from before an upgrade, and the graph file, if it is new. */
+function removeNew({ dir }: Home, there: readonly string[]): void {
+  for (const name of readdirSync(dir))
+    if (!there.includes(name) && /^(?:tape\.db.*|session_graph\.jsonl)$/.test(name)) rmSync(join(dir, name));
+}
+
+/** Removes an empty directory, and those above it up to the first one that was made. */
+function removeEmpty(dir: string, made: string): void {
+  for (let at = dir; ; at = dirname(at)) {
+    rmdirSync(at);
+    if (at === resolve(made)) return;
   }
 }
 
@@ -65,21 +80,13 @@ function openRestored(at: Home, io: Io): SqliteTapeStore {
  * Copies a backup, whole or not at all. One of an older schema is copied as it is: opening it for writing upgrades it.
  * @throws TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER, TAPE_CORRUPT when the copy does not verify
  */
-async function copy(from: string, { dir, db }: { readonly dir: string; readonly db: string }): Promise<void> {
-  const made = makeDirectory(dir);
+async function copy(from: string, { db }: Home): Promise<void> {
   try {
     using store = openTapeStore(from, { readonly: true });
     await store.backup(db);
   } catch (error) {
-    if (error instanceof TapeError && error.code === 'TAPE_SCHEMA_OLDER') {
-      const draft = `${db}.${randomBytes(6).toString('hex')}.part`;
-      copyFileSync(from, draft);
-      chmodSync(draft, 0o600);
-      renameSync(draft, db);
-      return;
-    }
-    if (made !== undefined) rmdirSync(dir);
     if (!(error instanceof TapeError)) throw error;
+    if (error.code === 'TAPE_SCHEMA_OLDER') return await copyOlder(from, db);
     throw new TapeError(error.code, `cannot restore '${from}': ${error.message}`, {
       data: { ...error.data, backup: from },
       cause: error,
