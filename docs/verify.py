@@ -47,7 +47,8 @@ TEXTS = (
 # White space, as `trim` of JavaScript removes it.
 SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 PIECES_BACK = 50
-IS_JSON = "((payload IS NULL OR json_valid(payload)) AND (meta IS NULL OR json_valid(meta)))"
+IS_OBJECT = "CASE WHEN json_valid(meta) THEN json_type(meta) = 'object' ELSE 0 END"
+IS_READABLE = "((payload IS NULL OR json_valid(payload)) AND (meta IS NULL OR %s))" % IS_OBJECT
 # The rules by which the texts of merges are collected.
 TEXT_VERSION = 1
 
@@ -330,7 +331,7 @@ def verify_tape(home, tape):
     expected, previous = tape["base_seq"] + 1, [tape["base_hash"].hex()]
     epoch = 0
     for entry in home.rows(
-        "SELECT *, %s AS is_json FROM entry WHERE tape_id = ? AND seq > ? AND seq <= ? ORDER BY seq" % IS_JSON, tape["id"], tape["base_seq"], head
+        "SELECT *, %s AS is_readable FROM entry WHERE tape_id = ? AND seq > ? AND seq <= ? ORDER BY seq" % IS_READABLE, tape["id"], tape["base_seq"], head
     ):
         seq, stored = entry["seq"], entry["hash"].hex()
         if seq != expected:
@@ -409,8 +410,8 @@ def verify_entry(home, tape, entry, previous, report):
     elif missing[0] or missing[2] or sha256(entry["salt"].hex() + entry["payload"] + "\n" + (entry["meta"] or "")) != body:
         report("entry-changed", seq, "the body of %s was changed" % at)
         return [stored]
-    elif not entry["is_json"]:
-        report("database-damaged", seq, "the stored text of %s is not JSON" % at)
+    elif not entry["is_readable"]:
+        report("database-damaged", seq, "the stored text of %s is not JSON, or its meta is not an object" % at)
     elif '"type":"blob"' in entry["payload"]:
         for blob in blob_hashes(json.loads(entry["payload"])):
             verify_blob(home, entry, blob, lambda why: report("blob-changed", seq, "the bytes of %s %s" % (at, why)))
@@ -987,7 +988,7 @@ def is_unknown(home, child, bounds):
     return (
         home.one(
             "SELECT 1 FROM entry WHERE tape_id = ? AND mark = 'redaction' AND seq > ? AND ref BETWEEN ? AND ?"
-            " UNION ALL SELECT 1 FROM entry WHERE tape_id = ? AND seq BETWEEN ? AND ? AND NOT %s" % IS_JSON,
+            " UNION ALL SELECT 1 FROM entry WHERE tape_id = ? AND seq BETWEEN ? AND ? AND NOT %s" % IS_READABLE,
             child["id"], bounds[1], bounds[0] - PIECES_BACK, bounds[1], child["id"], bounds[0] - PIECES_BACK, bounds[1],
         )
         is not None

@@ -117,6 +117,45 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
     expect((await verdict(home)).code).toBe(5);
   });
 
+  test.each(['null', '7', '[]', '"x"'])(
+    'agree with tape check on a meta that became %s, all hashes made anew',
+    async (meta) => {
+      using home = tempHome();
+      home.session('main', user('Look.'), assistant('The sky is blue.', { run: 'r' }));
+      forge(home.db, (db) => {
+        db.run(`UPDATE entry SET meta = '${meta}' WHERE seq = 3`);
+        db.rewrite('main', 2, (text) => text.replace('Look', 'Lock'));
+        db.relink();
+      });
+      expect(await verdict(home)).toEqual({ code: 5, codes: ['database-damaged'] });
+      const { code, problems } = await checked(home);
+      expect([code, problems]).toMatchObject([5, [{ code: 'database-damaged', session: 'main', seq: 3 }]]);
+      expect(await home.here(['view', 'main'])).toMatchObject({ code: 5 });
+    },
+  );
+
+  test.each(['null', '7', '[]', '{}', '{broken'])(
+    'agree on a line of the lineage that became %s',
+    async (line) => {
+      using home = tempHome();
+      {
+        using store = home.open();
+        store.sessions.open('main');
+        store.lineage.fork('main', { name: 'child' });
+      }
+      forge(home.db, (db) => db.run(`UPDATE lineage SET line = '${line}' WHERE g = 2`));
+      expect(await verdict(home)).toMatchObject({ code: 5, codes: ['lineage-broken', 'graph-differs'] });
+      const { code, problems } = await checked(home);
+      expect(code).toBe(5);
+      expect(problems.map((problem) => problem.code)).not.toContain('graph-unreadable');
+      const drawn = await home.here(['graph']);
+      expect([drawn.code, drawn.stderr]).toEqual([
+        5,
+        expect.stringContaining('cannot read line 2 of the lineage'),
+      ]);
+    },
+  );
+
   test('agree on a graph file that was edited, cut short, turned round or torn', async () => {
     using home = tempHome();
     {

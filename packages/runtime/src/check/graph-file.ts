@@ -1,4 +1,4 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { encodeLine, firstLinePrev } from '@tapedeck/tape/store';
 import type { CheckCode, Found } from './finding.ts';
 
@@ -15,7 +15,7 @@ type Lineage = Pick<SqliteTapeStore, 'lineage' | 'lineageHash'>;
 
 /** Checks a graph file by itself, and every line of it against the database. A file that lags is no problem. */
 export async function verifyGraph(store: Lineage, path: string): Promise<GraphFileReport> {
-  const { checkJournal, readLines } = await import('@tapedeck/graph');
+  const { checkJournal, GraphError, readLines } = await import('@tapedeck/graph');
   const { tailOf } = await import('@tapedeck/graph/journal');
   try {
     const report = checkJournal(readLines(path));
@@ -29,7 +29,8 @@ export async function verifyGraph(store: Lineage, path: string): Promise<GraphFi
     if (problems.length === 0) problems.push(...(await compared(store, path)));
     return { problems, g: report.g, ...lagging(store, report.g) };
   } catch (error) {
-    const message = `${(error as Error).message}; move it away, and the next command that writes makes a new one`;
+    if (!(error instanceof GraphError)) throw error;
+    const message = `${error.message}; move it away, and the next command that writes makes a new one`;
     return { problems: [{ code: 'graph-unreadable', session: null, seq: null, message }], g: 0 };
   }
 }
@@ -54,14 +55,22 @@ function databaseMissing(records: number): Found {
   return { ...found('database-missing', message), next: { act: 'restore' } };
 }
 
-/** The difference of a file that is whole by itself. */
+/** The difference of a file that is whole by itself. It differs at a line that the database cannot read itself. */
 async function compared(store: Lineage, path: string): Promise<readonly Found[]> {
   const { comparing, FileComparison } = await import('@tapedeck/graph');
   using comparison = new FileComparison(path);
   const read = (from: number) => store.lineage.read({ from });
-  for (const _ of comparing(comparison, { read, encode: encodeLine }));
-  if (comparison.standing !== 'differs') return [];
-  return [found('graph-differs', `session_graph.jsonl: line ${comparison.line} differs from the database`)];
+  try {
+    for (const _ of comparing(comparison, { read, encode: encodeLine }));
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+    return [differs(comparison.line ?? Number(error.data.g))];
+  }
+  return comparison.standing === 'differs' ? [differs(comparison.line)] : [];
+}
+
+function differs(line: number | undefined): Found {
+  return found('graph-differs', `session_graph.jsonl: line ${line} differs from the database`);
 }
 
 function lagging(store: Lineage, g: number): { readonly behind?: Found } {

@@ -16,7 +16,7 @@ import {
   mergesInLines,
 } from './marks.ts';
 import { factFaults } from './merge-facts.ts';
-import { parsed } from './parsed.ts';
+import { isReadable, parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** An entry of a merge: its mark, or the message after it. */
@@ -160,14 +160,14 @@ function insideOf(
   return text.slice(before.length, text.length - after.length);
 }
 
-/** Whether an entry that the merge had read was erased after it, or is no JSON. */
+/** Whether an entry that the merge had read was erased after it, or cannot be read. */
 function isUnknown(db: Db, child: TapeRow, { range: [from, to] }: Mark): boolean {
   return (
     db.get(
       `SELECT 1 FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction')
          AND seq > @to AND ref BETWEEN @from AND @to
          UNION ALL SELECT 1 FROM entry WHERE tape_id = @id AND seq BETWEEN @from AND @to
-           AND NOT ((payload IS NULL OR json_valid(payload)) AND (meta IS NULL OR json_valid(meta))) LIMIT 1`,
+           AND NOT ${isReadable} LIMIT 1`,
       { id: child.id, from: from - backMax, to },
     ) !== undefined
   );

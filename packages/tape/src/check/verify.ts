@@ -15,6 +15,7 @@ import { CallsOnTape } from './calls.ts';
 import { CopiesOnTape } from './copies.ts';
 import { verifyForkStart } from './fork-start.ts';
 import { HeadsOnTape } from './heads.ts';
+import { isReadable } from './parsed.ts';
 import { type Problem, problemsOf, type ReportProblem } from './problem.ts';
 import { recordedHeads } from './recorded-heads.ts';
 import { SpokenOnTape } from './spoken.ts';
@@ -33,13 +34,13 @@ interface EntryRow extends ChainLink {
   readonly hash: string;
   readonly meta: string | null;
   readonly payload: string | null;
-  /** Whether what is stored of payload and meta is JSON, at most 1000 levels deep. */
-  readonly is_json: number;
+  /** Whether payload and meta can be read, see `isReadable`. */
+  readonly is_readable: number;
 }
 
 const columns = `id, v, epoch, seq, kind, mark, name, ref, at, key, meta, payload,
   lower(hex(body_hash)) AS body_hash, lower(hex(hash)) AS hash, CASE WHEN salt IS NOT NULL THEN lower(hex(salt)) END AS salt,
-  (payload IS NULL OR json_valid(payload)) AND (meta IS NULL OR json_valid(meta)) AS is_json`;
+  ${isReadable} AS is_readable`;
 
 const pageRows = 512;
 
@@ -201,8 +202,12 @@ function* verifyEntry(db: Db, tape: TapeRow, { row, previous, problem }: Link): 
   ) {
     yield problem('entry-changed', row.seq, `the body of ${at} was changed`);
     return [row.hash];
-  } else if (row.is_json === 0)
-    yield problem('database-damaged', row.seq, `the stored text of ${at} is not JSON`);
+  } else if (row.is_readable === 0)
+    yield problem(
+      'database-damaged',
+      row.seq,
+      `the stored text of ${at} is not JSON, or its meta is not an object`,
+    );
   else yield* verifyBlobs(db, row, (why) => problem('blob-changed', row.seq, `the bytes of ${at} ${why}`));
   const hashes = previous.map((hash) => sha256(entryText(tape.ulid, row, row.body_hash, hash)));
   if (hashes.length === 0 || hashes.includes(row.hash)) return [row.hash];

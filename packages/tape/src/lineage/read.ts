@@ -1,3 +1,4 @@
+import { isObject } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Ref } from '../tape/tape.ts';
@@ -17,6 +18,7 @@ const pageRows = 256;
 /**
  * Reads the lines that this database recorded, in order, page by page. `tape`: row id of the session that the
  * lines are about.
+ * @throws TAPE_CORRUPT at a line that is not a record
  */
 export function* readLineage(
   db: Db,
@@ -41,12 +43,28 @@ export function* readLineage(
 }
 
 function parseLine(g: number, line: string): LineageLine {
+  let value: unknown;
   try {
-    return JSON.parse(line) as LineageLine;
+    value = JSON.parse(line);
   } catch (cause) {
-    throw new TapeError('TAPE_CORRUPT', `cannot read line ${g} of the lineage: it is not JSON`, {
-      data: { g },
-      cause,
-    });
+    throw unreadable(g, 'it is not JSON', cause);
   }
+  if (!isLine(value)) throw unreadable(g, 'it is not a record');
+  return value;
+}
+
+/** Whether a stored line has what every reader of lines takes for granted. */
+function isLine(value: unknown): value is LineageLine {
+  return (
+    isObject(value) &&
+    typeof value.g === 'number' &&
+    [value.type, value.session, value.session_id].every((field) => typeof field === 'string')
+  );
+}
+
+function unreadable(g: number, why: string, cause?: unknown): TapeError {
+  return new TapeError('TAPE_CORRUPT', `cannot read line ${g} of the lineage: ${why}`, {
+    data: { g },
+    cause,
+  });
 }

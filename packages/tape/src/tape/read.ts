@@ -1,5 +1,5 @@
 import type { Entry, EntryKind, Mark, Meta, Seq } from '../entry/entry.ts';
-import type { Json } from '../entry/json.ts';
+import { isObject, type Json } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { sourceTime } from '../entry/source-time.ts';
 import { TapeError } from '../errors.ts';
@@ -180,7 +180,7 @@ function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: Entry
   const tape = tapeName(owner.realm, owner.name, owner.incarnation);
   const inherited = owner.id !== requested.id;
   return (row) => {
-    const meta = row.meta === null ? {} : (parseStored(owner, row, row.meta) as Meta);
+    const meta = row.meta === null ? {} : parseMeta(owner, row, row.meta);
     const sourceAt = sourceTime(meta);
     return {
       session: requested.name,
@@ -201,13 +201,23 @@ function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: Entry
   };
 }
 
+function parseMeta(owner: TapeRow, row: EntryRow, text: string): Meta {
+  const meta = parseStored(owner, row, text);
+  if (isObject(meta)) return meta;
+  throw unreadable(owner, row, 'its stored meta is not a JSON object');
+}
+
 function parseStored(owner: TapeRow, row: EntryRow, text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (cause) {
-    throw new TapeError('TAPE_CORRUPT', `cannot read ${owner.name}@${row.seq}: its stored text is not JSON`, {
-      data: { session: owner.name, seq: row.seq },
-      cause,
-    });
+    throw unreadable(owner, row, 'its stored text is not JSON', cause);
   }
+}
+
+function unreadable({ name }: TapeRow, { seq }: EntryRow, why: string, cause?: unknown): TapeError {
+  return new TapeError('TAPE_CORRUPT', `cannot read ${name}@${seq}: ${why}`, {
+    data: { session: name, seq },
+    cause,
+  });
 }
