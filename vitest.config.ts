@@ -28,7 +28,8 @@ export default defineConfig({
     // The tests that start processes wait more than they compute: one worker would leave a processor idle.
     maxWorkers: 2,
     // The thousand processes that the tests start inherit it.
-    env: { NODE_COMPILE_CACHE: compileCache },
+    // The libraries record no home that a test makes.
+    env: { NODE_COMPILE_CACHE: compileCache, TAPE_TRUST_HOME: '1' },
     reporters: ['default', './test/reporter.ts'],
     globalSetup: ['./test/support/temp-in-memory.ts', './test/support/bundle-programs.ts'],
     setupFiles: ['./test/support/no-late-rejections.ts'],

@@ -161,8 +161,8 @@ Verbs that use a model (\`run\`, \`send\`, \`approve\`, \`delegate\`, \`recover\
 * \`config.yaml\` in the tape home, for the plain-data fields.
 
 A \`tape.config.mts\` is code that runs with your permissions. Unless it is given with \`--config\`, tape does not run it until you trust its
-directory, and again after the file changes: see [\`tape trust\`](#trust). It must be a regular file, not a symbolic link. Trust does not
-cover the files that it imports.
+directory, and again after the file changes: see [\`tape trust\`](#trust). It must be a regular file, not a symbolic link. Trust covers the
+local files that it imports.
 
 | \`tape.config.mts\` | \`config.yaml\` | meaning |
 | --- | --- | --- |

@@ -176,6 +176,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['trust', 0, ['trust', 'elsewhere', '--revoke']],
     ['trust', 1, ['trust']],
     ['trust', 2, ['trust', '--jsonl']],
+    ['trust', 3, ['trust', '.tape']],
     ['append', 2, ['append', 'old', '--wait', '0'], '{"content":"later"}\n'],
     ['append', 0, ['append', 'waiting'], asking],
     ['approve', 1, ['approve', 'waiting', 'c1', '--output', '7']],

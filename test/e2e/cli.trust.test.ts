@@ -88,6 +88,7 @@ test('a changed or revoked configuration has to be trusted again', async () => {
   expect(json(again)).toEqual({
     dir: p.path,
     config: 'tape.config.mts',
+    imports: [],
     sha256,
     trusted: true,
     repeated: false,
@@ -315,4 +316,32 @@ test('a hostile directory name is quoted in commands to paste', async () => {
   p.write(`${name}/tape.config.mts`, 'export default {};');
   const result = await p.here(['run', 'main', 'Hi', '--json'], { cwd: p.file(name) });
   expect(jsonError(result).hint).toContain(`tape trust '${p.path}/x'\\''; touch harm; '\\''';`);
+});
+
+test('trust covers the local files that a configuration imports: a changed one needs it again', async () => {
+  using p = project();
+  p.write('answers.json', [{ text: 'Hi.' }, { text: 'Hi.' }, { text: 'Hi.' }]);
+  mkdirSync(p.file('lib'));
+  const inner = p.write('lib/inner.mts', 'export const model = "script:answers.json";\n');
+  p.write('lib/outer.mts', "export * from './inner.mts';\n");
+  p.write('tape.config.mts', "import { model } from './lib/outer.mts';\nexport default { model };\n");
+  const trusted = json(await p.here(['trust', '.', '--json']));
+  expect(trusted).toMatchObject({ imports: [{ path: inner }, { path: p.file('lib/outer.mts') }] });
+  expect(await p.inNode(['run', 'main', 'Hi'])).toMatchObject({ code: 0, stdout: 'Hi.\n' });
+  writeFileSync(inner, 'export const model = "script:other.json";\n');
+  const refused = await p.tape(['run', 'main', 'Hi', '--json']);
+  expect({ exit: refused.code, ...jsonError(refused) }).toMatchObject({
+    exit: 2,
+    code: 'CLI_UNTRUSTED',
+    message: expect.stringContaining(`'${inner}', which it imports, has changed since it was trusted`),
+    data: { changed: true },
+  });
+  expect(jsonLines(await p.here(['trust', '--jsonl']))).toMatchObject([{ state: 'changed' }]);
+  expect((await p.here(['trust', '.'])).stdout).toContain(
+    'with 2 files that it imports again after a change',
+  );
+  writeFileSync(inner, 'export const model = "script:answers.json";\n');
+  rmSync(p.file('lib/outer.mts'));
+  // A file that is gone makes the import fail, and no other code run.
+  expect((await p.tape(['run', 'main', 'Hi', '--json'])).code).toBe(2);
 });

@@ -20,7 +20,13 @@ export function bufferedIo({ home, stdin = '', env, cwd = process.cwd(), isTermi
 } {
   const said = { stdout: '', stderr: '' };
   const io: Io = {
-    env: { HOME: '/nonexistent', ...(home !== undefined && { TAPE_HOME: home }), ...env },
+    // A user without a home directory, who trusts every tape home: tests make them with the library.
+    env: {
+      HOME: '/nonexistent',
+      TAPE_TRUST_HOME: '1',
+      ...(home !== undefined && { TAPE_HOME: home }),
+      ...env,
+    },
     cwd,
     isTerminal,
     statusIsTerminal: isTerminal,

@@ -67,6 +67,8 @@ export function startTape(args: readonly string[], options: CliOptions = {}): Ru
     env: {
       PATH: process.env.PATH,
       HOME: '/nonexistent',
+      // Tests make homes with the library, which records none of them.
+      TAPE_TRUST_HOME: '1',
       NODE_COMPILE_CACHE: compileCache,
       ...(home !== undefined && { TAPE_HOME: home }),
       ...env,

@@ -86,7 +86,7 @@ export function makeContext(
     options,
     home,
     color: options.color ?? (io.isTerminal && (io.env.NO_COLOR ?? '') === ''),
-    reading: async (act) => during(openForReading(home), act),
+    reading: async (act) => during(openForReading(home, io), act),
     writing: async (act) => {
       const isNew = home.isFallback && !doesExist(home.db);
       const store = openForWriting(home, io, options);

@@ -2,10 +2,26 @@ import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
-import { openTapeStore, type SqliteTapeStore, type StoreOptions, TapeError } from '@tapedeck/tape';
+import {
+  type Elsewhere,
+  openTapeStore,
+  type SqliteTapeStore,
+  type StoreOptions,
+  TapeError,
+} from '@tapedeck/tape';
 import { secretsIn } from '@tapedeck/tape/internal';
 import { NotFoundError, UsageError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
+import {
+  assertOwn,
+  foreignHome,
+  isForeign,
+  isSame,
+  recordOf,
+  remember,
+  trustIn,
+  trustsAll,
+} from './origin.ts';
 
 /** A tape home: a directory with `tape.db` and `session_graph.jsonl`. */
 export interface Home {
@@ -14,6 +30,8 @@ export interface Home {
   readonly graph: string;
   /** Whether it is `~/.tape`, because no other home was named or found. */
   readonly isFallback: boolean;
+  /** Whether it was found in or above the working directory, so that no one named it. */
+  readonly isFound: boolean;
   /** The realm of its sessions. Default: the one that the home records, else `tape`. */
   readonly base?: string;
 }
@@ -22,9 +40,12 @@ export interface Home {
 export function findHome(given: string | undefined, { env, cwd }: Pick<Io, 'env' | 'cwd'>): Home {
   // An unset variable in `--home "$X"` must not turn the working directory into a home.
   if (given === '') throw new UsageError('cannot use --home: it is empty');
-  const found = given ?? nonEmpty(env.TAPE_HOME) ?? nearest(cwd);
-  if (found !== undefined) return homeAt(found, cwd);
-  return { ...homeAt(join(nonEmpty(env.HOME) ?? homedir(), '.tape'), cwd), isFallback: true };
+  const named = given ?? nonEmpty(env.TAPE_HOME);
+  if (named !== undefined) return homeAt(named, cwd);
+  const own = join(nonEmpty(env.HOME) ?? homedir(), '.tape');
+  const found = nearest(cwd);
+  if (found === undefined) return { ...homeAt(own, cwd), isFallback: true };
+  return { ...homeAt(found, cwd), isFound: !isSame(found, own) };
 }
 
 export function homeAt(dir: string, cwd: string): Home {
@@ -34,6 +55,7 @@ export function homeAt(dir: string, cwd: string): Home {
     db: join(at, 'tape.db'),
     graph: join(at, 'session_graph.jsonl'),
     isFallback: false,
+    isFound: false,
   };
 }
 
@@ -49,31 +71,71 @@ function nonEmpty(text: string | undefined): string | undefined {
   return text === undefined || text === '' ? undefined : text;
 }
 
-/** Opens a home for writing, and creates it if it does not exist. */
+/**
+ * Opens a home for writing, and creates it if it does not exist. Records a home that is used for the first time, with
+ * what it contains now: of that, nothing counts that can make something run.
+ * @throws ConfigError CLI_FOREIGN_HOME
+ */
 export function openForWriting(
   home: Home,
-  { env, err }: Pick<Io, 'env' | 'err'>,
-  { durability, keepInboxes = false }: Pick<StoreOptions, 'durability' | 'keepInboxes'> = {},
-): SqliteTapeStore {
-  if (durability === 'fast') err('Durability fast: a power cut may lose the latest entries\n');
-  return openTapeStore(home.db, {
+  io: Pick<Io, 'env' | 'err'>,
+  {
     durability,
-    keepInboxes,
-    journal: openJournal(home.graph),
-    allowUnsafePlace: env.TAPE_ALLOW_UNSAFE_FS === '1',
-    onWarning: (text) => err(`${text}\n`),
-    secrets: () => secretsIn(env),
-    ...(home.base !== undefined && { base: home.base }),
-  });
+    keepInboxes = false,
+    hasOwnConfig = true,
+  }: Pick<StoreOptions, 'durability' | 'keepInboxes'> & {
+    /** Whether the `config.yaml` of a new home is this user's. */
+    readonly hasOwnConfig?: boolean;
+  } = {},
+): SqliteTapeStore {
+  const { env, err } = io;
+  if (durability === 'fast') err('Durability fast: a power cut may lose the latest entries\n');
+  assertOwn(home, io);
+  const isNew = !doesExist(home.db);
+  const record = recordOf(home, io);
+  const trust = trustsAll(io) || (record?.elsewhere ?? false);
+  const open = (trust: boolean | Elsewhere) =>
+    openTapeStore(home.db, {
+      trust,
+      durability,
+      keepInboxes,
+      journal: openJournal(home.graph),
+      allowUnsafePlace: env.TAPE_ALLOW_UNSAFE_FS === '1',
+      onWarning: (text) => err(`${text}\n`),
+      secrets: () => secretsIn(env),
+      ...(home.base !== undefined && { base: home.base }),
+    });
+  const store = open(trust);
+  if (trust === true || store.homeId === record?.home) return store;
+  const known = record === undefined ? store : replaced(store, home, open);
+  remember(home, known, { consent: isNew ? 'created' : 'named', hasOwnConfig: isNew && hasOwnConfig, env });
+  return known;
+}
+
+/**
+ * Opens a home again whose file has another content than the recorded one.
+ * @throws ConfigError CLI_FOREIGN_HOME
+ */
+function replaced(
+  store: SqliteTapeStore,
+  home: Home,
+  open: (trust: boolean) => SqliteTapeStore,
+): SqliteTapeStore {
+  store.close();
+  if (home.isFound) throw foreignHome(home);
+  return open(false);
 }
 
 /**
  * Opens a home for reading. Writes nothing, not even the repairs that a crash left to do.
  * @throws NotFoundError when the home does not exist
  */
-export function openForReading(home: Home): SqliteTapeStore {
+export function openForReading(home: Home, io: Pick<Io, 'env'>): SqliteTapeStore {
   return openTapeStore(getHome(home).db, {
     readonly: true,
+    trust: trustIn(home, io),
+    // A foreign home stays as it is, without the files that SQLite makes beside a database.
+    ...(isForeign(home, io) && { inPlace: false }),
     ...(home.base !== undefined && { base: home.base }),
   });
 }

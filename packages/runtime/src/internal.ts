@@ -2,6 +2,7 @@
  * Entry point of the command line and of the project's tests. Nothing here is promised to programs: names come and go
  * without notice.
  */
+export { type Brought, broughtBy } from './audit/brought.ts';
 export {
   asidesIn,
   checkWithoutDatabase,

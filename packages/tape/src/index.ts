@@ -33,6 +33,7 @@ export type { ForkRequest, Inherit } from './fork/request.ts';
 export type { Rewound } from './history/rewind.ts';
 export type { MergeRequest } from './merge/plan.ts';
 export type { Merged } from './merge/receipt.ts';
+export type { Elsewhere } from './origin/elsewhere.ts';
 export { processOwner } from './owner.ts';
 export { openTapeStore, SqliteTapeStore, type StoreOptions } from './store/sqlite.ts';
 export type { TapeStore } from './store/store.ts';

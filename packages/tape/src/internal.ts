@@ -12,7 +12,20 @@ export { workerInstructions } from './fork/worker-instructions.ts';
 export { assistantText } from './merge/answer.ts';
 export { mergeCharsMax } from './merge/block.ts';
 export { resultRefused } from './merge/collect.ts';
+export type { Elsewhere } from './origin/elsewhere.ts';
+export {
+  configIn,
+  forgetHome,
+  type HomeConsent,
+  type HomeRecord,
+  homeRecord,
+  homeRecords,
+  recordHome,
+} from './origin/home-record.ts';
+export { placeFaults } from './origin/place-faults.ts';
+export { stateDirectory } from './origin/state-directory.ts';
 export { secretsIn } from './secrets.ts';
+export { pause } from './sqlite/lock-wait.ts';
 export { isHomeFile } from './sqlite/place.ts';
 export { copyOlder } from './store/backup.ts';
 export type { OpenOptions } from './store/open.ts';

@@ -1,6 +1,7 @@
 /**
  * Loads the configuration of a deck: finds the files, checks trust before running code, and merges options,
- * environment and files in order of precedence. May import `options`, `context` and the folders below them.
+ * environment and files in order of precedence. `trust-home.ts` shows and records homes. May import `output`, `options`,
+ * `context` and the folders below them.
  */
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
@@ -8,9 +9,11 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { doesExist } from '../home.ts';
 import { type ModelArgs, namedIn } from '../options/model.ts';
+import { assertOwn, isConfigForeign, isFromElsewhere } from '../origin.ts';
 import { findConfig } from './find.ts';
 import { loadConfig, readConfig } from './load.ts';
 import { needTrust } from './trust.ts';
+import { withoutPaths } from './without-paths.ts';
 
 /** A configuration, and where its model comes from. */
 export interface LoadedConfig extends DeckConfig {
@@ -20,13 +23,15 @@ export interface LoadedConfig extends DeckConfig {
 
 /**
  * Merges the configuration: options, else `$TAPE_MODEL`, else `tape.config.mts`, else `config.yaml` of the
- * home. The file is code, and is loaded nowhere else.
+ * home. The file is code, and is loaded nowhere else. Refuses a foreign home, unless the verb only reads.
  * @throws ConfigError, SESSION_BAD_CONFIG, SESSION_NO_MODEL
  */
 export async function deckConfig(
   args: ModelArgs,
-  { io, home }: Pick<Context, 'io' | 'home'>,
+  { io, home, options, status }: Pick<Context, 'io' | 'home' | 'options' | 'status'>,
+  { onlyReads = false }: { readonly onlyReads?: boolean } = {},
 ): Promise<LoadedConfig> {
+  if (!onlyReads) assertOwn(home, io);
   const { model, config, maxSteps } = args;
   // An unset variable in `--model "$X"` must not pass as a missing option.
   if (model === '' || config === '')
@@ -35,12 +40,11 @@ export async function deckConfig(
     throw new UsageError('cannot use --max-steps: it must be at least 1');
   const { settings } = namedIn(args);
   const { assertSpec, mergeConfig } = await import('@tapedeck/runtime/internal');
-  const { readHomeConfig } = await import('./home.ts');
   const variable = io.env.TAPE_MODEL ?? '';
   const spec = model ?? (variable === '' ? undefined : variable);
   const named = model === undefined ? '$TAPE_MODEL' : '--model';
   assertSpec(spec, named);
-  const yaml = placedIn(home.dir, await readHomeConfig(home));
+  const yaml = placedIn(home.dir, await homeConfig({ io, home, options, status }));
   const file = config === false ? undefined : await fileConfig(config, { io, home });
   const merged = mergeConfig({
     flags: {
@@ -56,6 +60,28 @@ export async function deckConfig(
       ? named
       : (placeOf(file) ?? placeOf({ path: join(home.dir, 'config.yaml'), config: yaml }));
   return { ...merged, ...(modelFrom !== undefined && { modelFrom }) };
+}
+
+/**
+ * The configuration of `config.yaml` in the home. Of one that came with the home, scripts and paths do not count: they
+ * would run what another user wrote, and read what this user did not name.
+ */
+async function homeConfig({
+  io,
+  home,
+  options,
+  status,
+}: Pick<Context, 'io' | 'home' | 'options' | 'status'>): Promise<DeckConfig> {
+  const { readHomeConfig } = await import('./home.ts');
+  const config = await readHomeConfig(home);
+  if (!isConfigForeign(home, io)) return config;
+  const { config: usable, ignored } = withoutPaths(config);
+  // With --json, stderr is for the document of an error.
+  if (ignored.length > 0 && options.json !== true && options.jsonl !== true)
+    status(
+      `Ignored ${ignored.join(', ')} of ${join(home.dir, 'config.yaml')}: the file came with the home (edit it here, or use --model or --config)`,
+    );
+  return usable;
 }
 
 interface FileConfig {
@@ -121,16 +147,17 @@ export async function getModelFor(name: string, config: DeckConfig, context: Con
     });
     if (carried !== undefined) return;
   }
-  getModel(config);
+  getModel(config, context);
 }
 
 /**
  * The model of a configuration.
  * @throws UsageError when it has no model
  */
-function getModel({ model }: DeckConfig): ModelSpec {
+function getModel({ model }: DeckConfig, { home, io }: Pick<Context, 'home' | 'io'>): ModelSpec {
   if (model !== undefined) return model;
+  const why = isFromElsewhere(home, io) ? '; scripts that came with the home do not count' : '';
   throw new UsageError('cannot run: no model was given', {
-    hint: 'set one with: --model openai-compatible/MODEL, or --model script:FILE',
+    hint: `set one with: --model openai-compatible/MODEL, or --model script:FILE${why}`,
   });
 }

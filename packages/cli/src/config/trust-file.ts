@@ -9,12 +9,12 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isObject } from '@tapedeck/tape/internal';
+import { isObject, stateDirectory } from '@tapedeck/tape/internal';
 import { ConfigError } from '../errors/kinds.ts';
 import type { Io } from '../io.ts';
+import type { ImportedFile } from './imports.ts';
 
 /** A directory whose configuration may run, as long as its hash matches. */
 export interface Grant {
@@ -23,16 +23,13 @@ export interface Grant {
   /** The name of the file in it. */
   readonly config: string;
   readonly sha256: string;
+  /** The local files that it imports. */
+  readonly imports: readonly ImportedFile[];
 }
 
-/**
- * Path of the record of trust: `$XDG_CONFIG_HOME/tape/trust.json`, else `~/.config/tape/trust.json`. Never in
- * a project.
- */
+/** Path of the record of trust, in the user's state directory. Never in a project. */
 export function trustFile({ env }: Pick<Io, 'env'>): string {
-  const given = env.XDG_CONFIG_HOME ?? '';
-  const user = env.HOME === undefined || env.HOME === '' ? homedir() : env.HOME;
-  return join(isAbsolute(given) ? given : join(user, '.config'), 'tape', 'trust.json');
+  return join(stateDirectory(env), 'trust.json');
 }
 
 /**
@@ -51,7 +48,8 @@ export function readGrants(file: string): readonly Grant[] {
     if ((mode & 0o022) !== 0) throw refuse('other users can write it', (mode & 0o777).toString(8));
     const record: unknown = JSON.parse(readFileSync(file, 'utf8'));
     if (isObject(record) && record.v === 1 && Array.isArray(record.trusted) && record.trusted.every(isGrant))
-      return record.trusted;
+      // A grant of an earlier version covers no imports.
+      return record.trusted.map((grant) => ({ ...grant, imports: grant.imports ?? [] }));
     throw refuse('tape trust did not write it');
   } catch (error) {
     if (error instanceof ConfigError) throw error;
@@ -61,9 +59,11 @@ export function readGrants(file: string): readonly Grant[] {
   }
 }
 
-function isGrant(value: unknown): value is Grant {
+function isGrant(value: unknown): value is Omit<Grant, 'imports'> & Partial<Pick<Grant, 'imports'>> {
   return (
-    isObject(value) && [value.dir, value.config, value.sha256].every((field) => typeof field === 'string')
+    isObject(value) &&
+    [value.dir, value.config, value.sha256].every((field) => typeof field === 'string') &&
+    (value.imports === undefined || Array.isArray(value.imports))
   );
 }
 

@@ -20,6 +20,9 @@ const problem = z.strictObject({
   seq: whole.nullable(),
   message: z.string(),
 });
+const importedFiles = z.array(
+  z.strictObject({ path: text('real path of the file'), sha256: text('its SHA-256') }),
+);
 const checked = {
   sessions: count('number of sessions that were checked'),
   entries: count('number of entries that were checked'),
@@ -199,27 +202,89 @@ export const homeVerbs: Contracts = {
       ...printed(
         {
           dir: text('real path of the directory'),
-          config: text('name of the configuration file; null when there was nothing to revoke').nullable(),
+          config: text(
+            'name of the configuration file; null for a home, and when there was nothing to revoke',
+          ).nullable(),
           sha256: text('SHA-256 of the file; null like `config`').nullable(),
+          imports: importedFiles.nullable().describe('local files that it imports; null like `config`'),
           trusted: flag('false after `--revoke`'),
           repeated,
         },
-        'with DIR',
+        'with the DIR of a configuration, and with `--revoke`',
       ),
       ...listed(
         z.strictObject({
           dir: text('real path of the directory'),
-          config: text('name of the configuration file in it'),
-          sha256: text('SHA-256 of the file when it was trusted'),
-          state: z.enum(['trusted', 'changed', 'gone']).describe('state of the file since then'),
+          config: text('name of the configuration file in it; null for a home').nullable(),
+          sha256: text('SHA-256 of the file when it was trusted; null for a home').nullable(),
+          imports: importedFiles.describe('local files that it imports, as they were then'),
+          state: z
+            .enum(['trusted', 'changed', 'gone'])
+            .describe('state since then; a home that was moved or replaced is gone'),
         }),
         'without DIR',
+      ),
+      ...printed(
+        {
+          home: text('real path of the home'),
+          id: text('id of the home'),
+          trusted: flag('false after `--dry-run`, unless it was trusted before'),
+          repeated,
+          sessions: count('number of sessions in it'),
+          brings: z
+            .strictObject({
+              models: z
+                .array(
+                  z.strictObject({
+                    name: text('model that sessions name'),
+                    sessions: count('how many sessions name it'),
+                  }),
+                )
+                .describe('models that sessions name'),
+              instructions: z
+                .array(
+                  z.strictObject({ session: text('name of the session'), text: text('its instructions') }),
+                )
+                .describe('instructions of sessions'),
+              calls: z
+                .array(
+                  z.strictObject({
+                    session: text('name of the session'),
+                    toolCallId: text('id of a call without a result'),
+                    tool: text('its tool'),
+                    approved: flag('whether its tape has an approval, which does not count here'),
+                  }),
+                )
+                .describe('calls without a result'),
+              inbox: z
+                .array(
+                  z.strictObject({
+                    session: text('name of the session'),
+                    items: count('items that wait in its inbox'),
+                    approvals: count('how many of them approve a call, which does not count here'),
+                  }),
+                )
+                .describe('inboxes with items'),
+              worktrees: z
+                .array(
+                  z.strictObject({
+                    session: text('name of the session'),
+                    text: text('repository that it names'),
+                  }),
+                )
+                .describe('repositories of worktrees'),
+              config: text('path of the `config.yaml` in it; null without one').nullable(),
+            })
+            .describe('what its tapes would make a deck do'),
+          faults: z.array(z.string()).describe('why others may have put the home there, or can replace it'),
+        },
+        'with the DIR of a home; each list has at most 20 items',
       ),
     ],
     quiet: 'the directory, or all of them one a line',
     exits: {
       2: 'the configuration is not a regular file, or the record of trust cannot be used',
-      3: 'no such directory, or no configuration in it',
+      3: 'no such directory, or neither tapes nor a configuration in it',
     },
   },
   schema: {

@@ -16,6 +16,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     exit.usage,
     'the configuration is code that is not trusted, or has changed since; `data.dir` names the directory',
   ],
+  CLI_FOREIGN_HOME: [
+    exit.usage,
+    'the home was found in or above the working directory, and was not created by this user on this machine; `data.home` names it',
+  ],
   CLI_FAILED: [exit.failed, 'any other error'],
   TAPE_NO_SESSION: [exit.notFound, 'no session of that name, alias or id; `data.near` has the nearest names'],
   TAPE_NO_ANCHOR: [

@@ -8,6 +8,10 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
   switch (code) {
     case 'CLI_UNTRUSTED':
       return `read it, and trust it with: tape trust ${shellWord(String(data.dir))}; or run without it: --no-config`;
+    case 'CLI_FOREIGN_HOME':
+      return data.tapes === true
+        ? `read it with log, show, search, graph or check; see what it brings in with: tape trust ${shellWord(String(data.home))} --dry-run; or name another with --home`
+        : `make it a tape home with: tape init --home ${shellWord(String(data.home))}; or name another with --home`;
     case 'CLI_BAD_CONFIG':
       return configHint(data);
     case 'CLI_NOT_FOUND':

@@ -31,9 +31,9 @@ export class NotFoundError extends Error {
   }
 }
 
-/** A configuration cannot be used, or is code that is not trusted: exit 2. */
+/** A configuration cannot be used, or is code that is not trusted; a home is not this user's: exit 2. */
 export class ConfigError extends Error {
-  readonly code: 'CLI_BAD_CONFIG' | 'CLI_UNTRUSTED';
+  readonly code: 'CLI_BAD_CONFIG' | 'CLI_UNTRUSTED' | 'CLI_FOREIGN_HOME';
   readonly data: Readonly<Record<string, unknown>>;
 
   constructor(

@@ -10,7 +10,7 @@ export async function showInstructions(
   context: Context,
 ): Promise<number> {
   const { io, home } = context;
-  const config = await deckConfig(args, context);
+  const config = await deckConfig(args, context, { onlyReads: true });
   const { openDeck } = await import('@tapedeck/runtime');
   await using deck = await openDeck({ ...config, store, env: io.env, cwd: io.cwd });
   const found = await deck.find(session.id);

@@ -3,6 +3,7 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Finding } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import type { Home } from '../home.ts';
+import { assertOwn } from '../origin.ts';
 
 /** One problem, as `--json` prints it. */
 export interface Found {
@@ -23,7 +24,7 @@ export interface Looked {
 }
 
 interface FileFinding {
-  readonly code: 'open-to-others' | 'unknown-file' | 'graph-behind';
+  readonly code: 'open-to-others' | 'unknown-file' | 'odd-place' | 'graph-behind';
   readonly session: null;
   readonly path: string;
   readonly message: string;
@@ -85,9 +86,10 @@ async function setAside({ graph }: Home): Promise<string | undefined> {
  * was repaired.
  */
 export async function mend(
-  { home, writing }: Context,
+  { io, home, writing }: Context,
   { problems, left, files }: Looked,
 ): Promise<readonly string[]> {
+  assertOwn(home, io);
   // The records of the graph file are then all that is left: nothing may replace them.
   if (problems.some(({ code }) => code === 'database-missing')) return [];
   const fixed: string[] = [];
@@ -100,7 +102,7 @@ export async function mend(
   for (const { code, path, message } of files) {
     if (code === 'open-to-others' && existsSync(path))
       chmodSync(path, lstatSync(path).isDirectory() ? 0o700 : 0o600);
-    if (code !== 'unknown-file') fixed.push(message);
+    if (code !== 'unknown-file' && code !== 'odd-place') fixed.push(message);
   }
   // Opening the store for writing brings the graph file up to date.
   await writing(async (store) => {

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { safe } from '../escape.ts';
 import { graphFields, graphLines } from '../graph-file.ts';
 import { doesExist, homeAt, openForWriting } from '../home.ts';
+import { assertOwn } from '../origin.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -20,12 +21,15 @@ export const init: Verb = defineVerb({
   options: (y) =>
     y.positional('dir', { type: 'string', describe: 'Directory (default: the working directory)' }),
   run: async ({ dir, home, base, quiet }, { io, answer }) => {
-    const at = homeAt(home ?? join(resolve(io.cwd, dir ?? '.'), '.tape'), io.cwd);
-    const created = !doesExist(at.db);
+    const place = homeAt(home ?? join(resolve(io.cwd, dir ?? '.'), '.tape'), io.cwd);
+    const created = !doesExist(place.db);
+    // Tapes that are there already may have come with the directory; --home names them.
+    const at = { ...place, isFound: home === undefined && !created };
+    assertOwn(at, io);
     mkdirSync(at.dir, { recursive: true, mode: 0o700 });
     const ignore = join(at.dir, '.gitignore');
     if (!existsSync(ignore)) writeFileSync(ignore, '*\n', { mode: 0o600 });
-    const store = openForWriting(at, io);
+    const store = openForWriting(at, io, { hasOwnConfig: home !== undefined });
     try {
       if (base !== undefined) {
         store.keepBase(base);

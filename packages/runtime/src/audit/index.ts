@@ -1,7 +1,7 @@
 /**
- * The audit of work: one file for each question about a session (`children.ts`, `work.ts`, `calls.ts`, `edges.ts`), and
- * `graph-file.ts`, which compares the graph file with the lineage. Reads only, and loads no AI SDK. Imports `tools`,
- * `store-of`, `fields` and `stream`.
+ * The audit of work: one file for each question about a session (`children.ts`, `work.ts`, `calls.ts`, `edges.ts`),
+ * `graph-file.ts`, which compares the graph file with the lineage, and `brought.ts`, which lists what a home brings in.
+ * Reads only, and loads no AI SDK. Imports `terms`, `tools`, `store-of`, `fields` and `stream`.
  */
 import { TapeError, type TapeStore } from '@tapedeck/tape';
 import { assertFields, type Fields } from '../fields.ts';

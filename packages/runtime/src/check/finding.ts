@@ -24,6 +24,7 @@ export type CheckCode =
   | 'graph-aside'
   | 'open-to-others'
   | 'unknown-file'
+  | 'odd-place'
   | 'read-from-copy'
   | 'attested-session-missing'
   | 'attested-tape-shorter'
@@ -42,6 +43,7 @@ export type CheckWeight = 'damage' | 'incomplete' | 'note';
 export const kinds: Readonly<Record<CheckCode, readonly [CheckSection, CheckWeight]>> = {
   'open-to-others': ['home', 'note'],
   'unknown-file': ['home', 'note'],
+  'odd-place': ['home', 'note'],
   'read-from-copy': ['home', 'note'],
   'stale-lease': ['home', 'note'],
   'inbox-waiting': ['home', 'note'],

@@ -1,10 +1,10 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { isHomeFile } from '@tapedeck/tape/internal';
+import { isHomeFile, placeFaults } from '@tapedeck/tape/internal';
 
 /** A file of a home that is not as it should be. */
 export interface FileFinding {
-  readonly code: 'open-to-others' | 'unknown-file';
+  readonly code: 'open-to-others' | 'unknown-file' | 'odd-place';
   readonly session: null;
   readonly path: string;
   readonly message: string;
@@ -16,6 +16,14 @@ const directories: readonly string[] = ['run', 'worktrees'];
 
 /** Finds files in a home that are no files of a home, and those that other users can read. `home`: its directory. */
 export function* examineFiles(home: string): Generator<FileFinding> {
+  for (const fault of placeFaults(home))
+    yield {
+      code: 'odd-place',
+      session: null,
+      path: home,
+      message: `of the home '${home}': ${fault}`,
+      fixable: false,
+    };
   for (const name of ['.', ...readdirSync(home), ...directories.flatMap((dir) => namesIn(home, dir))]) {
     const path = join(home, name);
     const stat = lstatSync(path, { throwIfNoEntry: false });

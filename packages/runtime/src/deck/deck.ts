@@ -3,7 +3,7 @@
  * home or store, `graph.ts` reads the graph file. Imports `session` and what lies below.
  */
 import { join } from 'node:path';
-import type { Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
+import type { Elsewhere, Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
 import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import PQueue from 'p-queue';
 import { ulid } from 'ulid';
@@ -42,6 +42,12 @@ export interface DeckOptions extends DeckConfig {
    * Decks with different bases on one home have sessions of their own. With `store`, the store's base counts.
    */
   readonly base?: string;
+  /**
+   * Whether facts of the home's tapes that can make something run count: models of kind `script:`, approvals, repeats of
+   * calls and worktrees. True (default): the program trusts the home; false: only those recorded from now on; else the
+   * marks that `openTapeStore` takes. Models that the program passes always count.
+   */
+  readonly trust?: boolean | Elsewhere;
   /** Runs child sessions. Default: in this process. */
   readonly engine?: RunEngine;
   /** Environment with the API keys and base URLs of named models (default `process.env`). */
@@ -131,6 +137,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     engine,
     env = process.env,
     base,
+    trust,
     modelFrom,
     cwd,
     newId = ulid,
@@ -141,7 +148,9 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   await parseConfig(config, 'the options of a deck');
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const { store, catchUp: drain }: OpenedHome =
-    given === undefined ? openHome(home, file, { env, base }) : { store: given, catchUp: () => {} };
+    given === undefined
+      ? openHome(home, file, { env, base, trust: trust ?? true })
+      : { store: given, catchUp: () => {} };
   const startedChildren: DeckParts['startedChildren'] = new Map();
   const delegations: DeckParts['delegations'] = new Set();
   const closing = new AbortController();

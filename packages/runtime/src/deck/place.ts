@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
-import { openTapeStore, type TapeStore } from '@tapedeck/tape';
-import { secretsIn } from '@tapedeck/tape/internal';
+import { type Elsewhere, openTapeStore, type SqliteTapeStore, type TapeStore } from '@tapedeck/tape';
+import { recordHome, secretsIn, stateDirectory } from '@tapedeck/tape/internal';
 import { kindFault } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 
@@ -21,7 +22,8 @@ const kinds = {
 interface Place {
   readonly home?: string;
   readonly store?: TapeStore;
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly env?: Env;
+  readonly trust?: boolean | Elsewhere;
 }
 
 /**
@@ -30,11 +32,13 @@ interface Place {
  */
 export function assertPlace(options: Place): void {
   if (typeof options !== 'object' || options === null) throw badPlace('', 'they must be an object');
-  const { home, store } = options;
+  const { home, store, trust } = options;
   if (home === undefined ? store === undefined : typeof home !== 'string' || home === '')
     throw badPlace('home', 'must be the path of a directory, or store an open store');
   if (store !== undefined && typeof store?.sessions?.open !== 'function')
     throw badPlace('store', 'must be an open store');
+  if (trust !== undefined && store !== undefined)
+    throw badPlace('trust', 'is an option of openTapeStore, for a deck with a store');
   for (const [field, kind] of Object.entries(kinds)) {
     const value: unknown = Reflect.get(options, field);
     const words = value === undefined ? undefined : kindFault(value, kind);
@@ -63,16 +67,21 @@ export function openHome(
   {
     env,
     base,
-  }: { readonly env: Readonly<Record<string, string | undefined>>; readonly base?: string | undefined },
+    trust,
+  }: { readonly env: Env; readonly base?: string | undefined; readonly trust: boolean | Elsewhere },
 ): OpenedHome {
   if (home === undefined || file === undefined)
     throw badPlace('home', 'must be a directory, without a store');
-  const store = openTapeStore(join(home, 'tape.db'), {
+  const db = join(home, 'tape.db');
+  const isNew = !existsSync(db);
+  const store = openTapeStore(db, {
+    trust,
     journal: openJournal(file),
     secrets: () => secretsIn(env),
     keepInboxes: true,
     ...(base !== undefined && { base }),
   });
+  if (isNew) remember(home, store, env);
   let isDone = false;
   return {
     store,
@@ -82,4 +91,20 @@ export function openHome(
       isDone = true;
     },
   };
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Records that a program of this user created a home, so that `tape` may write it. Without a home directory in the
+ * environment it is not recorded.
+ */
+function remember(home: string, { homeId, elsewhere }: SqliteTapeStore, env: Env): void {
+  if ((env.HOME ?? env.XDG_CONFIG_HOME) === undefined || env.TAPE_TRUST_HOME === '1') return;
+  try {
+    const at = new Date().toISOString();
+    recordHome(stateDirectory(env), home, { home: homeId, elsewhere, consent: 'created', at, config: null });
+  } catch {
+    // The state directory cannot be written: `tape trust` allows the home later.
+  }
 }

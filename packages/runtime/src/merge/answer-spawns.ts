@@ -1,7 +1,7 @@
 import type { TapeStore } from '@tapedeck/tape';
 import type { Hold } from '../lease/hold.ts';
 import { openBatch } from '../tools/open-batch.ts';
-import { type DeckTools, toolOf } from '../tools/traits.ts';
+import { type DeckTools, isRepeatable } from '../tools/traits.ts';
 import { postMerge, settleChild } from './merge.ts';
 import { spawnAnswer } from './spawn-calls.ts';
 
@@ -20,7 +20,7 @@ export async function answerSpawns(
   if (parent === undefined) return;
   for (const call of await openBatch(store, session)) {
     if (call.state !== 'begun' || keep.includes(call.toolCallId)) continue;
-    if (toolOf(tools, call.toolName)?.safeToRepeat === true) continue;
+    if (isRepeatable(tools, call)) continue;
     const answer = await spawnAnswer(store, parent, call);
     if (answer === undefined) continue;
     for (const child of answer.reported) {

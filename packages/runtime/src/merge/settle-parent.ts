@@ -8,7 +8,7 @@ import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
-import { toolOf } from '../tools/traits.ts';
+import { isRepeatable } from '../tools/traits.ts';
 import { answerSpawns } from './answer-spawns.ts';
 import { isAnswerable, isEnded, isHalfSpawned } from './spawn-calls.ts';
 
@@ -44,7 +44,7 @@ export async function settleParent(
     const willResume = parent.deliver !== undefined && !isEnded(parent);
     const isLeft = async (call: OpenCall) => {
       if (!(await isAnswerable(store, parent, call))) return true;
-      if (leaves === 'none' || toolOf(tools, call.toolName)?.safeToRepeat !== true) return false;
+      if (leaves === 'none' || !isRepeatable(tools, call)) return false;
       return leaves === 'repeatable' || (willResume && (await isHalfSpawned(store, parent, call)));
     };
     try {

@@ -65,3 +65,13 @@ export function assertModelName(spec: object | string | undefined, from?: ModelF
   );
   throw withModelFrom(refusal, from);
 }
+
+/**
+ * A model name of a tape, unless it does not count here: a script that another user or machine recorded. Pure.
+ */
+export function usableName(
+  name: string | undefined,
+  { elsewhere }: { readonly elsewhere?: true },
+): string | undefined {
+  return elsewhere === true && name?.startsWith('script:') === true ? undefined : name;
+}

@@ -4,7 +4,7 @@ import { viewPolicyOf } from '../config/config.ts';
 import type { DelegationParts } from '../delegation/parts.ts';
 import type { CallName, OpenCall } from '../stream/call.ts';
 import { awaitsAnswer, openBatch, openCallsOf } from '../tools/open-batch.ts';
-import { nameOf, toolOf } from '../tools/traits.ts';
+import { isRepeatable, nameOf } from '../tools/traits.ts';
 
 /**
  * What a recovery does with a session. `continue`: it runs on; `abort`: its run ends as aborted; `merge`: it
@@ -89,9 +89,7 @@ export function planned(
     if (call.state === 'unbegun') return 'not-run';
     if (spawning.has(call.toolCallId)) return 'answered';
     if (call.state === 'begun')
-      return act === 'continue' && toolOf(tools, call.toolName)?.safeToRepeat === true
-        ? 'repeated'
-        : 'unknown';
+      return act === 'continue' && isRepeatable(tools, call) ? 'repeated' : 'unknown';
     return act === 'abort' ? 'not-run' : awaitsAnswer(call) ? 'open' : 'answered';
   };
   return {

@@ -77,7 +77,7 @@ async function withHooks(
 
 /** The entries of an inbox item. An answer that no call waits for becomes `inbox/refused`. */
 export function itemDrafts(
-  { body, id, source }: InboxItem,
+  { body, id, source, elsewhere }: InboxItem,
   { open, run, named }: { open: readonly OpenCall[]; run: string; named: NamedModel },
 ): readonly Draft[] {
   if (body.type === 'input')
@@ -89,7 +89,8 @@ export function itemDrafts(
   if (body.type !== 'answer') return [];
   const { toolCallId, answer } = body;
   const call = open.find((one) => one.toolCallId === toolCallId && awaitsAnswer(one));
-  const fault = answerFault(call, answer);
+  const isForeign = elsewhere === true && isObject(answer) && answer.approved === true;
+  const fault = isForeign ? 'it was approved in another home' : answerFault(call, answer);
   if (call !== undefined && isObject(answer) && fault === undefined) {
     if (call.for === 'approval') return [note(batchNotes.answered, { toolCallId, ...answer })];
     const { output, reason } = answer;

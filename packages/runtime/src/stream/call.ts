@@ -44,6 +44,8 @@ export interface OpenCall {
   readonly for?: AwaitedAnswer;
   /** The decision, once given. */
   readonly decision?: Decision;
+  /** It was recorded before the home came here: it runs only when it is approved here. */
+  readonly elsewhere?: true;
 }
 
 /** The most characters kept of arguments that are incomplete or cannot be used. */

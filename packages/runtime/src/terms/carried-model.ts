@@ -1,13 +1,14 @@
 import type { Entry, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
+import { usableName } from '../model/name.ts';
 import { ancestryOf, factsOf, parentOf, type SessionFacts } from './terms.ts';
 
 /** The number of messages that are searched, from the end, for the last one of a run. */
 const carriedMax = 10_000;
 const pageSize = 20;
 
-type AnsweredMessage = Pick<Entry, 'inherited' | 'meta'>;
+type AnsweredMessage = Pick<Entry, 'inherited' | 'meta' | 'elsewhere'>;
 
 /**
  * The result of a search up to a position. It stays valid until a rewind goes back past that position. A message
@@ -62,7 +63,8 @@ async function carriedAfter(
   const inherited = message === undefined ? await carriedAbove(store, facts) : undefined;
   if (inherited !== undefined)
     return { model: model ?? inherited.model, settings: mergeSettings(inherited.settings, call) };
-  const named = typeof message?.meta.model === 'string' ? message.meta.model : undefined;
+  const recorded = typeof message?.meta.model === 'string' ? message.meta.model : undefined;
+  const named = message === undefined ? undefined : usableName(recorded, message);
   const settings = callSettingsIn(message?.meta.settings);
   // The settings of a fork take precedence over an inherited message.
   return message?.inherited === true
@@ -149,14 +151,15 @@ async function search(
       to,
     }))
       page.push(entry);
-    for (const { seq, payload, meta, inherited } of page.toReversed()) {
+    for (const { seq, payload, meta, inherited, elsewhere } of page.toReversed()) {
       const isUserMessage = isObject(payload) && payload.role === 'user';
       const isAnswered = meta.run !== undefined || meta.model !== undefined || meta.settings !== undefined;
       if (!isUserMessage || !isAnswered) continue;
       const [range] = await store.views.ranges(id, { from: seq, at: head });
       if (range?.hiddenBy !== undefined) continue;
       const end = await firstEnd(store, id, { after: seq, to: last });
-      if (end !== 'failure') return { message: { inherited, meta }, isOpen: end === undefined };
+      if (end !== 'failure')
+        return { message: { inherited, meta, ...(elsewhere && { elsewhere }) }, isOpen: end === undefined };
     }
     if (page.length < pageSize || page[0] === undefined) return {};
     to = page[0].seq - 1;

@@ -2,7 +2,7 @@ import type { TapeStore } from '@tapedeck/tape';
 import type { InboxItem } from '@tapedeck/tape/store';
 import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
 import { getModel, type LanguageModel } from '../model/model.ts';
-import { assertSpec, type ModelFrom } from '../model/name.ts';
+import { assertSpec, type ModelFrom, usableName } from '../model/name.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { carriedBy } from './carried-model.ts';
 import type { SessionFacts } from './terms.ts';
@@ -82,9 +82,17 @@ export async function namedFor(
     options.settings,
   );
   if (typeof options.model === 'string') return { spec: options.model, from: 'run', settings };
-  const message = messages.findLast(({ meta }) => typeof meta?.model === 'string')?.meta?.model;
-  if (typeof message === 'string') return { spec: message, from: 'message', settings };
+  const message = items
+    .flatMap(({ body, ...item }) =>
+      body.type === 'input' ? body.drafts.map(({ meta }) => nameIn(meta?.model, item)) : [],
+    )
+    .findLast((name) => name !== undefined);
+  if (message !== undefined) return { spec: message, from: 'message', settings };
   return { spec: carried.model, from: carried.model === undefined ? undefined : 'session', settings };
+}
+
+function nameIn(recorded: unknown, item: Pick<InboxItem, 'elsewhere'>): string | undefined {
+  return typeof recorded === 'string' ? usableName(recorded, item) : undefined;
 }
 
 /** The deck's summarizer, if it has one. */

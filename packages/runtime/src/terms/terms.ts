@@ -4,10 +4,11 @@
  * (`carried-model.ts`, `model-for.ts`). All of it is read from tapes. Imports `model`, `workspace`, `usage` and
  * `errors`.
  */
-import type { Json, JsonObject, SessionInfo, TapeStore } from '@tapedeck/tape';
+import type { Entry, Json, JsonObject, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { WorktreeRequest } from '@tapedeck/tape/store';
 import { type CallSettings, callSettingsIn } from '../model/call-settings.ts';
+import { usableName } from '../model/name.ts';
 import { worktreeIn } from '../workspace/notes.ts';
 
 /** Settings of a session. Its forks inherit them unless they override them. */
@@ -63,12 +64,18 @@ export async function originOf(store: TapeStore, info: SessionInfo): Promise<Ori
     if (!isObject(payload)) continue;
     const worktree = worktreeIn(entry);
     return {
-      settings: settingsIn(payload.settings),
+      settings: usableSettings(settingsIn(payload.settings), entry),
       terms: termsIn(payload.terms),
       ...(worktree !== undefined && { worktree }),
     };
   }
   return { settings: {}, terms: {} };
+}
+
+/** Settings without a model that does not count here. */
+function usableSettings({ model: recorded, ...settings }: Settings, entry: Entry): Settings {
+  const model = usableName(recorded, entry);
+  return model === undefined ? settings : { ...settings, model };
 }
 
 /** Adds its origin to a session's row. */

@@ -41,7 +41,7 @@ export async function openBatch(
 
 /** The calls that these entries leave open, in order, with their states. Pure. */
 export function openCallsOf(
-  entries: readonly Pick<Entry, 'kind' | 'name' | 'payload' | 'meta'>[],
+  entries: readonly Pick<Entry, 'kind' | 'name' | 'payload' | 'meta' | 'elsewhere'>[],
 ): readonly OpenCall[] {
   const calls: OpenCall[] = [];
   const change = (id: unknown, more: Partial<OpenCall>) => {
@@ -49,13 +49,15 @@ export function openCallsOf(
     const call = calls[at];
     if (call !== undefined) calls[at] = { ...call, ...more };
   };
-  for (const { kind, name, payload, meta } of entries) {
+  for (const { kind, name, payload, meta, elsewhere } of entries) {
     if (!isObject(payload)) continue;
-    if (kind === 'message') calls.push(...callsIn(payload, meta));
+    if (kind === 'message')
+      calls.push(...callsIn(payload, meta).map((call) => ({ ...call, ...(elsewhere && { elsewhere }) })));
     else if (kind === 'tool-result') {
       const at = calls.findIndex((call) => call.toolCallId === payload.toolCallId);
       if (at !== -1) calls.splice(at, 1);
-    } else if (name === batchNotes.answered)
+    } else if (name === batchNotes.answered && !(elsewhere === true && payload.approved === true))
+      // An approval counts where it was given, a denial everywhere.
       change(payload.toolCallId, {
         decision: {
           approved: payload.approved === true,
@@ -69,7 +71,11 @@ export function openCallsOf(
       }
     else if (name === batchNotes.waiting || name === batchNotes.begun)
       for (const call of Array.isArray(payload.calls) ? payload.calls : [])
-        if (isObject(call)) change(call.toolCallId, stateOf(name, call.for));
+        if (isObject(call))
+          change(
+            call.toolCallId,
+            stateOf(name, elsewhere === true && call.for === 'tool' ? 'approval' : call.for),
+          );
   }
   return calls;
 }

@@ -2,7 +2,7 @@ import { type Draft, type Json, type TapeStore, toolResult } from '@tapedeck/tap
 import type { Hold } from '../lease/hold.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { abortedWhy, openBatch, openCallsOf } from './open-batch.ts';
-import { type DeckTools, toolOf } from './traits.ts';
+import { type DeckTools, isRepeatable } from './traits.ts';
 
 /**
  * Closes calls that a crash or an abort left open with the result "outcome unknown"; they do not run again.
@@ -20,9 +20,7 @@ export async function closeOrphans(
   }: { hold: Hold; tools?: DeckTools; why?: string; keep?: readonly string[] },
 ): Promise<readonly OpenCall[]> {
   const open = await openBatch(store, session);
-  const repeatable = open.filter(
-    (call) => call.state === 'begun' && toolOf(tools, call.toolName)?.safeToRepeat === true,
-  );
+  const repeatable = open.filter((call) => call.state === 'begun' && isRepeatable(tools, call));
   const orphans = open.filter(
     (call) =>
       (call.state === 'begun' || call.state === 'unbegun') &&

@@ -1,7 +1,7 @@
 import type { Json } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { ToolSet } from 'ai';
-import type { CallName } from '../stream/call.ts';
+import type { CallName, OpenCall } from '../stream/call.ts';
 
 /** The names of a tool's path arguments; each value is a path or a list of paths. */
 export interface ToolPaths {
@@ -29,6 +29,14 @@ export type DeckTools = Readonly<Record<string, DeckTool>>;
 /** The tool of a name. Inherited properties, such as `constructor`, do not count. */
 export function toolOf(tools: DeckTools, name: string): DeckTool | undefined {
   return Object.hasOwn(tools, name) ? tools[name] : undefined;
+}
+
+/** Whether a call that a crash cut off runs again: its tool is safe to repeat, and the call was made here. */
+export function isRepeatable(
+  tools: DeckTools,
+  { toolName, elsewhere }: Pick<OpenCall, 'toolName' | 'elsewhere'>,
+): boolean {
+  return elsewhere !== true && toolOf(tools, toolName)?.safeToRepeat === true;
 }
 
 /** A call as it appears in events, with its `display` argument, if the tool declares one. */

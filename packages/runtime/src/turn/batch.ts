@@ -107,7 +107,8 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
   if (tool === undefined && call.state === 'waiting' && call.for !== undefined)
     return { call, gate: call.decision === undefined ? call.for : 'tool' };
   if (tool === undefined || refusalOf(context, call) !== undefined) return { call, gate: 'open' };
-  if (tool.execute !== undefined && !tool.needsApproval) return { call, gate: 'open' };
+  if (tool.execute !== undefined && !tool.needsApproval && call.elsewhere !== true)
+    return { call, gate: 'open' };
   if (tool.execute !== undefined && call.decision !== undefined) return decided(call, call.decision);
   // Request no approval of invalid arguments: the model gets an error result instead.
   const checked = await within(parseArguments(tool, call.input), patienceOf(context));
@@ -144,7 +145,7 @@ async function decisionOn(
       typeof tool.needsApproval === 'function'
         ? await tool.needsApproval(input, { toolCallId, messages: [], context: { ...toolContext } })
         : tool.needsApproval;
-    if (needed !== true) return 'needless';
+    if (needed !== true && call.elsewhere !== true) return 'needless';
     const decision = await onApproval?.({
       session,
       ...(parent !== undefined && { parent }),

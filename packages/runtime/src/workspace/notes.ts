@@ -25,6 +25,8 @@ interface Opened {
 export interface WorkspaceNotes {
   readonly child: SessionInfo;
   readonly worktree: WorktreeRequest;
+  /** They were recorded before the home came here: no git runs in the repository that they name. */
+  readonly elsewhere: boolean;
   /** The openings, oldest first. */
   readonly opened: readonly Opened[];
   /** The recorded patches, oldest first. */
@@ -36,14 +38,18 @@ export async function readNotes(store: TapeStore, ref: string): Promise<Workspac
   const child = await store.sessions.find(ref);
   if (child?.parentId === undefined) return undefined;
   let worktree: WorktreeRequest | undefined;
+  let elsewhere = false;
   // Only a fork can write this entry, so no appended entry can choose the directory in which git runs.
-  for await (const entry of store.entries.read(child.id, { from: child.base + 1, to: child.base + 1 }))
+  for await (const entry of store.entries.read(child.id, { from: child.base + 1, to: child.base + 1 })) {
     worktree = worktreeIn(entry);
+    elsewhere = entry.elsewhere === true;
+  }
   if (worktree === undefined) return undefined;
   const events = await Array.fromAsync(store.entries.read(child.id, { kind: 'event', own: true }));
   return {
     child,
     worktree,
+    elsewhere,
     opened: events.flatMap(openedIn),
     closed: events.flatMap((entry) => {
       const artifact = artifactOf(entry);

@@ -9,7 +9,7 @@ import { SessionError } from '../errors.ts';
 import { hold } from '../lease/hold.ts';
 import { gitLine, onDisk } from './git.ts';
 import { isInUse, readNotes, type WorkspaceNotes, type WorkspacePlace, workspaceOpened } from './notes.ts';
-import { findRepository, type WorkingTree, withSnapshot } from './repository.ts';
+import { findRepository, type Repository, type WorkingTree, withSnapshot } from './repository.ts';
 import { forget, isDirectory, isHalfMade, isWhole, noWorkspace, worktreeOf } from './worktree.ts';
 
 /** Where a child works. */
@@ -41,7 +41,7 @@ export async function withWorktree<T extends object>(
 /** The directory of a child's worktree, if it exists. */
 export async function workspaceOf(place: WorkspacePlace, child: Ref): Promise<string | undefined> {
   const notes = await readNotes(place.store, child);
-  if (notes === undefined || place.home === undefined) return undefined;
+  if (notes === undefined || notes.elsewhere || place.home === undefined) return undefined;
   const { top } = await worktreeOf(place, notes);
   return (await isDirectory(top)) ? top : undefined;
 }
@@ -121,9 +121,13 @@ interface Made {
 
 /** Makes a worktree; removes any remains of an earlier one. */
 async function make(tree: WorkingTree, notes: WorkspaceNotes, doing: string): Promise<Made> {
+  // The repository of a child that continues may be gone, as that of a removed worktree.
+  const repository = notes.closed.length === 0 ? await recordedRepository(tree, notes, doing) : undefined;
   await forget(tree, doing);
   const at =
-    notes.closed.length === 0 ? await stateOf(tree, notes, doing) : await stateLeft(tree, notes, doing);
+    repository === undefined
+      ? await stateLeft(tree, notes, doing)
+      : await stateOf(repository, { tree, notes, doing });
   for (const dir of [dirname(tree.top), tree.top]) {
     await mkdir(dir, { recursive: true, mode: 0o700 });
     await chmod(dir, 0o700); // The umask takes bits from the mode.
@@ -138,13 +142,29 @@ async function make(tree: WorkingTree, notes: WorkspaceNotes, doing: string): Pr
   return at;
 }
 
+/**
+ * The repository that a tape names. Its git directory is the recorded one: git runs with the settings in it.
+ * @throws SESSION_NO_REPOSITORY, SESSION_NO_GIT
+ */
+async function recordedRepository(
+  { common }: WorkingTree,
+  { worktree: { repository: dir } }: WorkspaceNotes,
+  doing: string,
+): Promise<Repository> {
+  const found = await findRepository(dir, doing);
+  if (found.common === common) return found;
+  throw new SessionError(
+    'SESSION_NO_REPOSITORY',
+    `cannot ${doing}: the git directory of '${dir}' is '${found.common}', and not '${common}', as recorded`,
+    { data: { dir, git: found.common, recorded: common } },
+  );
+}
+
 /** The state of the repository's files: its HEAD, or a commit on top of it with the uncommitted changes. */
 async function stateOf(
-  { top }: WorkingTree,
-  { child, worktree }: WorkspaceNotes,
-  doing: string,
+  repository: Repository,
+  { tree: { top }, notes: { child }, doing }: { tree: WorkingTree; notes: WorkspaceNotes; doing: string },
 ): Promise<Made> {
-  const repository = await findRepository(worktree.repository, doing);
   const home = dirname(dirname(top));
   return await withSnapshot(repository, { doing, without: home, keep: true }, async ({ tree, call }) => {
     if (tree === (await gitLine(call, 'rev-parse', `${repository.head}^{tree}`)))

@@ -12,11 +12,11 @@ export function worktreesIn(home: string): string {
 
 /**
  * The worktree of a child, whether or not it exists. Its path contains the child's id, never its name.
- * @throws SESSION_BAD_INPUT when the deck has no home
+ * @throws SESSION_BAD_INPUT when the deck has no home; SESSION_NO_WORKSPACE when it was recorded elsewhere
  */
 export async function worktreeOf(
   { home }: Pick<WorkspacePlace, 'home'>,
-  { child, worktree }: WorkspaceNotes,
+  { child, worktree, elsewhere }: WorkspaceNotes,
 ): Promise<WorkingTree> {
   if (home === undefined)
     throw new SessionError(
@@ -24,7 +24,13 @@ export async function worktreeOf(
       `cannot use the worktree of '${child.name}': the deck has no home`,
       { data: { session: child.name } },
     );
-  const { git } = worktree;
+  const { repository, git } = worktree;
+  if (elsewhere)
+    throw new SessionError(
+      'SESSION_NO_WORKSPACE',
+      `cannot use the worktree of '${child.name}': '${repository}' was recorded before this home came here`,
+      { data: { session: child.name, repository, git } },
+    );
   const top = join(worktreesIn(await realpath(home)), child.id);
   return { top, gitDir: join(git, 'worktrees', child.id), common: git };
 }

@@ -65,6 +65,8 @@ export interface Entry {
   readonly hash: string;
   /** Whether the entry is stored on an ancestor's tape. */
   readonly inherited: boolean;
+  /** It was written before the home came to this user and machine: see `StoreOptions.trust`. */
+  readonly elsewhere?: true;
 }
 
 /** An entry before it is written. Use the constructors below rather than spelling a kind. */

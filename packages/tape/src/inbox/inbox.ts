@@ -33,6 +33,8 @@ export interface InboxItem extends Required<Omit<InboxDraft, 'body'>> {
   readonly id: string;
   readonly body: InboxBody;
   readonly queuedAt: number;
+  /** It was posted before the home came to this user and machine: see `StoreOptions.trust`. */
+  readonly elsewhere?: true;
 }
 
 interface InboxRow {
@@ -56,6 +58,7 @@ export function inboxItems({ db }: Pick<Writer, 'db'>, tape: TapeRow): InboxItem
       key: row.key,
       body: bodyOf(tape, row),
       queuedAt: row.queued_at,
+      ...(row.id <= db.elsewhere.inbox && { elsewhere: true }),
     }));
 }
 
@@ -149,8 +152,9 @@ function removeItem({ db }: Writer, item: InboxItem): void {
 }
 
 /** Adds the origin of an item to the meta of its entry. */
-function withOrigin(draft: Draft, { source, mode, queuedAt }: InboxItem): Draft {
-  return { ...draft, meta: { source, mode, queued_at: new Date(queuedAt).toISOString(), ...draft.meta } };
+function withOrigin(draft: Draft, { source, mode, queuedAt, elsewhere }: InboxItem): Draft {
+  const meta = { source, mode, queued_at: new Date(queuedAt).toISOString(), ...draft.meta };
+  return { ...draft, meta: elsewhere === true ? { ...meta, elsewhere } : meta };
 }
 
 /**

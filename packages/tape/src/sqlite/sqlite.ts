@@ -1,10 +1,11 @@
 /**
  * SQLite and the database file: the connection, the schema, the checks of a file's place (`place.ts`), atomic
- * new files (`draft-file.ts`), and the wait for the write lock. Imports `owner`, `errors` and `crash-point`.
+ * new files (`draft-file.ts`), and the wait for the write lock. Imports `owner`, `origin`, `errors` and `crash-point`.
  */
 import Database from 'better-sqlite3';
 import { crashPoint } from '../crash-point.ts';
 import { TapeError } from '../errors.ts';
+import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import { lockWaitDefault, retryLocked, stillLocked } from './lock-wait.ts';
 import { cannotOpen } from './place.ts';
 
@@ -40,6 +41,8 @@ export class Db {
   commits = 0;
   /** Whether it reads a private copy, because the file cannot be read in place. */
   isCopy = false;
+  /** What the file contained when it came to this user and machine. */
+  elsewhere: Elsewhere = nothingElsewhere;
   /** How long an act blocks the thread to wait for a lock, in milliseconds. */
   lockWaitMs: number = lockWaitDefault;
 

@@ -20,6 +20,8 @@ export interface OpenOptions {
   /** `full` (default): commits survive a power loss. `fast`: a power loss can lose the last moments. */
   readonly durability?: 'full' | 'fast' | undefined;
   readonly readonly?: boolean | undefined;
+  /** False, with `readonly`: read a private copy, so that SQLite makes no file beside the database. */
+  readonly inPlace?: boolean | undefined;
   /** Open on a file system where SQLite's locks are not reliable; the database then uses no shared memory. */
   readonly allowUnsafePlace?: boolean | undefined;
   /** The id that a new home gets. Default: a new ULID. */
@@ -42,7 +44,8 @@ export function openDatabase(path: string, options: OpenOptions = {}, beforeCrea
   if (options.readonly === true && path !== ':memory:') {
     const probe = { ...machineProbe, ...options.probe };
     typed(path, () => assertFile(path, { ...probe, uid: () => undefined }));
-    if (typed(path, () => whyNotInPlace(path, probe)) !== undefined) return openCopy(path, options);
+    if (options.inPlace === false || typed(path, () => whyNotInPlace(path, probe)) !== undefined)
+      return openCopy(path, options);
   }
   try {
     return openConnection(path, options, { alone: false, beforeCreating });

@@ -12,6 +12,7 @@ import { TapeError } from '../errors.ts';
 import { tapesWithInbox } from '../inbox/inbox.ts';
 import type { Journal } from '../lineage/line.ts';
 import { assertNoRecords } from '../lineage/outbox.ts';
+import { type Elsewhere, getElsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import { dropIndex } from '../search/text-index.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
@@ -49,11 +50,18 @@ export interface StoreOptions extends OpenOptions, Partial<Sources> {
    * them.
    */
   readonly keepInboxes?: boolean;
+  /**
+   * Whether facts that can make something run count: models of kind `script:`, approvals, repeats of calls and
+   * worktrees. True (default): those of the whole file; false: those recorded from now on; else those recorded since the
+   * file contained what it names. The others can be read, and their entries have `elsewhere`.
+   */
+  readonly trust?: boolean | Elsewhere;
 }
 
 const storeFields: Fields<StoreOptions> = {
   durability: ['full', 'fast'],
   readonly: true,
+  inPlace: true,
   allowUnsafePlace: true,
   homeId: true,
   onWarning: true,
@@ -62,6 +70,7 @@ const storeFields: Fields<StoreOptions> = {
   journal: true,
   lockWaitMs: true,
   keepInboxes: true,
+  trust: true,
   now: true,
   uptime: true,
   newId: true,
@@ -91,6 +100,8 @@ export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeSto
   const { journal } = o;
   const db = openDatabase(path, o, journal === undefined ? undefined : () => assertNoRecords(journal));
   try {
+    if (o.trust !== undefined && o.trust !== true)
+      db.elsewhere = o.trust === false ? newestIn(db) : getElsewhere(o.trust);
     const store = new SqliteTapeStore(db, o);
     if (o.readonly !== true) store.catchUp(o);
     if (o.lockWaitMs !== undefined) store.lockWaitMs = o.lockWaitMs;
@@ -152,6 +163,16 @@ export class SqliteTapeStore implements TapeStore {
    */
   get isCopy(): boolean {
     return this.#at.db.isCopy;
+  }
+
+  /** What the file contained that does not count here: see `StoreOptions.trust`. */
+  get elsewhere(): Elsewhere {
+    return this.#at.db.elsewhere;
+  }
+
+  /** What the file contains now, to record it for `StoreOptions.trust`. */
+  newest(): Elsewhere {
+    return newestIn(this.#at.db);
   }
 
   /** The id of the home, a ULID. A copy of the home has it too. */
@@ -336,6 +357,14 @@ export class SqliteTapeStore implements TapeStore {
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
   }
+}
+
+/** What a file contains now. */
+function newestIn(db: Db): Elsewhere {
+  const newest = db.get<{ entries: number; inbox: number }>(
+    `SELECT coalesce((SELECT max(id) FROM entry), 0) AS entries, coalesce((SELECT max(id) FROM inbox), 0) AS inbox`,
+  );
+  return newest ?? nothingElsewhere;
 }
 
 /** A value of the table `home`. */

@@ -9,6 +9,7 @@ import { type TapeRow, tapeById } from './tape.ts';
 
 /** The columns of `entry` that a reader receives. */
 interface EntryRow {
+  readonly id: number;
   readonly seq: number;
   readonly kind: string;
   readonly mark: Mark | null;
@@ -22,7 +23,7 @@ interface EntryRow {
 }
 
 /** Selects the hash as text: a buffer per row costs more than the rest of the row. */
-const columns = 'seq, kind, mark, name, ref, payload, meta, at, key, lower(hex(hash)) AS hash';
+const columns = 'id, seq, kind, mark, name, ref, payload, meta, at, key, lower(hex(hash)) AS hash';
 
 /** Selects entries of a session; all bounds are inclusive. */
 export interface EntryQuery {
@@ -197,6 +198,7 @@ function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: Entry
       ...(row.key !== null && { key: row.key }),
       hash: row.hash,
       inherited,
+      ...((row.id <= db.elsewhere.entries || meta.elsewhere === true) && { elsewhere: true as const }),
     };
   };
 }

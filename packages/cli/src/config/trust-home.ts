@@ -1,0 +1,184 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import {
+  configIn,
+  forgetHome,
+  type HomeRecord,
+  homeRecord,
+  homeRecords,
+  placeFaults,
+  recordHome,
+  stateDirectory,
+} from '@tapedeck/tape/internal';
+import type { Context } from '../context.ts';
+import { ConfigError } from '../errors/kinds.ts';
+import { shellWord } from '../escape.ts';
+import { exit } from '../exit.ts';
+import { homeAt } from '../home.ts';
+import { counted } from '../output/counted.ts';
+
+/** Whether a directory is a tape home, and not one with a configuration. */
+export function isHome(dir: string): boolean {
+  return existsSync(join(dir, 'tape.db'));
+}
+
+/** How many lines of one kind are printed. */
+const linesMax = 20;
+/** How many characters of instructions are printed. */
+const textMax = 120;
+
+/** Shows what a home brings in; then, unless it is a dry run, records that the user trusts it. */
+export async function trustHome(
+  dir: string,
+  { isDryRun }: { readonly isDryRun: boolean },
+  { io, answer }: Pick<Context, 'io' | 'answer'>,
+): Promise<number> {
+  const at = homeAt(dir, io.cwd);
+  const path = realpathSync(dir);
+  const { openTapeStore } = await import('@tapedeck/tape');
+  // A private copy, so that looking at it writes nothing; as this user's own, so that all of it is shown.
+  using store = openTapeStore(at.db, { readonly: true, inPlace: false });
+  const { broughtBy } = await import('@tapedeck/runtime/internal');
+  const brings = await broughtBy(store);
+  const faults = placeFaults(dir);
+  const config = existsSync(join(path, 'config.yaml')) ? join(path, 'config.yaml') : null;
+  const known = homeRecord(stateDirectory(io.env), path);
+  const before = known?.home === store.homeId ? known : undefined;
+  const repeated = before !== undefined && before.consent !== 'named';
+  if (!isDryRun && !repeated) record(path, { store, before, env: io.env });
+  const rows: readonly (readonly [string, readonly string[]])[] = [
+    ['model', brings.models.map(({ name, sessions }) => `${name} (${counted(sessions, 'session')})`)],
+    ['instructions', brings.instructions.map(({ session, text }) => `${session}: ${clipped(text)}`)],
+    [
+      'open call',
+      brings.calls.map(
+        ({ session, toolCallId, tool, approved }) =>
+          `${session}: ${toolCallId} of ${tool}${approved ? ', approved' : ''}`,
+      ),
+    ],
+    [
+      'inbox',
+      brings.inbox.map(
+        ({ session, items, approvals }) =>
+          `${session}: ${counted(items, 'item')}${approvals === 0 ? '' : `, ${counted(approvals, 'approval')}`}`,
+      ),
+    ],
+    ['worktree', brings.worktrees.map(({ session, text }) => `${session}: of ${text}`)],
+    ['configuration', config === null ? [] : [config]],
+    ['place', faults],
+  ];
+  const unread = brings.sessions - brings.read;
+  const lines = [
+    `${path} has ${counted(brings.sessions, 'session')}${unread === 0 ? '' : `; read the newest ${brings.read}`}`,
+    ...rows.flatMap(([kind, texts]) => [
+      ...texts.slice(0, linesMax).map((text) => `  ${kind}: ${text.replace(/\s+/g, ' ')}`),
+      ...(texts.length > linesMax ? [`  ${kind}: and ${texts.length - linesMax} more`] : []),
+    ]),
+    'Scripts as models, approvals, repeats of calls, worktrees, and paths in config.yaml count only when they are made here.',
+    repeated
+      ? `${path} is trusted already: nothing to do`
+      : isDryRun
+        ? `Trust it with: tape trust ${shellWord(dir)}`
+        : `Trusted ${path} (undo with: tape trust ${shellWord(dir)} --revoke)`,
+  ];
+  const clip = <T>(list: readonly T[]) => list.slice(0, linesMax);
+  await answer({
+    json: {
+      home: path,
+      id: store.homeId,
+      trusted: repeated || !isDryRun,
+      repeated,
+      sessions: brings.sessions,
+      brings: {
+        models: clip(brings.models),
+        instructions: clip(brings.instructions),
+        calls: clip(brings.calls),
+        inbox: clip(brings.inbox),
+        worktrees: clip(brings.worktrees),
+        config,
+      },
+      faults,
+    },
+    quiet: path,
+    human: lines.join('\n'),
+  });
+  return exit.done;
+}
+
+/** @throws ConfigError when the state directory cannot be written */
+function record(
+  path: string,
+  {
+    store,
+    before,
+    env,
+  }: { store: SqliteTapeStore; before: HomeRecord | undefined; env: Context['io']['env'] },
+): void {
+  const state = stateDirectory(env);
+  try {
+    recordHome(state, path, {
+      home: store.homeId,
+      consent: 'trusted',
+      at: new Date().toISOString(),
+      // What was made here since the home was named counts.
+      elsewhere: before?.elsewhere ?? store.newest(),
+      config: before === undefined ? configIn(path) : before.config,
+    });
+  } catch (cause) {
+    throw new ConfigError(
+      'CLI_BAD_CONFIG',
+      `cannot record trust in '${state}': ${(cause as Error).message}`,
+      {
+        data: { config: state },
+        cause,
+      },
+    );
+  }
+}
+
+function clipped(text: string): string {
+  return text.length > textMax ? `${text.slice(0, textMax)}…` : text;
+}
+
+/** Removes what is recorded of a home; whether there was a record. */
+export async function untrustHome(
+  dir: string,
+  { io, answer }: Pick<Context, 'io' | 'answer'>,
+): Promise<number> {
+  const was = forgetHome(stateDirectory(io.env), dir);
+  const path = existsSync(dir) ? realpathSync(dir) : dir;
+  await answer({
+    json: { dir: path, config: null, sha256: null, imports: null, trusted: false, repeated: !was },
+    quiet: path,
+    human: was
+      ? `Revoked trust in ${path} (trust it again with: tape trust ${shellWord(dir)})`
+      : `${path} is not trusted: nothing to do`,
+  });
+  return exit.done;
+}
+
+/** A home that the user trusted. */
+interface TrustedHome {
+  /** Its real path. */
+  readonly dir: string;
+  readonly config: null;
+  readonly sha256: null;
+  readonly imports: readonly [];
+  /** `gone`: it was moved, removed or replaced since. */
+  readonly state: 'trusted' | 'gone';
+}
+
+/** The homes that the user trusted; those that were created or named need no list. */
+export function trustedHomes(env: Context['io']['env']): readonly TrustedHome[] {
+  const state = stateDirectory(env);
+  return homeRecords(state)
+    .filter(({ consent }) => consent === 'trusted')
+    .map(({ path }) => ({
+      dir: path,
+      config: null,
+      sha256: null,
+      imports: [],
+      state: homeRecord(state, path) === undefined ? 'gone' : 'trusted',
+    }));
+}

@@ -1,0 +1,29 @@
+import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
+
+/** A configuration without what names files, and the fields that were left out. Pure. */
+export function withoutPaths(config: DeckConfig): {
+  readonly config: DeckConfig;
+  readonly ignored: readonly string[];
+} {
+  const { model, summarizer, prompt, ...rest } = config;
+  const { project, skills, ...others } = prompt ?? {};
+  const ignored = [
+    ...(isScript(model) ? ['model'] : []),
+    ...(isScript(summarizer) ? ['summarizer'] : []),
+    ...(typeof project === 'string' ? ['prompt.project'] : []),
+    ...(skills !== undefined ? ['prompt.skills'] : []),
+  ];
+  const usable: DeckConfig = {
+    ...rest,
+    ...(model !== undefined && !isScript(model) && { model }),
+    ...(summarizer !== undefined && !isScript(summarizer) && { summarizer }),
+    ...(prompt !== undefined && {
+      prompt: { ...others, ...(project !== undefined && typeof project !== 'string' && { project }) },
+    }),
+  };
+  return { config: usable, ignored };
+}
+
+function isScript(model: ModelSpec | undefined): boolean {
+  return typeof model === 'string' && model.startsWith('script:');
+}

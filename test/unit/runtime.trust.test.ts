@@ -1,0 +1,148 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openDeck } from '@tapedeck/runtime';
+import { assistant, openTapeStore, toolCall, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { skipsGit, tempRepository } from '../support/repository.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+test('entries up to the marks of a home are marked, with those that a fork inherits, and later ones are not', () => {
+  using home = tempHome();
+  home.session('main', user('Theirs'));
+  using store = openTapeStore(home.db, { trust: false });
+  store.lineage.fork('main', { name: 'child', inherit: 'all' });
+  store.entries.append('child', [user('Mine')]);
+  const marked = [...store.entries.read('child')].map(({ inherited, elsewhere }) => [inherited, elsewhere]);
+  expect(marked).toEqual([
+    [true, true],
+    [true, true],
+    [false, undefined],
+    [false, undefined],
+  ]);
+  using later = openTapeStore(home.db, { trust: store.elsewhere });
+  expect([...later.entries.read('child')].filter(({ elsewhere }) => elsewhere)).toHaveLength(2);
+  using whole = openTapeStore(home.db);
+  expect([...whole.entries.read('child')].filter(({ elsewhere }) => elsewhere)).toHaveLength(0);
+});
+
+test('entries of an inbox item that was posted elsewhere stay marked in every later opening', async () => {
+  using home = tempHome();
+  home.session('main');
+  {
+    using store = home.open();
+    store.leases.acquire('main', { id: 'gone' }, { ttlMs: 20 });
+    store.inbox.post('main', {
+      body: { type: 'append', drafts: [user('Theirs')] },
+      source: 'user',
+      key: 'k',
+    });
+    await expect.poll(() => store.leases.list()).toEqual([]);
+  }
+  using store = openTapeStore(home.db, { trust: false, keepInboxes: true });
+  store.inbox.drain('main');
+  using whole = openTapeStore(home.db);
+  expect([...whole.entries.read('main')].at(-1)).toMatchObject({
+    elsewhere: true,
+    meta: { elsewhere: true },
+  });
+});
+
+test.each([{ entries: 1 }, { entries: 'x', inbox: 0 }, 'yes', null])('trust %j is refused', (trust) => {
+  using home = tempHome();
+  expect(() => openTapeStore(home.db, { trust: trust as never })).toThrow(
+    expect.objectContaining({ code: 'TAPE_BAD_OPTION' }),
+  );
+});
+
+const ran: string[] = [];
+const look = {
+  description: 'Look',
+  inputSchema: z.object({}),
+  safeToRepeat: true,
+  execute: () => {
+    ran.push('look');
+    return 'done';
+  },
+};
+
+const script = [{ text: 'Done.' }];
+
+test.each([
+  ['by default', {}, ['look']],
+  ['with trust: false', { trust: false }, []],
+] as const)('a deck %s repeats these calls that a crash left open: %j', async (_, options, expected) => {
+  using home = tempHome();
+  home.session('main', user('Go'), assistant([toolCall('call_1', 'look', {})]));
+  writeFileSync(home.file('mine.json'), JSON.stringify(script));
+  ran.length = 0;
+  {
+    await using deck = await openDeck({
+      home: home.path,
+      tools: { look },
+      model: `script:${home.file('mine.json')}`,
+      ...options,
+    });
+    expect(await (await deck.session('main')).run('On')).toMatchObject({ text: 'Done.' });
+  }
+  expect(ran).toEqual(expected);
+});
+
+test('a deck with trust: false counts approvals and scripts that it recorded itself', async () => {
+  using home = tempHome();
+  home.session('main', user('Go'));
+  const calls = [{ toolCalls: [{ name: 'look', input: {}, id: 'call_2' }] }, ...script, ...script];
+  writeFileSync(home.file('mine.json'), JSON.stringify(calls));
+  ran.length = 0;
+  await using deck = await openDeck({
+    home: home.path,
+    trust: false,
+    tools: { look: { ...look, needsApproval: true } },
+  });
+  const main = await deck.session('main');
+  await main.run('On', { model: `script:${home.file('mine.json')}` });
+  await main.respond('call_2', { approved: true });
+  await main.idle();
+  expect(ran).toEqual(['look']);
+  expect(await main.run('Again')).toMatchObject({ text: 'Done.' });
+});
+
+test('trust belongs to the store, for a deck with a store', async () => {
+  using home = tempHome();
+  using store = home.open();
+  await expect(openDeck({ store, trust: false })).rejects.toMatchObject({
+    code: 'SESSION_BAD_CONFIG',
+    data: { field: 'trust' },
+  });
+});
+
+test.skipIf(skipsGit('worktrees of homes from elsewhere'))(
+  'git runs in no repository that a tape from elsewhere names, nor in one that is another than it says',
+  async () => {
+    using home = tempHome();
+    using code = tempRepository({ 'a.txt': 'a' });
+    using other = tempRepository({ 'b.txt': 'b' });
+    writeFileSync(home.file('mine.json'), JSON.stringify([...script, ...script]));
+    const model = `script:${home.file('mine.json')}`;
+    {
+      using store = home.open();
+      store.sessions.open('main');
+      const git = join(code.path, '.git');
+      store.lineage.fork('main', { name: 'theirs', worktree: { repository: code.path, git } });
+      store.lineage.fork('main', { name: 'false', worktree: { repository: other.path, git } });
+    }
+    const before = [code.state(), other.state()];
+    {
+      await using deck = await openDeck({ home: home.path, trust: false, model });
+      const child = await deck.find('theirs');
+      await expect(child?.run('Go')).rejects.toMatchObject({ code: 'SESSION_NO_WORKSPACE' });
+    }
+    {
+      await using deck = await openDeck({ home: home.path, model });
+      const child = await deck.find('false');
+      await expect(child?.run('Go')).rejects.toMatchObject({ code: 'SESSION_NO_REPOSITORY' });
+    }
+    expect([code.state(), other.state()]).toEqual(before);
+    expect(existsSync(join(code.path, '.git', 'worktrees'))).toBe(false);
+  },
+);
