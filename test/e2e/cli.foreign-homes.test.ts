@@ -155,8 +155,8 @@ describe('a home that came with a repository', () => {
     expect(stdout).toContain('Trusted ');
     expect(await at.tape(['new', 'other'])).toMatchObject({ code: 0 });
     expect((await at.tape(['trust', '.tape'])).stdout).toContain('nothing to do');
-    expect(jsonLines(await at.tape(['trust', '--jsonl']))).toEqual([
-      { home: at.shipped, consent: 'trusted' },
+    expect(jsonLines(await at.tape(['trust', '--jsonl']))).toMatchObject([
+      { dir: at.shipped, config: null, state: 'trusted' },
     ]);
     expect(await at.tape(['trust', '.tape', '--revoke'])).toMatchObject({ code: 0 });
     expect(await at.tape(['new', 'third'])).toMatchObject({ code: 2 });

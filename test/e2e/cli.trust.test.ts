@@ -98,6 +98,7 @@ test('a changed or revoked configuration has to be trusted again', async () => {
   expect(json(await p.here(['trust', '.', '--revoke', '--json']))).toEqual({
     dir: p.path,
     config: 'tape.config.mts',
+    imports: [],
     sha256,
     trusted: false,
     repeated: false,

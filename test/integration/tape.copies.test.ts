@@ -171,6 +171,8 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
       ([name, text]) => name.startsWith('tape/') && text.includes("'node:fs"),
     );
     expect(users.map(([name]) => name).sort()).toEqual([
+      'tape/src/origin/home-record.ts',
+      'tape/src/origin/place-faults.ts',
       'tape/src/owner.ts',
       'tape/src/sqlite/draft-file.ts',
       'tape/src/sqlite/lock-holders.ts',
@@ -182,6 +184,11 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
     ]);
     const imports = (name: string) =>
       /import \{([^}]*)\} from 'node:fs'/.exec(sources().get(name) ?? '')?.[1]?.match(/[a-z]\w+/gi) ?? [];
+    // The records of homes are files of another directory, and of a database only its inode is read.
+    expect(imports('tape/src/origin/place-faults.ts').filter((name) => byContent.test(name))).toEqual([]);
+    expect(sources().get('tape/src/origin/home-record.ts')).not.toMatch(
+      /(?:readFile|writeFile|rm|rename)Sync\([^)]*tape\.db/,
+    );
     // These look without opening; the one that opens creates what was not there (O_EXCL), before SQLite knows of it.
     expect(imports('tape/src/store/open.ts')).toEqual(['existsSync']);
     expect(imports('tape/src/store/migrate.ts')).toEqual(['lstatSync', 'rmSync']);

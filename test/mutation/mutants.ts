@@ -217,9 +217,16 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a call left open by a crash runs again',
     file: runtime('tools/orphans'),
-    find: "call.state === 'begun' && toolOf(tools, call.toolName)?.safeToRepeat === true",
-    replace: "call.state === 'begun' && toolOf(tools, call.toolName) !== undefined",
+    find: "call.state === 'begun' && isRepeatable(tools, call)",
+    replace: "call.state === 'begun'",
     test: 'test/integration/runtime.crashes.test.ts',
+  },
+  {
+    name: 'a call that another home left open runs again',
+    file: runtime('tools/traits'),
+    find: 'return elsewhere !== true && ',
+    replace: 'return ',
+    test: 'test/unit/deck.trust.test.ts',
   },
   {
     name: 'a call that was approved before a kill is run again',

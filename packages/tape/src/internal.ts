@@ -12,7 +12,6 @@ export { workerInstructions } from './fork/worker-instructions.ts';
 export { assistantText } from './merge/answer.ts';
 export { mergeCharsMax } from './merge/block.ts';
 export { resultRefused } from './merge/collect.ts';
-export type { Elsewhere } from './origin/elsewhere.ts';
 export {
   configIn,
   forgetHome,

@@ -14,7 +14,7 @@ export interface ImportedFile {
  * match too, which adds a file and leaves none out.
  */
 const relativeImport =
-  /(?:\bfrom|\bimport|\brequire)\s*\(?\s*(?:\/\*[^]*?\*\/\s*)?(["'`])(\.{1,2}\/[^"'`$\\]*)\1/g;
+  /(?:\bfrom|\bimport|\brequire)\s*\(?\s*(?:\/\*.*?\*\/\s*)?(["'`])(\.{1,2}\/[^"'`$\\]*)\1/g;
 
 /**
  * The local files that a configuration imports by relative paths, in the order of their paths. Packages, and paths that
