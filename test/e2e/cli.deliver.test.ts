@@ -27,7 +27,7 @@ test.each([
   {
     deliver: ['--deliver', 'merge+turn'],
     told: ['merge completed: Checked.', `${ended} Its report is above.`, 'assistant: Noted.'],
-    says: /^Merged kid into main@2$/m,
+    says: /^Running main for the result of kid\nmain@5 stop\nMerged kid into main@2$/m,
   },
   {
     deliver: ['--on-complete', 'notify_parent'],
@@ -60,6 +60,23 @@ test.each([
     expect([home.contents().rows, provider.requests.length]).toEqual(before);
   },
 );
+
+test('a child whose parent is archived ends, and the command says that its result is not merged', async () => {
+  using home = tempHome();
+  home.session('main');
+  await using provider = await answering();
+  const { env } = provider;
+  await home.tape(['fork', 'main', '--as', 'kid', '--task', 'Check the docs', '--deliver', 'merge+turn'], {
+    env,
+  });
+  await home.tape(['archive', 'main']);
+  const run = await home.tape(['run', 'kid', ...model], { env });
+  expect(run).toMatchObject({ code: 0, stdout: 'Checked.\n' });
+  expect(run.stderr).toBe('Hint: the result of kid is not in main; merge it with: tape merge kid\n');
+  await home.tape(['archive', 'main', '--undo']);
+  const merged = await home.tape(['merge', 'kid', ...model], { env });
+  expect(merged.stderr).toMatch(/^Running main for the result of kid$/m);
+});
 
 test.each(['merge', 'merge+turn'])(
   'the result of a child with --deliver %s is posted to a parent that another process runs, and run says so',

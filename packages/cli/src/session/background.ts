@@ -15,6 +15,7 @@ export async function printAll(
   const ended = [...(await printRuns(first, context))];
   const over = new AbortController();
   const events = session.subscribe({ signal: AbortSignal.any([over.signal, io.signal]) });
+  const turns = reportTurns(deck, session, { status, signal: AbortSignal.any([over.signal, io.signal]) });
   const idle = deck.idle().finally(() => over.abort());
   const patience = setTimeout(
     () => status(`Waiting for the background children of ${session.name}`),
@@ -28,8 +29,27 @@ export async function printAll(
   clearTimeout(patience);
   if (io.signal.aborted) return ended;
   await idle;
+  await turns;
   await reportDelivery(deck, { session, ended }, context);
   return ended;
+}
+
+/** Reports the runs of a parent that the result of its child starts in this process. */
+async function reportTurns(
+  deck: Deck,
+  child: Session,
+  { status, signal }: Pick<Context, 'status'> & { readonly signal: AbortSignal },
+): Promise<void> {
+  const { deliver, parent = '', parentId } = await child.info();
+  if (deliver !== 'merge+turn' || parentId === undefined) return;
+  const session = await deck.session(parentId);
+  for await (const event of session.subscribe({ signal })) {
+    const run = event.type === 'run-started' ? session.attach() : undefined;
+    if (run === undefined) continue;
+    status(`Running ${parent} for the result of ${child.name}`);
+    const { finish, error, to } = await run;
+    status(`${parent}@${to} ${finish}${error === undefined ? '' : `: ${error.message}`}`);
+  }
 }
 
 /** Milliseconds before the status of the wait is printed. */
@@ -60,7 +80,13 @@ async function reportDelivery(
   const isPosted = (await store.inbox.list(parentId)).some(
     ({ body }) => body.type === 'merge' && body.draft.child === session.id,
   );
-  if (!isPosted) return;
+  if (!isPosted) {
+    if (ended.length > 0 && task !== undefined && task !== 'running' && !merged.repeated)
+      status(
+        `Hint: the result of ${session.name} is not in ${parent}; merge it with: tape merge ${session.name}`,
+      );
+    return;
+  }
   const owner = (await store.leases.list()).find(({ id }) => id === parentId)?.owner;
   const runner = owner?.pid === undefined ? 'another process' : `process ${owner.pid}`;
   status(
