@@ -119,6 +119,9 @@ describe('tape check', () => {
     expect(sections.graph_file?.findings[0]?.next).toBe(`tape check --acknowledge ${id}`);
     expect((await home.here(['check', '--acknowledge', 'graph-aside:none'])).code).toBe(3);
     expect((await home.here(['check', '--acknowledge', 'entry-changed:main@2'])).code).toBe(2);
+    expect((await home.here(['check', '--acknowledge', 'none'])).stderr).toContain(
+      "it is not 'graph-aside:…'",
+    );
     expect(await checked(home, '--acknowledge', id)).toMatchObject({ code: 0, ids: [], acknowledged: [id] });
     expect(await checked(home, '--acknowledge', id)).toMatchObject({ code: 0 });
     expect(await checked(home)).toMatchObject({ code: 0, ids: [] });

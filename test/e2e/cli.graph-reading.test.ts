@@ -80,7 +80,7 @@ describe('graph, lineage, children and trace answer from the database', () => {
       expect({ argv, code }).toEqual({ argv, code: 5 });
       expect(first(stdout).graph_diverged).toBe(true);
       expect(stdout.replaceAll(',"graph_diverged":true', '')).toBe(right[i]?.stdout);
-      expect(stderr).toMatch(/^The graph file differs from the database at .* See: tape check\n$/);
+      expect(stderr).toMatch(/^The graph file differs from the database at line \d; .* See: tape check\n$/);
       const shown = await home.here(argv);
       expect(shown).toEqual({ stdout: people[i]?.stdout, stderr, code: 5 });
     }

@@ -216,6 +216,9 @@ describe('worker:{ULID}', () => {
       expect(refusal(() => give(store, none)).code, act).toBe('TAPE_BAD_NAME');
     }
     expect(store.sessions.find(none)).toBeUndefined();
+    // The session of this one exists.
+    const { message } = refusal(() => store.lineage.fork('main', { name: worker }));
+    expect(message).toBe(`cannot use '${worker}' as a session name: only the session of that id has it`);
   });
 });
 

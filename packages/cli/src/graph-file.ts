@@ -65,7 +65,7 @@ function tailStanding(store: SqliteTapeStore, { graph }: Home): FileStanding {
   }
   const { g, hash } = tail;
   const right = g === 0 ? firstLinePrev : store.lineageHash(g)?.hash;
-  if (right !== hash) return differing(g === 0 ? 'its text' : `line ${g}`);
+  if (right !== hash) return differing(`line ${Math.max(g, 1)}`);
   const newest = store.lineageHash()?.g ?? 0;
   if (g === newest) return { is: 'same' };
   const what = existsSync(graph) ? `The graph file ends at line ${g} of ${newest}` : 'There is no graph file';

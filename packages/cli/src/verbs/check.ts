@@ -110,9 +110,12 @@ const acknowledgeable = 'graph-aside';
 
 function assertKnown(id: string): void {
   if (!id.startsWith(`${acknowledgeable}:`))
-    throw new UsageError(`cannot acknowledge '${id}': it stays until its cause is gone`, {
-      hint: `only findings ${acknowledgeable}:… can be acknowledged; see: tape check`,
-    });
+    throw new UsageError(
+      `cannot acknowledge '${id}': it is not '${acknowledgeable}:…', and other findings stay until their cause is gone`,
+      {
+        hint: 'list the findings with: tape check',
+      },
+    );
 }
 
 /** @throws NotFoundError when the check has no such finding, and it was not acknowledged before */

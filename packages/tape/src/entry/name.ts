@@ -39,7 +39,7 @@ export function parseName(name: string): string {
   const fault =
     nameFault(name) ??
     (isUlid(name) ? 'it has the form of a session id' : undefined) ??
-    (isWorkerName(name) ? 'it names the session of that id, and there is none' : undefined);
+    (isWorkerName(name) ? 'only the session of that id has it' : undefined);
   if (fault !== undefined)
     throw new TapeError('TAPE_BAD_NAME', `cannot use ${quote(String(name))} as a session name: ${fault}`);
   return name;
