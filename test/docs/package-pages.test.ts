@@ -11,6 +11,20 @@ test.each(packages)('the page of @tapedeck/%s names every entry point', (name) =
   expect(named).toEqual(entryPoints(name));
 });
 
+test('manifests, pages, the command and the CI agree on the lowest Node.js', () => {
+  const engines = ['', ...packages.map((name) => `packages/${name}/`)].map(
+    (dir) => (JSON.parse(page(`${dir}package.json`)) as { engines: { node: string } }).engines.node,
+  );
+  const [, lowest = ''] = /^>=(\d+\.\d+)\.0$/.exec(engines[0] ?? '') ?? [];
+  expect(new Set(engines)).toEqual(new Set([`>=${lowest}.0`]));
+  const pages = ['README.md', 'CONTRIBUTING.md', 'docs/guide/getting-started.md', 'docs/library.md'];
+  for (const name of [...pages, ...packages.map((name) => `packages/${name}/README.md`)])
+    expect([name, page(name)]).toEqual([name, expect.stringContaining(`Node.js ${lowest}`)]);
+  const [major, minor] = lowest.split('.');
+  expect(page('packages/cli/bin/tape.js')).toContain(`major === ${major} && minor < ${minor}`);
+  expect(page('.ci/run')).toContain(`a == ${major} && b >= ${minor}`);
+});
+
 test.each([
   ['tape', /^idea \[ 1, 2 \] 3\n$/],
   ['graph', /^main {2}session {2}active\n╰─ (main-fork-[0-9a-f]{8}) .*\n\[ '\1' \]\n$/],

@@ -408,22 +408,21 @@ test.each(refusals)(
 );
 
 test('a package that is not installed is named; for a package of Tapedeck the hint says why', async () => {
-  using p = project({ installed: false });
-  p.write(
-    'tape.config.mts',
-    `import { defineDeck } from '@tapedeck/runtime';\nexport default defineDeck({});`,
-  );
-  await trusted(p);
-  const run = async () => jsonError(await p.inNode(['run', 'main', 'Hi', '--json']));
-  expect(await run()).toMatchObject({
+  const refusal = async (config: string) => {
+    using p = project({ installed: false });
+    p.write('tape.config.mts', config);
+    await trusted(p);
+    return jsonError(await p.inNode(['run', 'main', 'Hi', '--json']));
+  };
+  const ours = `import { defineDeck } from '@tapedeck/runtime';\nexport default defineDeck({});`;
+  expect(await refusal(ours)).toMatchObject({
     code: 'CLI_BAD_CONFIG',
     message: expect.stringContaining("Cannot find package '@tapedeck/runtime'"),
     hint: 'export the object without defineDeck, or install the packages beside it from a checkout of Tapedeck: pnpm -C CHECKOUT pack:all && npm install CHECKOUT/dist/tapedeck-*.tgz',
     data: { missing: '@tapedeck/runtime' },
   });
-  p.write('tape.config.mts', `import { tool } from 'ai';\nexport default { tools: { tool } };`);
-  await trusted(p);
-  expect(await run()).toMatchObject({
+  const other = `import { tool } from 'ai';\nexport default { tools: { tool } };`;
+  expect(await refusal(other)).toMatchObject({
     hint: 'install ai beside the configuration',
     data: { missing: 'ai' },
   });

@@ -1,5 +1,5 @@
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 
-/** As `NODE_COMPILE_CACHE`: else each of a thousand processes compiles the same code anew. */
-export const compileCache: string = join(tmpdir(), 'tapedeck-compile-cache');
+/** As `NODE_COMPILE_CACHE`: else each of a thousand processes compiles the same code anew. Each user has one. */
+export const compileCache: string = join(tmpdir(), `tapedeck-compile-cache-${userInfo().uid}`);

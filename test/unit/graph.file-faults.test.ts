@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
+import { dirname } from 'node:path';
 import {
   checkJournal,
   FileComparison,
@@ -272,7 +273,12 @@ describe('a graph file that cannot be written: acts succeed, and report that it 
   const user = process.getuid?.() !== 0;
   test.skipIf(!user)('a read-only file (needs a user that is not root)', () =>
     refused(
-      (path) => chmodSync(path, 0o400),
+      (path) => {
+        // Another file: the descriptor of the one that the store has open would still write.
+        const bytes = readFileSync(path);
+        rmSync(path);
+        writeFileSync(path, bytes, { mode: 0o400 });
+      },
       (path) => chmodSync(path, 0o600),
     ),
   );
@@ -280,9 +286,9 @@ describe('a graph file that cannot be written: acts succeed, and report that it 
     refused(
       (path) => {
         rmSync(path);
-        chmodSync(`${path}/..`, 0o500);
+        chmodSync(dirname(path), 0o500);
       },
-      (path) => chmodSync(`${path}/..`, 0o700),
+      (path) => chmodSync(dirname(path), 0o700),
     ),
   );
 });

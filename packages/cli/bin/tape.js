@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // Checked before anything is imported: the native SQLite module crashes an older Node.js instead of refusing.
-const [major] = process.versions.node.split('.').map(Number);
-if (major < 24) {
-  console.error(`tape needs Node.js 24 or newer, and this is ${process.version}.`);
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 24 || (major === 24 && minor < 4)) {
+  console.error(`tape needs Node.js 24.4 or newer, and this is ${process.version}.`);
   process.exit(1);
 }
 const { Console } = await import('node:console');
