@@ -39,7 +39,7 @@ const commands: Readonly<Record<string, (dir: string) => Command>> = {
 
 /** The part of the obstacle that a message must name. */
 const named = {
-  ENOSPC: /full|no space|disk I\/O/,
+  ENOSPC: /full|no space/,
   EFBIG: /disk I\/O|too large/,
   EROFS: /read-?only|unable to open/i,
   EACCES: /permission denied|unable to open|readonly/i,

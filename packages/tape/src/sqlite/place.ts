@@ -34,6 +34,16 @@ export const machineProbe: Probe = {
   ownerOf: (stat) => stat.uid,
 };
 
+/** How many bytes this user can still write on the disk of a file; undefined where that is unknown. */
+export function roomAt(file: string): number | undefined {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(file));
+    return bavail * bsize;
+  } catch {
+    return undefined;
+  }
+}
+
 /** File systems on which SQLite's locks or shared memory are not reliable. */
 const unsafeFileSystems: Readonly<Record<number, string>> = {
   26985: 'NFS',

@@ -7,7 +7,7 @@ import { crashPoint } from '../crash-point.ts';
 import { TapeError } from '../errors.ts';
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import { lockWaitDefault, retryLocked, stillLocked } from './lock-wait.ts';
-import { cannotOpen } from './place.ts';
+import { cannotOpen, roomAt } from './place.ts';
 
 /** A value that SQLite stores. */
 export type SqlValue = string | number | null | Uint8Array;
@@ -62,7 +62,7 @@ export class Db {
       throw cannotOpen(path, (cause as Error).message, cause);
     }
     try {
-      for (const pragma of safety) guard(() => this.#db.pragma(pragma));
+      for (const pragma of safety) guard(this.#db.name, () => this.#db.pragma(pragma));
     } catch (error) {
       this.#db.close();
       throw error;
@@ -85,17 +85,17 @@ export class Db {
 
   /** Runs a statement and returns the number of changed rows. */
   run(sql: string, params: Params = {}): number {
-    return guard(() => this.#prepare(sql).run(params).changes);
+    return guard(this.#db.name, () => this.#prepare(sql).run(params).changes);
   }
 
   /** Runs an insert and returns its rowid. */
   insert(sql: string, params: Params): number {
-    return guard(() => Number(this.#prepare(sql).run(params).lastInsertRowid));
+    return guard(this.#db.name, () => Number(this.#prepare(sql).run(params).lastInsertRowid));
   }
 
   /** Like `write`, but throws TAPE_LOCKED at once when another connection holds the write lock. */
   tryWrite<T>(act: () => T): T {
-    return guard(() => this.#transaction.immediate(act) as T);
+    return guard(this.#db.name, () => this.#transaction.immediate(act) as T);
   }
 
   /**
@@ -103,7 +103,7 @@ export class Db {
    */
   write<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
-    const result = this.#retry(() => guard(() => this.#transaction.immediate(act) as T));
+    const result = this.#retry(() => guard(this.#db.name, () => this.#transaction.immediate(act) as T));
     this.commits += 1;
     crashPoint('commit/after');
     return result;
@@ -137,12 +137,12 @@ export class Db {
   /** Runs `act` on one snapshot of the file. */
   read<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
-    return this.#retry(() => guard(() => this.#savepoint.deferred(act) as T));
+    return this.#retry(() => guard(this.#db.name, () => this.#savepoint.deferred(act) as T));
   }
 
   /** Runs `act` inside the open transaction, in a savepoint: if it fails, only its own writes are undone. */
   savepoint<T>(act: () => T): T {
-    return guard(() => this.#savepoint(act) as T);
+    return guard(this.#db.name, () => this.#savepoint(act) as T);
   }
 
   /** Like `write`, and overwrites freed bytes with zeros. This costs time, so only redactions do it. */
@@ -169,12 +169,14 @@ export class Db {
   }
 
   exec(sql: string): void {
-    guard(() => this.#db.exec(sql));
+    guard(this.#db.name, () => this.#db.exec(sql));
   }
 
   /** Writes the WAL back into the database and truncates it; false when a reader or writer blocked it. */
   checkpoint(): boolean {
-    const [row] = guard(() => this.#db.pragma('wal_checkpoint(TRUNCATE)')) as { busy: number }[];
+    const [row] = guard(this.#db.name, () => this.#db.pragma('wal_checkpoint(TRUNCATE)')) as {
+      busy: number;
+    }[];
     return row?.busy === 0;
   }
 
@@ -220,7 +222,7 @@ export class Db {
 
   /** Reads wait too: a process that creates or recovers the file locks readers out. */
   #try<T>(act: () => T): T {
-    return this.#db.inTransaction ? guard(act) : this.#retry(() => guard(act));
+    return this.#db.inTransaction ? guard(this.#db.name, act) : this.#retry(() => guard(this.#db.name, act));
   }
 
   #retry<T>(act: () => T): T {
@@ -249,7 +251,7 @@ export class Db {
 }
 
 /** Turns SQLite's errors into TapeErrors; other errors pass. */
-function guard<T>(act: () => T): T {
+function guard<T>(file: string, act: () => T): T {
   try {
     return act();
   } catch (error) {
@@ -266,7 +268,18 @@ function guard<T>(act: () => T): T {
     if (lost || code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB'))
       throw new TapeError('TAPE_CORRUPT', `cannot read the database: ${message}`, { cause: error });
     if (/^SQLITE_(?:FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(code))
-      throw new TapeError('TAPE_IO', `cannot use the database file: ${message}`, { cause: error });
+      throw new TapeError('TAPE_IO', `cannot use the database file: ${diskFull(file, code) ?? message}`, {
+        cause: error,
+      });
     throw error;
   }
+}
+
+/** SQLite needs 32 KiB of shared memory beside a database, and reports a disk without them as an I/O error. */
+const roomMin = 64 * 1024;
+
+function diskFull(file: string, code: string): string | undefined {
+  const full = `no space is left on the disk of '${file}'`;
+  if (code === 'SQLITE_FULL') return full;
+  return code.startsWith('SQLITE_IOERR') && (roomAt(file) ?? roomMin) < roomMin ? full : undefined;
 }
