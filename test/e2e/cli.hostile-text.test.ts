@@ -110,6 +110,6 @@ test('what another agent hid in Unicode tags and bidi controls is shown to peopl
   }
   expect((await home.here(['show', 'child@5'])).stdout).toContain('\\u{e0064}\\u{e0065}');
   using store = home.open();
-  const { messages } = view([...store.views.entries('main')], { target: 'openai' });
+  const { messages } = view([...store.views.entries('main')], { target: { provider: 'openai' } });
   expect(JSON.stringify(messages)).toContain(said);
 });
