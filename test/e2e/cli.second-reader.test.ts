@@ -134,7 +134,7 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
     },
   );
 
-  test.each(['null', '7', '[]', '{}', '{broken'])(
+  test.each(['null', '7', '[]', '{}', '{broken', '{"g":2,"type":"fork","session":"x","session_id":"y"}'])(
     'agree on a line of the lineage that became %s',
     async (line) => {
       using home = tempHome();

@@ -53,13 +53,15 @@ function parseLine(g: number, line: string): LineageLine {
   return value;
 }
 
+/** The fields that are a text in every line. */
+const texts = ['type', 'session', 'session_id', 'tape', 'kind', 'status', 'created_at', 'at'];
+
 /** Whether a stored line has what every reader of lines takes for granted. */
 function isLine(value: unknown): value is LineageLine {
-  return (
-    isObject(value) &&
-    typeof value.g === 'number' &&
-    [value.type, value.session, value.session_id].every((field) => typeof field === 'string')
-  );
+  if (!isObject(value) || typeof value.g !== 'number') return false;
+  const { range } = value;
+  const isRange = range === undefined || range === null || (Array.isArray(range) && range.length === 2);
+  return isRange && texts.every((field) => typeof value[field] === 'string');
 }
 
 function unreadable(g: number, why: string, cause?: unknown): TapeError {
