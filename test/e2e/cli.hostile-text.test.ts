@@ -1,6 +1,6 @@
 import { assistant, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
-import { jsonLines } from '../support/cli.ts';
+import { json, jsonLines } from '../support/cli.ts';
 import { badNames, goodNames } from '../support/names.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -108,6 +108,13 @@ test('what another agent hid in Unicode tags and bidi controls is shown to peopl
     expect(stdout + stderr, line).not.toMatch(/(?![\n\t])[\p{Cf}\p{Cc}]/u);
     expect(stdout, line).not.toBe('');
   }
+  // JSON has the same data, in escapes of its own.
+  for (const line of ['log child --json', 'log child --jsonl', 'view main --json', 'search Done --json']) {
+    const { stdout } = await home.here(line.split(' '));
+    expect(stdout, line).not.toMatch(/(?!\n)[\p{Cf}\p{Cc}]/u);
+    expect(stdout, line).toContain('\\udb40\\udc64');
+  }
+  expect(JSON.stringify(json(await home.here(['view', 'main', '--json'])))).toContain(hidden);
   expect((await home.here(['show', 'child@5'])).stdout).toContain('\\u{e0064}\\u{e0065}');
   using store = home.open();
   const { messages } = view([...store.views.entries('main')], { target: { provider: 'openai' } });

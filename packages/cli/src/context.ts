@@ -1,5 +1,5 @@
 import type { SqliteTapeStore, StoreOptions } from '@tapedeck/tape';
-import { safe } from './escape.ts';
+import { jsonText, safe } from './escape.ts';
 import { type GraphFileState, graphFields, graphLines } from './graph-file.ts';
 import { doesExist, findHome, getHome, type Home, openForReading, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
@@ -77,7 +77,7 @@ export function makeContext(
       for (const line of graphLines(store.graphFile)) io.err(`${safe(line)}\n`);
     }
   };
-  const print = async (json: unknown) => io.out(`${JSON.stringify(withGraph(json, written?.graphFile))}\n`);
+  const print = async (json: unknown) => io.out(`${jsonText(withGraph(json, written?.graphFile))}\n`);
   const status = (text: string) => {
     if (options.quiet !== true) io.err(`${safe(text)}\n`);
   };

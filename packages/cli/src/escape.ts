@@ -8,6 +8,18 @@ export function safe(text: string): string {
   return text.replace(unsafe, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
+/**
+ * JSON for output: the same data, with unsafe characters as escapes of JSON, so that a terminal that it is printed on
+ * is not steered.
+ */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value).replace(unsafe, (c) =>
+    Array.from({ length: c.length }, (_, i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, '0')}`).join(
+      '',
+    ),
+  );
+}
+
 /** Text on one line, cut to `width` characters. */
 export function oneLine(text: string, width: number): string {
   const flat = safe(

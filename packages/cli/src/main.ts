@@ -8,6 +8,7 @@
  *
  * @module @tapedeck/cli
  */
+
 import { readFileSync } from 'node:fs';
 import yargs, { type Argv } from 'yargs';
 import { type CommonOptions, makeContext } from './context.ts';
@@ -15,6 +16,7 @@ import { describeError } from './errors/describe.ts';
 import { UsageError } from './errors/kinds.ts';
 import { errorText, requestsJson } from './errors/print.ts';
 import { usageText } from './errors/usage-text.ts';
+import { jsonText } from './escape.ts';
 import { exit } from './exit.ts';
 import { helpPage } from './help.ts';
 import { withSessionOfId } from './id-words.ts';
@@ -34,7 +36,7 @@ export async function main(line: readonly string[], io: Io): Promise<number> {
     if (error instanceof PipeClosed) return exit.done;
     if (io.interrupted) {
       const error = { code: 'CLI_INTERRUPTED', message: 'interrupted', data: {} };
-      io.err(asJson ? `${JSON.stringify({ error })}\n` : 'Interrupted\n');
+      io.err(asJson ? `${jsonText({ error })}\n` : 'Interrupted\n');
       return exit.interrupted;
     }
     const { code, exit: status } = describeError(error);

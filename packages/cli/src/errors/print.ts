@@ -1,4 +1,4 @@
-import { safe } from '../escape.ts';
+import { jsonText, safe } from '../escape.ts';
 import { describeError } from './describe.ts';
 
 /**
@@ -10,8 +10,7 @@ export function errorText(
   { asJson, hint: other }: { readonly asJson: boolean; readonly hint?: string | undefined },
 ): string {
   const { code, message, data, hint = other } = describeError(error);
-  if (asJson)
-    return `${JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }), data } })}\n`;
+  if (asJson) return `${jsonText({ error: { code, message, ...(hint !== undefined && { hint }), data } })}\n`;
   return safe(`Error: ${message}\n${hint === undefined ? '' : `Hint: ${hint}\n`}`);
 }
 

@@ -6,7 +6,7 @@
 
 import type { Status } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
-import { oneLine, safe } from '../escape.ts';
+import { jsonText, oneLine, safe } from '../escape.ts';
 import { awaitedOf, inputMax } from './run.ts';
 
 /** The status of a session as `--json` prints it; part of the documented contract. */
@@ -73,11 +73,11 @@ function statusLine(status: Status): string {
 /** Prints the status of sessions: one line each, or JSON. */
 export async function printStatuses(statuses: readonly Status[], { io, options }: Context): Promise<void> {
   if (options.json === true) {
-    await io.out(`${JSON.stringify(statuses.map(statusJson))}\n`);
+    await io.out(`${jsonText(statuses.map(statusJson))}\n`);
     return;
   }
   for (const status of statuses) {
-    if (options.jsonl === true) await io.out(`${JSON.stringify(statusJson(status))}\n`);
+    if (options.jsonl === true) await io.out(`${jsonText(statusJson(status))}\n`);
     else await io.out(`${options.quiet === true ? status.session : statusLine(status)}\n`);
   }
 }

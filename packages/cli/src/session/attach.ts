@@ -2,7 +2,7 @@ import type { Entry, SqliteTapeStore } from '@tapedeck/tape';
 import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
-import { safe } from '../escape.ts';
+import { jsonText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { failureLine } from '../output/run.ts';
 
@@ -23,7 +23,7 @@ export async function attach(store: SqliteTapeStore, name: string, context: Cont
   let text = '';
   let isNew = true;
   for await (const event of events) {
-    if (options.jsonl === true) await io.out(`${JSON.stringify(event)}\n`);
+    if (options.jsonl === true) await io.out(`${jsonText(event)}\n`);
     else if (event.type === 'content-chunk') {
       text = isNew ? event.text : text + event.text;
       isNew = false;
@@ -38,7 +38,7 @@ export async function attach(store: SqliteTapeStore, name: string, context: Cont
   const { finish, message } = outcome(store, name, from);
   if (options.json === true) {
     const error = message === undefined ? {} : { error: { message } };
-    await io.out(`${JSON.stringify({ session: name, text, finish, ...error })}\n`);
+    await io.out(`${jsonText({ session: name, text, finish, ...error })}\n`);
   } else if (options.jsonl !== true && !isNew && !text.endsWith('\n')) await io.out('\n');
   if (finish !== 'stop')
     status(safe(`The run ended: ${finish}${message === undefined ? '' : `: ${message}`}`));

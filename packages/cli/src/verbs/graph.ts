@@ -2,6 +2,7 @@ import type { SessionGraph, SessionNode } from '@tapedeck/graph';
 import { nearNames } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { jsonText } from '../escape.ts';
 import { compareTail, reportStanding, standingFields } from '../graph-file.ts';
 import { doesExist } from '../home.ts';
 import type { Drawn } from '../lineage.ts';
@@ -37,8 +38,8 @@ export const graph: Verb = defineVerb({
         const trees = lineage
           .roots()
           .map((root) => ({ ...treeJson(lineage, root), ...standingFields(standing) }));
-        if (options.jsonl === true) for (const tree of trees) await io.out(`${JSON.stringify(tree)}\n`);
-        else await io.out(`${JSON.stringify(trees)}\n`);
+        if (options.jsonl === true) for (const tree of trees) await io.out(`${jsonText(tree)}\n`);
+        else await io.out(`${jsonText(trees)}\n`);
         break;
       }
       case 'tree':
@@ -104,7 +105,7 @@ export const lineage: Verb = defineVerb({
       const own = lineageGraph.find(name);
       const tree = own === undefined ? {} : treeJson(lineageGraph, own);
       await context.io.out(
-        `${JSON.stringify({ ...tree, ancestors: above.map((node) => node.session), ...standingFields(standing) })}\n`,
+        `${jsonText({ ...tree, ancestors: above.map((node) => node.session), ...standingFields(standing) })}\n`,
       );
     } else await lines(context, drawTree(lineageGraph, above.at(-1)?.id ?? name));
     return reportStanding(standing, context);

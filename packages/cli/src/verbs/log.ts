@@ -2,6 +2,7 @@ import { type Entry, type EntryKind, type SqliteTapeStore, TapeError } from '@ta
 import { clientCalls } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { jsonText } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { sinceOf, timeOf } from '../input.ts';
 import { entryJson, entryLine } from '../output/entry.ts';
@@ -164,13 +165,13 @@ async function print(
   { io, options, color }: Context,
 ): Promise<void> {
   if (options.json === true) {
-    await io.out(`${JSON.stringify([...entries].map(entryJson))}\n`);
+    await io.out(`${jsonText([...entries].map(entryJson))}\n`);
     return;
   }
   // In a pipe, entries are cut to the width of the terminal with `--oneline` only.
   const width = io.isTerminal || oneline === true ? io.columns : 2000;
   for (const entry of entries) {
-    if (options.jsonl === true) await io.out(`${JSON.stringify(entryJson(entry))}\n`);
+    if (options.jsonl === true) await io.out(`${jsonText(entryJson(entry))}\n`);
     else if (options.quiet === true) await io.out(`${entry.seq}\n`);
     else await io.out(`${entryLine(entry, { color, width })}\n`);
   }

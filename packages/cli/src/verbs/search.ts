@@ -1,7 +1,7 @@
 import { type EntryKind, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { type Hit, isUlid } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
-import { oneLine } from '../escape.ts';
+import { jsonText, oneLine } from '../escape.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -59,8 +59,8 @@ async function opened(context: Context, act: (store: SqliteTapeStore) => Promise
 
 async function print(hits: readonly Hit[], { io, options, status }: Context): Promise<void> {
   const json = hits.map(({ at, ...hit }) => ({ ...hit, at: new Date(at).toISOString() }));
-  if (options.jsonl === true) for (const hit of json) await io.out(`${JSON.stringify(hit)}\n`);
-  else if (options.json === true) await io.out(`${JSON.stringify(json)}\n`);
+  if (options.jsonl === true) for (const hit of json) await io.out(`${jsonText(hit)}\n`);
+  else if (options.json === true) await io.out(`${jsonText(json)}\n`);
   else if (options.quiet === true) for (const { session, seq } of hits) await io.out(`${session}@${seq}\n`);
   else {
     if (hits.length === 0) status('Nothing found');

@@ -2,6 +2,7 @@ import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { jsonText } from '../escape.ts';
 import { compareTail, type FileStanding, reportStanding, standingFields } from '../graph-file.ts';
 import { doesExist } from '../home.ts';
 import { timeOf } from '../input.ts';
@@ -119,8 +120,8 @@ async function list(context: Context, { found, interrupted, textOf, standing }: 
     ...(textOf !== undefined && { text: textOf(info) }),
     ...(standing !== undefined && standingFields(standing)),
   });
-  if (options.jsonl === true) for (const info of found) await io.out(`${JSON.stringify(asJson(info))}\n`);
-  else if (options.json === true) await io.out(`${JSON.stringify(found.map(asJson))}\n`);
+  if (options.jsonl === true) for (const info of found) await io.out(`${jsonText(asJson(info))}\n`);
+  else if (options.json === true) await io.out(`${jsonText(found.map(asJson))}\n`);
   else if (options.quiet === true) for (const { name } of found) await io.out(`${name}\n`);
   else if (found.length > 0)
     await io.out(`${sessionTable(found, { aligned: io.isTerminal, isCut, textOf })}\n`);

@@ -5,6 +5,7 @@ import type { Status } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { jsonText } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { doesExist } from '../home.ts';
 import { otherRealms } from '../output/other-realms.ts';
@@ -83,7 +84,7 @@ async function printChanges(
     const stamp = `${store.changes()} ${shownAt(context)}`;
     if (stamp !== seen || turn % pollsPerLook === 0)
       for (const one of await look()) {
-        const text = JSON.stringify(statusJson(one));
+        const text = jsonText(statusJson(one));
         const isNews = before.get(one.session) !== text;
         before.set(one.session, text);
         if (isNews && (turn > 0 || all || !isIdle(one))) await printStatuses([one], context);

@@ -7,7 +7,7 @@ import { changeGrants, type Grant, readGrants, trustFile } from '../config/trust
 import { isHome, trustedHomes, trustHome, untrustHome } from '../config/trust-home.ts';
 import type { Context } from '../context.ts';
 import { ConfigError, NotFoundError, UsageError } from '../errors/kinds.ts';
-import { safe, shellWord } from '../escape.ts';
+import { jsonText, safe, shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -115,8 +115,8 @@ async function takeBack(at: string, { io, answer }: Context): Promise<number> {
 async function list({ io, options, status }: Context): Promise<number> {
   const grants = readGrants(trustFile(io)).map((grant) => ({ ...grant, state: stateOf(grant) }));
   const all = [...grants, ...trustedHomes(io.env)];
-  if (options.jsonl === true) for (const one of all) await io.out(`${JSON.stringify(one)}\n`);
-  else if (options.json === true) await io.out(`${JSON.stringify(all)}\n`);
+  if (options.jsonl === true) for (const one of all) await io.out(`${jsonText(one)}\n`);
+  else if (options.json === true) await io.out(`${jsonText(all)}\n`);
   else if (options.quiet === true) for (const { dir } of all) await io.out(`${safe(dir)}\n`);
   else
     for (const { dir, config, state } of all)

@@ -1,3 +1,4 @@
+import { jsonText } from '../escape.ts';
 import { sessionUsageJson, sumJson, usageTable } from '../output/usage.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -31,7 +32,7 @@ export const usage: Verb = defineVerb({
       const total = found.reduce((sum, own) => addSums(sum, own.tree ?? own), noSum);
       const [only] = found;
       if (name === undefined && options.jsonl === true) {
-        for (const own of found) await io.out(`${JSON.stringify(sessionUsageJson(own))}\n`);
+        for (const own of found) await io.out(`${jsonText(sessionUsageJson(own))}\n`);
         return 0;
       }
       await answer({

@@ -14,7 +14,7 @@ import {
 import { isObject } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
-import { safe } from '../escape.ts';
+import { jsonText, safe } from '../escape.ts';
 import { modelOptions } from '../options/model.ts';
 import { partText } from '../output/entry.ts';
 import { manifestLines } from '../output/manifest.ts';
@@ -81,8 +81,7 @@ export const view: Verb = defineVerb({
       if (args.explain === true)
         await explain({ store, id: info.id, at, shown: viewOf(read(), options) }, options, context);
       else if (context.options.jsonl === true)
-        for await (const message of streamView(read, options))
-          await context.io.out(`${JSON.stringify(message)}\n`);
+        for await (const message of streamView(read, options)) await context.io.out(`${jsonText(message)}\n`);
       else await answer(viewOf(read(), options), {}, context);
       return 0;
     });
