@@ -950,7 +950,7 @@ def fact_faults(home, tape, child, seq, state, collected):
         if above["id"] == tape["id"]:
             break
         base = min(base, above["base_seq"])
-    is_partial = bool(state.get("rest")) or state.get("status") in ("halted", "aborted", "filtered")
+    is_partial = bool(state.get("rest")) or state.get("status") in ("halted", "aborted", "filtered", "orphaned")
     facts = {"gap": seq - 1 - base, "partial": True if is_partial else None}
     if collected is not None:
         facts.update({field: collected[field] for field in ("text_seq", "duration_ms", "usage", "artifact")})

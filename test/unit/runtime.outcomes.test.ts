@@ -149,7 +149,7 @@ test('an orphaned running child is merged with its partial answer', async () => 
   await kid.finish();
   const mark = [...home.store.entries.read('main', { own: true, kind: 'anchor', namePrefix: 'merge/' })][0]
     ?.payload;
-  expect(isObject(mark) ? mark.state : undefined).toMatchObject({ status: 'orphaned' });
+  expect(isObject(mark) ? mark.state : undefined).toMatchObject({ status: 'orphaned', partial: true });
   expect(mergedText(home.store)).toBe('Half of it.');
   expect(home.store.lineage.collect('kid').text).toBe('Half of it.');
 });

@@ -41,7 +41,7 @@ export function factFaults(
 }
 
 /** The ends of a task after which a merge says that the text is not the whole. */
-const partialStatuses: ReadonlySet<unknown> = new Set(['halted', 'aborted', 'filtered']);
+const partialStatuses: ReadonlySet<unknown> = new Set(['halted', 'aborted', 'filtered', 'orphaned']);
 
 /** The last position of an ancestor that a child reads. */
 function baseIn(db: Db, child: TapeRow, { id }: TapeRow): Seq {

@@ -48,7 +48,7 @@ function restOf({ collected }: MergePlan, { text, strategy }: MergeDraft): reado
 
 /** Returns whether a child was stopped before it had finished its work. */
 function isPartial(status: Task): boolean {
-  return status === 'halted' || status === 'aborted' || status === 'filtered';
+  return status === 'halted' || status === 'aborted' || status === 'filtered' || status === 'orphaned';
 }
 
 /**
