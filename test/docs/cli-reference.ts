@@ -184,6 +184,7 @@ ${limitRows()}
 | \`cost\` | | function of the usage and the model name: returns the cost of a model call, or \`undefined\` |
 | \`onApproval\` | | function, called before a tool that needs approval runs: returns \`{ approved, reason? }\`, or \`undefined\` to leave the call pending |
 | \`hooks\` | | functions: \`onMessage\`, called before a user message is appended, may return \`{ snapshotId }\`, which is stored with the message; \`onRewind\` is called after a rewind with the snapshot of the message that was rewound to. A failure of a hook is a warning |
+| \`secrets\` | | texts by name, such as \`{ SEARCH_KEY: process.env.SEARCH }\`: \`[secret SEARCH_KEY]\` takes the place of each [where it would be written or printed](../SECURITY.md#secrets-on-a-tape). At least 8 characters; no numbers |
 
 ## Options of every verb
 

@@ -106,6 +106,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'graph-file',
     'home',
     'origin',
+    'masked-io',
     'input',
     'io',
     'errors',

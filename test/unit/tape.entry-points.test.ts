@@ -19,7 +19,7 @@ const names = (text: string) => text.trim().split(/\s+/);
 const forPrograms = names(`
   anchor Appended assistant compaction Draft Elsewhere Entry EntryKind Forked ForkRequest handoff Inherit Json JsonObject
   Lease Lifecycle Merged MergeRequest Meta note openTapeStore parsePolicy Part Point processOwner prune
-  Ref remakeOf result Rewound Seq SessionInfo sessionName SqliteTapeStore StoredMessage StoreOptions streamView
+  Ref remakeOf result Rewound Secret Seq SessionInfo sessionName SqliteTapeStore StoredMessage StoreOptions streamView
   TapeError TapeErrorCode TapeStore Target Task toolCall toolResult user view View ViewOptions ViewPolicy
 `);
 

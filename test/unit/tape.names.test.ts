@@ -224,7 +224,7 @@ describe('worker:{ULID}', () => {
 
 describe('the name of a child', () => {
   const forks = (secrets: readonly string[] = []) => {
-    const store = openStore(':memory:', { secrets: () => secrets });
+    const store = openStore(':memory:', { secrets: secrets.map((value) => ({ name: 'SOME_KEY', value })) });
     store.sessions.open('main');
     return store;
   };

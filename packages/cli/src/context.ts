@@ -3,6 +3,7 @@ import { jsonText, safe } from './escape.ts';
 import { type GraphFileState, graphFields, graphLines } from './graph-file.ts';
 import { doesExist, findHome, getHome, type Home, openForReading, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
+import type { MaskedIo } from './masked-io.ts';
 
 /** Options of every verb. */
 export interface CommonOptions {
@@ -17,7 +18,7 @@ export interface CommonOptions {
 
 /** Home, options and output of one command line. */
 export interface Context {
-  readonly io: Io;
+  readonly io: MaskedIo;
   readonly options: CommonOptions;
   readonly home: Home;
   /** Whether to colour text output. */
@@ -49,7 +50,7 @@ function withGraph(json: unknown, state: GraphFileState | undefined): unknown {
 
 /** Makes the context of one command line; `main` runs the command lines that a verb starts. */
 export function makeContext(
-  io: Io,
+  io: MaskedIo,
   options: CommonOptions,
   main: (argv: readonly string[], io: Io) => Promise<number>,
 ): Context {

@@ -102,7 +102,7 @@ export function openForWriting(
       journal: openJournal(home.graph),
       allowUnsafePlace: env.TAPE_ALLOW_UNSAFE_FS === '1',
       onWarning: (text) => err(`${text}\n`),
-      secrets: () => secretsIn(env),
+      secrets: secretsIn(env),
       ...(home.base !== undefined && { base: home.base }),
     });
   const store = open(trust);

@@ -23,11 +23,13 @@ import { withSessionOfId } from './id-words.ts';
 import { stdinWord } from './input.ts';
 import { type Io, nodeIo, PipeClosed } from './io.ts';
 import { unmarked, withLiteralWords } from './literal-words.ts';
+import { consoleOn, type MaskedIo, maskedIo } from './masked-io.ts';
 import { verbs } from './verbs/index.ts';
 import { nameOf, type Verb } from './verbs/verb.ts';
 
 /** Runs the `tape` command and returns its exit code. */
-export async function main(line: readonly string[], io: Io): Promise<number> {
+export async function main(line: readonly string[], given: Io): Promise<number> {
+  const io = 'hide' in given ? (given as MaskedIo) : maskedIo(given);
   const argv = withLiteralWords(line);
   const asJson = requestsJson(argv);
   try {
@@ -51,7 +53,7 @@ export async function main(line: readonly string[], io: Io): Promise<number> {
  */
 const negatable = /^--no-(?:wait|color|own|config)$/;
 
-async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
+async function parseAndRun(argv: readonly string[], io: MaskedIo): Promise<number> {
   const negated = argv.find((word) => word.startsWith('--no-') && !negatable.test(word));
   if (negated !== undefined) throw new UsageError(`cannot use ${negated}: no such option`);
   if (argv.length === 0 || (argv.length === 1 && /^(?:--help|-h|help)$/.test(argv[0] ?? ''))) {
@@ -184,4 +186,4 @@ function version(): string {
 }
 
 export { reportEarlyExit } from './early-exit.ts';
-export { type Io, nodeIo };
+export { consoleOn, type Io, type MaskedIo, maskedIo, nodeIo };

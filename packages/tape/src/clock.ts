@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { monotonicFactory } from 'ulid';
-import { secretsIn } from './secrets.ts';
 
 /** The clocks that decide whether a lease has expired. */
 export interface Clock {
@@ -13,17 +12,12 @@ export interface Clock {
   readonly uptime: () => number | undefined;
 }
 
-/** Sources of time, ids and randomness, and what is secret on this machine; tests replace them with fixed ones. */
+/** Sources of time, ids and randomness; tests replace them with fixed ones. */
 export interface Sources extends Clock {
   /** A new ULID. */
   readonly newId: () => string;
   /** 16 random bytes that salt a body's hash. */
   readonly salt: () => Uint8Array;
-  /**
-   * Texts that must not get into the names of children, such as keys of providers. Default: the values of
-   * environment variables whose names end with KEY, TOKEN, SECRET, PASSWORD or CREDENTIALS.
-   */
-  readonly secrets: () => readonly string[];
 }
 
 /** Sources on this machine's clock and random generator; `given` replaces some of them. */
@@ -35,7 +29,6 @@ export function systemSources(given: Partial<Sources>): Sources {
     uptime: given.uptime ?? (given.now === undefined ? monotonic : () => undefined),
     newId: given.newId ?? (() => ulid(now())),
     salt: given.salt ?? pooledSalts(),
-    secrets: given.secrets ?? (() => secretsIn(process.env)),
   };
 }
 

@@ -23,10 +23,14 @@ export {
 } from './origin/home-record.ts';
 export { placeFaults } from './origin/place-faults.ts';
 export { stateDirectory } from './origin/state-directory.ts';
-export { secretsIn } from './secrets.ts';
+export { type Mask, maskFor } from './secrets/mask.ts';
+export { maskError } from './secrets/mask-error.ts';
+export { MaskedText } from './secrets/masked-text.ts';
+export { secretFault, secretNamePattern, secretsIn, secretsOf } from './secrets/secrets.ts';
 export { pause } from './sqlite/lock-wait.ts';
 export { isHomeFile } from './sqlite/place.ts';
 export { copyOlder } from './store/backup.ts';
+export { maskedStore } from './store/masked-store.ts';
 export type { OpenOptions } from './store/open.ts';
 export { isSummarizer, summarizerKind } from './tape/info.ts';
 export { leftoverEntries } from './tape/leftovers.ts';

@@ -5,6 +5,7 @@
  */
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
+import { secretsOf } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { doesExist } from '../home.ts';
@@ -59,6 +60,7 @@ export async function deckConfig(
     spec !== undefined
       ? named
       : (placeOf(file) ?? placeOf({ path: join(home.dir, 'config.yaml'), config: yaml }));
+  io.hide(secretsOf(merged.secrets));
   return { ...merged, ...(modelFrom !== undefined && { modelFrom }) };
 }
 

@@ -1,5 +1,5 @@
 import type { ViewPolicy } from '@tapedeck/tape';
-import { rulesOf, type ViewRule } from '@tapedeck/tape/internal';
+import { rulesOf, secretFault, secretNamePattern, type ViewRule } from '@tapedeck/tape/internal';
 import { z } from 'zod';
 import { compactionField, reserveFault, windowsField } from '../compaction/check.ts';
 import { messageOf } from '../errors.ts';
@@ -99,6 +99,21 @@ const shows = z
   })
   .optional();
 
+/** What is wrong with a secret never contains it. */
+const secrets = z
+  .record(z.string(), z.any(), 'must be an object of texts')
+  .superRefine((value, context) => {
+    for (const [name, secret] of Object.entries(value)) {
+      const why = !secretNamePattern.test(name)
+        ? 'must have a name of letters, digits, _, . and -'
+        : typeof secret === 'string'
+          ? secretFault(secret)
+          : 'must be a text';
+      if (why !== undefined) context.addIssue({ code: 'custom', path: [name], message: why });
+    }
+  })
+  .optional();
+
 const fields = z.strictObject(
   {
     model,
@@ -147,6 +162,7 @@ const fields = z.strictObject(
     hooks: z
       .strictObject({ onMessage: callable, onRewind: callable }, 'must be an object of functions')
       .optional(),
+    secrets,
   },
   'it must be an object',
 );

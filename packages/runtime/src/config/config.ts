@@ -49,6 +49,11 @@ export interface DeckConfig extends CompactionConfig {
    */
   readonly onApproval?: (request: ApprovalRequest) => Awaitable<Decision | undefined>;
   readonly hooks?: Hooks;
+  /**
+   * Further secrets by name, such as a key that a model or a tool was made with: `{ SEARCH_KEY: key }`. Where one would
+   * be written or published, `[secret SEARCH_KEY]` takes its place. Those of the environment need no mention.
+   */
+  readonly secrets?: Readonly<Record<string, string>>;
 }
 
 /** Limits of a run. Omitted ones are those of `defaultLimits`. */

@@ -1,4 +1,4 @@
-import type { TapeStore } from '@tapedeck/tape';
+import type { Secret, TapeStore } from '@tapedeck/tape';
 import type { ChunkWriter } from '../stream/chunk-writer.ts';
 import type { DeckConfig } from './config.ts';
 
@@ -11,6 +11,8 @@ export interface Shared {
   /** Where the configured model comes from, for errors; undefined: from the program. */
   readonly modelFrom: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Secrets that are neither written nor published. */
+  readonly secrets: readonly Secret[];
   readonly cwd: string | undefined;
   readonly newId: () => string;
   readonly now: () => number;

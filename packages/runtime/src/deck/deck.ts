@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import type { Elsewhere, Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { maskedStore, maskFor, secretsIn, secretsOf } from '@tapedeck/tape/internal';
 import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import PQueue from 'p-queue';
 import { ulid } from 'ulid';
@@ -146,10 +147,11 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     ...config
   } = options;
   await parseConfig(config, 'the options of a deck');
+  const secrets = [...secretsOf(config.secrets), ...secretsIn(env)];
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const { store, catchUp: drain }: OpenedHome =
     given === undefined
-      ? openHome(home, file, { env, base, trust: trust ?? true })
+      ? openHome(home, file, { env, secrets, base, trust: trust ?? true })
       : { store: given, catchUp: () => {} };
   const startedChildren: DeckParts['startedChildren'] = new Map();
   const delegations: DeckParts['delegations'] = new Set();
@@ -159,7 +161,9 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   const catchUp = () => {
     if (!isOver) drain();
   };
-  const patient = patientStore(store, () => {
+  // The program can have opened its store with other secrets.
+  const masked = given === undefined ? store : maskedStore(store, maskFor(secrets));
+  const patient = patientStore(masked, () => {
     if (isOver)
       throw new SessionError('SESSION_CLOSED', 'cannot use a session or its deck: the deck was closed');
   });
@@ -203,6 +207,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     config,
     engine: own,
     env,
+    secrets,
     modelFrom,
     cwd,
     newId,

@@ -1,8 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
-import { type Elsewhere, openTapeStore, type SqliteTapeStore, type TapeStore } from '@tapedeck/tape';
-import { recordHome, secretsIn, stateDirectory } from '@tapedeck/tape/internal';
+import {
+  type Elsewhere,
+  openTapeStore,
+  type Secret,
+  type SqliteTapeStore,
+  type TapeStore,
+} from '@tapedeck/tape';
+import { recordHome, stateDirectory } from '@tapedeck/tape/internal';
 import { kindFault } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 
@@ -66,9 +72,15 @@ export function openHome(
   file: string | undefined,
   {
     env,
+    secrets,
     base,
     trust,
-  }: { readonly env: Env; readonly base?: string | undefined; readonly trust: boolean | Elsewhere },
+  }: {
+    readonly env: Env;
+    readonly secrets: readonly Secret[];
+    readonly base?: string | undefined;
+    readonly trust: boolean | Elsewhere;
+  },
 ): OpenedHome {
   if (home === undefined || file === undefined)
     throw badPlace('home', 'must be a directory, without a store');
@@ -77,7 +89,7 @@ export function openHome(
   const store = openTapeStore(db, {
     trust,
     journal: openJournal(file),
-    secrets: () => secretsIn(env),
+    secrets,
     keepInboxes: true,
     ...(base !== undefined && { base }),
   });

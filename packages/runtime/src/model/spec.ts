@@ -1,6 +1,7 @@
-import type { Json, TapeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import type { Json, Secret, TapeStore } from '@tapedeck/tape';
+import { isObject, maskFor } from '@tapedeck/tape/internal';
 import { messageOf, SessionError } from '../errors.ts';
+import { maskedModel } from './masked-model.ts';
 import type { LanguageModel } from './model.ts';
 import { assertSpec, type ModelFrom, withModelFrom } from './name.ts';
 import type { ScriptAnswer } from './script.ts';
@@ -18,6 +19,8 @@ export interface ModelSettings {
   readonly store: TapeStore;
   /** Where the name comes from, for the errors. */
   readonly from?: ModelFrom | undefined;
+  /** Replaced by their names in the answers and errors of the model. */
+  readonly secrets?: readonly Secret[];
 }
 
 /**
@@ -36,15 +39,17 @@ export interface ModelSettings {
  */
 export async function resolveModel(
   spec: ModelSpec,
-  { env = {}, store, from }: ModelSettings,
+  { env = {}, store, from, secrets = [] }: ModelSettings,
 ): Promise<ModelSource> {
   assertSpec(spec, from);
-  if (typeof spec !== 'string') return () => spec;
+  const mask = maskFor(secrets);
+  if (typeof spec !== 'string') return () => maskedModel(spec, mask);
   const named = await namedModel(spec, { env, from });
-  if (!('script' in named)) return () => named;
+  if (!('script' in named)) return () => maskedModel(named, mask);
   const { script } = named;
   const { scriptModel } = await import('./script.ts');
-  return (session) => scriptModel(script, { session, answered: () => answeredBy(store, session) });
+  return (session) =>
+    maskedModel(scriptModel(script, { session, answered: () => answeredBy(store, session) }), mask);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { type Draft, type Entry, note, type SessionInfo } from '@tapedeck/tape';
+import { maskFor } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import type { ToolSet } from 'ai';
 import type { Shared } from '../config/shared.ts';
@@ -12,6 +13,7 @@ import { readProjectFiles } from '../prompt/project-files.ts';
 import { readSkills, readSkillTool } from '../prompt/skills.ts';
 import {
   type Environment,
+  type PromptParts,
   type SystemPrompt,
   systemPrompt,
   type ToolEntry,
@@ -140,11 +142,13 @@ function once(
 }
 
 async function gather(parts: Shared, entries: readonly Entry[], input: InstructionsInput): Promise<Gathered> {
-  const { config, cwd, env, now } = parts;
+  const { config, cwd, env, secrets, now } = parts;
+  // What the model is sent is what the tape records.
+  const promptOf = (given: PromptParts) => systemPrompt(maskFor(secrets)?.value(given) ?? given);
   const { kept, options, model } = input;
   const manifest = options.instructions ?? kept?.text ?? config.instructions;
   const alone = {
-    ...systemPrompt(manifest === undefined ? {} : { manifest }),
+    ...promptOf(manifest === undefined ? {} : { manifest }),
     omitted: [],
     unpinned: undefined,
   };
@@ -159,7 +163,7 @@ async function gather(parts: Shared, entries: readonly Entry[], input: Instructi
     'read_skill' in input.tools && folders.length > 0 ? await readSkills(folders, directoryOf(cwd)) : nothing;
   const here = { workspace: directory, model: model === undefined ? undefined : modelMeta(model).model };
   const placed = isPlaced === true ? await environmentOf(entries, here, now()) : undefined;
-  const prompt = systemPrompt({
+  const prompt = promptOf({
     ...(manifest !== undefined && { manifest }),
     project: files,
     skills,

@@ -1,13 +1,16 @@
+import type { Secret } from '@tapedeck/tape';
+import { type Mask, maskFor } from '@tapedeck/tape/internal';
 import type { ActiveWriter } from '../status/active-writer.ts';
 import { Broadcast } from '../stream/broadcast.ts';
 import { type Chunk, eventOf } from '../stream/chunks.ts';
 import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import type { RunControl } from './run.ts';
 
-/** Publishes the events of one session's runs and its current status. */
+/** Publishes the events of one session's runs and its current status, without secrets. */
 export class Publisher {
   readonly #session: { readonly name: string; readonly id: string };
   readonly #active: ActiveWriter | undefined;
+  readonly #mask: Mask | undefined;
   readonly #events = new Broadcast<SessionEvent>();
   #status: RunStatus = { state: 'idle' };
   /** Status of an act other than a run, such as a compaction, while it has the lease. */
@@ -15,10 +18,11 @@ export class Publisher {
 
   constructor(
     session: { readonly name: string; readonly id: string },
-    { active }: { readonly active: ActiveWriter | undefined },
+    { active, secrets }: { readonly active: ActiveWriter | undefined; readonly secrets: readonly Secret[] },
   ) {
     this.#session = session;
     this.#active = active;
+    this.#mask = maskFor(secrets);
   }
 
   get status(): RunStatus {
@@ -32,11 +36,12 @@ export class Publisher {
 
   /** Publishes an event outside a run. */
   send(event: SessionEvent): void {
-    this.#events.send(event);
+    this.#events.send(this.#masked(event));
   }
 
   /** Publishes an event of a run, also to the readers of that run. */
-  emit(control: RunControl, chunk: Chunk): void {
+  emit(control: RunControl, given: Chunk): void {
+    const chunk = this.#masked(given);
     control.emit(chunk);
     const event = eventOf(chunk);
     if (event !== undefined) this.#events.send(event);
@@ -44,14 +49,18 @@ export class Publisher {
 
   /** Sets the status of the session and shows it to other processes. `owner` has the lease. */
   enter(status: RunStatus, owner: string | undefined): void {
-    this.#status = status;
+    this.#status = this.#masked(status);
     this.#show(owner);
   }
 
   /** Sets the status of an act other than a run; undefined ends it. */
   enterAct(status: RunStatus | undefined, owner: string): void {
-    this.#act = status;
+    this.#act = this.#masked(status);
     this.#show(owner);
+  }
+
+  #masked<T>(value: T): T {
+    return this.#mask === undefined ? value : this.#mask.value(value);
   }
 
   #show(owner: string | undefined): void {

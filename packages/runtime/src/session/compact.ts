@@ -153,10 +153,10 @@ async function modelsFor(
   session: { readonly name: string; readonly id: string },
   spec: ModelSpec | undefined,
 ): Promise<{ readonly model: LanguageModel; readonly summarizer: LanguageModel }> {
-  const { store, config, env } = parts;
+  const { store, config, env, secrets } = parts;
   const named = spec ?? config.summarizer;
   const summarizer =
-    named === undefined ? undefined : (await resolveModel(named, { env, store }))(session.name);
+    named === undefined ? undefined : (await resolveModel(named, { env, store, secrets }))(session.name);
   try {
     const { model } = await modelFor(parts, await parts.worker(session).facts(), { options: {} });
     return { model, summarizer: summarizer ?? model };

@@ -10,7 +10,7 @@ import { parseName, quote, tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { GraphReceipt } from '../lineage/line.ts';
 import { recordLineage } from '../lineage/outbox.ts';
-import { containsSecret } from '../secrets.ts';
+import { isMasked } from '../secrets/mask.ts';
 import { assertFree, insertTape, isAlias } from '../session/session.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { assertIdle } from '../tape/lease.ts';
@@ -178,7 +178,7 @@ function repeatFork(
  * @throws TAPE_BAD_NAME, TAPE_EXISTS
  */
 export function chooseName(writer: Writer, parent: TapeRow, request: ForkRequest): string {
-  const { db, sources } = writer;
+  const { db } = writer;
   if (request.name !== undefined) {
     parseName(request.name);
     if (isTaken(db, parent.realm, request.name))
@@ -194,7 +194,7 @@ export function chooseName(writer: Writer, parent: TapeRow, request: ForkRequest
   }
   const by = request.key ?? nextOrdinal(writer, parent);
   const steps = request.intention?.nextSteps;
-  const task = steps === undefined || containsSecret(steps, sources.secrets()) ? undefined : steps;
+  const task = steps === undefined || isMasked(steps) ? undefined : steps;
   for (let digits = 8; digits <= 64; digits += 4) {
     const name = childName(parent, { by, task, digits });
     if (!isTaken(db, parent.realm, name) && !isAlias(db, parent.realm, name)) return name;

@@ -14,6 +14,8 @@ import type { Journal } from '../lineage/line.ts';
 import { assertNoRecords } from '../lineage/outbox.ts';
 import { type Elsewhere, getElsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import { dropIndex } from '../search/text-index.ts';
+import { maskFor } from '../secrets/mask.ts';
+import { type Secret, secretsIn } from '../secrets/secrets.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import { backupTo } from './backup.ts';
@@ -26,6 +28,7 @@ import { inboxOn } from './inbox.ts';
 import { leasesOn } from './leases.ts';
 import { type LineageInProcess, lineageOn } from './lineage.ts';
 import { liveOn } from './live.ts';
+import { maskedStore } from './masked-store.ts';
 import { type OpenOptions, openDatabase } from './open.ts';
 import { assertOptions } from './options.ts';
 import { sessionsOn } from './sessions.ts';
@@ -56,6 +59,12 @@ export interface StoreOptions extends OpenOptions, Partial<Sources> {
    * file contained what it names. The others can be read, and their entries have `elsewhere`.
    */
   readonly trust?: boolean | Elsewhere;
+  /**
+   * Texts that the store does not write: each method replaces them by `[secret NAME]` in what it is given. Default:
+   * the values of environment variables whose names end with KEY, TOKEN, SECRET, PASSWORD or CREDENTIALS, and the
+   * passwords of addresses in the environment.
+   */
+  readonly secrets?: readonly Secret[];
 }
 
 const storeFields: Fields<StoreOptions> = {
@@ -105,7 +114,7 @@ export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeSto
     const store = new SqliteTapeStore(db, o);
     if (o.readonly !== true) store.catchUp(o);
     if (o.lockWaitMs !== undefined) store.lockWaitMs = o.lockWaitMs;
-    return store;
+    return maskedStore(store, maskFor(o.secrets ?? secretsIn(process.env)));
   } catch (error) {
     db.close();
     throw error;

@@ -7,6 +7,8 @@ export interface StoreCall {
   readonly args: readonly unknown[];
   /** Does the call on the wrapped store, and returns its answer. */
   readonly act: () => unknown;
+  /** The same with other arguments. */
+  readonly actWith: (args: readonly unknown[]) => unknown;
 }
 
 /**
@@ -27,8 +29,8 @@ function wrapped<T extends object>(target: T, path: string, around: (call: Store
       const value: unknown = Reflect.get(target, property, target);
       if (typeof value === 'function') {
         const method = path + String(property);
-        return (...args: readonly unknown[]) =>
-          around({ method, args, act: () => Reflect.apply(value, target, args) });
+        const actWith = (args: readonly unknown[]) => Reflect.apply(value, target, args);
+        return (...args: readonly unknown[]) => around({ method, args, act: () => actWith(args), actWith });
       }
       if (typeof value !== 'object' || value === null) return value;
       const group = groups.get(property) ?? wrapped(value, `${String(property)}.`, around);

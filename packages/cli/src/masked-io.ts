@@ -1,0 +1,50 @@
+import { Console } from 'node:console';
+import { Writable } from 'node:stream';
+import type { Secret } from '@tapedeck/tape';
+import { type Mask, maskFor, secretsIn } from '@tapedeck/tape/internal';
+import type { Io } from './io.ts';
+
+/** Input and output of a command line that prints no secret. */
+export interface MaskedIo extends Io {
+  /** Adds secrets to those of the environment. */
+  hide(secrets: readonly Secret[]): void;
+}
+
+/** Replaces the secrets of the environment by their names in all that is printed. */
+export function maskedIo(io: Io): MaskedIo {
+  let secrets = secretsIn(io.env);
+  let mask: Mask | undefined = maskFor(secrets);
+  return {
+    env: io.env,
+    cwd: io.cwd,
+    isTerminal: io.isTerminal,
+    columns: io.columns,
+    statusIsTerminal: io.statusIsTerminal,
+    stdin: io.stdin,
+    out: (text) => io.out(mask === undefined ? text : mask.value(text)),
+    err: (text) => io.err(mask === undefined ? text : mask.text(text)),
+    // Reading the signal changes what Ctrl-C does.
+    get signal() {
+      return io.signal;
+    },
+    get interrupted() {
+      return io.interrupted;
+    },
+    hide: (more) => {
+      secrets = [...more, ...secrets];
+      mask = maskFor(secrets);
+    },
+  };
+}
+
+/** A console that prints where status goes: stdout is for answers, and configurations and their tools print too. */
+export function consoleOn({ err, statusIsTerminal }: Pick<Io, 'err' | 'statusIsTerminal'>): Console {
+  const stdout = new Writable({
+    decodeStrings: false,
+    write: (text, _encoding, done) => {
+      err(String(text));
+      done();
+    },
+  });
+  return new Console({ stdout, colorMode: statusIsTerminal });
+}
