@@ -13,7 +13,7 @@ const lines: readonly (readonly [line: string, message: string])[] = [
   ['log main -Z', 'cannot use -Z: no such option'],
   ['log main extra more', "cannot use 'extra', 'more': there are too many arguments"],
   ['log main -- --x', "cannot use '--x': there are too many arguments"],
-  ['new', 'arguments are missing: expected at least 1, got 0'],
+  ['new', 'arguments are missing: expected tape new <name>'],
   ['delegate main', '--task is missing'],
   ['log main -n', 'cannot use -n: it has no value'],
   ['log main --kind', 'cannot use --kind: it has no value'],

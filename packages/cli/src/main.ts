@@ -104,11 +104,16 @@ function assertOptions(args: Readonly<Record<string, unknown>>, { lists = [] }: 
   }
 }
 
-/** The help command for the verb of a command line, or for all verbs. */
-function helpFor(argv: readonly string[]): string {
-  const verb = verbs.find((one) =>
+/** The verb that a command line names. */
+function verbIn(argv: readonly string[]): Verb | undefined {
+  return verbs.find((one) =>
     [nameOf(one), ...(one.aliases ?? []), ...(one.synonyms ?? [])].some((name) => argv.includes(name)),
   );
+}
+
+/** The help command for the verb of a command line, or for all verbs. */
+function helpFor(argv: readonly string[]): string {
+  const verb = verbIn(argv);
   return verb === undefined ? 'tape --help' : `tape ${nameOf(verb)} --help`;
 }
 
@@ -163,7 +168,9 @@ function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions>
         return `no such verb: did you mean ${verb === undefined ? word : nameOf(verb)}?`;
       });
       const options = Object.keys((usage as unknown as Described).getDescriptions());
-      throw new UsageError(usageText(text, { argv, options }), { hint: `see: ${helpFor(argv)}` });
+      throw new UsageError(usageText(text, { argv, options, grammar: verbIn(argv)?.command }), {
+        hint: `see: ${helpFor(argv)}`,
+      });
     });
 }
 

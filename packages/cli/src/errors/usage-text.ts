@@ -1,9 +1,11 @@
 import { nearNames } from '@tapedeck/tape/store';
 
-/** The command line that yargs refuses, and all options that it could have. */
+/** The command line that yargs refuses, all options that it could have, and the grammar of its verb. */
 interface Line {
   readonly argv: readonly string[];
   readonly options: readonly string[];
+  /** As `handoff <name> <anchor>`; undefined for an unknown verb. */
+  readonly grammar: string | undefined;
 }
 
 /** Says what is wrong with a command line, from what yargs says of it. Pure. */
@@ -22,7 +24,8 @@ const rules: readonly (readonly [pattern: RegExp, words: Words])[] = [
   [/^Unknown arguments?: (.+)$/s, (line, names = '') => unknown(line, names.split(', '))],
   [
     /^Not enough non-option arguments: got (\d+), need at least (\d+)/,
-    (_, got, least) => `arguments are missing: expected at least ${least}, got ${got}`,
+    ({ grammar }, got, least) =>
+      `arguments are missing: expected ${grammar === undefined ? `at least ${least}, got ${got}` : `tape ${grammar}`}`,
   ],
   [/^Missing required arguments?: (.+)$/, (_, names = '') => `${listOf(names.split(', '))} is missing`],
   [/^Not enough arguments following: (\S+)/, (_, name = '') => `cannot use ${dashed(name)}: it has no value`],
