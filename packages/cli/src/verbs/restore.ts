@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { openTapeStore, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { copyOlder } from '@tapedeck/tape/internal';
 import { NotFoundError } from '../errors/kinds.ts';
+import { shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { doesExist, type Home, homeAt, openForWriting } from '../home.ts';
 import type { Io } from '../io.ts';
@@ -35,7 +36,7 @@ export const restore: Verb = defineVerb({
     await answer({
       json: { home: at.dir, ...checkJson(found) },
       quiet: at.dir,
-      human: `Restored ${from} to ${at.dir}\n${checkText(found)}`,
+      human: `Restored ${from} to ${at.dir} (trust it, for use without --home, with: tape trust ${shellWord(at.dir)})\n${checkText(found)}`,
     });
     return found.damaged ? exit.damaged : found.ok ? exit.done : exit.failed;
   },
