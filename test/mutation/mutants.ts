@@ -418,4 +418,32 @@ export const mutants: readonly Mutant[] = [
     replace: '',
     test: 'test/contract/sqlite-memory.test.ts',
   },
+  {
+    name: 'a secret that arrives in two pieces is shown',
+    file: tape('secrets/masked-text'),
+    find: '      if (forms.some((form) => form.text.length > end.length && form.text.startsWith(end))) return at;\n',
+    replace: '',
+    test: 'test/unit/tape.secrets.test.ts',
+  },
+  {
+    name: 'the store writes the secrets that it is given',
+    file: tape('store/masked-store'),
+    find: 'actWith(mask.value(args))',
+    replace: 'actWith(args)',
+    test: 'test/unit/runtime.secrets.test.ts',
+  },
+  {
+    name: 'the error of a provider keeps the secrets of its cause',
+    file: tape('secrets/mask-error'),
+    find: '    current = current.cause;\n',
+    replace: '    break;\n',
+    test: 'test/unit/tape.secrets.test.ts',
+  },
+  {
+    name: 'a model streams secrets to those who watch its run',
+    file: runtime('model/spec'),
+    find: 'return () => maskedModel(spec, mask);',
+    replace: 'return () => spec;',
+    test: 'test/unit/runtime.secrets.test.ts',
+  },
 ];

@@ -38,7 +38,11 @@ export function maskedIo(io: Io): MaskedIo {
 }
 
 /** A console that prints where status goes: stdout is for answers, and configurations and their tools print too. */
-export function consoleOn({ err, statusIsTerminal }: Pick<Io, 'err' | 'statusIsTerminal'>): Console {
+export function consoleOn({
+  env,
+  err,
+  statusIsTerminal,
+}: Pick<Io, 'env' | 'err' | 'statusIsTerminal'>): Console {
   const stdout = new Writable({
     decodeStrings: false,
     write: (text, _encoding, done) => {
@@ -46,5 +50,5 @@ export function consoleOn({ err, statusIsTerminal }: Pick<Io, 'err' | 'statusIsT
       done();
     },
   });
-  return new Console({ stdout, colorMode: statusIsTerminal });
+  return new Console({ stdout, colorMode: statusIsTerminal && (env.NO_COLOR ?? '') === '' });
 }
