@@ -34,13 +34,17 @@ import { tempDir } from '../support/temp-dir.ts';
  */
 describe.skipIf(skipsTracing('faults of commands'))('a fault at any system call', () => {
   for (const [name, command] of Object.entries(commands))
-    test(`of ${name} leaves all of it or nothing, and it can be repeated`, async () => {
-      using dir = tempDir();
-      const sweep = await prepare(command, dir.path);
-      const points = chosen(sweep.points, { push: 2, full: 12 });
-      expect(points.length).toBeGreaterThan(sized(1, 10, 10));
-      expect(await inLanes(2, points, (point, i) => tryPoint(sweep, dir.file(`${i}`), point))).toEqual([]);
-    }, 1_200_000);
+    test(
+      `of ${name} leaves all of it or nothing, and it can be repeated`,
+      async () => {
+        using dir = tempDir();
+        const sweep = await prepare(command, dir.path);
+        const points = chosen(sweep.points, { push: 2, full: 12 });
+        expect(points.length).toBeGreaterThan(sized(1, 10, 10));
+        expect(await inLanes(2, points, (point, i) => tryPoint(sweep, dir.file(`${i}`), point))).toEqual([]);
+      },
+      sized(1_200_000, 1_200_000, 7_200_000),
+    );
 });
 
 interface CommandSweep {

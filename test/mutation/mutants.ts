@@ -136,6 +136,22 @@ export const mutants: readonly Mutant[] = [
     only: 'open a missing home',
   },
   {
+    name: 'a redaction is refused when its log cannot be emptied',
+    file: tape('history/redact'),
+    find: "    if (!(error instanceof TapeError) || error.code !== 'TAPE_IO') throw error;\n    return false;\n",
+    replace: '    throw error;\n',
+    test: 'test/integration/faults.in-process.test.ts',
+    only: 'a redaction whose log cannot be emptied',
+  },
+  {
+    name: 'a graph file that cannot be read is set aside',
+    file: graph('journal'),
+    find: "    if (standing === 'unreadable') throw new GraphError('GRAPH_IO', fault ?? '');\n",
+    replace: '',
+    test: 'test/unit/graph.file-faults.test.ts',
+    only: 'cannot read it',
+  },
+  {
     name: 'the key of a merge changes between attempts',
     file: tape('merge/merge'),
     find: 'const head = hex(childHead);',

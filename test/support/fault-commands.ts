@@ -27,7 +27,7 @@ function prepareHome(base: string): void {
   store.sessions.open('main');
   store.entries.append('main', [user(secret), assistant('answer')]);
   store.lineage.fork('main', { name: 'ada' });
-  store.entries.append('ada', [assistant(`result ${'r'.repeat(300_000)}`)]);
+  store.entries.append('ada', [assistant(`result ${'r'.repeat(30_000)}`)]);
 }
 
 async function prepareBackup(base: string): Promise<void> {
@@ -53,7 +53,7 @@ function prepareOlderBackup(base: string): void {
 function writeTranscript(base: string, answers: number): void {
   const records = Array.from({ length: answers * 2 }, (_, i) => {
     const link = { uuid: `r${i}`, parent: i === 0 ? null : `r${i - 1}` };
-    return i % 2 === 0 ? person(link, `question ${i}`) : model(link, [says('z'.repeat(3000))]);
+    return i % 2 === 0 ? person(link, `question ${i}`) : model(link, [says('z'.repeat(200))]);
   });
   writeFileSync(join(base, transcript), jsonl(records));
 }
