@@ -45,7 +45,8 @@ export const restore: Verb = defineVerb({
 /** Makes the home. When that is refused, as beside the graph file of other tapes, nothing of it is left. */
 async function restoreTo(at: Home, from: string, io: Io): Promise<SqliteTapeStore> {
   const made = makeDirectory(at.dir);
-  const there = readdirSync(at.dir);
+  // A directory that was made has no files.
+  const there = made === undefined ? namesIn(at.dir) : [];
   let isCopied = false;
   try {
     await copy(from, at);
@@ -91,6 +92,16 @@ async function copy(from: string, { db }: Home): Promise<void> {
     throw new TapeError(error.code, `cannot restore '${from}': ${error.message}`, {
       data: { ...error.data, backup: from },
       cause: error,
+    });
+  }
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch (cause) {
+    throw new TapeError('TAPE_CANNOT_OPEN', `cannot restore to '${dir}': ${(cause as Error).message}`, {
+      cause,
     });
   }
 }

@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { TapeError } from '@tapedeck/tape';
 import { isHomeFile, placeFaults } from '@tapedeck/tape/internal';
 
 /** A file of a home that is not as it should be. */
@@ -24,7 +25,7 @@ export function* examineFiles(home: string): Generator<FileFinding> {
       message: `of the home '${home}': ${fault}`,
       fixable: false,
     };
-  for (const name of ['.', ...readdirSync(home), ...directories.flatMap((dir) => namesIn(home, dir))]) {
+  for (const name of ['.', ...list(home), ...directories.flatMap((dir) => namesIn(home, dir))]) {
     const path = join(home, name);
     const stat = lstatSync(path, { throwIfNoEntry: false });
     // Processes rewrite the list of active runs all the time: a draft may be gone by now.
@@ -54,7 +55,7 @@ const graphAside = 'session_graph.jsonl.aside-';
 
 /** The graph files that were set aside: what follows `aside-` in their names. */
 export function asidesIn(home: string): readonly string[] {
-  return readdirSync(home)
+  return list(home)
     .filter((name) => name.startsWith(graphAside))
     .map((name) => name.slice(graphAside.length))
     .sort();
@@ -64,5 +65,21 @@ export function asidesIn(home: string): readonly string[] {
 function namesIn(home: string, dir: string): string[] {
   const path = join(home, dir);
   if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
-  return readdirSync(path).map((name) => `${dir}/${name}`);
+  return list(path).map((name) => `${dir}/${name}`);
+}
+
+/** @throws TAPE_CANNOT_OPEN when the disk fails */
+function list(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch (cause) {
+    throw new TapeError(
+      'TAPE_CANNOT_OPEN',
+      `cannot list the files of '${dir}': ${(cause as Error).message}`,
+      {
+        data: { dir },
+        cause,
+      },
+    );
+  }
 }
