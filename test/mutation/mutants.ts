@@ -115,8 +115,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a transaction that reads first takes the lock only when it writes',
     file: tape('sqlite/sqlite'),
-    find: 'const result = this.#retry(() => guard(() => this.#transaction.immediate(act) as T));',
-    replace: 'const result = this.#retry(() => guard(() => this.#transaction.deferred(act) as T));',
+    find: 'const result = this.#retry(() => guard(this.#db.name, () => this.#transaction.immediate(act) as T));',
+    replace:
+      'const result = this.#retry(() => guard(this.#db.name, () => this.#transaction.deferred(act) as T));',
     test: 'test/integration/tape.locks.test.ts',
   },
   {
