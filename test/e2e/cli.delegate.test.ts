@@ -181,7 +181,7 @@ test.each([
   expect(refused.code).toBe(2);
   expect(jsonError(refused).message).toMatch(says);
   using store = home.open();
-  expect(store.sessions.list({ all: true }).map(({ name }) => name)).toEqual(['main']);
+  expect(store.sessions.list({ all: true }).map(({ session: name }) => name)).toEqual(['main']);
 });
 
 test('delegate rewrites one line for each child on a terminal, and prints one line for each event elsewhere', async () => {

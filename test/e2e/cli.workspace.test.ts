@@ -28,7 +28,7 @@ async function forked(home: TempHome, code: TempRepository, name: string): Promi
 
 const heads = (home: TempHome) => {
   using store = home.open();
-  return store.sessions.list({ all: true }).map(({ name, head }) => `${name}@${head}`);
+  return store.sessions.list({ all: true }).map(({ session: name, head }) => `${name}@${head}`);
 };
 
 const { PATH = '' } = process.env;

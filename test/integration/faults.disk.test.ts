@@ -150,5 +150,5 @@ function look(place: FaultPlace): unknown {
   using journal = openJournal(place.graph);
   using store = openTapeStore(place.db, { journal });
   expect([...damage(store, place)]).toEqual([]);
-  return store.sessions.list().map(({ name, head, delivery }) => ({ name, head, delivery }));
+  return store.sessions.list().map(({ session: name, head, delivery }) => ({ name, head, delivery }));
 }

@@ -121,7 +121,7 @@ function look(
   if (texts.some((text, i) => Number(text) !== i + 1)) found.push(`not the first ones: ${texts.join(' ')}`);
   const forks = store.sessions
     .list()
-    .flatMap(({ name }) => /^fork-(\d+)$/.exec(name)?.[1] ?? [])
+    .flatMap(({ session: name }) => /^fork-(\d+)$/.exec(name)?.[1] ?? [])
     .map(Number)
     .sort((a, b) => a - b);
   if (forks.some((n, i) => n !== (i + 1) * forkEvery || n > texts.length))

@@ -155,7 +155,7 @@ test('a summary is an entry that cites its range and how it was made; no entry i
     duration_ms: 7,
     read_files: [],
     modified_files: [],
-    summarizer: { session: written?.name, id: written?.id, head: written?.headHash },
+    summarizer: { session: written?.session, id: written?.id, head: written?.headHash },
   });
   const { tokens_before, tokens_after } = stateOf(compacted);
   expect(events).toContainEqual({
@@ -200,7 +200,7 @@ describe('compaction by hand', () => {
       range: [1, 3],
       tokensBefore: before,
       tokensAfter: (await s.main.view()).tokens,
-      summarizer: s.store.sessions.list({ parent: 'main', all: true })[0]?.name,
+      summarizer: s.store.sessions.list({ parent: 'main', all: true })[0]?.session,
     });
     expect(stateOf(summaries(s)[0])).toMatchObject({ trigger: 'manual', focus: 'the failing test' });
   });

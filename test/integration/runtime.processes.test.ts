@@ -257,7 +257,7 @@ test('one key in two processes is one child, which runs once', async () => {
   using store = home.open();
   const [child] = store.sessions.list({ parent: 'main', all: true });
   expect(store.sessions.list({ parent: 'main', all: true })).toHaveLength(1);
-  expect(entryLines(store.entries.read(child?.name ?? '', { own: true }))).toEqual([
+  expect(entryLines(store.entries.read(child?.session ?? '', { own: true }))).toEqual([
     'anchor fork/start',
     'anchor intention',
     expect.stringMatching(/^assistant: \[work/),

@@ -45,7 +45,7 @@ test('a summary has its own session, which inherits the text and contains reques
   const made = await s.main.compact({ focus: 'the failing test' });
   const first = summarizer(s);
   expect(first).toMatchObject({
-    name: made?.summarizer,
+    session: made?.summarizer,
     kind: 'summarizer',
     ephemeral: true,
     task: 'completed',
@@ -81,7 +81,7 @@ test('a summary has its own session, which inherits the text and contains reques
   });
   // The entry cites it, and has no usage of its own that would be counted twice.
   const [entry] = summaries(s);
-  expect(stateOf(entry).summarizer).toEqual({ session: first.name, id: first.id, head: first.headHash });
+  expect(stateOf(entry).summarizer).toEqual({ session: first.session, id: first.id, head: first.headHash });
   expect(entry?.meta).toEqual({
     provider: 'openai-compatible.chat',
     model: 'small',
@@ -140,9 +140,9 @@ test('audit, recovery, status, limits and rewind ignore the session of a summary
   expect(await audit(s.store)).toEqual({ sessions: 2, findings: [] });
   expect(await s.deck.recover()).toMatchObject({ resumed: [], merged: [], failed: [] });
   expect(await s.main.status()).not.toHaveProperty('children');
-  expect(s.store.sessions.list().map(({ name }) => name)).toEqual(['main']);
+  expect(s.store.sessions.list().map(({ session: name }) => name)).toEqual(['main']);
   await using child = await s.main.fork({ onUnmerged: 'keep' });
-  expect(child.name).not.toBe(written?.name);
+  expect(child.name).not.toBe(written?.session);
   expect((await s.main.rewind(2)).forks).toEqual([child.name]);
   expect([...s.store.verify()]).toEqual([]);
 });
@@ -162,7 +162,7 @@ describe('usage of a summary', () => {
       cost: 2,
       models: [{ model: 'test-model', steps: 2 }],
       summaries: { steps: 1, usage: tokens(700, 50), total: 750, cost: 1 },
-      children: [{ session: summarizers(s)[0]?.name, steps: 1, total: 750, cost: 1 }],
+      children: [{ session: summarizers(s)[0]?.session, steps: 1, total: 750, cost: 1 }],
       tree: { steps: 3, total: 190_770, cost: 3 },
     });
   });
@@ -316,7 +316,7 @@ describe('a summarizer that fails', () => {
     expect(
       [...s.store.entries.read('main', { name: 'context/not-compacted' })].at(-1)?.payload,
     ).toMatchObject({
-      summarizer: { session: inRun?.name, id: inRun?.id, head: inRun?.headHash },
+      summarizer: { session: inRun?.session, id: inRun?.id, head: inRun?.headHash },
     });
     expect(inRun?.task).toBe('failed');
     expect((await audit(s.store)).findings).toEqual([]);

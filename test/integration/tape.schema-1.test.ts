@@ -57,7 +57,7 @@ test('a home of schema 1 keeps working', async () => {
   writeSchema1(home);
   using store = home.open();
   // Names of that time stay, and a repeated request finds its child by the key.
-  expect(store.sessions.find('release')).toMatchObject({ name: 'main' });
+  expect(store.sessions.find('release')).toMatchObject({ session: 'main' });
   const step = ['fork', 'main', '--since', 'task-start', '--key', 'step-1', '--next-steps', 'Do step one'];
   expect((await home.here([...step, '--quiet'])).stdout).toBe('main-fork-0994fba7\n');
   expect(store.lineage.fork('main')).toMatchObject({ repeated: false });

@@ -26,7 +26,7 @@ function written(name: string): SqliteTapeStore {
 
 /** Every session of a store, cut after each of its entries. */
 function* cuts(store: SqliteTapeStore): Iterable<{ session: string; at: number }> {
-  for (const { name } of store.sessions.list())
+  for (const { session: name } of store.sessions.list())
     for (const { seq } of store.entries.read(name)) yield { session: name, at: seq };
 }
 
@@ -56,7 +56,7 @@ describe.each(modes)('for $name', (mode) => {
 
   test.each(names)('omits what other providers signed or keep: %s', async (name) => {
     using store = written(name);
-    for (const { name: session } of store.sessions.list()) {
+    for (const { session } of store.sessions.list()) {
       const entries = [...store.entries.read(session)];
       const asked = await ask(mode, entries, { policy: 'full', blob: (hash) => store.entries.blob(hash) });
       expect(asked?.refused).toBeUndefined();

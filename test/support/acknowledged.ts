@@ -103,7 +103,7 @@ const checks: Checks = {
   ],
   task: (store, { session, task }) => [[store.sessions.find(session)?.task, task]],
   archive: (store, { session }) => [[store.sessions.find(session)?.lifecycle, 'archived']],
-  alias: (store, { alias, session }) => [[store.sessions.find(alias)?.name, session]],
+  alias: (store, { alias, session }) => [[store.sessions.find(alias)?.session, session]],
   unalias: (store, { alias }) => [[store.sessions.find(alias), undefined]],
   settle: (store, { session, run, seq }) => [
     [store.live.read(session, { run }), []],

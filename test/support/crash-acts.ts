@@ -29,7 +29,7 @@ export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
     say({ act: 'redact', session, receipt: store.entries.redact(session, to, 'a test') });
   },
   root: ({ store, key, say }) => {
-    const { name, id } = store.sessions.open(`root-${key}`);
+    const { session: name, id } = store.sessions.open(`root-${key}`);
     say({ act: 'session', name, id });
   },
   fork: (acting) => {

@@ -53,7 +53,7 @@ for (let i = 0; i < order.acts; i += 1) {
       store.close();
       store = open();
     } else {
-      const { name, id } = store.sessions.open(session);
+      const { session: name, id } = store.sessions.open(session);
       if (!sessions.has(name)) say(JSON.stringify({ act: 'session', name, id }));
       sessions.add(name);
       crashActs[kind]?.({ store, session, key, say: (ack) => say(JSON.stringify(ack)) });

@@ -70,7 +70,7 @@ function effectFaults({ effects }: DelegateHome): string[] {
 }
 
 /** For any session: no call is open or pending, and no answer appears twice. */
-function sessionFaults({ store }: Found, { name, head, settled }: SessionInfo): string[] {
+function sessionFaults({ store }: Found, { session: name, head, settled }: SessionInfo): string[] {
   const asked = answersOf(store, name).flatMap(({ payload }) =>
     partsOf(payload).flatMap((part) => (part.type === 'tool-call' ? [String(part.toolCallId)] : [])),
   );
@@ -84,7 +84,7 @@ function sessionFaults({ store }: Found, { name, head, settled }: SessionInfo): 
 
 /** For a child: it has ended, and its parent has and is shown its result, once. */
 function childFaults({ store, sessions }: Found, child: SessionInfo): string[] {
-  const { name, id, task, delivery, parent = '' } = child;
+  const { session: name, id, task, delivery, parent = '' } = child;
   const own = [...store.entries.read(name, { own: true })];
   const who = taskOf(own);
   const finals = answersOf(store, name).filter(({ payload }) => textOf(payload).includes(finalText(who)));
@@ -121,7 +121,7 @@ function childFaults({ store, sessions }: Found, child: SessionInfo): string[] {
       : [`${parent} is shown '${answer}' ${shown.split(answer).length - 1} times`]),
     ...(sessions.filter(
       (other) =>
-        other.parent === parent && taskOf([...store.entries.read(other.name, { own: true })]) === who,
+        other.parent === parent && taskOf([...store.entries.read(other.session, { own: true })]) === who,
     ).length === 1
       ? []
       : [`${who} was given to several children of ${parent}`]),
@@ -143,7 +143,7 @@ function parentFaults({ home, store, sessions }: Found): string[] {
           entries.filter(({ key }) => key === 'u:first'),
         )),
     ...(isRun ? countFault('the first answer', saying(finalText(home.scene))) : []),
-    ...children.flatMap(({ name, id }) => [
+    ...children.flatMap(({ session: name, id }) => [
       ...countFault(
         `the notice of ${name}`,
         entries.filter(({ key }) => key?.startsWith(`u:notify:${id}:`) === true),
@@ -156,7 +156,7 @@ function parentFaults({ home, store, sessions }: Found): string[] {
 
 /** Requests for answers that are on a tape already. */
 function askedAgain({ store, sessions, asked }: Found): string[] {
-  const recorded = sessions.flatMap(({ name }) =>
+  const recorded = sessions.flatMap(({ session: name }) =>
     answersOf(store, name).map(({ payload, seq }) => ({ place: `${name}@${seq}`, index: numberOf(payload) })),
   );
   return recorded.flatMap(({ place, index }) => {

@@ -178,7 +178,7 @@ function stateAt(place: FaultPlace): string[] {
 /** All that was said and done, one fact a line, without what differs from run to run: ids, hashes, times, positions. */
 export function stateOf(store: SqliteTapeStore, place: Pick<FaultPlace, 'db'>): string[] {
   const facts: string[] = [];
-  for (const { name, parent, lifecycle, delivery } of store.sessions.list()) {
+  for (const { session: name, parent, lifecycle, delivery } of store.sessions.list()) {
     facts.push(`session ${name} of ${parent} ${lifecycle} ${delivery ?? ''}`);
     for (const { kind, mark, name: title, payload } of store.entries.read(name, { own: true }))
       facts.push(plain(`${name}: ${kind} ${mark ?? ''} ${title ?? ''} ${JSON.stringify(payload)}`));

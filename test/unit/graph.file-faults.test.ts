@@ -236,7 +236,7 @@ describe('a graph file that cannot be written: acts succeed, and report that it 
       } catch (error) {
         expect(error).toBeInstanceOf(GraphError);
       }
-      expect(store.sessions.find('x')?.name).toBe('x');
+      expect(store.sessions.find('x')?.session).toBe('x');
     } finally {
       mend(path);
       if (made instanceof Object && 'close' in made) (made as { close(): void }).close();

@@ -164,7 +164,7 @@ test('a later store is closed on a later tick', async () => {
   const { raw } = scene();
   const closed = laterStore(raw)[Symbol.asyncDispose]();
   expect(await isHereAtOnce(closed)).toBe(false);
-  expect(raw.sessions.find('main')).toMatchObject({ name: 'main' });
+  expect(raw.sessions.find('main')).toMatchObject({ session: 'main' });
   await closed;
   expect(() => raw.sessions.find('main')).toThrow(expect.objectContaining({ code: 'TAPE_CLOSED' }));
 });

@@ -309,7 +309,7 @@ test.each([
     const main = await home.deck.session('main');
     const run = main.run('Go');
     await asked;
-    const kid = store.sessions.list({ parent: 'main', all: true })[0]?.name ?? '';
+    const kid = store.sessions.list({ parent: 'main', all: true })[0]?.session ?? '';
     await expect.poll(() => JSON.stringify(store.live.read(kid))).toContain('Half of it');
     run.abort('enough');
     expect(await run).toMatchObject({ finish: 'aborted' });

@@ -1,5 +1,13 @@
 import { audit } from '@tapedeck/runtime';
-import { assistant, type SqliteTapeStore, toolCall, toolResult, user, view } from '@tapedeck/tape';
+import {
+  assistant,
+  type SessionInfo,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+  view,
+} from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { scriptedDeck } from '../support/scripted.ts';
 
@@ -81,7 +89,7 @@ test('an ephemeral branch is in no list, and among the children of its parent', 
   await using home = await withTurns();
   const { deck, main, store } = home;
   await main.branch(undefined, { name: 'sidecar', ephemeral: true });
-  const names = (found: readonly { readonly name: string }[]) => found.map(({ name }) => name).sort();
+  const names = (found: readonly SessionInfo[]) => found.map(({ session }) => session).sort();
   expect(names(await deck.sessions())).toEqual(['main']);
   expect(names(await deck.sessions({ all: true }))).toEqual(['main', 'sidecar']);
   expect(names(store.sessions.list({ parent: 'main', all: true }))).toEqual(['sidecar']);

@@ -98,7 +98,7 @@ test('a tree budget bounds a child and all its descendants together', async () =
   const [outcome] = await main.delegate({ task: 'Go', name: 'kid', treeBudget: { tokens: 50 } });
   const [below] = home.store.sessions.list({ parent: 'kid', all: true });
   expect(below).toMatchObject({ task: 'halted' });
-  expect(haltOf(home.store, below?.name ?? '')).toMatchObject({
+  expect(haltOf(home.store, below?.session ?? '')).toMatchObject({
     limit: 'tokens',
     message: expect.stringContaining("'kid' and its descendants"),
   });
@@ -155,8 +155,8 @@ test('the tree budget of a deck bounds the whole tree, and blocks no session in 
   const main = await home.deck.session('main');
   await main.delegate({ task: 'Go', name: 'kid' });
   const [below] = home.store.sessions.list({ parent: 'kid', all: true });
-  const [deepest] = home.store.sessions.list({ parent: below?.name ?? '', all: true });
-  expect(haltOf(home.store, deepest?.name ?? '')).toMatchObject({
+  const [deepest] = home.store.sessions.list({ parent: below?.session ?? '', all: true });
+  expect(haltOf(home.store, deepest?.session ?? '')).toMatchObject({
     limit: 'steps',
     message: "the steps of 'kid' and its descendants are used up: 9 of 9",
   });

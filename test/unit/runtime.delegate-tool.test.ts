@@ -43,8 +43,8 @@ test.each(['delegate', 'dispatch_to_agent'])(
     const [docs, tests] = childrenOf(home.store);
     expect(resultOf(home.store)).toEqual({
       results: [
-        { session: docs?.name, status: 'completed', text: 'Docs are fine.' },
-        { session: tests?.name, status: 'completed', text: 'Tests are fine.' },
+        { session: docs?.session, status: 'completed', text: 'Docs are fine.' },
+        { session: tests?.session, status: 'completed', text: 'Tests are fine.' },
       ],
     });
     expect([docs, tests]).toMatchObject([
@@ -65,7 +65,7 @@ test('a background call is answered at once, and the results arrive as merges', 
   expect(await main.run('Go')).toMatchObject({ finish: 'stop' });
   await expect.poll(() => childrenOf(home.store)[0]?.delivery).toBe('merged');
   const [child] = childrenOf(home.store);
-  expect(resultOf(home.store)).toEqual({ started: [child?.name] });
+  expect(resultOf(home.store)).toEqual({ started: [child?.session] });
   expect(await shownTo(home.store)).toContain('Docs are fine.');
   await main.idle();
   // Nothing requested a turn.
@@ -214,8 +214,8 @@ test('a delegation that is impossible is an error that the model receives: a for
   expect(await main.run('Go')).toMatchObject({ finish: 'stop', text: 'So be it.' });
   const [child, ...others] = childrenOf(home.store);
   expect(others).toEqual([]);
-  expect(resultOf(home.store, child?.name)).toMatch(/2 forks deep, and the limit is 1/);
-  expect(childrenOf(home.store, child?.name)).toEqual([]);
+  expect(resultOf(home.store, child?.session)).toMatch(/2 forks deep, and the limit is 1/);
+  expect(childrenOf(home.store, child?.session)).toEqual([]);
 });
 
 test('an abort of the parent reaches the children of its call, and their call gets a result', async () => {
@@ -271,11 +271,11 @@ test('a child that waits for an answer does not block its parent: the result fol
   const main = await home.deck.session('main');
   expect(await main.run('Go')).toMatchObject({ finish: 'stop', text: 'Payment waits.' });
   const [child] = childrenOf(home.store);
-  expect(asked).toMatchObject([{ session: child?.name, parent: 'main', toolCallId: 'p1' }]);
+  expect(asked).toMatchObject([{ session: child?.session, parent: 'main', toolCallId: 'p1' }]);
   expect(await main.status()).toMatchObject({
-    children: [{ session: child?.name, waiting: [{ toolCallId: 'p1', for: 'approval' }] }],
+    children: [{ session: child?.session, waiting: [{ toolCallId: 'p1', for: 'approval' }] }],
   });
-  const kid = await home.deck.session(child?.name ?? '');
+  const kid = await home.deck.session(child?.session ?? '');
   await (await kid.respond('p1', { approved: true })).run;
   await expect.poll(() => childrenOf(home.store)[0]?.delivery).toBe('merged');
   expect(await shownTo(home.store)).toContain('It is paid.');

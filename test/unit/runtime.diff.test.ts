@@ -202,7 +202,11 @@ const act = fc.record({
 
 function play(store: SqliteTapeStore, { kind, who, to }: { kind: string; who: number; to: number }): void {
   const sessions = store.sessions.list({ all: true });
-  const { name, floor, head } = sessions[who % sessions.length] ?? { name: '', floor: 0, head: 0 };
+  const {
+    session: name,
+    floor,
+    head,
+  } = sessions[who % sessions.length] ?? { session: '', floor: 0, head: 0 };
   const point = floor + 1 + (to % (head - floor));
   if (kind === 'say') store.entries.append(name, [user('x')]);
   else if (kind === 'fork') store.lineage.fork(name, { cut: point });
@@ -232,8 +236,12 @@ test('in any history, both sides show the same up to the base, and share no late
       const sessions = store.sessions.list({ all: true }).slice(0, 4);
       for (const one of sessions)
         for (const other of sessions) {
-          const { base, a, b } = await diffSessions(store, { session: one.name }, { session: other.name });
-          const [seenA, seenB] = [shown(store, one.name), shown(store, other.name)];
+          const { base, a, b } = await diffSessions(
+            store,
+            { session: one.session },
+            { session: other.session },
+          );
+          const [seenA, seenB] = [shown(store, one.session), shown(store, other.session)];
           const floor = Math.max(one.floor, other.floor);
           const seq = base?.seq ?? 0;
           for (let at = floor + 1; at <= seq; at += 1) expect(seenA.get(at)).toBe(seenB.get(at));

@@ -202,7 +202,7 @@ test("a child that inherits everything receives its parent's instructions byte f
   files.push(home.file);
   const main = await home.deck.session('main');
   await main.run('How many?');
-  const [full = ''] = home.store.sessions.list({ parent: 'main' }).map(({ name }) => name);
+  const [full = ''] = home.store.sessions.list({ parent: 'main' }).map(({ session: name }) => name);
   const [told] = instructionsIn(home.store, 'main');
   expect(told).toContain('Count twice.');
   expect(instructionsIn(home.store, full)).toEqual([told]);
@@ -210,7 +210,7 @@ test("a child that inherits everything receives its parent's instructions byte f
   const child = await home.deck.find(full);
   expect((await child?.instructions())?.text).toBe(told);
   await main.run('And now?');
-  const [, fresh = ''] = home.store.sessions.list({ parent: 'main' }).map(({ name }) => name);
+  const [, fresh = ''] = home.store.sessions.list({ parent: 'main' }).map(({ session: name }) => name);
   expect(instructionsIn(home.store, fresh)[0]).toMatch(/^You are a worker/);
 });
 

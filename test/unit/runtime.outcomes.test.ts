@@ -118,8 +118,8 @@ test.each(ends.filter(({ asks, status }) => asks !== 'structured' && status !== 
     const given = [...home.store.entries.read('main', { kind: 'tool-result' })].at(-1)?.payload;
     const value = isObject(given) && isObject(given.output) ? given.output.value : undefined;
     const told = isObject(value) && Array.isArray(value.results) ? value.results[0] : undefined;
-    const said = home.store.lineage.collect(kid?.name ?? '').text;
-    expect(told).toMatchObject({ session: kid?.name, status });
+    const said = home.store.lineage.collect(kid?.session ?? '').text;
+    expect(told).toMatchObject({ session: kid?.session, status });
     expect(told).toMatchObject(output === undefined ? { text: said } : { output });
     expect(said).toMatch(text instanceof RegExp ? text : literally(text));
     expect(mergedText(home.store)).toBe(status === 'running' ? undefined : said);

@@ -71,7 +71,7 @@ describe('a secret of the program', () => {
     expect(child).toMatchObject({ text: 'Done with [secret MY_KEY]' });
     expect(written(home)).not.toContain(secret);
     expect(JSON.stringify([...home.store.lineage.read()])).not.toContain(secret);
-    const names = home.store.sessions.list({ parent: 'main' }).map(({ name }) => name);
+    const names = home.store.sessions.list({ parent: 'main' }).map(({ session: name }) => name);
     expect(names).toEqual([expect.stringMatching(/^main-fork-[0-9a-f]{8}$/)]);
   });
 

@@ -72,7 +72,7 @@ test('a session that two callers create and send to at once is one, with one beg
   const sent = await Promise.all([handle(home.deck, 'A'), handle(other, 'B')]);
   await Promise.all(sent.map(({ run }) => run));
   for (const deck of [home.deck, other]) await (await deck.session('new')).idle();
-  expect(home.store.sessions.list().filter(({ name }) => name === 'new')).toHaveLength(1);
+  expect(home.store.sessions.list().filter(({ session: name }) => name === 'new')).toHaveLength(1);
   const lines = entryLines(home.store.entries.read('new'));
   expect(lines.filter((line) => line === 'anchor session/start')).toHaveLength(1);
   expect(lines.filter((line) => line.startsWith('user')).sort()).toEqual(['user: A', 'user: B']);

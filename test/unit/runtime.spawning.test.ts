@@ -124,7 +124,7 @@ test('lookups between a call and its children work in another process', async ()
     spawnCall: 'c9',
     task: 'completed',
   });
-  expect(home.store.sessions.find(`worker:${home.store.sessions.find('kid')?.id}`)?.name).toBe('kid');
+  expect(home.store.sessions.find(`worker:${home.store.sessions.find('kid')?.id}`)?.session).toBe('kid');
   expect(
     home.store.sessions.list({ parent: 'main', all: true }).filter(({ spawnCall }) => spawnCall === 'c9'),
   ).toHaveLength(1);

@@ -304,7 +304,12 @@ const act = fc.record({
 /** Does an act if it can be done, and returns what it added to what was paid. */
 function play(store: SqliteTapeStore, { kind, who, to }: { kind: string; who: number; to: number }): number {
   const sessions = store.sessions.list({ all: true });
-  const { name, parent, floor, head } = sessions[who % sessions.length] ?? { name: '', floor: 0, head: 0 };
+  const {
+    session: name,
+    parent,
+    floor,
+    head,
+  } = sessions[who % sessions.length] ?? { session: '', floor: 0, head: 0 };
   const point = floor + (to % (head - floor + 1));
   if (kind === 'ask') {
     store.entries.append(name, [user('Go'), answer(to % 1000)]);
@@ -336,7 +341,7 @@ test('in any history of forks, rewinds and merges each call counts once, where i
       expect(each.map(({ session }) => session).sort()).toEqual(
         store.sessions
           .list({ all: true })
-          .map(({ name }) => name)
+          .map(({ session: name }) => name)
           .sort(),
       );
       expect(each.reduce((sum, { total }) => sum + total, 0)).toBe(paid);

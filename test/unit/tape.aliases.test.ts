@@ -12,7 +12,7 @@ test('an alias is given and taken away by lines with their reasons, and a sessio
   ] as const)
     expect(store.sessions.update('main', { alias: { name, reason } }).aliases).toContain(name);
   expect(store.sessions.find('release')?.aliases).toEqual(['a-release', 'release']);
-  expect(store.sessions.list().map(({ name, aliases }) => [name, aliases])).toEqual([
+  expect(store.sessions.list().map(({ session: name, aliases }) => [name, aliases])).toEqual([
     ['other', []],
     ['main', ['a-release', 'release']],
   ]);
@@ -28,7 +28,7 @@ test('an alias is given and taken away by lines with their reasons, and a sessio
   expect(
     store.sessions.update('other', { alias: { name: 'release', reason: 'the next one' } }),
   ).toMatchObject({
-    name: 'other',
+    session: 'other',
     aliases: ['release'],
   });
   const lines = [...store.lineage.read({ types: ['alias', 'unalias'] })];
@@ -79,12 +79,12 @@ test('sessions are listed by their last message, at the source where it was impo
   store.entries.append('new', [user('now')]);
   store.imports.publish([id]);
   store.sessions.open('empty');
-  expect(store.sessions.list().map(({ name }) => name)).toEqual(['empty', 'new', 'old']);
+  expect(store.sessions.list().map(({ session: name }) => name)).toEqual(['empty', 'new', 'old']);
   const time = Date.parse('2020-03-01T10:00:00.000Z');
   expect(store.sessions.find('old')).toMatchObject({ lastMessageAt: time });
   expect(store.sessions.find('empty')).not.toHaveProperty('lastMessageAt');
-  expect(store.sessions.list({ since: time }).map(({ name }) => name)).toContain('old');
-  expect(store.sessions.list({ since: time + 1 }).map(({ name }) => name)).toEqual(['empty', 'new']);
+  expect(store.sessions.list({ since: time }).map(({ session: name }) => name)).toContain('old');
+  expect(store.sessions.list({ since: time + 1 }).map(({ session: name }) => name)).toEqual(['empty', 'new']);
   const [entry] = store.entries.read('old', { kind: 'message' });
   expect(entry?.sourceAt).toBe(time);
   expect(entry?.at).toBeGreaterThan(time);

@@ -127,7 +127,7 @@ describe('ids', () => {
     expect(() => store.sessions.open('second')).toThrow();
     expect(() => store.lineage.fork('main', { name: 'child' })).toThrow();
     expect(store.sessions.find('main')).toEqual(before);
-    expect(store.sessions.list({ all: true }).map(({ name }) => name)).toEqual(['main']);
+    expect(store.sessions.list({ all: true }).map(({ session: name }) => name)).toEqual(['main']);
     expect(refusal(() => store.entries.append('second', [user('x')])).code).toBe('TAPE_NO_SESSION');
   });
 });

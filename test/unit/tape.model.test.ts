@@ -79,7 +79,7 @@ class Histories {
   constructor(store: SqliteTapeStore, prefix: string) {
     this.store = store;
     this.#prefix = prefix;
-    const { name } = store.sessions.open(`${prefix}0`);
+    const { session: name } = store.sessions.open(`${prefix}0`);
     this.sessions.push(this.#sync(new CopiedSession(name)));
   }
 

@@ -28,7 +28,7 @@ describe('a bad name', () => {
         expect(message, act).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
         expect(message.length).toBeLessThan(400);
       }
-      expect(store.sessions.list({ all: true }).map((info) => info.name)).toEqual(['origin']);
+      expect(store.sessions.list({ all: true }).map((info) => info.session)).toEqual(['origin']);
       expect(store.sessions.find(name)).toBeUndefined();
       expect(refusal(() => store.entries.append(name, [user('x')])).code).toBe('TAPE_NO_SESSION');
     },
@@ -45,7 +45,7 @@ describe('good names', () => {
       expect(new Set(ids.values()).size).toBe(goodNames.length);
       for (const name of goodNames) store.entries.append(name, [user(`I am ${name}`)]);
       for (const [name, id] of ids) {
-        expect(store.sessions.open(name)).toMatchObject({ name, id, created: false });
+        expect(store.sessions.open(name)).toMatchObject({ session: name, id, created: false });
         const [entry] = store.entries.read(name, { last: 1 });
         expect(JSON.stringify(entry?.payload)).toContain(JSON.stringify(`I am ${name}`).slice(1, -1));
         expect(entry?.tape).toBe(`tape:${name}`);
@@ -96,7 +96,7 @@ test('a text is a name exactly when the format says so', () => {
     fc.property(near, near, (one, other) => {
       const taken = [one, other].filter((name) => {
         try {
-          const { name: found } = store.sessions.open(name);
+          const { session: found } = store.sessions.open(name);
           // A reference to a session opens that one.
           if (found !== name) {
             expect(name).toBe(`${found}~1`);
@@ -139,7 +139,7 @@ test('children of different parents or keys have different names, however long t
     ),
     { numRuns: sized(100, 300, 5_000) },
   );
-  const names = store.sessions.list({ all: true }).map((info) => info.name);
+  const names = store.sessions.list({ all: true }).map((info) => info.session);
   expect(new Set(names).size).toBe(names.length);
 });
 
@@ -190,7 +190,7 @@ describe('a name that looks like another', () => {
       aliased.sessions.open('known');
       aliased.sessions.update('known', { alias: { name: one, reason: 'known' } });
       expect(refusal(() => give(aliased, other)).code, act).toBe('TAPE_EXISTS');
-      expect(aliased.sessions.list().map(({ name }) => name)).toEqual(['known', 'origin']);
+      expect(aliased.sessions.list().map(({ session: name }) => name)).toEqual(['known', 'origin']);
     }
   });
 
@@ -205,11 +205,11 @@ describe('worker:{ULID}', () => {
     using store = openStore();
     const { id } = store.sessions.open('main');
     const worker = `worker:${id}`;
-    expect(store.sessions.open(worker)).toMatchObject({ name: 'main', created: false });
-    expect(store.sessions.find(worker)?.name).toBe('main');
+    expect(store.sessions.open(worker)).toMatchObject({ session: 'main', created: false });
+    expect(store.sessions.find(worker)?.session).toBe('main');
     const child = store.lineage.fork(worker);
     expect(child).toMatchObject({ parent: 'main' });
-    expect(store.sessions.find(`worker:${child.id}`)?.name).toBe(child.session);
+    expect(store.sessions.find(`worker:${child.id}`)?.session).toBe(child.session);
     const none = 'worker:01JD0000000000000000000099';
     for (const [act, give] of Object.entries(naming)) {
       if (act === 'session') store.sessions.open('origin');
@@ -258,7 +258,7 @@ describe('the name of a child', () => {
     const { session } = store.lineage.fork('main', { intention: { nextSteps } });
     expect(session).toMatch(/^main-fork-[0-9a-f]{8}$/);
     const again = store.lineage.fork('main', { key: 'k', intention: { nextSteps: 'Call' } });
-    expect(store.sessions.list({ parent: 'main', key: 'k' }).map(({ name }) => name)).toEqual([
+    expect(store.sessions.list({ parent: 'main', key: 'k' }).map(({ session: name }) => name)).toEqual([
       again.session,
     ]);
   });
@@ -282,5 +282,5 @@ test('opening an alias or an id opens its session', () => {
   const { id } = store.sessions.open('main');
   store.sessions.update('main', { alias: { name: 'release', reason: 'the project' } });
   for (const name of ['release', id, 'main'])
-    expect(store.sessions.open(name)).toMatchObject({ name: 'main', created: false });
+    expect(store.sessions.open(name)).toMatchObject({ session: 'main', created: false });
 });

@@ -99,7 +99,7 @@ function agree(model: Model, store: SqliteTapeStore, session: CopiedSession): vo
     session.needed(),
   );
   same(
-    store.sessions.list({ parent: name, all: true }).map((child) => child.name),
+    store.sessions.list({ parent: name, all: true }).map((child) => child.session),
     model.children(session),
   );
 }

@@ -37,7 +37,7 @@ export class History {
   constructor(store: SqliteTapeStore, name: string, tally: Tally) {
     this.store = store;
     this.#tally = tally;
-    this.#current = this.#begin(new CopiedSession(store.sessions.open(name).name));
+    this.#current = this.#begin(new CopiedSession(store.sessions.open(name).session));
   }
 
   /** Does what numbers say, and writes all of it down. */

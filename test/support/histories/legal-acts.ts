@@ -81,26 +81,29 @@ export class LegalActs {
   readonly #acts: Readonly<
     Record<string, readonly [often: number, (of: SessionInfo, random: Random) => unknown]>
   > = {
-    append: [12, (of, random) => this.#store.entries.append(of.name, this.#drafts(of, random))],
-    work: [6, (of, random) => this.#store.entries.append(of.name, this.#work(random))],
-    rewind: [3, (of, random) => this.#store.history.rewind(of.name, this.#position(of, random))],
-    unrewind: [2, (of) => this.#store.history.unrewind(of.name)],
-    fork: [5, (of, random) => this.#store.lineage.fork(of.name, this.#fork(of, random))],
-    merge: [5, (of, random) => this.#store.lineage.merge(of.name, this.#merge(of, random))],
-    discard: [1, (of) => this.#store.lineage.merge(of.name, { strategy: 'discard', reason: 'no use' })],
-    redact: [3, (of, random) => this.#store.entries.redact(of.name, this.#position(of, random), 'private')],
-    alias: [1, (of, random) => this.#store.sessions.update(of.name, { alias: this.#alias(random) })],
-    unalias: [1, (of, random) => this.#store.sessions.update(of.name, { unalias: this.#alias(random) })],
-    task: [2, (of, random) => this.#store.sessions.update(of.name, { task: random.of(tasks) })],
-    archive: [1, (of) => this.#store.sessions.update(of.name, { lifecycle: 'archived' })],
-    reopen: [2, (of) => this.#store.sessions.update(of.name, { lifecycle: 'active' })],
+    append: [12, (of, random) => this.#store.entries.append(of.session, this.#drafts(of, random))],
+    work: [6, (of, random) => this.#store.entries.append(of.session, this.#work(random))],
+    rewind: [3, (of, random) => this.#store.history.rewind(of.session, this.#position(of, random))],
+    unrewind: [2, (of) => this.#store.history.unrewind(of.session)],
+    fork: [5, (of, random) => this.#store.lineage.fork(of.session, this.#fork(of, random))],
+    merge: [5, (of, random) => this.#store.lineage.merge(of.session, this.#merge(of, random))],
+    discard: [1, (of) => this.#store.lineage.merge(of.session, { strategy: 'discard', reason: 'no use' })],
+    redact: [
+      3,
+      (of, random) => this.#store.entries.redact(of.session, this.#position(of, random), 'private'),
+    ],
+    alias: [1, (of, random) => this.#store.sessions.update(of.session, { alias: this.#alias(random) })],
+    unalias: [1, (of, random) => this.#store.sessions.update(of.session, { unalias: this.#alias(random) })],
+    task: [2, (of, random) => this.#store.sessions.update(of.session, { task: random.of(tasks) })],
+    archive: [1, (of) => this.#store.sessions.update(of.session, { lifecycle: 'archived' })],
+    reopen: [2, (of) => this.#store.sessions.update(of.session, { lifecycle: 'active' })],
     import: [1, (_, random) => this.#import(random)],
     lease: [1, (of, random) => this.#underLease(of, random)],
     inbox: [
       1,
-      (of) => this.#store.inbox.post(of.name, { body: { type: 'append', drafts: [user('Later.')] } }),
+      (of) => this.#store.inbox.post(of.session, { body: { type: 'append', drafts: [user('Later.')] } }),
     ],
-    drain: [1, (of) => this.#store.inbox.drain(of.name)],
+    drain: [1, (of) => this.#store.inbox.drain(of.session)],
   };
 
   #drafts({ floor, head }: SessionInfo, random: Random): readonly Draft[] {
@@ -141,7 +144,7 @@ export class LegalActs {
 
   #fork(of: SessionInfo, random: Random): ForkRequest {
     this.#made += 1;
-    const anchors = [...this.#store.entries.read(of.name, { kind: 'anchor' })].flatMap(
+    const anchors = [...this.#store.entries.read(of.session, { kind: 'anchor' })].flatMap(
       ({ name }) => name ?? [],
     );
     const intention = random.shuffled([
@@ -186,7 +189,7 @@ export class LegalActs {
       ...(random.chance(30) && { charsMax: random.below(200) }),
       ...(random.chance(30) && { force: true }),
       ...(random.chance(20) && { written: ['x.ts'] }),
-      ...(random.chance(20) && { context: false, notify: true, reason: `of ${of.name}` }),
+      ...(random.chance(20) && { context: false, notify: true, reason: `of ${of.session}` }),
     };
   }
 
@@ -203,7 +206,7 @@ export class LegalActs {
     if (random.chance(70)) this.#store.imports.publish([id]);
   }
 
-  #underLease({ name }: SessionInfo, random: Random): void {
+  #underLease({ session: name }: SessionInfo, random: Random): void {
     const lease = this.#store.leases.acquire(name, { id: `owner-${this.#made}` });
     this.#store.entries.append(name, [user('Under a lease.')], { lease });
     if (random.chance(80)) this.#store.leases.release(lease);

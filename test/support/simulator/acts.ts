@@ -1,4 +1,4 @@
-import { type Lease, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { type Lease, type SessionInfo, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { appends } from './appends.ts';
 import { append, attempt, drainOwnerless, merge, post, write } from './requests.ts';
@@ -48,7 +48,7 @@ const acts: Readonly<Record<string, Act>> = {
   'post a merge': ({ world, store, session, key }) => {
     const children = store.sessions.list({ parent: session, all: true });
     if (children.length === 0) return;
-    const child = world.random.of(children).name;
+    const child = world.random.of(children).session;
     const { id, owner } = store.inbox.post(session, { body: { type: 'merge', draft: { child } }, key });
     world.acks.push({ act: 'request', parent: session, child, id });
     if (owner === undefined) drainOwnerless(world, store, session);
@@ -116,12 +116,12 @@ const names = [...Object.keys(acts), ...often];
 export function chooseAct(world: World, runtime: Runtime): { name: string; act: () => void } {
   const { store, leases } = runtime;
   const name = world.random.of(names);
-  const { name: session, id } = world.random.of(sessionsOf(store));
+  const { session, id } = world.random.of(sessionsOf(store));
   const lease = leases.get(session);
   const scene: Scene = { world, runtime, store, session, id, lease, key: world.key() };
   return { name: `${name} ${session}`, act: () => acts[name]?.(scene) };
 }
 
-function sessionsOf(store: SqliteTapeStore): readonly { name: string; id: string }[] {
+function sessionsOf(store: SqliteTapeStore): readonly SessionInfo[] {
   return store.sessions.list({ all: true, after: null });
 }

@@ -43,7 +43,7 @@ function settle(world: World, runtime: Runtime): string[] {
   const { store } = runtime;
   for (const request of world.cutOff.splice(0)) world.run(runtime, () => attempt(world, store, request));
   const left: string[] = [];
-  for (const { name, id } of store.sessions.list({ all: true })) {
+  for (const { session: name, id } of store.sessions.list({ all: true })) {
     const lease = store.leases.acquire(name, { id: `healing ${world.key()}` });
     world.faults.push(...world.leases.taken(lease));
     const open = results(store, name, world.key());

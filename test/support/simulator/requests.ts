@@ -43,7 +43,7 @@ export function append(scene: Scene, drafts: readonly Draft[]): void {
 export function merge({ world, store, session, lease }: Scene): void {
   const children = store.sessions.list({ parent: session, all: true });
   if (children.length === 0) return;
-  const child = world.random.of(children).name;
+  const child = world.random.of(children).session;
   attempt(world, store, (again) => {
     const { seq, parent } = again.lineage.merge(child, {}, again === store ? { lease } : {});
     return [{ act: 'delivery', parent, child, seq }];

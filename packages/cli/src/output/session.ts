@@ -5,7 +5,7 @@ import { table } from './table.ts';
 /** A session as `--json` prints it; part of the documented contract. */
 export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>> {
   return {
-    session: info.name,
+    session: info.session,
     id: info.id,
     kind: info.kind,
     lifecycle: info.lifecycle,
@@ -42,7 +42,7 @@ export function sessionTable(
   },
 ): string {
   const rows = sessions.map((s) => [
-    s.name,
+    s.session,
     s.kind,
     isCut(s) ? 'interrupted' : (s.delivery ?? s.task ?? s.lifecycle),
     `@${s.head}`,

@@ -14,16 +14,16 @@ export async function showInstructions(
   const { openDeck } = await import('@tapedeck/runtime');
   await using deck = await openDeck({ ...config, store, env: io.env, cwd: io.cwd });
   const found = await deck.find(session.id);
-  if (found === undefined) throw new TypeError(`session ${session.name} is in ${home.db}`);
+  if (found === undefined) throw new TypeError(`session ${session.session} is in ${home.db}`);
   const { text, digest, sources, omitted } = await found.instructions({
     ...(args.model !== undefined && { model: args.model }),
   });
   await context.answer({
-    json: { session: session.name, instructions: text ?? null, digest: digest ?? null, sources, omitted },
+    json: { session: session.session, instructions: text ?? null, digest: digest ?? null, sources, omitted },
     quiet: digest ?? '',
     human: text ?? '',
   });
-  if (text === undefined) context.status(`${session.name} has no system prompt`);
+  if (text === undefined) context.status(`${session.session} has no system prompt`);
   for (const { path, why } of omitted) context.status(`Omitted '${path}': ${why}`);
   return 0;
 }

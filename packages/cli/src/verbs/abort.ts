@@ -33,7 +33,7 @@ export const abort: Verb = defineVerb({
   run: async ({ name, reason, wait }, context) =>
     await context.changing(async (store) => {
       const info = needSession(store, name);
-      const { name: session } = info;
+      const { session } = info;
       const waitMs = typeof wait === 'number' ? wait * 1000 : 0;
       const running = runningIn(store, info);
       if (running.length === 0) {
@@ -92,7 +92,7 @@ async function stopOf(
   { waitMs, signal }: { waitMs: number; signal: AbortSignal },
 ): Promise<Stop> {
   const over = await isOver(store, info, { owner, item, waitMs, signal });
-  return { session: info.name, pid: owner.pid, over, aborted: over && wasAborted(store, info) };
+  return { session: info.session, pid: owner.pid, over, aborted: over && wasAborted(store, info) };
 }
 
 function stopText({ session, pid, over, aborted }: Stop): string {

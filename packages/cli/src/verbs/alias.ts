@@ -24,11 +24,11 @@ export const alias: Verb = defineVerb({
       const repeated = before.aliases.includes(other);
       const info = store.sessions.update(before.id, { alias: { name: other, reason } });
       await answer({
-        json: { session: info.name, aliases: info.aliases, repeated },
-        quiet: info.name,
+        json: { session: info.session, aliases: info.aliases, repeated },
+        quiet: info.session,
         human: repeated
-          ? `${other} is an alias of ${info.name} already: nothing to do`
-          : `${other} is an alias of ${info.name} (undo with: tape unalias ${other})`,
+          ? `${other} is an alias of ${info.session} already: nothing to do`
+          : `${other} is an alias of ${info.session} (undo with: tape unalias ${other})`,
       });
       return 0;
     }),
@@ -49,9 +49,9 @@ export const unalias: Verb = defineVerb({
       const { id } = needSession(store, other);
       const info = store.sessions.update(id, { unalias: { name: other, reason } });
       await answer({
-        json: { session: info.name, aliases: info.aliases },
-        quiet: info.name,
-        human: `${other} is no alias of ${info.name} any more`,
+        json: { session: info.session, aliases: info.aliases },
+        quiet: info.session,
+        human: `${other} is no alias of ${info.session} any more`,
       });
       return 0;
     }),

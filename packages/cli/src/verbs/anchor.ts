@@ -87,7 +87,7 @@ async function write(
   return await context.changing(async (store) => {
     const info = needSession(store, name);
     assertActive(info, act);
-    const session = info.name;
+    const session = info.session;
     const { to, added } = store.entries.append(session, [draft], { key });
     await context.answer({
       json: { session, seq: to, name: anchorName },

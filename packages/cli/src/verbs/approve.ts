@@ -53,7 +53,7 @@ export const approve: Verb = defineVerb({
       const send = (session: Session, start: boolean) =>
         session.respond(toolCallId, answer, { ...named, start });
       return await sendAndFollow(
-        { store, session: info.name, config, send, what: 'the answer' },
+        { store, session: info.session, config, send, what: 'the answer' },
         args,
         context,
       );
@@ -68,7 +68,7 @@ export const approve: Verb = defineVerb({
  */
 async function waitingCall(
   store: SqliteTapeStore,
-  { id: of, name }: SessionInfo,
+  { id: of, session: name }: SessionInfo,
   id: string | undefined,
   { isOutput, isDenied }: { readonly isOutput: boolean; readonly isDenied: boolean },
 ): Promise<WaitingCall> {

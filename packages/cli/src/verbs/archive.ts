@@ -23,12 +23,12 @@ export const archive: Verb = defineVerb({
       const info = store.sessions.update(before.id, { lifecycle: wanted });
       const done =
         undo === true
-          ? `${info.name} is active again`
-          : `Archived ${info.name} (undo with: tape archive ${info.name} --undo)`;
+          ? `${info.session} is active again`
+          : `Archived ${info.session} (undo with: tape archive ${info.session} --undo)`;
       await answer({
-        json: { session: info.name, lifecycle: info.lifecycle, repeated: before.lifecycle === wanted },
-        quiet: info.name,
-        human: before.lifecycle === wanted ? `${info.name} is ${wanted} already: nothing to do` : done,
+        json: { session: info.session, lifecycle: info.lifecycle, repeated: before.lifecycle === wanted },
+        quiet: info.session,
+        human: before.lifecycle === wanted ? `${info.session} is ${wanted} already: nothing to do` : done,
       });
       return 0;
     }),

@@ -45,7 +45,7 @@ export const compact: Verb = defineVerb({
     const config = await deckConfig(args, context);
     const focus = args.focus === undefined ? undefined : await readText(args.focus, io);
     return await context.changing(async (store) => {
-      const { name } = needSession(store, args.name);
+      const { session: name } = needSession(store, args.name);
       await using deck = await openDeckAt(config, store, context);
       const made = await (await deck.session(name)).compact({
         ...(focus !== undefined && { focus }),

@@ -150,16 +150,16 @@ export const delegate: Verb = defineVerb({
       const parent = needSession(store, args.parent);
       const { inherit } = options;
       if (typeof inherit === 'object' && 'since' in inherit) store.entries.resolve(parent.id, inherit.since);
-      const resume = args.resume === undefined ? undefined : needSession(store, args.resume).name;
+      const resume = args.resume === undefined ? undefined : needSession(store, args.resume).session;
       await using deck = await openDeckAt(config, store, context);
-      const session = await deck.session(parent.name);
+      const session = await deck.session(parent.session);
       const keyed = resume === undefined ? withKeys(store, parent.id, { tasks, naming }) : [];
       const delegation = session.delegate(
         resume === undefined ? keyed : tasks.map((task) => ({ ...task, resume })),
         {
           ...options,
           signal: io.signal,
-          ...(await workspaceIn(args, { io, home: context.home, store, parent: parent.name })),
+          ...(await workspaceIn(args, { io, home: context.home, store, parent: parent.session })),
         },
       );
       const see = childProgress(context, { resumed: resume !== undefined });
@@ -175,7 +175,7 @@ export const delegate: Verb = defineVerb({
           `Hint: ${before.map(({ session }) => session).join(', ')} had ended before; do such a task anew with --again`,
         );
       await context.answer({
-        json: { parent: parent.name, children: outcomes.map(outcomeJson) },
+        json: { parent: parent.session, children: outcomes.map(outcomeJson) },
         quiet: outcomes.map((o) => o.session).join('\n'),
         human: safe(outcomes.map(outcomeLine).join('\n')),
       });
@@ -232,14 +232,14 @@ async function preview(
     const session = await deck.find(parent.id);
     if (session === undefined) throw new TypeError('the parent is in the store');
     const keyed = withKeys(store, parent.id, { tasks, naming });
-    const place = await workspaceIn(args, { io, home, store, parent: parent.name });
+    const place = await workspaceIn(args, { io, home, store, parent: parent.session });
     const previews = await inWordsOf(
       keyed,
       naming,
       async () => await session.previewDelegation(keyed, { ...options, ...place }),
     );
     await context.answer({
-      json: { parent: parent.name, children: previews.map(forkPreviewJson), dry_run: true },
+      json: { parent: parent.session, children: previews.map(forkPreviewJson), dry_run: true },
       quiet: previews.flatMap(({ session }) => session ?? []).join('\n'),
       human: previews.map(forkPreviewText).join('\n'),
     });

@@ -35,11 +35,11 @@ export const discard: Verb = defineVerb({
   run: async (args, context) => {
     const reason = args.reason === undefined ? undefined : await readText(args.reason, context.io);
     return await (args.dryRun === true ? context.reading : context.changing)(async (store) => {
-      const child = needSession(store, args.child).name;
+      const child = needSession(store, args.child).session;
       const request: MergeRequest = {
         strategy: 'discard',
         ...(reason !== undefined && { reason }),
-        ...(args.into !== undefined && { into: needSession(store, args.into).name }),
+        ...(args.into !== undefined && { into: needSession(store, args.into).session }),
         ...(args.force === true && { force: true }),
       };
       if (args.dryRun === true) return await previewMerge(store, { child, request }, context);

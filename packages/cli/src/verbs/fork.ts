@@ -106,7 +106,7 @@ export const fork: Verb = defineVerb({
     );
     return await (args.dryRun === true ? reading : changing)(async (store) => {
       const { session, point } = readPlace(store, args.parent);
-      const parent = needSession(store, session).name;
+      const parent = needSession(store, session).session;
       const place = { store, home: home.dir };
       const workspaceRequest = await workspaceIn(args, { io, home, store, parent });
       const worktrees =

@@ -52,7 +52,7 @@ export const importVerb: Verb = defineVerb({
       const origin = note('import/source', { format: transcript.format, session: transcript.session });
       const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts];
       const { info, added } = await storeTranscript(store, { name, title: transcript.title, drafts });
-      const late = answeredLate(store, info.name, drafts);
+      const late = answeredLate(store, info.session, drafts);
       if (late > 0)
         status(
           `${late} calls had no result at the first import and were answered "interrupted": views keep that answer`,
@@ -64,14 +64,14 @@ export const importVerb: Verb = defineVerb({
           entries: added,
           repaired,
           derived: 0,
-          names: [info.name],
+          names: [info.session],
           counts: snakeCase(transcript.counts),
         },
-        quiet: info.name,
+        quiet: info.session,
         human:
           added === 0
-            ? `${info.name} has all records already: nothing to do`
-            : `Imported ${info.name}: ${added} entries from ${records} records (${offPath} off the path, ${compactions} compactions, ${repaired} calls without a result)`,
+            ? `${info.session} has all records already: nothing to do`
+            : `Imported ${info.session}: ${added} entries from ${records} records (${offPath} off the path, ${compactions} compactions, ${repaired} calls without a result)`,
       });
       return 0;
     });

@@ -70,7 +70,7 @@ export const log: Verb = defineVerb({
         `cannot list entries of kind '${args.kind}': it must be ${[...kinds].join(', ')} or x-…`,
       );
     return await context.reading(async (store) => {
-      const { name, id } = needSession(store, args.name);
+      const { session: name, id } = needSession(store, args.name);
       if (args.graph === true) {
         const { drawLog } = await import('../output/lanes.ts');
         const { readFamily } = await import('../lineage.ts');

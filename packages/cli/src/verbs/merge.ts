@@ -94,9 +94,9 @@ export const merge: Verb = defineVerb({
       throw new UsageError('cannot merge: --strategy discard cannot be combined with --apply');
     const writesNothing = args.check === true || args.dryRun === true;
     return await (writesNothing ? context.reading : context.changing)(async (store) => {
-      const child = needSession(store, args.child).name;
+      const child = needSession(store, args.child).session;
       const request: MergeRequest = {
-        ...(args.into !== undefined && { into: needSession(store, args.into).name }),
+        ...(args.into !== undefined && { into: needSession(store, args.into).session }),
         ...(args.strategy !== undefined && { strategy: args.strategy as MergeStrategy }),
         ...(args.result !== undefined && { text: await readText(args.result, context.io) }),
         ...(args.onConflict !== undefined && { onConflict: args.onConflict as 'report' | 'refuse' }),

@@ -53,11 +53,11 @@ export const newSession: Verb = defineVerb({
         ...(Object.keys(settings).length > 0 && { settings }),
       });
       await answer({
-        json: { session: info.name, tape: info.tape, head: info.head, created: info.created },
-        quiet: info.name,
+        json: { session: info.session, tape: info.tape, head: info.head, created: info.created },
+        quiet: info.session,
         human: info.created
-          ? `Created ${info.name} (tape ${info.tape})`
-          : `${info.name} exists already, at @${info.head}: nothing to do`,
+          ? `Created ${info.session} (tape ${info.tape})`
+          : `${info.session} exists already, at @${info.head}: nothing to do`,
       });
       return 0;
     });

@@ -47,7 +47,7 @@ export const rewind: Verb = defineVerb({
     const config = needsDeck(args, context) ? await deckConfig(args, context) : undefined;
     return await context.changing(async (store) => {
       const { session, point } = readPlace(store, args.place);
-      const { id, name } = needSession(store, session);
+      const { id, session: name } = needSession(store, session);
       if (point === undefined)
         throw new UsageError(`cannot rewind '${name}': it is a session, not a message`, {
           hint: `name a user message: tape rewind ${name}@SEQ; list them with: tape log ${name} --kind message`,

@@ -47,7 +47,7 @@ export const run: Verb = defineVerb({
     if (args.attach === true) {
       if (prompt !== undefined) throw new UsageError('cannot attach with a prompt: use tape send');
       return await context.reading(
-        async (store) => await attach(store, needSession(store, name).name, context),
+        async (store) => await attach(store, needSession(store, name).session, context),
       );
     }
     const author = authorIn(args);
@@ -60,7 +60,7 @@ export const run: Verb = defineVerb({
     // Without a prompt the session must exist.
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
-      const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);
+      const session = input === undefined ? needSession(store, name).session : ensure(store, name, context);
       await using deck = await openDeckAt(config, store, context);
       const handle = await deck.session(session);
       const first = handle.run(input, {

@@ -122,7 +122,7 @@ async function list(context: Context, { found, interrupted, textOf, standing }: 
   });
   if (options.jsonl === true) for (const info of found) await io.out(`${jsonText(asJson(info))}\n`);
   else if (options.json === true) await io.out(`${jsonText(found.map(asJson))}\n`);
-  else if (options.quiet === true) for (const { name } of found) await io.out(`${name}\n`);
+  else if (options.quiet === true) for (const { session: name } of found) await io.out(`${name}\n`);
   else if (found.length > 0)
     await io.out(`${sessionTable(found, { aligned: io.isTerminal, isCut, textOf })}\n`);
   else context.status('No sessions');

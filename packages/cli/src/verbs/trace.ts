@@ -25,8 +25,8 @@ export const trace: Verb = defineVerb({
       const { session, point } = readPlace(store, place);
       const info = needSession(store, session);
       if (point === undefined)
-        throw new UsageError(`cannot trace '${info.name}': it is a session, not an entry`, {
-          hint: `name an entry: tape trace ${info.name}@${info.head}`,
+        throw new UsageError(`cannot trace '${info.session}': it is a session, not an entry`, {
+          hint: `name an entry: tape trace ${info.session}@${info.head}`,
         });
       const standing = await compareTail(store, home);
       const traced = await traceEntry(store, info.id, point);

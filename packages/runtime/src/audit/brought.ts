@@ -44,7 +44,7 @@ export async function broughtBy(store: TapeStore): Promise<Brought> {
   const inbox: { session: string; items: number; approvals: number }[] = [];
   const worktrees: Said[] = [];
   for (const info of infos) {
-    const { name: session } = info;
+    const { session } = info;
     const { settings, worktree } = await originOf(store, info);
     const model = await carriedModel(store, info.id);
     if (model !== undefined) models.set(model, (models.get(model) ?? 0) + 1);

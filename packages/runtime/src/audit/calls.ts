@@ -10,13 +10,15 @@ export async function examineCalls({ store, info, open }: Subject): Promise<read
   if (orphans.length === 0) return [];
   const children = await store.sessions.list({ parent: info.id, all: true });
   return orphans.map((call): AuditFinding => {
-    const spawned = children.filter(({ spawnCall }) => spawnCall === call.toolCallId).map(({ name }) => name);
+    const spawned = children
+      .filter(({ spawnCall }) => spawnCall === call.toolCallId)
+      .map(({ session: name }) => name);
     return {
       code: 'orphaned-call',
-      session: info.name,
+      session: info.session,
       seq: call.seq,
-      message: messageFor(info.name, call, spawned),
-      next: { act: spawned.length > 0 ? 'recover' : 'run', session: info.name },
+      message: messageFor(info.session, call, spawned),
+      next: { act: spawned.length > 0 ? 'recover' : 'run', session: info.session },
     };
   });
 }
@@ -42,12 +44,12 @@ export async function* examineRefusals({ store, info, ref }: Subject): AsyncGene
         continue;
       yield {
         code: 'merge-refused',
-        session: info.name,
+        session: info.session,
         seq: entry.seq,
         message: `${String(payload.message)} (${String(payload.code)})`,
         next:
           child === undefined
-            ? { act: 'look', session: info.name, seq: entry.seq }
+            ? { act: 'look', session: info.session, seq: entry.seq }
             : { act: 'merge', session: ref(child) },
       };
     }

@@ -23,7 +23,7 @@ export async function examineChild(subject: Subject): Promise<readonly AuditFind
   return [
     {
       code: 'result-not-merged',
-      session: info.name,
+      session: info.session,
       seq: grownAt ?? null,
       message: unmerged(info, merges, grownAt),
       next: await stepToMerge(subject),
@@ -42,7 +42,7 @@ async function examineFork(subject: Subject): Promise<readonly AuditFinding[]> {
   return [
     {
       code: 'fork-not-merged',
-      session: info.name,
+      session: info.session,
       seq: grownAt,
       message: unmerged(info, merges, grownAt),
       next: await stepToMerge(subject),
@@ -53,20 +53,20 @@ async function examineFork(subject: Subject): Promise<readonly AuditFinding[]> {
 function notTerminal(info: SessionInfo, open: readonly PlacedCall[]): AuditFinding {
   const waits = open.filter(({ state }) => state === 'waiting');
   const [first] = waits;
-  const finding = { code: 'children-not-terminal', session: info.name } as const;
+  const finding = { code: 'children-not-terminal', session: info.session } as const;
   if (first !== undefined) {
     return {
       ...finding,
       seq: first.seq,
-      message: `'${info.name}' waits for ${waits.map(awaited).join(', ')}`,
-      next: waits.some(isAnswerable) ? { act: 'answer', session: info.name } : stepToContinue(info),
+      message: `'${info.session}' waits for ${waits.map(awaited).join(', ')}`,
+      next: waits.some(isAnswerable) ? { act: 'answer', session: info.session } : stepToContinue(info),
     };
   }
   const why = info.task === undefined ? 'has not started' : 'was interrupted';
   return {
     ...finding,
     seq: null,
-    message: `'${info.name}' ${why}, and no process runs it`,
+    message: `'${info.session}' ${why}, and no process runs it`,
     next: stepToContinue(info),
   };
 }
@@ -85,14 +85,14 @@ function awaited({ toolCallId, toolName, for: what, decision }: PlacedCall): str
 }
 
 /** Recovery continues delegated children; a child that was only forked continues with a run. */
-function stepToContinue({ name, deliver, lifecycle }: SessionInfo): NextStep {
+function stepToContinue({ session: name, deliver, lifecycle }: SessionInfo): NextStep {
   if (lifecycle !== 'active') return { act: 'unarchive', session: name };
   return { act: deliver === undefined ? 'run' : 'recover', session: name };
 }
 
 /** What must happen before the child can merge: results for its open calls, and an active parent. */
 async function stepToMerge({ store, info, ref, open }: Subject): Promise<NextStep> {
-  const { name, parentId = '', settled, head } = info;
+  const { session: name, parentId = '', settled, head } = info;
   if (settled !== head) return { act: open.some(isAnswerable) ? 'answer' : 'run', session: name };
   const parent = await store.sessions.find(parentId);
   return parent === undefined || parent.lifecycle === 'active'
@@ -113,14 +113,15 @@ async function mergesOf(store: TapeStore, { id }: SessionInfo): Promise<Merges> 
     if (target === undefined) continue;
     const [{ hiddenBy: by } = {}] = await store.views.ranges(target.id, { from: seq });
     const to = range?.[1] ?? 0;
-    if (by !== undefined) merges = { ...merges, hidden: { into: target.name, seq, by } };
-    else if (to >= (merges.merged?.to ?? 0)) merges = { ...merges, merged: { into: target.name, seq, to } };
+    if (by !== undefined) merges = { ...merges, hidden: { into: target.session, seq, by } };
+    else if (to >= (merges.merged?.to ?? 0))
+      merges = { ...merges, merged: { into: target.session, seq, to } };
   }
   return merges;
 }
 
 function unmerged(
-  { name, task, head }: SessionInfo,
+  { session: name, task, head }: SessionInfo,
   merges: Merges | undefined,
   grownAt: Seq | undefined,
 ): string {

@@ -18,7 +18,7 @@ function oneSided(session: string, seq: Seq | null, message: string): AuditFindi
 
 /** Compares the lineage line of a fork with the mark at the start of the child's tape. */
 async function* examineFork(store: TapeStore, info: SessionInfo): AsyncGenerator<AuditFinding> {
-  const { id, name, parent, parentId, base } = info;
+  const { id, session: name, parent, parentId, base } = info;
   const [line] = await Array.fromAsync(store.lineage.read({ session: id, types: ['fork'] }));
   if (parentId === undefined && line === undefined) return;
   const start = await ownEntry(store, id, base + 1);
@@ -43,7 +43,7 @@ async function* examineLine(
   { store, info, ref }: Pick<Subject, 'store' | 'info' | 'ref'>,
   { g, type, into, into_session_id, seq, range, child_head }: LineageLine,
 ): AsyncGenerator<AuditFinding> {
-  const { id, name } = info;
+  const { id, session: name } = info;
   const target = into === undefined ? undefined : await store.sessions.find(into);
   const mark = target === undefined || seq === undefined ? undefined : await ownEntry(store, target.id, seq);
   const claim = `line ${g} of the lineage says that '${name}' was ${type === 'merge' ? 'merged into' : 'discarded at'} ${into_session_id}@${seq}`;
@@ -76,22 +76,30 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
     // A redacted mark has only the name, which is unique in the tree that the mark can be about.
     const child =
       payload === null
-        ? (await store.sessions.list({ under: info.id, all: true })).find((one) => one.name === of)
+        ? (await store.sessions.list({ under: info.id, all: true })).find((one) => one.session === of)
         : await store.sessions.find(String(state.child));
     if (child === undefined) {
-      yield oneSided(info.name, seq, `the mark ${info.name}@${seq} names '${of}', which is not a session`);
+      yield oneSided(
+        info.session,
+        seq,
+        `the mark ${info.session}@${seq} names '${of}', which is not a session`,
+      );
       continue;
     }
     const seqs = known.get(child.id) ?? (await linesInto(store, child.id, info.id));
     known.set(child.id, seqs);
     if (!seqs.has(seq))
-      yield oneSided(info.name, seq, `the lineage has no line of the mark ${info.name}@${seq} of '${of}'`);
+      yield oneSided(
+        info.session,
+        seq,
+        `the lineage has no line of the mark ${info.session}@${seq} of '${of}'`,
+      );
     const fault = payload === null ? undefined : await rangeFault(store, child, state);
     if (fault !== undefined)
       yield oneSided(
-        info.name,
+        info.session,
         seq,
-        `the mark ${info.name}@${seq} covers ${fault}, which '${child.name}' does not have`,
+        `the mark ${info.session}@${seq} covers ${fault}, which '${child.session}' does not have`,
       );
   }
 }

@@ -62,7 +62,7 @@ export async function audit(source: StoreSource, options: AuditOptions = {}): Pr
   const findings: AuditFinding[] = [];
   const within = session === undefined ? undefined : new Set<string>();
   let sessions = 0;
-  for await (const { id, name } of sessionsOf(store, session)) {
+  for await (const { id, session: name } of sessionsOf(store, session)) {
     sessions += 1;
     within?.add(id);
     try {
@@ -104,7 +104,10 @@ async function examine(store: TapeStore, id: string): Promise<readonly AuditFind
 }
 
 /** A finding that refers to its session so that every verb finds it, whatever the realm. */
-function reachable(finding: AuditFinding, { info: { id, name, tape }, isAbroad }: Subject): AuditFinding {
+function reachable(
+  finding: AuditFinding,
+  { info: { id, session: name, tape }, isAbroad }: Subject,
+): AuditFinding {
   if (!isAbroad) return finding;
   const { session, next, message } = finding;
   return {

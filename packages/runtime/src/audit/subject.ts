@@ -13,7 +13,7 @@ export interface Subject {
    */
   readonly isAbroad: boolean;
   /** What findings call a session of its tree: the name, or the id where the name is not found. */
-  readonly ref: (one: Pick<SessionInfo, 'id' | 'name'>) => string;
+  readonly ref: (one: Pick<SessionInfo, 'id' | 'session'>) => string;
   /** A process holds its lease, so its work is in progress. */
   readonly isRun: boolean;
   /** The open calls at its end; empty while a process runs it. */
@@ -72,9 +72,9 @@ export async function lookAt(store: TapeStore, id: string): Promise<Subject | un
   const isRun = (await store.leases.list()).some((owner) => owner.id === id);
   const info = await store.sessions.find(id);
   if (info === undefined) return undefined;
-  const named = await store.sessions.find(info.name);
+  const named = await store.sessions.find(info.session);
   const isAbroad = named === undefined || realmOf(named) !== realmOf(info);
-  const ref = (one: Pick<SessionInfo, 'id' | 'name'>) => (isAbroad ? one.id : one.name);
+  const ref = (one: Pick<SessionInfo, 'id' | 'session'>) => (isAbroad ? one.id : one.session);
   return {
     store,
     info,

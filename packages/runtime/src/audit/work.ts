@@ -15,20 +15,20 @@ export async function* examineWork(subject: Subject): AsyncGenerator<AuditFindin
   for (const { toolCallId, toolName, seq, for: what } of open.filter(awaitsAnswer))
     yield {
       code: 'call-waiting',
-      session: info.name,
+      session: info.session,
       seq,
       message: `call '${toolCallId}' of '${toolName}' waits for ${what === 'approval' ? 'an approval' : 'a result of the client'}`,
-      next: { act: 'answer', session: info.name },
+      next: { act: 'answer', session: info.session },
     };
   // Calls without a result are reported one by one.
   if (open.length > 0) return;
   if (await isInterrupted(store, info.id))
     yield {
       code: 'run-interrupted',
-      session: info.name,
+      session: info.session,
       seq: info.head,
-      message: `the process of the last run of '${info.name}' died during it`,
-      next: { act: 'run', session: info.name },
+      message: `the process of the last run of '${info.session}' died during it`,
+      next: { act: 'run', session: info.session },
     };
   else yield* examineLastMessage(subject);
 }
@@ -46,10 +46,10 @@ async function* examineInbox({ store, info }: Subject): AsyncGenerator<AuditFind
   if (count > 0)
     yield {
       code: 'message-unanswered',
-      session: info.name,
+      session: info.session,
       seq: null,
-      message: `${count === 1 ? 'a message waits' : `${count} messages wait`} in the inbox of '${info.name}', and no process runs it`,
-      next: { act: 'run', session: info.name },
+      message: `${count === 1 ? 'a message waits' : `${count} messages wait`} in the inbox of '${info.session}', and no process runs it`,
+      next: { act: 'run', session: info.session },
     };
 }
 
@@ -67,10 +67,10 @@ async function* examineLastMessage({ store, info }: Subject): AsyncGenerator<Aud
     if (payload.role === 'user' && failed)
       yield {
         code: 'message-unanswered',
-        session: info.name,
+        session: info.session,
         seq,
-        message: `the run of the message ${info.name}@${seq} failed before it answered`,
-        next: { act: 'run', session: info.name },
+        message: `the run of the message ${info.session}@${seq} failed before it answered`,
+        next: { act: 'run', session: info.session },
       };
     return;
   }

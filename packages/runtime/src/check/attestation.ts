@@ -66,7 +66,7 @@ export function attest(source: StoreSource, options: AttestOptions = {}): Attest
     const last = await lastLine(store);
     g = last?.g ?? 0;
     yield `graph ${g} ${last?.hash ?? firstLinePrev}\n`;
-    for await (const { id, head, headHash, name } of sessionsOf(store, undefined)) {
+    for await (const { id, head, headHash, session: name } of sessionsOf(store, undefined)) {
       sessions += 1;
       yield `session ${id} ${head} ${headHash} ${name}\n`;
     }
@@ -154,15 +154,15 @@ async function* compareHead(store: TapeStore, { id, seq, hash, name }: AttestedH
     return;
   }
   if (info.head < seq) {
-    const message = `'${info.name}' was attested up to @${seq}, and ends at @${info.head}`;
-    yield finding('attested-tape-shorter', info.name, info.head + 1, message);
+    const message = `'${info.session}' was attested up to @${seq}, and ends at @${info.head}`;
+    yield finding('attested-tape-shorter', info.session, info.head + 1, message);
     return;
   }
   for await (const entry of store.entries.read(id, { from: seq, to: seq })) {
     if (entry.hash === hash) return;
   }
-  const message = `'${info.name}' had another history up to @${seq} when it was attested`;
-  yield finding('attested-entry-differs', info.name, seq, message);
+  const message = `'${info.session}' had another history up to @${seq} when it was attested`;
+  yield finding('attested-entry-differs', info.session, seq, message);
 }
 
 async function* compareGraph(store: TapeStore, { g, hash }: Parsed['graph']): AsyncGenerator<Found> {

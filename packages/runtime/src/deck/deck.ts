@@ -189,7 +189,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     worker: (session) => {
       const known = workers.get(session.id);
       if (known !== undefined) return known;
-      const worker = new Worker(parts, session);
+      const worker = new Worker(parts, { name: session.session, id: session.id });
       workers.set(session.id, worker);
       if (isClosed) void worker.close();
       return worker;

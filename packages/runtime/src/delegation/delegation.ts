@@ -62,9 +62,10 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     this.#parent = parent;
     this.#delegated = delegated;
     // A child that starts after its parent's run was aborted must see the abort, too.
-    const signals = [delegated.options.signal, parts.worker(parent).forChildren].filter(
-      (signal) => signal !== undefined,
-    );
+    const signals = [
+      delegated.options.signal,
+      parts.worker({ session: parent.name, id: parent.id }).forChildren,
+    ].filter((signal) => signal !== undefined);
     this.#signal = AbortSignal.any([this.#controller.signal, ...signals]);
     this.#outcomes = this.#work().finally(() => this.#events.close());
     this.#outcomes.catch((error) => this.#forked.reject(error));
@@ -276,7 +277,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
         result: { text, output: await outputOf(task.output ?? this.#delegated.options.output, recorded) },
       };
     } catch (error) {
-      return { result: { text }, fault: `cannot use the result of '${info.name}': ${messageOf(error)}` };
+      return { result: { text }, fault: `cannot use the result of '${info.session}': ${messageOf(error)}` };
     }
   }
 

@@ -129,7 +129,7 @@ export async function wake(
 ): Promise<void> {
   if (parentId === undefined || parent === undefined) return;
   try {
-    await parts.worker({ id: parentId, name: parent }).startQueued(options, { cutOff: true });
+    await parts.worker({ id: parentId, session: parent }).startQueued(options, { cutOff: true });
     runPoint('parent/woken');
   } catch {
     // The message stays in the inbox for the next run of the parent.

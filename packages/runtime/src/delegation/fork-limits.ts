@@ -48,7 +48,7 @@ export async function assertAllowed(
   const wanted: LimitedFork[] = [];
   const keys = new Set<string>();
   for (const fork of forks) {
-    for (const one of Object.values(budgetsOf(parts, line, fork))) assertBudget(parts, parent.name, one);
+    for (const one of Object.values(budgetsOf(parts, line, fork))) assertBudget(parts, parent.session, one);
     if (await isKnown(parts, parent, fork)) continue;
     // Forks with the same key are one child.
     if (fork.key !== undefined && keys.has(fork.key)) continue;
@@ -56,7 +56,7 @@ export async function assertAllowed(
     wanted.push(fork);
   }
   if (wanted.length === 0) return;
-  assertDepth(parts, parent.name, line);
+  assertDepth(parts, parent.session, line);
   await assertBreadth(parts, line, wanted.filter(({ deliver }) => deliver !== undefined).length);
   const reserved = wanted.map((fork) => {
     const { budget, treeBudget } = budgetsOf(parts, line, fork);
@@ -84,8 +84,8 @@ async function assertBreadth({ store, config }: Shared, line: Ancestry, wanted: 
   const { maxChildren, maxTree } = limitsOf(config);
   const [{ info: parent }] = line;
   const root = (line.at(-1) ?? line[0]).info;
-  const act = `fork '${parent.name}'${wanted === 1 ? '' : ` ${wanted} times`}`;
-  const data = { session: parent.name };
+  const act = `fork '${parent.session}'${wanted === 1 ? '' : ` ${wanted} times`}`;
+  const data = { session: parent.session };
   // The whole tree, if it has a limit, includes the children of the session.
   const where = maxTree === Number.POSITIVE_INFINITY ? { parent: parent.id } : { under: root.id };
   if (Math.min(maxTree, maxChildren) === Number.POSITIVE_INFINITY) return;
@@ -99,11 +99,11 @@ async function assertBreadth({ store, config }: Shared, line: Ancestry, wanted: 
       children: own,
     });
   if (tree.length + wanted > maxTree)
-    throw exceeded(act, `${tree.length} children below '${root.name}' are unfinished`, {
+    throw exceeded(act, `${tree.length} children below '${root.session}' are unfinished`, {
       ...data,
       limit: 'maxTree',
       max: maxTree,
-      root: root.name,
+      root: root.session,
       children: tree.length,
     });
 }

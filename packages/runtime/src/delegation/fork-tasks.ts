@@ -98,8 +98,8 @@ async function resumed({ store }: DelegationParts, parent: SessionInfo, ref: str
   if (info?.parentId !== parent.id)
     throw new SessionError(
       'SESSION_BAD_INPUT',
-      `cannot resume '${ref}': it is not a child of '${parent.name}'`,
-      { data: { session: parent.name, child: ref } },
+      `cannot resume '${ref}': it is not a child of '${parent.session}'`,
+      { data: { session: parent.session, child: ref } },
     );
   if (info.delivery === 'discarded')
     throw new SessionError('SESSION_ENDED', `cannot resume '${ref}': it was discarded`, {

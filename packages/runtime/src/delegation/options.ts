@@ -240,7 +240,7 @@ export function runOptionsOf(
   parent: Delegator,
   { task, options }: { readonly task: DelegateTask<unknown>; readonly options: DelegateOptions<unknown> },
 ): RunOptions {
-  const running = parts.worker(parent).request?.options;
+  const running = parts.worker({ session: parent.name, id: parent.id }).request?.options;
   const tools = options.tools === undefined || isNames(options.tools) ? running?.tools : options.tools;
   const model =
     task.model ?? options.model ?? (typeof running?.model === 'object' ? running.model : undefined);

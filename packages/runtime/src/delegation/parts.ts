@@ -42,7 +42,7 @@ export interface ChildOptions<T = unknown> {
 export interface DelegationParts extends WorkerParts {
   readonly engine: RunEngine;
   /** The worker that runs a session in this process. All handles of the session share it. */
-  readonly worker: (session: { readonly name: string; readonly id: string }) => Worker;
+  readonly worker: (session: Pick<SessionInfo, 'session' | 'id'>) => Worker;
   /** Makes a handle of a child. */
   readonly child: <T>(info: ChildInfo, options: ChildOptions<T>) => Delegator;
   /** The children started here that have not ended, by name. */
@@ -56,7 +56,10 @@ export interface DelegationParts extends WorkerParts {
 }
 
 /** What never changes of the row of a child. */
-export type ChildInfo = Pick<SessionInfo, 'name' | 'id' | 'tape' | 'kind' | 'parent' | 'parentId' | 'base'>;
+export type ChildInfo = Pick<
+  SessionInfo,
+  'session' | 'id' | 'tape' | 'kind' | 'parent' | 'parentId' | 'base'
+>;
 
 /**
  * Refuses an act that calls models in a deck that was closed.

@@ -136,8 +136,16 @@ export async function spawn(
   const request = await requestFor(parts, line, spawning);
   const forked = await parts.store.lineage.fork(line[0].info.id, request);
   runPoint('spawn/forked');
-  const { session: name, id, tape, parent, base } = forked;
-  const info = { name, id, tape, kind: request.kind ?? 'subagent', parent, parentId: line[0].info.id, base };
+  const { session, id, tape, parent, base } = forked;
+  const info = {
+    session,
+    id,
+    tape,
+    kind: request.kind ?? 'subagent',
+    parent,
+    parentId: line[0].info.id,
+    base,
+  };
   parts.worker(info).descendFrom(line);
   const directory = request.worktree === undefined ? undefined : await openWorktree(parts, info.id);
   return { info, depth: depthOf(line) + 1, directory, repeated: forked.repeated };
@@ -169,13 +177,13 @@ export async function previewForks(
     const text = JSON.stringify(request);
     if (key !== undefined && (keyed.get(key) ?? text) !== text)
       throw new SessionError('SESSION_BAD_INPUT', `cannot fork two children under the key '${key}'`, {
-        data: { session: parent.name, key },
+        data: { session: parent.session, key },
       });
     if (key !== undefined) keyed.set(key, text);
     if (name === undefined || key !== undefined) continue;
     if (names.has(name))
       throw new SessionError('SESSION_BAD_INPUT', `cannot fork into '${name}' twice`, {
-        data: { session: parent.name, name },
+        data: { session: parent.session, name },
       });
     names.add(name);
   }
@@ -189,7 +197,7 @@ async function requestFor(
 ): Promise<ForkRequest> {
   const [parent] = line;
   assertSpec(options.model);
-  assertSettings(options.settings, `fork '${parent.info.name}'`);
+  assertSettings(options.settings, `fork '${parent.info.session}'`);
   const { instructions, model, settings: call, tools, output, onUnmerged, strategy, ...request } = options;
   const budgets = budgetsOf(parts, line, options);
   const isPart = request.inherit !== undefined && request.inherit !== 'all';
@@ -218,7 +226,7 @@ async function requestFor(
     ...(schema !== undefined && { output: schema }),
   };
   const { workspace, repository, ...where } = place;
-  const worktree = await withWorktree(parts, parent.info.name, {
+  const worktree = await withWorktree(parts, parent.info.session, {
     ...(workspace !== undefined && { workspace }),
     ...(repository !== undefined && { repository }),
   });

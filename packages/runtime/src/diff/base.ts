@@ -54,7 +54,7 @@ async function lineOf(store: TapeStore, { info, at }: Placed): Promise<readonly 
 /** The tape that owns a position: the first whose base lies below it. */
 function ownerOf(line: readonly Reach[], seq: Seq): string {
   const owner = line.find(({ info }) => seq > info.base) ?? line.at(-1);
-  return owner?.info.name ?? '';
+  return owner?.info.session ?? '';
 }
 
 type Ranges = readonly (readonly [Seq, Seq])[];

@@ -66,7 +66,7 @@ async function side(store: TapeStore, place: Placed, base: CommonBase | undefine
   const { info, at, visible } = place;
   const from = base?.seq ?? 0;
   const added = visible.flatMap(([lo, hi]) => (hi <= from ? [] : [[Math.max(lo, from + 1), hi] as const]));
-  const own = await sideOf(info.name, at, { ranges: added, read: (range) => read(store, info.id, range) });
+  const own = await sideOf(info.session, at, { ranges: added, read: (range) => read(store, info.id, range) });
   if (own.answer !== undefined) return own;
   const before = visible.flatMap(([lo, hi]) => (lo > from ? [] : [[lo, Math.min(hi, from)] as const]));
   const answer = await lastAnswer(store, info.id, before);

@@ -70,7 +70,7 @@ export async function branchSession(
   const { name, key, title, ephemeral, instructions, tools, metadata } = options;
   assertModelName(options.model);
   const seq = cut === undefined ? parent.head : await store.entries.resolve(parent.id, cut);
-  assertSettings(options.settings, `branch '${parent.name}'`);
+  assertSettings(options.settings, `branch '${parent.session}'`);
   const carried = await carriedBy(store, await factsOf(store, parent), { at: seq });
   const model = options.model ?? carried.model;
   const call = mergeSettings(carried.settings, options.settings);

@@ -21,13 +21,13 @@ export async function getTarget(store: TapeStore, info: SessionInfo, to: Point):
   const hidden = range?.hiddenBy === seq ? undefined : range?.hiddenBy;
   const why =
     hidden !== undefined
-      ? `the rewind ${info.name}@${hidden} hides it`
+      ? `the rewind ${info.session}@${hidden} hides it`
       : faultOf(entry ?? { kind: 'event', payload: null, meta: {} });
   if (entry !== undefined && why === undefined) return entry;
   const message = hidden === undefined ? await messageNear(store, info, seq) : undefined;
-  throw new TapeError('TAPE_BAD_POINT', `cannot rewind '${info.name}' to @${seq}: ${why}`, {
+  throw new TapeError('TAPE_BAD_POINT', `cannot rewind '${info.session}' to @${seq}: ${why}`, {
     data: {
-      session: info.name,
+      session: info.session,
       seq,
       ...(message !== undefined && { message }),
       ...(hidden !== undefined && { hidden }),

@@ -79,7 +79,7 @@ export async function rewindSession(
   ref: string,
   { to, mode = 'edit', ...named }: ResendOptions & { readonly to: Point; readonly mode?: RewindMode },
 ): Promise<RewoundMessage> {
-  const { id, name } = await getActive(store, ref, 'rewind');
+  const { id, session: name } = await getActive(store, ref, 'rewind');
   if (!rewindModes.has(mode))
     throw new SessionError(
       'SESSION_BAD_INPUT',
@@ -95,14 +95,14 @@ export async function rewindSession(
     const { snapshot_id: snapshot } = target.meta;
     const snapshotId = typeof snapshot === 'string' ? { snapshotId: snapshot } : {};
     const noticed = await callOnRewind(hooks, {
-      session: info.name,
+      session: info.session,
       to: done.to,
       message: target.seq,
       ...snapshotId,
     });
     const again =
       mode === 'resend'
-        ? await callOnMessage(hooks, [user(content, againMeta(target, named))], { session: info.name })
+        ? await callOnMessage(hooks, [user(content, againMeta(target, named))], { session: info.session })
         : { drafts: [], warnings: [] };
     const drafts = [...noticed.drafts, ...again.drafts];
     const appended =

@@ -83,7 +83,7 @@ function actOf(entry: Entry): UndoneAct {
 /** The newest entry that can be undone: an own rewind, or a visible summary or pruning. */
 async function getNewest(
   store: TapeStore,
-  { id, name }: SessionInfo,
+  { id, session: name }: SessionInfo,
   only: UndoOptions['only'],
 ): Promise<Entry> {
   const rewinds =
@@ -118,7 +118,7 @@ async function newestCompactions(store: TapeStore, id: string): Promise<readonly
 }
 
 /** The entry at a position, if it can be undone. */
-async function getUndoable(store: TapeStore, { id, name }: SessionInfo, seq: Seq): Promise<Entry> {
+async function getUndoable(store: TapeStore, { id, session: name }: SessionInfo, seq: Seq): Promise<Entry> {
   const [entry] = await Array.fromAsync(store.entries.read(id, { from: seq, to: seq }));
   const refuse = (why: string, data: object = {}) =>
     new TapeError('TAPE_BAD_POINT', `cannot undo ${name}@${seq}: ${why}`, {
@@ -134,7 +134,7 @@ async function getUndoable(store: TapeStore, { id, name }: SessionInfo, seq: Seq
 }
 
 /** Refuses to undo a summary or pruning that entries follow which the undo would hide. */
-async function assertLast(store: TapeStore, { id, name }: SessionInfo, last: Entry): Promise<void> {
+async function assertLast(store: TapeStore, { id, session: name }: SessionInfo, last: Entry): Promise<void> {
   const { start, entries } = select(await Array.fromAsync(store.views.entries(id)), 'last-boundary');
   const shown = [...(start === undefined ? [] : [start]), ...entries].toSorted((a, b) => a.seq - b.seq);
   const after = shown.find((entry) => entry.seq > last.seq && !stays(entry));

@@ -141,9 +141,9 @@ async function mergeOrPost(
     if (performance.now() >= deadline)
       throw new SessionError(
         'SESSION_MERGE_WAITING',
-        `cannot merge '${child.name}' yet: its parent is busy or has open calls`,
+        `cannot merge '${child.session}' yet: its parent is busy or has open calls`,
         {
-          data: { child: child.name, queued: posted },
+          data: { child: child.session, queued: posted },
         },
       );
     await sleep(Math.min(pollMs, Math.max(1, deadline - performance.now())), undefined, { signal });
@@ -186,7 +186,7 @@ export async function mergeChildren(
       throw new SessionError(
         'SESSION_MERGE_WAITING',
         `cannot merge ${children.length} children yet: their parent is busy or has open calls`,
-        { data: { children: children.map(({ info }) => info.name) } },
+        { data: { children: children.map(({ info }) => info.session) } },
       );
     await sleep(pollMs, undefined, { signal });
   }

@@ -33,7 +33,7 @@ export async function isReportedToParent(store: TapeStore, child: SessionInfo): 
   const { text, output } = outcomeJson(await outcomeOf(store, child));
   const same = (one: Json) =>
     isObject(one) &&
-    one.session === child.name &&
+    one.session === child.session &&
     one.status !== 'running' &&
     JSON.stringify([one.text, one.output]) === JSON.stringify([text, output]);
   const results = store.entries.read(child.parentId, { from: child.base + 1, kind: 'tool-result' });
@@ -86,7 +86,7 @@ export async function spawnAnswer(
   for (const { task, child } of spawned) {
     if (child === undefined) results.push({ task: task ?? '', status: 'not_started' });
     else if (!isEnded(child) || willBeShown(inbox, child))
-      results.push({ session: child.name, status: child.task ?? 'running' });
+      results.push({ session: child.session, status: child.task ?? 'running' });
     else {
       results.push(outcomeJson(await outcomeOf(store, child)));
       reported.push(child);
@@ -96,13 +96,13 @@ export async function spawnAnswer(
   const meta = { source: 'repair', paths: { read: [], write: [] } };
   const answer = (value: Json) => toolResult(call, { type: 'json', value }, meta);
   if (waits) return { result: answer({ results }), reported };
-  const started = spawned.flatMap(({ child }) => (child === undefined ? [] : [child.name]));
+  const started = spawned.flatMap(({ child }) => (child === undefined ? [] : [child.session]));
   const missing = spawned.flatMap(({ task, child }) => (child === undefined ? [task ?? ''] : []));
   return { result: answer({ started, ...(missing.length > 0 && { not_started: missing }) }), reported: [] };
 }
 
 /** Whether the inbox has a merge of a child that will be part of the view. */
-function willBeShown(inbox: readonly InboxItem[], { id, name }: SessionInfo): boolean {
+function willBeShown(inbox: readonly InboxItem[], { id, session: name }: SessionInfo): boolean {
   return inbox.some(
     ({ body }) =>
       body.type === 'merge' && [id, name].includes(body.draft.child) && body.draft.context !== false,
@@ -121,7 +121,7 @@ function waitsFor({ input }: OpenCall, { deliver }: SessionInfo): boolean {
 }
 
 async function outcomeOf(store: TapeStore, info: SessionInfo) {
-  return { session: info.name, status: info.task ?? 'completed', ...(await resultOf(store, info)) };
+  return { session: info.session, status: info.task ?? 'completed', ...(await resultOf(store, info)) };
 }
 
 /**

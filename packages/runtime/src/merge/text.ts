@@ -83,7 +83,7 @@ export async function writeTextAlone(
 async function custom({ store }: Shared, info: SessionInfo, act: MergeText): Promise<Written> {
   const { text, value } = await store.lineage.collect(info.id);
   const written = await act({
-    session: info.name,
+    session: info.session,
     text,
     ...(value !== undefined && { value }),
     entries: async function* () {
@@ -108,8 +108,8 @@ async function structured(
           ? undefined
           : await schemaFault(value, output);
   if (fault === undefined) return { text: JSON.stringify(value) };
-  throw new SessionError('SESSION_BAD_RESULT', `cannot merge '${info.name}' as structured: ${fault}`, {
-    data: { session: info.name },
+  throw new SessionError('SESSION_BAD_RESULT', `cannot merge '${info.session}' as structured: ${fault}`, {
+    data: { session: info.session },
   });
 }
 
@@ -120,20 +120,20 @@ async function picked({ store }: Pick<Shared, 'store'>, info: SessionInfo, picks
     if (!(from <= to && from > info.base && to <= info.head))
       throw new SessionError(
         'SESSION_BAD_INPUT',
-        `cannot pick ${from}-${to} of '${info.name}': its own entries are ${info.base + 1}-${info.head}`,
-        { data: { session: info.name, from, to } },
+        `cannot pick ${from}-${to} of '${info.session}': its own entries are ${info.base + 1}-${info.head}`,
+        { data: { session: info.session, from, to } },
       );
     for await (const entry of store.entries.read(info.id, { from, to })) {
       const text = quoteOf(entry);
-      if (text !== undefined) texts.push(`${info.name}@${entry.seq} ${text}`);
+      if (text !== undefined) texts.push(`${info.session}@${entry.seq} ${text}`);
     }
   }
   if (texts.length > 0) return { text: texts.join('\n\n') };
   throw new SessionError(
     'SESSION_BAD_INPUT',
-    `cannot merge '${info.name}': the picked entries have no text`,
+    `cannot merge '${info.session}': the picked entries have no text`,
     {
-      data: { session: info.name },
+      data: { session: info.session },
     },
   );
 }
@@ -172,7 +172,7 @@ async function summary(
   const model =
     given === undefined
       ? (await modelFor(parts, child, { options: {} })).model
-      : (await resolveModel(given, { env, store, secrets }))(info.name);
+      : (await resolveModel(given, { env, store, secrets }))(info.session);
   const shown = view(await Array.fromAsync(store.entries.read(info.id, { own: true })), { policy: 'full' });
   const prompt = withoutMiddle(transcriptOf(shown.messages), summaryCharsMax);
   try {
@@ -194,19 +194,23 @@ async function summary(
     if (answer.text.trim() === '') throw new Error('the model returned no text');
     if (answer.finish === 'content-filter') throw new Error('a content filter cut off the summary');
     const usage = { ...usageJson(answer.usage) };
-    const from = `Summary of ${info.name}:${info.base + 1}-${info.head} by ${modelMeta(model).model}:`;
+    const from = `Summary of ${info.session}:${info.base + 1}-${info.head} by ${modelMeta(model).model}:`;
     return { text: `${from}\n${answer.text}`, usage, asked: summaryManifest(info, shown, prompt) };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new SessionError('SESSION_MODEL_FAILED', `cannot summarise '${info.name}': ${why}`, {
-      data: { session: info.name },
+    throw new SessionError('SESSION_MODEL_FAILED', `cannot summarise '${info.session}': ${why}`, {
+      data: { session: info.session },
       cause,
     });
   }
 }
 
 /** The manifest of a summarised child: all of its own entries, and none of the inherited ones. */
-function summaryManifest({ name, floor, base }: SessionInfo, shown: View, prompt: string): JsonObject {
+function summaryManifest(
+  { session: name, floor, base }: SessionInfo,
+  shown: View,
+  prompt: string,
+): JsonObject {
   const { out, ...manifest } = shown.manifest();
   const own = out.filter(([from]) => from > base);
   return {

@@ -85,13 +85,13 @@ function optionsOf({ model, signal }: Continuing): RunOptions {
  */
 export async function settle(
   { store, newId, worker }: DelegationParts,
-  { id, name }: SessionInfo,
+  { id, session: name }: SessionInfo,
   { abort }: { readonly abort: false | 'by parent' | 'by recovery' },
 ): Promise<Ended> {
   const held = await hold(store, id, { owner: processOwner(newId()) });
   try {
     // Read again under the lease: another process may have resumed it meanwhile.
-    const facts = await worker({ id, name }).facts();
+    const facts = await worker({ id, session: name }).facts();
     const { info } = facts;
     const isTask = hasTask(info);
     const waits = abort !== false && (await openBatch(store, id)).some(awaitsAnswer);

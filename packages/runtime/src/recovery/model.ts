@@ -55,15 +55,15 @@ export async function recoveryModel(
       break;
     }
   }
-  const data = { session: info.name, abortable: true };
+  const data = { session: info.session, abortable: true };
   if (fault === undefined)
     throw new SessionError(
       'SESSION_NO_MODEL',
-      `cannot recover '${info.name}': no model was given, and its tape names none`,
+      `cannot recover '${info.session}': no model was given, and its tape names none`,
       { data },
     );
   if (!(fault instanceof SessionError)) throw fault;
-  throw new SessionError(fault.code, `cannot recover '${info.name}': ${fault.message}`, {
+  throw new SessionError(fault.code, `cannot recover '${info.session}': ${fault.message}`, {
     data: { ...fault.data, ...data, ...(isRecorded && { recorded: true }) },
     cause: fault,
   });

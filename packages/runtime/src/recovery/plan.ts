@@ -55,7 +55,7 @@ export async function plansFor(
         planned.push({ why, left, act, spec, model: name });
       } catch (error) {
         if (!stopsOnlyItself(error, wish)) throw error;
-        failed.push({ session: info.name, message: error.message, code: error.code });
+        failed.push({ session: info.session, message: error.message, code: error.code });
       }
     }
     plans.push(planned);

@@ -18,7 +18,7 @@ export async function untilQuiet(
     for (const info of await withDescendants(parts, roots)) {
       const worker = parts.worker(info);
       if (worker.isServing) busy.push(worker.idle());
-      const started = parts.startedChildren.get(info.name);
+      const started = parts.startedChildren.get(info.session);
       if (started !== undefined) busy.push(started.end);
     }
     if (busy.length === 0) return;

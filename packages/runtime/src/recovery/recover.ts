@@ -139,12 +139,12 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
   // continues.
   for (const group of plans) {
     const children = group.filter(({ why }) => why === 'task');
-    const [mine, under] = parted(children, ({ left }) => !startedChildren.has(left.info.name));
-    report.busy.push(...under.map(({ left }) => left.info.name));
+    const [mine, under] = parted(children, ({ left }) => !startedChildren.has(left.info.session));
+    report.busy.push(...under.map(({ left }) => left.info.session));
     // An entry in startedChildren keeps other parts of this process from merging the children.
     const end = Promise.withResolvers<Record<string, never>>();
     for (const { left } of mine)
-      startedChildren.set(left.info.name, { run: async () => {}, end: end.promise });
+      startedChildren.set(left.info.session, { run: async () => {}, end: end.promise });
     const ended: SessionInfo[] = [];
     for (const plan of mine)
       await attempt(report, plan.left.info, async () => {
@@ -163,12 +163,12 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
             deadline,
           });
           await endParent(info);
-          if (await merge(parts, info, { ...options, deadline })) report.merged.push(info.name);
+          if (await merge(parts, info, { ...options, deadline })) report.merged.push(info.session);
           else held.push(info);
           runPoint('recover/child-merged');
         });
     }
-    for (const { left } of mine) startedChildren.delete(left.info.name);
+    for (const { left } of mine) startedChildren.delete(left.info.session);
     end.resolve({});
     for (const plan of group)
       if (plan.why !== 'task' && !over.has(plan))
@@ -181,19 +181,19 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
     }))
       await attempt(report, plan.left.info, async () => void (await finish(parts, plan, by)));
   // A run that goes on can start children in the background.
-  const resumed = plans.flat().filter(({ left }) => report.resumed.includes(left.info.name));
+  const resumed = plans.flat().filter(({ left }) => report.resumed.includes(left.info.session));
   await untilQuiet(
     parts,
     resumed.map(({ left }) => left.info),
     options.signal,
   );
   await releaseLeftWorktrees(parts);
-  for (const { id, name } of held) {
+  for (const { id, session: name } of held) {
     const isMerged = (await store.sessions.find(id))?.delivery !== undefined;
     report[isMerged ? 'merged' : 'busy'].push(name);
   }
   for (const plan of plans.flat()) {
-    const { name } = plan.left.info;
+    const { session: name } = plan.left.info;
     const act = report.busy.includes(name) ? 'leave' : report.resumed.includes(name) ? 'continue' : plan.act;
     report.sessions.push(await done(parts, plan.left, { act, model: plan.model }));
   }
@@ -239,11 +239,11 @@ async function finish(
 ): Promise<'waiting' | 'settled'> {
   signal?.throwIfAborted();
   if (act === 'leave') {
-    report.busy.push(info.name);
+    report.busy.push(info.session);
     return 'waiting';
   }
   if (act === 'wait') {
-    report.waiting.push(info.name);
+    report.waiting.push(info.session);
     return 'waiting';
   }
   if (act === 'answer') {
@@ -254,12 +254,12 @@ async function finish(
     ? await settle(parts, info, { abort: aborting.has(info.parentId ?? '') ? 'by parent' : 'by recovery' })
     : await (why === 'inbox' ? resumeRun : resume)(parts, info, { model: spec, signal });
   runPoint('recover/child-ended');
-  if (how !== undefined) report[how].push(info.name);
+  if (how !== undefined) report[how].push(info.session);
   return how === 'waiting' ? 'waiting' : 'settled';
 }
 
 function preview(parts: DelegationParts, plans: readonly Plan[]): RecoveryReport {
-  const named = (test: (plan: Plan) => boolean) => plans.filter(test).map(({ left }) => left.info.name);
+  const named = (test: (plan: Plan) => boolean) => plans.filter(test).map(({ left }) => left.info.session);
   return {
     resumed: named(({ act }) => act === 'continue'),
     aborted: named(({ act }) => act === 'abort'),
@@ -286,8 +286,8 @@ async function attempt(report: Report, info: SessionInfo, act: () => Promise<voi
   } catch (error) {
     const { code } = error as { code?: unknown };
     const busy = code === 'SESSION_BUSY' || code === 'SESSION_MERGE_WAITING' || childIsBusy(error);
-    if (busy) report.busy.push(info.name);
-    else report.failed.push({ session: info.name, message: messageOf(error) });
+    if (busy) report.busy.push(info.session);
+    else report.failed.push({ session: info.session, message: messageOf(error) });
   }
 }
 

@@ -93,7 +93,7 @@ export function planned(
     return act === 'abort' ? 'not-run' : awaitsAnswer(call) ? 'open' : 'answered';
   };
   return {
-    session: info.name,
+    session: info.session,
     id: info.id,
     act,
     ...(model !== undefined && { model }),
@@ -125,7 +125,7 @@ export async function done(
   };
   const later = open.filter((call) => !calls.some(({ toolCallId }) => toolCallId === call.toolCallId));
   return {
-    session: info.name,
+    session: info.session,
     id: info.id,
     act,
     ...(model !== undefined && { model }),

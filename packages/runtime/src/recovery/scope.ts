@@ -73,7 +73,7 @@ export async function unfinishedIn(
       if (why !== undefined) found.push({ ...placed, why });
     } catch (error) {
       if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
-      failed.push({ session: info.name, message: error.message, code: error.code });
+      failed.push({ session: info.session, message: error.message, code: error.code });
     }
   }
   return found;

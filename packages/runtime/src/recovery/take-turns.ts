@@ -33,7 +33,7 @@ export async function takeTurns(
     if (chosen === undefined) continue;
     const { model: spec, name } = chosen;
     const run = { ...(spec !== undefined && { model: spec }), ...(signal !== undefined && { signal }) };
-    await wake(parts, { parentId: id, parent: info.name }, run);
+    await wake(parts, { parentId: id, parent: info.session }, run);
     await untilQuiet(parts, [info], signal);
     if (await owesTurn(store, id)) continue;
     ran.push(await done(parts, left, { act: 'continue', model: name }));

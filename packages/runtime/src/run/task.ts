@@ -34,8 +34,8 @@ export async function assertUnended(
       : await endOnTape(parts.store, { info, origin });
   if (task === undefined) return;
   if (!isRecorded) await parts.store.sessions.update(info.id, { task }, { lease: hold.lease });
-  throw new SessionError('SESSION_ENDED', `cannot run '${info.name}' again: its task is ${task}`, {
-    data: { session: info.name, task },
+  throw new SessionError('SESSION_ENDED', `cannot run '${info.session}' again: its task is ${task}`, {
+    data: { session: info.session, task },
   });
 }
 

@@ -13,7 +13,7 @@ export interface AgentMessage {
  * who started or steered the run that answers it.
  */
 export function agentMessage(
-  { name, id }: Pick<SessionInfo, 'name' | 'id'>,
+  { session: name, id }: Pick<SessionInfo, 'session' | 'id'>,
   { text, callHash }: { readonly text: string; readonly callHash: string },
 ): AgentMessage {
   const tag = `message-${sha256(callHash).slice(0, 8)}`;

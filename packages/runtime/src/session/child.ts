@@ -55,7 +55,7 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
     this.workspace = directory;
     this.#onUnmerged = onUnmerged;
     this.#output = output;
-    this.#parentWorker = parts.worker({ name: this.parent, id: info.parentId ?? '' });
+    this.#parentWorker = parts.worker({ session: this.parent, id: info.parentId ?? '' });
   }
 
   /** As `Session.run`. While the parent runs in this process, aborting the parent's run aborts this one. */
@@ -78,7 +78,7 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
     assertMerge(options, mergeFields, `merge '${this.name}'`);
     if (options.waitMs === undefined)
       assertOutsideRun(this.#parts.store, this.parent, `merge '${this.name}'`);
-    const facts = await this.#parts.worker(this).facts();
+    const facts = await this.#parts.worker({ session: this.name, id: this.id }).facts();
     this.#merged = await mergeChild(this.#parts, facts, options);
     await wakeFor(this.#parts, facts.info);
     return this.#merged;

@@ -82,7 +82,7 @@ export async function compactSession(
   const { store, config, now, newId } = parts;
   const owner = processOwner(`compact:${newId()}`);
   const held = await hold(store, session.id, { owner, act: 'compact' });
-  const worker = parts.worker(session);
+  const worker = parts.worker({ session: session.name, id: session.id });
   try {
     await getActive(store, session.id, 'compact');
     await settleLeftovers(store, session.id, held);
@@ -139,7 +139,12 @@ async function pruneSession(
       lease: held.lease,
     });
     const tokens = outputs.reduce((sum, output) => sum + output.tokens, 0);
-    worker(session).emitEvent({ type: 'pruned', seq, outputs: outputs.length, tokens });
+    worker({ session: session.name, id: session.id }).emitEvent({
+      type: 'pruned',
+      seq,
+      outputs: outputs.length,
+      tokens,
+    });
     const { tokens: tokensAfter } = await sizes();
     return { session: session.name, seq, range: [first.seq, last.seq], tokensBefore, tokensAfter };
   } finally {
@@ -158,7 +163,11 @@ async function modelsFor(
   const summarizer =
     named === undefined ? undefined : (await resolveModel(named, { env, store, secrets }))(session.name);
   try {
-    const { model } = await modelFor(parts, await parts.worker(session).facts(), { options: {} });
+    const { model } = await modelFor(
+      parts,
+      await parts.worker({ session: session.name, id: session.id }).facts(),
+      { options: {} },
+    );
     return { model, summarizer: summarizer ?? model };
   } catch (error) {
     // A session without a usable model can still be summarised by another one.

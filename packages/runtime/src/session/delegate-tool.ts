@@ -114,7 +114,10 @@ export function sendMessageTool(): DeckTool {
       const { settled } = await session.info();
       // The call's own entry: the same when the call is repeated after a crash.
       const [call] = await Array.fromAsync(session.entries({ from: settled + 1, to: settled + 1 }));
-      const message = agentMessage(session, { text, callHash: call?.hash ?? '' });
+      const message = agentMessage(
+        { session: session.name, id: session.id },
+        { text, callHash: call?.hash ?? '' },
+      );
       const { state } = await other.send(message.text, {
         source: 'agent',
         key: `message:${session.id}:${settled}:${toolCallId}`,

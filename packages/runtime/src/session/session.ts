@@ -105,11 +105,11 @@ export class Session {
   readonly #worker: Worker;
   readonly #kind: string;
 
-  constructor(parts: DeckParts, info: Pick<SessionInfo, 'name' | 'id' | 'tape' | 'kind'>) {
+  constructor(parts: DeckParts, info: Pick<SessionInfo, 'session' | 'id' | 'tape' | 'kind'>) {
     this.#parts = parts;
     this.#worker = parts.worker(info);
     this.#kind = info.kind;
-    this.name = info.name;
+    this.name = info.session;
     this.id = info.id;
     this.tape = info.tape;
   }
@@ -605,7 +605,11 @@ export class Session {
   async usage(options?: { readonly tree?: boolean }): Promise<SessionUsage>;
   async usage(options: { readonly tree?: boolean } = {}): Promise<SessionUsage> {
     assertFields(options, { tree: true }, `add up the usage of '${this.name}'`);
-    return await readUsage(this.#parts.store, this, { ...options, beside: true });
+    return await readUsage(
+      this.#parts.store,
+      { session: this.name, id: this.id },
+      { ...options, beside: true },
+    );
   }
 
   /** The current row of the session. */

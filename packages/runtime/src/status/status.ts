@@ -132,7 +132,7 @@ async function readOrDamaged(store: TapeStore, info: SessionInfo, seen: Seen): P
     return await readStatus(store, info, seen);
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
-    const { name: session, lifecycle, task, delivery } = info;
+    const { session, lifecycle, task, delivery } = info;
     const { at, owned } = outside(info, { ...seen, isWaiting: false });
     return {
       session,
@@ -159,12 +159,12 @@ function outside(
 }
 
 async function readStatus(store: TapeStore, info: SessionInfo, seen: Seen): Promise<Status> {
-  const { id, name: session, lifecycle, task, delivery } = info;
+  const { id, session, lifecycle, task, delivery } = info;
   const waiting = await waitingCalls(store, id);
   const children: Pick<Status, 'session' | 'waiting'>[] = [];
   for (const child of await store.sessions.list({ parent: id, all: true }))
     if (child.task === 'running')
-      children.push({ session: child.name, waiting: await waitingCalls(store, child.id) });
+      children.push({ session: child.session, waiting: await waitingCalls(store, child.id) });
   const { at, owned } = outside(info, { ...seen, isWaiting: waiting.length > 0 });
   const queued = (await store.inbox.list(id)).filter(
     ({ body: { type } }) => type === 'input' || type === 'answer',

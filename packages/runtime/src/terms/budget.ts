@@ -70,11 +70,11 @@ export function boundsOf(store: TapeStore, line: Ancestry): Bounds | undefined {
   for (const [i, { info: session, origin }] of line.entries()) {
     const { budget, treeBudget } = origin.terms;
     if (budget !== undefined && i === 0) {
-      checks.push(async () => reachedOf(budget, await ownSpent(store, session), `'${session.name}'`));
+      checks.push(async () => reachedOf(budget, await ownSpent(store, session), `'${session.session}'`));
       deadline = Math.min(deadline, session.createdAt + (budget.timeMs ?? deadline));
     }
     if (treeBudget === undefined) continue;
-    const subject = `'${session.name}' and its descendants`;
+    const subject = `'${session.session}' and its descendants`;
     checks.push(async () =>
       reachedOf(treeBudget, await committed(store, session, { line: ids, settled }), subject),
     );
@@ -117,8 +117,8 @@ export async function assertAffordable(
       const who = children.length === 1 ? 'the child' : `${children.length} children`;
       throw new SessionError(
         'SESSION_LIMIT',
-        `cannot fork '${line[0].info.name}': '${at.name}' and its descendants have ${Math.max(0, most - taken[limit])} of ${most} ${limit} left, and ${who} would get ${wanted}`,
-        { data: { session: line[0].info.name, limit, of: at.name } },
+        `cannot fork '${line[0].info.session}': '${at.session}' and its descendants have ${Math.max(0, most - taken[limit])} of ${most} ${limit} left, and ${who} would get ${wanted}`,
+        { data: { session: line[0].info.session, limit, of: at.session } },
       );
     }
   }

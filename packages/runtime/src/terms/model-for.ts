@@ -45,7 +45,7 @@ export interface RunModel {
  */
 export async function modelFor(models: Models, session: SessionFacts, asked: Asked): Promise<RunModel> {
   const { store, config, env, secrets, modelFrom } = models;
-  const { name } = session.info;
+  const { session: name } = session.info;
   if (typeof asked.options.model !== 'string') assertSpec(asked.options.model, 'run');
   const given = typeof asked.options.model === 'object' ? asked.options.model : undefined;
   const { spec: named, from: place, settings } = await namedFor(store, session, asked);

@@ -32,7 +32,7 @@ export async function destinationsOf(
     const again = seen.has(key);
     seen.add(key);
     destinations.push({
-      session: target.name,
+      session: target.session,
       seq: at,
       state: type === 'merge' ? 'merged' : 'discarded',
       range: [range[0], range[1]],

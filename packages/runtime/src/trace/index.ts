@@ -62,13 +62,13 @@ export async function trace(source: StoreSource, session: string, point: Point):
   const owner = await ownerOf(store, requested, seq);
   const [entry] = await Array.fromAsync(store.entries.read(owner.id, { own: true, from: seq, to: seq }));
   if (entry === undefined)
-    throw new TapeError('TAPE_CORRUPT', `cannot trace '${owner.name}@${seq}': the entry is missing`, {
-      data: { session: owner.name, seq },
+    throw new TapeError('TAPE_CORRUPT', `cannot trace '${owner.session}@${seq}': the entry is missing`, {
+      data: { session: owner.session, seq },
     });
   const { kind, name } = entry;
   return {
-    session: requested.name,
-    owner: owner.name,
+    session: requested.session,
+    owner: owner.session,
     seq,
     kind,
     ...(name !== undefined && { name }),
@@ -103,7 +103,7 @@ async function inheritors(
   let inheritedCount = 0;
   const parents = [owner.id];
   for (const parent of parents)
-    for (const { id, name, floor, base } of await store.sessions.list({ parent, all: true })) {
+    for (const { id, session: name, floor, base } of await store.sessions.list({ parent, all: true })) {
       if (seq <= floor || seq > base) continue;
       parents.push(id);
       inheritedCount += 1;

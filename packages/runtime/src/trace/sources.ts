@@ -66,7 +66,7 @@ async function spawnedBy(walk: Walk, owner: SessionInfo, call: string): Promise<
     for (const mark of marks) sources.push(await sourceOf(walk, owner, mark));
     if (marks.length === 0)
       sources.push({
-        session: child.name,
+        session: child.session,
         mark: null,
         range: null,
         ...(child.task !== undefined && { status: child.task }),
@@ -86,9 +86,9 @@ async function sourceOf(walk: Walk, into: SessionInfo, mark: Entry): Promise<Tra
   const [shown] = await store.views.ranges(into.id, { from: mark.seq });
   const discarded = state.strategy === 'discard';
   const source = {
-    session: child?.name ?? childName(mark),
+    session: child?.session ?? childName(mark),
     mark: {
-      session: into.name,
+      session: into.session,
       seq: mark.seq,
       ...(shown?.hiddenBy !== undefined && { hiddenBy: shown.hiddenBy }),
     },

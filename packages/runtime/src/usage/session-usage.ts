@@ -129,14 +129,14 @@ export async function readSummaries(
 ): Promise<UsageSum | undefined> {
   let sum: UsageSum | undefined;
   for (const child of await store.sessions.list({ parent: id, kind: summarizerKind, all: true }))
-    sum = addSums(sum ?? noSum, await sumUsage(child.name, answersOf(store, child.id)));
+    sum = addSums(sum ?? noSum, await sumUsage(child.session, answersOf(store, child.id)));
   return sum;
 }
 
 /** Reads the usage of a session and of all its descendants. */
 async function readTree(
   store: Pick<TapeStore, 'entries' | 'sessions'>,
-  { id, name }: Pick<SessionInfo, 'id' | 'name'>,
+  { id, session: name }: Pick<SessionInfo, 'id' | 'session'>,
 ): Promise<TreeUsage> {
   return await withTree(store, id, await sumUsage(name, answersOf(store, id)));
 }
@@ -173,17 +173,17 @@ async function withTree(
  */
 export async function readUsage(
   store: Pick<TapeStore, 'entries' | 'sessions' | 'views'>,
-  session: Pick<SessionInfo, 'id' | 'name'>,
+  session: Pick<SessionInfo, 'id' | 'session'>,
   options: { readonly tree: true; readonly beside?: boolean },
 ): Promise<TreeUsage>;
 export async function readUsage(
   store: Pick<TapeStore, 'entries' | 'sessions' | 'views'>,
-  session: Pick<SessionInfo, 'id' | 'name'>,
+  session: Pick<SessionInfo, 'id' | 'session'>,
   options?: { readonly tree?: boolean; readonly beside?: boolean },
 ): Promise<SessionUsage>;
 export async function readUsage(
   store: Pick<TapeStore, 'entries' | 'sessions' | 'views'>,
-  { id, name }: Pick<SessionInfo, 'id' | 'name'>,
+  { id, session: name }: Pick<SessionInfo, 'id' | 'session'>,
   { tree = false, beside = false }: { readonly tree?: boolean; readonly beside?: boolean } = {},
 ): Promise<SessionUsage> {
   const inherited = beside ? await inheritedUsage(store, id) : undefined;

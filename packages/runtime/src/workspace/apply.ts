@@ -49,7 +49,7 @@ export async function planApplication(
         data: { session: child },
       },
     );
-  const doing = `apply '${notes.child.name}'`;
+  const doing = `apply '${notes.child.session}'`;
   const into = await findRepository(dir ?? notes.worktree.repository, doing);
   const patches = patchesOf(notes);
   const nothing = { dir: into.top, files: [], write: async () => {} };
@@ -65,14 +65,14 @@ export async function planApplication(
         return { file, artifact };
       }),
     );
-    await applyMissing(call, files, { session: notes.child.name, into });
+    await applyMissing(call, files, { session: notes.child.session, into });
     const result = await gitLine(call, 'write-tree');
     if (result === tree) return { ...nothing, state: 'already' };
     const form = ['--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color', '--no-renames'];
     const change: Change = {
       patch: await git(call, 'diff-tree', '-p', '-r', ...form, tree, result),
       files: pathsIn(await git(call, 'diff-tree', '-r', '-z', '--name-only', '--no-renames', tree, result)),
-      session: notes.child.name,
+      session: notes.child.session,
       doing,
     };
     const file = join(temp, 'change');

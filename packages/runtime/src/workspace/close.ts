@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type Json, type MergeRequest, note, processOwner, type Ref, TapeError } from '@tapedeck/tape';
+import {
+  type Json,
+  type MergeRequest,
+  note,
+  processOwner,
+  type Ref,
+  type SessionInfo,
+  TapeError,
+} from '@tapedeck/tape';
 import { workspaceClosed } from '@tapedeck/tape/internal';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
@@ -33,8 +41,8 @@ export async function closeWorktree(
   }
 }
 
-async function close(place: WorkspacePlace, { child: { id, name } }: WorkspaceNotes): Promise<void> {
-  const held = await holdChild(place, { id, name });
+async function close(place: WorkspacePlace, { child: { id, session: name } }: WorkspaceNotes): Promise<void> {
+  const held = await holdChild(place, { id, session: name });
   try {
     // What was said of an answer comes before the record.
     await settleLeftovers(place.store, id, held);
@@ -63,7 +71,7 @@ async function close(place: WorkspacePlace, { child: { id, name } }: WorkspaceNo
 /** Acquires the child's lease, so that no run changes a worktree while it is recorded or removed. */
 export async function holdChild(
   { store }: WorkspacePlace,
-  { id, name }: { readonly id: string; readonly name: string },
+  { id, session: name }: Pick<SessionInfo, 'id' | 'session'>,
 ): Promise<Hold> {
   try {
     return await hold(store, id, { owner: processOwner(`close:${randomUUID()}`) });

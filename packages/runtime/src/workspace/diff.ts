@@ -33,7 +33,7 @@ export async function diffOf(place: WorkspacePlace, child: Ref): Promise<Patch |
   if (notes === undefined) return undefined;
   const base = baseOf(notes, await mergedTo(place.store, notes.child.id));
   if (base === undefined) return undefined;
-  const { name: session } = notes.child;
+  const { session } = notes.child;
   const doing = `read the worktree of '${session}'`;
   const worktree = await worktreeOf(place, notes);
   if (!(await isDirectory(worktree.top))) {

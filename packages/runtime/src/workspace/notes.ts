@@ -108,7 +108,9 @@ export async function deliveredTo(
   for (let at = child.parentId; at !== undefined; at = (await store.sessions.find(at))?.parentId)
     for await (const { name, payload } of store.entries.read(at, { kind: 'anchor', own: true })) {
       const state: JsonObject =
-        isObject(payload) && isObject(payload.state) && name === `merge/${child.name}` ? payload.state : {};
+        isObject(payload) && isObject(payload.state) && name === `merge/${child.session}`
+          ? payload.state
+          : {};
       if (state.child !== child.id || (merged && state.strategy === 'discard')) continue;
       last = Math.max(last, Array.isArray(state.range) ? Number(state.range[1]) : 0);
     }

@@ -89,7 +89,7 @@ async function openHeld(
   lease: Lease | undefined,
 ): Promise<string> {
   const { child, worktree, opened, closed } = notes;
-  const doing = `open the worktree of '${child.name}'`;
+  const doing = `open the worktree of '${child.session}'`;
   const tree = await worktreeOf(place, notes);
   const isThere = opened.length > 0 && (await isWhole(tree));
   if (isInUse(notes)) {
@@ -169,7 +169,7 @@ async function stateOf(
   return await withSnapshot(repository, { doing, without: home, keep: true }, async ({ tree, call }) => {
     if (tree === (await gitLine(call, 'rev-parse', `${repository.head}^{tree}`)))
       return { commit: repository.head, tree };
-    const message = `Uncommitted changes before ${child.name}`;
+    const message = `Uncommitted changes before ${child.session}`;
     return { commit: await gitLine(call, 'commit-tree', '-p', repository.head, '-m', message, tree), tree };
   });
 }
@@ -181,7 +181,7 @@ async function stateLeft({ common }: WorkingTree, notes: WorkspaceNotes, doing: 
   const parents = opened.slice(-1).flatMap(({ commit }) => ['-p', commit]);
   const call = { cwd: common, doing, env: { GIT_DIR: common } };
   return {
-    commit: await gitLine(call, 'commit-tree', ...parents, '-m', `Work of ${child.name}`, tree),
+    commit: await gitLine(call, 'commit-tree', ...parents, '-m', `Work of ${child.session}`, tree),
     tree,
   };
 }

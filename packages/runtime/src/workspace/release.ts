@@ -50,7 +50,7 @@ async function release(
 ): Promise<string | undefined> {
   const notes = await readNotes(store, child);
   if (notes === undefined) return undefined;
-  const doing = `remove the worktree of '${notes.child.name}'`;
+  const doing = `remove the worktree of '${notes.child.session}'`;
   const isThere = await isDirectory(worktree.top);
   // If another program removed it, keep git's registration, which still refers to its commits.
   if (!isThere && isInUse(notes)) return undefined;

@@ -21,15 +21,15 @@ export async function worktreeOf(
   if (home === undefined)
     throw new SessionError(
       'SESSION_BAD_INPUT',
-      `cannot use the worktree of '${child.name}': the deck has no home`,
-      { data: { session: child.name } },
+      `cannot use the worktree of '${child.session}': the deck has no home`,
+      { data: { session: child.session } },
     );
   const { repository, git } = worktree;
   if (elsewhere)
     throw new SessionError(
       'SESSION_NO_WORKSPACE',
-      `cannot use the worktree of '${child.name}': '${repository}' was recorded before this home came here`,
-      { data: { session: child.name, repository, git } },
+      `cannot use the worktree of '${child.session}': '${repository}' was recorded before this home came here`,
+      { data: { session: child.session, repository, git } },
     );
   const top = join(worktreesIn(await realpath(home)), child.id);
   return { top, gitDir: join(git, 'worktrees', child.id), common: git };
@@ -90,6 +90,6 @@ export async function noWorkspace(
   const why = (await isDirectory(top)) ? `is no longer a worktree of '${common}'` : 'was removed';
   const commit = opened.at(-1)?.commit;
   return new SessionError('SESSION_NO_WORKSPACE', `cannot ${doing}: '${top}' ${why}`, {
-    data: { session: child.name, path: top, git: common, ...(commit !== undefined && { commit }) },
+    data: { session: child.session, path: top, git: common, ...(commit !== undefined && { commit }) },
   });
 }

@@ -6,7 +6,13 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
   test('a session is created once, with its mark as the first entry', async () => {
     await using store = await open();
     const made = await store.sessions.open('main', { title: 'First' });
-    expect(made).toMatchObject({ name: 'main', created: true, lifecycle: 'active', head: 1, title: 'First' });
+    expect(made).toMatchObject({
+      session: 'main',
+      created: true,
+      lifecycle: 'active',
+      head: 1,
+      title: 'First',
+    });
     expect(made.tape).toBe('tape:main');
     const again = await store.sessions.open('main');
     expect(again).toMatchObject({ id: made.id, created: false, head: 1 });
@@ -22,7 +28,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
       expect((await store.sessions.find(ref))?.id).toBe(id);
     expect(await store.sessions.find('other')).toBe(undefined);
     expect((await store.sessions.find('main'))?.aliases).toEqual(['dm:mom']);
-    expect(await store.sessions.open('dm:mom')).toMatchObject({ name: 'main', created: false });
+    expect(await store.sessions.open('dm:mom')).toMatchObject({ session: 'main', created: false });
     expect(
       (await refusal(() => store.sessions.update('dm:mom', { alias: { name: 'main', reason: 'manual' } })))
         .code,
@@ -37,7 +43,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.sessions.find('dm:mom')).toBe(undefined);
     for (const name of ['Main', 'worker:01JD0000000000000000000099'])
       expect((await refusal(() => store.sessions.open(name))).code).toMatch(/^TAPE_(?:EXISTS|BAD_NAME)$/);
-    expect(await store.sessions.list()).toMatchObject([{ name: 'main', aliases: [] }]);
+    expect(await store.sessions.list()).toMatchObject([{ session: 'main', aliases: [] }]);
   });
 
   test('an unknown session is an error with near names', async () => {

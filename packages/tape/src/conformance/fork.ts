@@ -280,14 +280,14 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
       title: 'An aside',
       ephemeral: true,
     });
-    expect((await store.sessions.list()).map(({ name }) => name)).toEqual(['main']);
-    expect((await store.sessions.list({ all: true })).map(({ name }) => name).sort()).toEqual([
+    expect((await store.sessions.list()).map(({ session: name }) => name)).toEqual(['main']);
+    expect((await store.sessions.list({ all: true })).map(({ session: name }) => name).sort()).toEqual([
       'aside',
       'main',
     ]);
-    expect((await store.sessions.list({ parent: 'main', all: true })).map(({ name }) => name)).toEqual([
-      'aside',
-    ]);
+    expect(
+      (await store.sessions.list({ parent: 'main', all: true })).map(({ session: name }) => name),
+    ).toEqual(['aside']);
   });
 
   test('a grandchild keeps the floor, and the state that replaces the entries below it', async () => {
@@ -307,7 +307,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     await sessionOf(store, 'main', 2);
     await store.lineage.fork('main', { name: 'child' });
     await store.sessions.update('main', { lifecycle: 'archived' });
-    expect((await store.sessions.list()).map((s) => s.name)).toEqual(['child']);
+    expect((await store.sessions.list()).map((s) => s.session)).toEqual(['child']);
     expect((await all(store.entries.read('child', { kind: 'message' }))).map(textOf)).toEqual(['m1', 'm2']);
     expect((await store.sessions.find('child'))?.parent).toBe('main');
   });

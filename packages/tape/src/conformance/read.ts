@@ -40,7 +40,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     await store.lineage.fork('c', { name: 'kid' });
     await store.entries.append('c', [user('newest')]);
     const names = async (query: object) =>
-      (await store.sessions.list({ all: true, ...query })).map(({ name }) => name);
+      (await store.sessions.list({ all: true, ...query })).map(({ session: name }) => name);
     expect(await names({ after: null, limit: 2 })).toEqual(['c', 'a']);
     expect(await names({ after: 'a' })).toEqual(['b', 'kid']);
     expect(await names({ after: 'kid' })).toEqual([]);
@@ -65,7 +65,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     await fork('aside', 'three', { deliver: 'tool-result' });
     await fork('other', 'far', { deliver: 'merge' });
     const names = async (query: SessionQuery) =>
-      (await store.sessions.list({ all: true, after: null, ...query })).map(({ name }) => name);
+      (await store.sessions.list({ all: true, after: null, ...query })).map(({ session: name }) => name);
     expect(await names({ parent: 'main', key: 'k' })).toEqual(['one']);
     expect(await names({ parent: 'main', key: 'none' })).toEqual([]);
     expect(await names({ under: 'main' })).toEqual(['one', 'two', 'aside', 'three']);

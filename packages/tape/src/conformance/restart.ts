@@ -31,7 +31,8 @@ export const restartChapter = (
       before = [appended.to, child.session, (await store.lineage.merge(child.id)).seq];
     }
     await using store = await place.open();
-    const heads = async () => (await store.sessions.list()).map(({ name, headHash }) => [name, headHash]);
+    const heads = async () =>
+      (await store.sessions.list()).map(({ session: name, headHash }) => [name, headHash]);
     const was = await heads();
     const child = await forked(store);
     expect(child.repeated).toBe(true);

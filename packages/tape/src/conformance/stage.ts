@@ -18,7 +18,7 @@ export const stageChapter: Chapter = ({ test, expect }, open) => {
     ];
     expect(await store.imports.append(staged.id, resumed)).toMatchObject({ added: 1, repeated: 1 });
     const published = await store.imports.publish([staged.id]);
-    expect(published.map((s) => [s.name, s.title, s.head])).toEqual([['imported', 'From afar', 3]]);
+    expect(published.map((s) => [s.session, s.title, s.head])).toEqual([['imported', 'From afar', 3]]);
     expect((await all(store.entries.read('imported', { from: 2 }))).map(textOf)).toEqual(['m1', 'm2']);
     expect(await all(store.verify())).toEqual([]);
   });

@@ -16,7 +16,8 @@ import {
 
 /** The state of a session, without its entries. Times are milliseconds since the epoch. */
 export interface SessionInfo {
-  readonly name: string;
+  /** The name of the session. */
+  readonly session: string;
   /** The session's ULID; it never changes. */
   readonly id: string;
   readonly tape: string;
@@ -95,7 +96,7 @@ export function infoOf(db: Db, row: TapeRow): SessionInfo {
 
 function toInfo(row: InfoRow): SessionInfo {
   return {
-    name: row.name,
+    session: row.name,
     id: row.ulid,
     tape: tapeName(row.realm, row.name, row.incarnation),
     kind: row.kind,

@@ -57,7 +57,7 @@ export function postItem(
     );
   }
   const act = startsRun[item.body.type];
-  if (act !== undefined) assertActive(tape, act);
+  if (act !== undefined) assertActive({ session: tape.name, lifecycle: tape.lifecycle }, act);
   storeBlobs(db, blobs);
   db.run(
     `INSERT INTO inbox (ulid, tape_id, mode, source, key, body, queued_at)

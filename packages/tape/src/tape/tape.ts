@@ -79,10 +79,13 @@ export function assertStatus(act: string, value: string, allowed: readonly strin
  * @param act the refused act: `run`
  * @throws TAPE_ARCHIVED
  */
-export function assertActive({ name, lifecycle }: Pick<TapeRow, 'name' | 'lifecycle'>, act: string): void {
+export function assertActive(
+  { session, lifecycle }: { readonly session: string; readonly lifecycle: TapeRow['lifecycle'] },
+  act: string,
+): void {
   if (lifecycle === 'active') return;
-  throw new TapeError('TAPE_ARCHIVED', `cannot ${act} '${name}': it is ${lifecycle}`, {
-    data: { session: name, lifecycle },
+  throw new TapeError('TAPE_ARCHIVED', `cannot ${act} '${session}': it is ${lifecycle}`, {
+    data: { session, lifecycle },
   });
 }
 
