@@ -62,7 +62,7 @@ test('a home of schema 1 keeps working', async () => {
   expect((await home.here([...step, '--quiet'])).stdout).toBe('main-fork-0994fba7\n');
   expect(store.lineage.fork('main')).toMatchObject({ repeated: false });
   for (const name of ['Notes', 'notes', 'worker:01JD0000000000000000000099'])
-    expect(store.sessions.open(name)).toMatchObject({ name, created: false });
+    expect(store.sessions.open(name)).toMatchObject({ session: name, created: false });
   expect(
     store.entries.append('notes', [{ kind: 'message', payload: { role: 'user', content: 'small' } }]),
   ).toMatchObject({

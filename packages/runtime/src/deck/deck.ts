@@ -92,7 +92,7 @@ export interface NewSession extends Omit<SessionInit, 'settings'> {
  * const main = await deck.session('main');
  * await main.send('Plan the release.');
  * await deck.idle();
- * for (const { name, head } of await deck.sessions()) console.log(name, head); // main 3
+ * for (const { session, head } of await deck.sessions()) console.log(session, head); // main 3
  * ```
  */
 export interface Deck extends AsyncDisposable {
