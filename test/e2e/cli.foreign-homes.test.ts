@@ -5,12 +5,14 @@ import {
   readFileSync,
   renameSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { assistant, type Draft, note, openTapeStore, toolCall, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { json, jsonError, jsonLines, tape } from '../support/cli.ts';
+import { rawDb } from '../support/raw-db.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** A user with a home directory and a repository, whose tools leave traces. */
@@ -248,6 +250,113 @@ describe.each(consents)('in a home that came from elsewhere and is %s', (_, cons
     await at.tape(run, at.withModel);
     expect(at.ran()).toEqual([]);
   });
+});
+
+/** Posts an item to the inbox of `main`, as a program would that writes rows. */
+const itemOf = (body: unknown) =>
+  `INSERT OR IGNORE INTO inbox (ulid, tape_id, mode, source, key, body, queued_at)
+   SELECT '01ARZ3NDEKTSV4RRFFQ69G5FAV', id, 'followup', 'user', 'k', '${JSON.stringify(body)}', 0
+     FROM tape WHERE name = 'main'`;
+
+describe.each(consents)('of a forged home that is %s', (_, consent, option) => {
+  const run = ['run', 'main', '--config', '../mine.mts', ...option];
+
+  test('a call in saved pieces of an answer is not begun by an item of its inbox', async () => {
+    using at = desk();
+    ship(at.shipped, assistant('Hi.'));
+    {
+      using db = rawDb(join(at.shipped, 'tape.db'));
+      const call = { toolCallId: 'call_9', toolName: 'look', input: { name: 'piece' } };
+      const pieces = [
+        { type: 'data-answer', data: {} },
+        { type: 'tool-input-available', ...call },
+      ];
+      for (const [i, piece] of pieces.entries())
+        db.run(
+          `INSERT INTO stream_chunk SELECT id, 'r', ?, ? FROM tape WHERE name = 'main'`,
+          i,
+          JSON.stringify(piece),
+        );
+      const begun = note('run/begun', { calls: [{ toolCallId: 'call_9' }] });
+      db.exec(itemOf({ type: 'append', drafts: [begun] }));
+    }
+    await consent(at);
+    expect((await at.tape([...run, 'x'], at.withModel)).stdout).toBe('Mine.\n');
+    expect(at.ran()).toEqual([]);
+    expect((await at.tape(['log', 'main', '--json'])).stdout).toContain('was cut off');
+  });
+
+  test('a trigger writes nothing', async () => {
+    using at = desk();
+    ship(at.shipped, assistant('Hi.'));
+    {
+      using db = rawDb(join(at.shipped, 'tape.db'));
+      const body = { type: 'input', drafts: [user('Go', { model: at.evil })] };
+      db.exec(`CREATE TRIGGER later AFTER INSERT ON lease BEGIN ${itemOf(body)}; END`);
+    }
+    const before = contents(at.shipped);
+    await consent(at);
+    const refused = await at.tape([...run, 'x', '--json'], at.withModel);
+    expect(refused.code).not.toBe(0);
+    expect((await at.tape(['trust', '.tape'])).stderr).toContain(
+      'trigger later does not belong in a tape home',
+    );
+    expect(contents(at.shipped)).toEqual(before);
+    expect(at.ran()).toEqual([]);
+  });
+
+  test('a message that is sent again does not bring its script', async () => {
+    using at = desk();
+    ship(at.shipped, user('Again', { model: at.evil, run: 'r' }), assistant('Hi.'));
+    await consent(at);
+    expect(await at.tape(['rewind', 'main@3', '--mode', 'resend', ...option])).toMatchObject({ code: 0 });
+    expect((await at.tape(run, at.withModel)).stdout).toBe('Mine.\n');
+    expect(at.ran()).toEqual([]);
+  });
+
+  test('a config.yaml that changes later, such as by git pull, names no script', async () => {
+    using at = desk();
+    ship(at.shipped);
+    await consent(at);
+    await at.tape(['new', 'other', ...option]);
+    writeFileSync(join(at.shipped, 'config.yaml'), 'model: script:../evil.json\n');
+    expect((await at.tape([...run, 'x', '--json'])).stderr).toContain('no model was given');
+    expect(at.ran()).toEqual([]);
+  });
+
+  test('the greatest row id marks all of it', async () => {
+    using at = desk();
+    ship(at.shipped, openCall('open'));
+    {
+      using db = rawDb(join(at.shipped, 'tape.db'));
+      db.dropTriggers();
+      db.exec('UPDATE entry SET id = 9223372036854775807 WHERE id = (SELECT max(id) FROM entry)');
+    }
+    await consent(at);
+    expect((await at.tape([...run, 'x'], at.withModel)).stdout).toBe('Mine.\n');
+    expect(at.ran()).toEqual([]);
+  });
+});
+
+test('a config.yaml that the user edits counts after a second tape trust, until it changes again', async () => {
+  using at = desk();
+  ship(at.shipped);
+  expect(await at.tape(['trust', '.tape'])).toMatchObject({ code: 0 });
+  const config = join(at.shipped, 'config.yaml');
+  writeFileSync(config, 'model: script:../../mine.json\n');
+  expect((await at.tape(['trust', '.tape'])).stdout).toContain(`Trusted ${config} as it is now`);
+  expect((await at.tape(['trust', '.tape'])).stdout).toContain('nothing to do');
+  expect(await at.tape(['run', 'main', 'x'])).toMatchObject({ code: 0, stdout: 'Mine.\n' });
+  writeFileSync(config, 'model: script:../evil.json\n');
+  await at.tape(['run', 'main', 'x', '--config', '../mine.mts']);
+  expect(at.ran()).toEqual([]);
+});
+
+test('tape init does not write through a link that came with the directory', async () => {
+  using at = desk();
+  symlinkSync('../made', join(at.shipped, '.gitignore'));
+  await at.tape(['init']);
+  expect(existsSync(join(at.repo, 'made'))).toBe(false);
 });
 
 test('TAPE_TRUST_HOME=1 consents to all of it', async () => {

@@ -64,13 +64,18 @@ export function foreignHome(home: Pick<Place, 'dir' | 'db'>): ConfigError {
 }
 
 /**
- * Whether the `config.yaml` of a home is the one that came with it. That of a home without tapes is this user's, who
- * named the home.
+ * Whether the `config.yaml` of a home is not this user's. That of a home that was created here is, unless it was there
+ * before; that of a home without tapes, too, which the user named. What came with another home can change with it, such
+ * as by `git pull`: there only a file counts that the user trusted with its content.
  */
 export function isConfigForeign(home: Place, io: Env): boolean {
   if (trustsAll(io) || !existsSync(home.db)) return false;
   const record = recordOf(home, io);
-  return record === undefined || (record.config !== null && record.config === configIn(home.dir));
+  if (record === undefined) return true;
+  const config = configIn(home.dir);
+  return record.consent === 'created'
+    ? record.config !== null && record.config === config
+    : record.edited !== (config ?? undefined);
 }
 
 /** Whether a home has tapes that were recorded before it came here. */

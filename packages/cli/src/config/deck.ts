@@ -8,6 +8,7 @@ import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
 import { secretsOf } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { shellWord } from '../escape.ts';
 import { doesExist } from '../home.ts';
 import { type ModelArgs, namedIn } from '../options/model.ts';
 import { assertOwn, isConfigForeign, isFromElsewhere } from '../origin.ts';
@@ -81,7 +82,7 @@ async function homeConfig({
   // With --json, stderr is for the document of an error.
   if (ignored.length > 0 && options.json !== true && options.jsonl !== true)
     status(
-      `Ignored ${ignored.join(', ')} of ${join(home.dir, 'config.yaml')}: the file came with the home (edit it here, or use --model or --config)`,
+      `Ignored ${ignored.join(', ')} of ${join(home.dir, 'config.yaml')}: the file came with the home, or has changed since it was trusted (change it and trust it with: tape trust ${shellWord(home.dir)}; or use --model or --config)`,
     );
   return usable;
 }

@@ -45,8 +45,10 @@ export async function trustHome(
   const config = existsSync(join(path, 'config.yaml')) ? join(path, 'config.yaml') : null;
   const known = homeRecord(stateDirectory(io.env), path);
   const before = known?.home === store.homeId ? known : undefined;
-  const repeated = before !== undefined && before.consent !== 'named';
-  if (!isDryRun && !repeated) record(path, { store, before, env: io.env });
+  const isKnown = before !== undefined && before.consent !== 'named';
+  const edited = isKnown ? editedIn(path, before) : undefined;
+  const repeated = isKnown && edited === undefined;
+  if (!isDryRun && !repeated) record(path, { store, before, edited, env: io.env });
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['model', brings.models.map(({ name, sessions }) => `${name} (${counted(sessions, 'session')})`)],
     ['instructions', brings.instructions.map(({ session, text }) => `${session}: ${clipped(text)}`)],
@@ -80,7 +82,7 @@ export async function trustHome(
       ? `${path} is trusted already: nothing to do`
       : isDryRun
         ? `Trust it with: tape trust ${shellWord(dir)}`
-        : `Trusted ${path} (undo with: tape trust ${shellWord(dir)} --revoke)`,
+        : `Trusted ${edited === undefined ? path : `${config} as it is now`} (undo with: tape trust ${shellWord(dir)} --revoke)`,
   ];
   const clip = <T>(list: readonly T[]) => list.slice(0, linesMax);
   await answer({
@@ -106,14 +108,30 @@ export async function trustHome(
   return exit.done;
 }
 
+/**
+ * The digest of a `config.yaml` that the user changes after the first trust, and trusts now; undefined for one that is
+ * as it was.
+ */
+function editedIn(path: string, before: HomeRecord): string | undefined {
+  const config = configIn(path);
+  const isNew = config !== null && config !== before.config && config !== before.edited;
+  return isNew && before.consent === 'trusted' ? config : undefined;
+}
+
 /** @throws ConfigError when the state directory cannot be written */
 function record(
   path: string,
   {
     store,
     before,
+    edited,
     env,
-  }: { store: SqliteTapeStore; before: HomeRecord | undefined; env: Context['io']['env'] },
+  }: {
+    readonly store: SqliteTapeStore;
+    readonly before: HomeRecord | undefined;
+    readonly edited: string | undefined;
+    readonly env: Context['io']['env'];
+  },
 ): void {
   const state = stateDirectory(env);
   try {
@@ -124,6 +142,7 @@ function record(
       // What was made here since the home was named counts.
       elsewhere: before?.elsewhere ?? store.newest(),
       config: before === undefined ? configIn(path) : before.config,
+      ...(edited !== undefined && { edited }),
     });
   } catch (cause) {
     throw new ConfigError(

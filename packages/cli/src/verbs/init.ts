@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { safe } from '../escape.ts';
 import { graphFields, graphLines } from '../graph-file.ts';
@@ -27,8 +27,7 @@ export const init: Verb = defineVerb({
     const at = { ...place, isFound: home === undefined && !created };
     assertOwn(at, io);
     mkdirSync(at.dir, { recursive: true, mode: 0o700 });
-    const ignore = join(at.dir, '.gitignore');
-    if (!existsSync(ignore)) writeFileSync(ignore, '*\n', { mode: 0o600 });
+    ignoreIn(at.dir);
     const store = openForWriting(at, io, { hasOwnConfig: home !== undefined });
     try {
       if (base !== undefined) {
@@ -53,3 +52,12 @@ export const init: Verb = defineVerb({
     return 0;
   },
 });
+
+/** Makes git ignore a home. The flag also refuses to write through a link, which may have come with the directory. */
+function ignoreIn(dir: string): void {
+  try {
+    writeFileSync(join(dir, '.gitignore'), '*\n', { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}

@@ -23,6 +23,7 @@ import { getActive } from '../lease/get-active.ts';
 import { type Hold, hold } from '../lease/hold.ts';
 import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { type CallSettings, callSettingsIn, mergeSettings, settingsMeta } from '../model/call-settings.ts';
+import { usableName } from '../model/name.ts';
 import { getTarget } from './rewind-target.ts';
 
 /**
@@ -164,10 +165,15 @@ interface ResendOptions {
   readonly settings?: CallSettings;
 }
 
-function againMeta({ seq, meta }: Entry, { model, settings }: ResendOptions): JsonObject {
-  const kept = Object.entries(meta).filter(([fact]) => !ofAppend.has(fact));
+/** The entry is recorded here: of one from elsewhere, a model that does not count stays out of it. */
+function againMeta({ seq, meta, ...entry }: Entry, { model, settings }: ResendOptions): JsonObject {
+  const { model: recorded, ...kept } = Object.fromEntries(
+    Object.entries(meta).filter(([fact]) => !ofAppend.has(fact)),
+  );
+  const usable = typeof recorded === 'string' ? usableName(recorded, entry) : undefined;
   return {
-    ...Object.fromEntries(kept),
+    ...kept,
+    ...(usable !== undefined && { model: usable }),
     resends: seq,
     ...(model !== undefined && { model }),
     ...settingsMeta(mergeSettings(callSettingsIn(meta.settings), settings)),

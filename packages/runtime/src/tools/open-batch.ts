@@ -70,14 +70,19 @@ export function openCallsOf(
         change(toolCallId, { aborted: true, ...(isUnbegun && { state: 'unbegun' }) });
       }
     else if (name === batchNotes.waiting || name === batchNotes.begun)
+      // What was recorded elsewhere begins no call that was recorded here.
       for (const call of Array.isArray(payload.calls) ? payload.calls : [])
-        if (isObject(call))
+        if (isObject(call) && (elsewhere !== true || isElsewhere(calls, call.toolCallId)))
           change(
             call.toolCallId,
             stateOf(name, elsewhere === true && call.for === 'tool' ? 'approval' : call.for),
           );
   }
   return calls;
+}
+
+function isElsewhere(calls: readonly OpenCall[], id: unknown): boolean {
+  return calls.find((call) => call.toolCallId === id)?.elsewhere === true;
 }
 
 function stateOf(name: string, waitsFor: unknown): Partial<OpenCall> {

@@ -29,6 +29,22 @@ export function* schemaProblems(db: Db): Generator<Problem> {
     if (!ours.has(what)) yield problem('database-damaged', `${what} does not belong in a tape home`);
 }
 
+/**
+ * Refuses a file in which the writes of this process would run what others added: a trigger, view or table that is
+ * changed or does not belong there. One that is missing adds nothing.
+ * @throws TAPE_CORRUPT
+ */
+export function assertOwnSchema(db: Db): void {
+  const ours = expectedSchema();
+  for (const [what, sql] of schemaOf(db)) {
+    if (what.startsWith('index ') || ours.get(what) === sql) continue;
+    const why = ours.has(what) ? 'is changed' : 'does not belong in a tape home';
+    throw new TapeError('TAPE_CORRUPT', `cannot trust '${db.file}': ${what} ${why}`, {
+      data: { file: db.file },
+    });
+  }
+}
+
 /** Whether a code is that of a problem that `mendSchema` repairs. */
 export function isSchemaCode(code: string): code is SchemaCode {
   return Object.values<string>(codes).includes(code);

@@ -22,7 +22,7 @@ export const nothingElsewhere: Elsewhere = { entries: 0, inbox: 0 };
  * @throws TAPE_BAD_OPTION
  */
 export function getElsewhere(marks: Elsewhere): Elsewhere {
-  if ([marks?.entries, marks?.inbox].every(Number.isSafeInteger)) return marks;
+  if ([marks?.entries, marks?.inbox].every(Number.isInteger)) return marks;
   throw new TapeError('TAPE_BAD_OPTION', 'cannot open: trust must be true, false or the marks of a home', {
     data: { field: 'trust' },
   });

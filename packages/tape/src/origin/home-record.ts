@@ -33,6 +33,8 @@ export interface HomeRecord {
   readonly elsewhere: Elsewhere;
   /** SHA-256 of the `config.yaml` that it had then, from another user or machine; null without one. */
   readonly config: string | null;
+  /** SHA-256 of a later `config.yaml` that the user trusted. */
+  readonly edited?: string;
 }
 
 /** Reads the records of a state directory, in the order of their paths. Skips what is no record. */
@@ -56,7 +58,7 @@ export function homeRecord(state: string, dir: string): HomeRecord | undefined {
 export function recordHome(
   state: string,
   dir: string,
-  fields: Pick<HomeRecord, 'home' | 'consent' | 'elsewhere' | 'at' | 'config'>,
+  fields: Omit<HomeRecord, 'path' | 'file'>,
 ): HomeRecord {
   const path = realpathSync(dir);
   const record: HomeRecord = { path, file: inodeIn(path) ?? '', ...fields };
@@ -129,7 +131,7 @@ function parse(file: string): HomeRecord | undefined {
     const isWhole =
       v === 1 &&
       [path, home, inode].every((field) => typeof field === 'string') &&
-      [elsewhere.entries, elsewhere.inbox].every(Number.isSafeInteger);
+      [elsewhere.entries, elsewhere.inbox].every(Number.isInteger);
     return isWhole ? record : undefined;
   } catch {
     return undefined;

@@ -41,6 +41,8 @@ export class Db {
   commits = 0;
   /** Whether it reads a private copy, because the file cannot be read in place. */
   isCopy = false;
+  /** The path that it was opened by, also when it reads a copy. */
+  file = ':memory:';
   /** What the file contained when it came to this user and machine. */
   elsewhere: Elsewhere = nothingElsewhere;
   /** How long an act blocks the thread to wait for a lock, in milliseconds. */

@@ -2,7 +2,7 @@ import { rebuildBatches } from '../check/calls.ts';
 import { verifyFile } from '../check/database.ts';
 import { examine, type Finding } from '../check/doctor.ts';
 import type { Problem } from '../check/problem.ts';
-import { isSchemaCode, mendSchema } from '../check/schema.ts';
+import { assertOwnSchema, isSchemaCode, mendSchema } from '../check/schema.ts';
 import { type Sources, systemSources } from '../clock.ts';
 import { crashPoint } from '../crash-point.ts';
 import type { Fields } from '../entry/fields.ts';
@@ -108,7 +108,10 @@ export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeSto
   assertOptions(o, storeFields, 'open', path);
   const { journal } = o;
   const db = openDatabase(path, o, journal === undefined ? undefined : () => assertNoRecords(journal));
+  db.file = path;
   try {
+    // What others added to the schema would run with the writes of this process.
+    if (o.trust === false && o.readonly !== true) assertOwnSchema(db);
     if (o.trust !== undefined && o.trust !== true)
       db.elsewhere = o.trust === false ? newestIn(db) : getElsewhere(o.trust);
     const store = new SqliteTapeStore(db, o);
@@ -179,8 +182,13 @@ export class SqliteTapeStore implements TapeStore {
     return this.#at.db.elsewhere;
   }
 
-  /** What the file contains now, to record it for `StoreOptions.trust`. */
+  /**
+   * What the file contains now, to record it for `StoreOptions.trust`.
+   * @throws TAPE_CORRUPT for a file with tables, triggers or views that do not belong in a tape home: they would write
+   *   rows after it
+   */
   newest(): Elsewhere {
+    assertOwnSchema(this.#at.db);
     return newestIn(this.#at.db);
   }
 
@@ -368,10 +376,14 @@ export class SqliteTapeStore implements TapeStore {
   }
 }
 
-/** What a file contains now. */
+/**
+ * What a file contains now. Reads every row: in a forged table, the last row need not have the greatest id. A file with
+ * sessions alone is not one that began here.
+ */
 function newestIn(db: Db): Elsewhere {
   const newest = db.get<{ entries: number; inbox: number }>(
-    `SELECT coalesce((SELECT max(id) FROM entry), 0) AS entries, coalesce((SELECT max(id) FROM inbox), 0) AS inbox`,
+    `SELECT coalesce((SELECT max(+id) FROM entry NOT INDEXED), EXISTS (SELECT 1 FROM tape)) AS entries,
+       coalesce((SELECT max(+id) FROM inbox NOT INDEXED), 0) AS inbox`,
   );
   return newest ?? nothingElsewhere;
 }
