@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -348,4 +349,42 @@ test('trust covers the local files that a configuration imports: a changed one n
   rmSync(p.file('lib/outer.mts'));
   // A file that is gone makes the import fail, and no other code run.
   expect((await p.tape(['run', 'main', 'Hi', '--json'])).code).toBe(2);
+});
+
+test.each([
+  ['by a path with percent signs', 'own tools.mts', "from './own%20tools.mts'"],
+  ['by a path with escapes', 'tools.mts', String.raw`from './\u0074o\x6fls.mts'`],
+  ['after a comment', 'tools.mts', "from // mine\n /* all */ './tools.mts'"],
+  ['by an absolute path', 'tools.mts', 'from "{dir}/tools.mts"'],
+  ['by an address', 'tools.mts', "from 'file://{dir}/tools.mts'"],
+  ['by the imports of package.json', 'tools.mts', "from '#tools'"],
+  ['by a pattern in package.json', 'tools.mts', "from '#lib/tools'"],
+])('trust covers a file that is imported %s', async (_, name, from) => {
+  using p = project();
+  p.write('answers.json', [{ text: 'Hi.' }]);
+  p.write('package.json', {
+    imports: { '#tools': { import: './tools.mts', require: './none.cjs' }, '#lib/*': './*.mts' },
+  });
+  const imported = p.write(name, 'export const model = "script:answers.json";\n');
+  p.write(
+    'tape.config.mts',
+    `import { model } ${from.replace('{dir}', p.path)};\nexport default { model };\n`,
+  );
+  await p.here(['trust', '.']);
+  expect(await p.inNode(['run', 'main', 'Hi'])).toMatchObject({ code: 0, stdout: 'Hi.\n' });
+  writeFileSync(imported, 'export const model = "script:other.json";\n');
+  expect(jsonError(await p.tape(['run', 'main', 'Hi', '--json'])).code).toBe('CLI_UNTRUSTED');
+});
+
+test('an imported file that cannot be read is named, with the configuration', async () => {
+  using p = project();
+  truncateSync(p.write('huge.mts', ''), 3 * 2 ** 30);
+  const config = p.write('tape.config.mts', "import './huge.mts';\nexport default {};\n");
+  const refused = await p.here(['trust', '.', '--json']);
+  expect(jsonError(refused)).toMatchObject({
+    code: 'CLI_BAD_CONFIG',
+    message: expect.stringContaining(
+      `cannot use '${config}': '${p.file('huge.mts')}', which it imports, cannot be read`,
+    ),
+  });
 });
