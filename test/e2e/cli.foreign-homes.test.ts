@@ -11,13 +11,14 @@ import {
 import { join } from 'node:path';
 import { assistant, type Draft, note, openTapeStore, toolCall, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
-import { json, jsonError, jsonLines, tape } from '../support/cli.ts';
+import { json, jsonError, jsonLines, startTape, tape } from '../support/cli.ts';
 import { rawDb } from '../support/raw-db.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** A user with a home directory and a repository, whose tools leave traces. */
 interface Desk extends Disposable {
   readonly repo: string;
+  readonly home: string;
   /** The home that came with the repository. */
   readonly shipped: string;
   /** An environment with a model of the user's own. */
@@ -55,6 +56,7 @@ export default { tools: {
   writeFileSync(join(repo, 'evil.json'), JSON.stringify(call('script')));
   return {
     repo,
+    home: dir.file('user'),
     shipped,
     withModel: { TAPE_MODEL: `script:${dir.file('mine.json')}` },
     evil: `script:${join(repo, 'evil.json')}`,
@@ -350,6 +352,44 @@ test('a config.yaml that the user edits counts after a second tape trust, until 
   writeFileSync(config, 'model: script:../evil.json\n');
   await at.tape(['run', 'main', 'x', '--config', '../mine.mts']);
   expect(at.ran()).toEqual([]);
+});
+
+test('a log that comes later, such as by git pull, makes a trusted home another one', async () => {
+  using at = desk();
+  ship(at.shipped, assistant('Hi.'));
+  const other = join(at.repo, 'other');
+  mkdirSync(other, { mode: 0o700 });
+  const db = join(at.shipped, 'tape.db');
+  writeFileSync(join(other, 'tape.db'), readFileSync(db), { mode: 0o600 });
+  expect(await at.tape(['trust', '.tape'])).toMatchObject({ code: 0 });
+  {
+    using store = openTapeStore(join(other, 'tape.db'));
+    store.entries.append('main', [openCall('log')]);
+    writeFileSync(`${db}-wal`, readFileSync(join(other, 'tape.db-wal')), { mode: 0o600 });
+  }
+  const run = ['run', 'main', 'x', '--config', '../mine.mts'];
+  expect(await at.tape(run, at.withModel)).toMatchObject({ code: 2 });
+  expect((await at.tape(['trust', '.tape'])).stdout).toContain('open call: main: call_1 of look');
+  expect(await at.tape(run, at.withModel)).toMatchObject({ code: 0 });
+  expect(at.ran()).toEqual([]);
+});
+
+test('a log that a killed command left in a trusted home needs no trust again', async () => {
+  using at = desk();
+  ship(at.shipped, assistant('Hi.'));
+  expect(await at.tape(['trust', '.tape'])).toMatchObject({ code: 0 });
+  const running = startTape(['append', 'main', '--each', '--jsonl'], {
+    cwd: at.repo,
+    env: { HOME: at.home, TAPE_TRUST_HOME: '' },
+  });
+  running.child.stdin?.write('{"kind":"event","name":"one","payload":null}\n');
+  await running.until('"seq":4');
+  // Others can write it meanwhile.
+  expect(await at.tape(['new', 'other'])).toMatchObject({ code: 0 });
+  running.child.kill('SIGKILL');
+  await running.done;
+  expect(statSync(join(at.shipped, 'tape.db-wal')).size).toBeGreaterThan(0);
+  expect(await at.tape(['new', 'third'])).toMatchObject({ code: 0 });
 });
 
 test('tape init does not write through a link that came with the directory', async () => {

@@ -1,7 +1,8 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDeck } from '@tapedeck/runtime';
 import { assistant, openTapeStore, toolCall, user } from '@tapedeck/tape';
+import { homeRecord, recordHome } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { skipsGit, tempRepository } from '../support/repository.ts';
@@ -53,6 +54,28 @@ test.each([{ entries: 1 }, { entries: 'x', inbox: 0 }, 'yes', null])('trust %j i
   expect(() => openTapeStore(home.db, { trust: trust as never })).toThrow(
     expect.objectContaining({ code: 'TAPE_BAD_OPTION' }),
   );
+});
+
+test('the record of a home is that of its file, also where another file gets the same inode', () => {
+  using home = tempHome();
+  home.session('main');
+  const state = home.file('state/tape');
+  mkdirSync(home.file('state'), { mode: 0o700 });
+  const fields = {
+    home: 'id',
+    consent: 'trusted',
+    elsewhere: { entries: 1, inbox: 0 },
+    config: null,
+  } as const;
+  recordHome(state, home.path, { ...fields, at: new Date().toISOString() });
+  expect(homeRecord(state, home.path)).toMatchObject(fields);
+  const [name = ''] = readdirSync(join(state, 'homes'));
+  const file = join(state, 'homes', name);
+  const record = JSON.parse(readFileSync(file, 'utf8'));
+  writeFileSync(file, JSON.stringify({ ...record, born: '1' }), { mode: 0o600 });
+  expect(homeRecord(state, home.path)).toBeUndefined();
+  writeFileSync(file, JSON.stringify({ ...record, born: undefined }), { mode: 0o600 });
+  expect(homeRecord(state, home.path)).toMatchObject(fields);
 });
 
 const ran: string[] = [];

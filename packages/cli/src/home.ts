@@ -19,6 +19,7 @@ import {
   isSame,
   recordOf,
   remember,
+  rememberLog,
   trustIn,
   trustsAll,
 } from './origin.ts';
@@ -106,6 +107,7 @@ export function openForWriting(
       ...(home.base !== undefined && { base: home.base }),
     });
   const store = open(trust);
+  if (trust !== true) rememberLog(home, io);
   if (trust === true || store.homeId === record?.home) return store;
   const known = record === undefined ? store : replaced(store, home, open);
   remember(home, known, { consent: isNew ? 'created' : 'named', hasOwnConfig: isNew && hasOwnConfig, env });

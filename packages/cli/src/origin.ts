@@ -8,6 +8,7 @@ import {
   pause,
   placeFaults,
   recordHome,
+  recordLog,
   stateDirectory,
 } from '@tapedeck/tape/internal';
 import { ConfigError } from './errors/kinds.ts';
@@ -47,7 +48,7 @@ export function recordOf({ dir }: Place, { env }: Env): HomeRecord | undefined {
  */
 export function assertOwn(home: Place, io: Env): void {
   // Another process of this user may have created it a moment ago, and be about to record that.
-  for (let wait = 0; wait < waitsMax && isForeign(home, io) && isYoung(home.db); wait += 1) pause(waitMs);
+  for (let wait = 0; wait < waitsMax && isForeign(home, io) && isYoung(home); wait += 1) pause(waitMs);
   if (!isForeign(home, io)) return;
   throw foreignHome(home);
 }
@@ -104,6 +105,15 @@ export function remember(
   }
 }
 
+/** Records the log of a home that a command of this user has opened. */
+export function rememberLog({ dir }: Pick<Place, 'dir'>, { env }: Env): void {
+  try {
+    recordLog(stateDirectory(env), dir);
+  } catch {
+    // A state directory that cannot be written: a log that a crash leaves needs trust again.
+  }
+}
+
 /** A home that was only named belongs to this user only where it is named again. */
 function isOwn(record: HomeRecord | undefined): boolean {
   return record !== undefined && record.consent !== 'named';
@@ -118,9 +128,12 @@ const waitMs = 25;
 const waitsMax = 40;
 const youngMs = 2_000;
 
-function isYoung(file: string): boolean {
-  const made = statSync(file, { throwIfNoEntry: false })?.birthtimeMs;
-  return made !== undefined && Date.now() - made < youngMs;
+/** Whether the database or its log was made a moment ago. */
+function isYoung({ db }: Place): boolean {
+  return [db, `${db}-wal`].some((file) => {
+    const made = statSync(file, { throwIfNoEntry: false })?.birthtimeMs;
+    return made !== undefined && Date.now() - made < youngMs;
+  });
 }
 
 /** Whether two paths are one directory. */

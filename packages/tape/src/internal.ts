@@ -20,6 +20,7 @@ export {
   homeRecord,
   homeRecords,
   recordHome,
+  recordLog,
 } from './origin/home-record.ts';
 export { placeFaults } from './origin/place-faults.ts';
 export { stateDirectory } from './origin/state-directory.ts';

@@ -8,7 +8,7 @@ import {
   type SqliteTapeStore,
   type TapeStore,
 } from '@tapedeck/tape';
-import { recordHome, stateDirectory } from '@tapedeck/tape/internal';
+import { homeRecord, recordHome, recordLog, stateDirectory } from '@tapedeck/tape/internal';
 import { kindFault } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 
@@ -86,6 +86,7 @@ export function openHome(
     throw badPlace('home', 'must be a directory, without a store');
   const db = join(home, 'tape.db');
   const isNew = !existsSync(db);
+  const isKnown = homeRecord(stateDirectory(env), home) !== undefined;
   const store = openTapeStore(db, {
     trust,
     journal: openJournal(file),
@@ -94,6 +95,7 @@ export function openHome(
     ...(base !== undefined && { base }),
   });
   if (isNew) remember(home, store, env);
+  else if (isKnown) rememberLog(home, env);
   let isDone = false;
   return {
     store,
@@ -118,5 +120,14 @@ function remember(home: string, { homeId, elsewhere }: SqliteTapeStore, env: Env
     recordHome(stateDirectory(env), home, { home: homeId, elsewhere, consent: 'created', at, config: null });
   } catch {
     // The state directory cannot be written: `tape trust` allows the home later.
+  }
+}
+
+/** Records that the log of a home is of this program: a crash leaves it. */
+function rememberLog(home: string, env: Env): void {
+  try {
+    recordLog(stateDirectory(env), home);
+  } catch {
+    // As above.
   }
 }

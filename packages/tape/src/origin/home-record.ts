@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Elsewhere } from './elsewhere.ts';
+import { isOwnLog, keepLog } from './own-log.ts';
 
 /**
  * How a home became one of this user: `created` by a program of this user, `trusted` by the user, or `named`, such as
@@ -26,6 +27,8 @@ export interface HomeRecord {
   readonly home: string;
   /** The inode of `tape.db`: a file that replaces it has another. */
   readonly file: string;
+  /** When that file was made, in nanoseconds, where the file system says: an inode can be used again. */
+  readonly born?: string;
   readonly consent: HomeConsent;
   /** When it was recorded, ISO 8601. */
   readonly at: string;
@@ -44,11 +47,28 @@ export function homeRecords(state: string): readonly HomeRecord[] {
     .sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** The record of the home at a path, as long as the database there is still the recorded file. */
+/**
+ * The record of the home at a path, as long as the database there is still the recorded file, without a log that others
+ * put beside it.
+ */
 export function homeRecord(state: string, dir: string): HomeRecord | undefined {
   const path = realPath(dir);
   const record = parse(fileOf(state, path));
-  return record !== undefined && record.path === path && record.file === inodeIn(path) ? record : undefined;
+  if (record === undefined || record.path !== path) return undefined;
+  const { file, born } = fileIn(path);
+  const isSame = record.file === file && (record.born === undefined || record.born === born);
+  const isKnown = record.consent === 'created' || isOwnLog(logsOf(state, path), path);
+  return isSame && isKnown ? record : undefined;
+}
+
+/**
+ * Records the log beside the database of a home that came from elsewhere, which a process of this user has opened: it
+ * stays where the process is killed. Any other log can have come with the home later.
+ */
+export function recordLog(state: string, dir: string): void {
+  const path = realPath(dir);
+  const consent = parse(fileOf(state, path))?.consent;
+  if (consent !== undefined && consent !== 'created') keepLog(logsOf(state, path), path);
 }
 
 /**
@@ -58,10 +78,10 @@ export function homeRecord(state: string, dir: string): HomeRecord | undefined {
 export function recordHome(
   state: string,
   dir: string,
-  fields: Omit<HomeRecord, 'path' | 'file'>,
+  fields: Omit<HomeRecord, 'path' | 'file' | 'born'>,
 ): HomeRecord {
   const path = realpathSync(dir);
-  const record: HomeRecord = { path, file: inodeIn(path) ?? '', ...fields };
+  const record: HomeRecord = { path, ...fileIn(path), ...fields };
   const file = fileOf(state, path);
   // It makes no home directory for a user who has none.
   statSync(dirname(dirname(state)));
@@ -69,6 +89,7 @@ export function recordHome(
   const draft = `${file}.${randomUUID()}`;
   writeFileSync(draft, `${JSON.stringify({ v: 1, ...record })}\n`, { mode: 0o600, flag: 'wx' });
   renameSync(draft, file);
+  recordLog(state, path);
   removeGone(state);
   return record;
 }
@@ -78,6 +99,7 @@ export function forgetHome(state: string, dir: string): boolean {
   const file = fileOf(state, realPath(dir));
   if (statSync(file, { throwIfNoEntry: false }) === undefined) return false;
   rmSync(file);
+  rmSync(logsOf(state, realPath(dir)), { force: true });
   return true;
 }
 
@@ -116,7 +138,7 @@ function removeGone(state: string): void {
   for (const file of files) {
     const path = parse(file)?.path;
     if (path === undefined || statSync(path, { throwIfNoEntry: false }) === undefined)
-      rmSync(file, { force: true });
+      for (const one of [file, file.replace(/json$/, 'log')]) rmSync(one, { force: true });
   }
 }
 
@@ -146,6 +168,16 @@ function realPath(dir: string): string {
   }
 }
 
-function inodeIn(path: string): string | undefined {
-  return statSync(join(path, 'tape.db'), { bigint: true, throwIfNoEntry: false })?.ino.toString();
+/** The recorded log of a home, beside its record. */
+function logsOf(state: string, path: string): string {
+  return fileOf(state, path).replace(/json$/, 'log');
+}
+
+function fileIn(path: string): Pick<HomeRecord, 'file' | 'born'> {
+  const stat = statSync(join(path, 'tape.db'), { bigint: true, throwIfNoEntry: false });
+  if (stat === undefined) return { file: '' };
+  const { ino, birthtimeNs, ctimeNs } = stat;
+  // Where a file system does not know it, it is another time, which changes.
+  const isKnown = birthtimeNs > 0n && birthtimeNs !== ctimeNs;
+  return { file: ino.toString(), ...(isKnown && { born: birthtimeNs.toString() }) };
 }
