@@ -108,6 +108,21 @@ test('an environment has the keys and tokens that its names say, and the passwor
   ]);
 });
 
+test.each([
+  [{ API_KEY: 'sk-12345678\r\n' }, ['sk-12345678']],
+  [{ API_KEY: '  sk-12345678 ' }, ['sk-12345678']],
+  [{ API_KEY: '  sk-1 ' }, []],
+  [{ REPO: 'https://ghp_abcdefghijklmnop@github.test/x' }, ['ghp_abcdefghijklmnop']],
+  [
+    { REPO: 'https://ghp_abcdefghijklmnop:x-oauth-basic@github.test/x' },
+    ['x-oauth-basic', 'ghp_abcdefghijklmnop'],
+  ],
+  [{ REPO: 'ssh://git@github.test/x' }, []],
+  [{ PAGE: 'https://github.test/abcdefghijklmnopqrstuvw@x' }, []],
+])('the secrets in %j are %j', (env, expected) => {
+  expect(secretsIn(env).map(({ value }) => value)).toEqual(expected);
+});
+
 test('a store writes no secret that it is given, and verifies', () => {
   using store = openTapeStore(':memory:', { secrets });
   store.sessions.open('main');

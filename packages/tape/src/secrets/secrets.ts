@@ -32,9 +32,11 @@ export const secretNamePattern: RegExp = /^[\w.-]{1,100}$/;
  * addresses, as in `postgres://user:password@host`. The path of a file is no secret.
  */
 export function secretsIn(env: Readonly<Record<string, string | undefined>>): readonly Secret[] {
-  return Object.entries(env).flatMap(([variable, value = '']) => {
+  return Object.entries(env).flatMap(([variable, given = '']) => {
     const name = variable.replace(/[^\w.-]/g, '_');
-    const found = passwordsIn(value);
+    // Space around it, such as the end of the line of a file, is not sent, nor repeated by a server.
+    const value = given.trim();
+    const found = [...passwordsIn(value), ...tokensIn(value)];
     if (secretName.test(variable) && secretFault(value) === undefined && !isFile(value)) found.push(value);
     return found.map((secret) => ({ name, value: secret }));
   });
@@ -59,6 +61,11 @@ function passwordsIn(value: string): string[] {
     const given = isWord ? (whole.length < secretMin ? [] : [whole]) : [password];
     return [...new Set([...given, ...given.map(decoded)])];
   });
+}
+
+/** The tokens that stand in place of a user, as in `https://TOKEN@host` and `https://TOKEN:x-oauth-basic@host`. */
+function tokensIn(value: string): string[] {
+  return [...value.matchAll(/:\/\/([^\s:/@]{16,})(?::x-oauth-basic)?@/g)].map(([, token = '']) => token);
 }
 
 function decoded(text: string): string {
