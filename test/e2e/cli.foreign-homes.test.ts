@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { assistant, type Draft, note, openTapeStore, toolCall, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { json, jsonError, jsonLines, startTape, tape } from '../support/cli.ts';
+import { writeSchema1 } from '../support/old-schemas.ts';
 import { rawDb } from '../support/raw-db.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -390,6 +391,17 @@ test('a log that a killed command left in a trusted home needs no trust again', 
   await running.done;
   expect(statSync(join(at.shipped, 'tape.db-wal')).size).toBeGreaterThan(0);
   expect(await at.tape(['new', 'third'])).toMatchObject({ code: 0 });
+});
+
+test('a home of an older version is upgraded by its name, and then trusted', async () => {
+  using at = desk();
+  writeSchema1({ db: join(at.shipped, 'tape.db'), graph: join(at.shipped, 'session_graph.jsonl') });
+  const refused = await at.tape(['trust', '.tape', '--json']);
+  expect(refused.code).toBe(2);
+  expect(jsonError(refused).hint).toContain(`tape raw checkpoint --home ${at.shipped}`);
+  expect(await at.tape(['raw', 'checkpoint', '--home', at.shipped])).toMatchObject({ code: 0 });
+  expect(await at.tape(['trust', '.tape'])).toMatchObject({ code: 0 });
+  expect(await at.tape(['new', 'other'])).toMatchObject({ code: 0 });
 });
 
 test('tape init does not write through a link that came with the directory', async () => {

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import {
   configIn,
   forgetHome,
@@ -12,7 +12,7 @@ import {
   stateDirectory,
 } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
-import { ConfigError } from '../errors/kinds.ts';
+import { ConfigError, UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { homeAt } from '../home.ts';
@@ -38,7 +38,7 @@ export async function trustHome(
   const path = realpathSync(dir);
   const { openTapeStore } = await import('@tapedeck/tape');
   // A private copy, so that looking at it writes nothing; as this user's own, so that all of it is shown.
-  using store = openTapeStore(at.db, { readonly: true, inPlace: false });
+  using store = opened(() => openTapeStore(at.db, { readonly: true, inPlace: false }), dir);
   const { broughtBy } = await import('@tapedeck/runtime/internal');
   const brings = await broughtBy(store);
   const faults = placeFaults(dir);
@@ -106,6 +106,19 @@ export async function trustHome(
     human: lines.join('\n'),
   });
   return exit.done;
+}
+
+/** Opens a home; one of an older version can be upgraded only when it is named. */
+function opened(open: () => SqliteTapeStore, dir: string): SqliteTapeStore {
+  try {
+    return open();
+  } catch (cause) {
+    if (!(cause instanceof TapeError) || cause.code !== 'TAPE_SCHEMA_OLDER') throw cause;
+    throw new UsageError(`cannot trust '${dir}': an older version made it`, {
+      data: { dir, ...cause.data },
+      hint: `migrate it, and keep a copy of the old file, with: tape raw checkpoint --home ${shellWord(dir)}`,
+    });
+  }
 }
 
 /**
