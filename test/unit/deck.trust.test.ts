@@ -5,6 +5,8 @@ import { assistant, openTapeStore, toolCall, user } from '@tapedeck/tape';
 import { homeRecord, recordHome } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { writeSchema1 } from '../support/old-schemas.ts';
+import { rawDb } from '../support/raw-db.ts';
 import { skipsGit, tempRepository } from '../support/repository.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -76,6 +78,20 @@ test('the record of a home is that of its file, also where another file gets the
   expect(homeRecord(state, home.path)).toBeUndefined();
   writeFileSync(file, JSON.stringify({ ...record, born: undefined }), { mode: 0o600 });
   expect(homeRecord(state, home.path)).toMatchObject(fields);
+});
+
+test('the name of a trigger is no SQL for an upgrade', () => {
+  using home = tempHome();
+  writeSchema1({ db: home.db, graph: home.graph });
+  {
+    using db = rawDb(home.db);
+    const name = `a"; ATTACH '${home.file('other.db')}' AS other; CREATE TABLE other.made (x); --`;
+    db.exec(`CREATE TRIGGER "${name.replaceAll('"', '""')}" AFTER INSERT ON tape BEGIN SELECT 1; END`);
+    db.exec('CREATE TRIGGER a AFTER INSERT ON tape BEGIN SELECT 1; END');
+  }
+  using store = openTapeStore(home.db, { trust: false });
+  expect(store.sessions.list({ all: true }).length).toBeGreaterThan(0);
+  expect(existsSync(home.file('other.db'))).toBe(false);
 });
 
 const ran: string[] = [];

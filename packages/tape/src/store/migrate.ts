@@ -78,7 +78,7 @@ function upgrade(
 
 function dropTriggers(db: Db): void {
   for (const { name } of db.all<{ name: string }>(`SELECT name FROM sqlite_schema WHERE type = 'trigger'`))
-    db.exec(`DROP TRIGGER "${name}"`);
+    db.exec(`DROP TRIGGER "${name.replaceAll('"', '""')}"`);
 }
 
 /** Upgrades each older schema to the next, without its triggers. Entries are never changed. */
