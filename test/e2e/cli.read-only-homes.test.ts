@@ -181,9 +181,11 @@ test('a copy is one state of the home, while another process writes it', async (
   const writing = startProcess(
     `import { openTapeStore, user } from '@tapedeck/tape';
      const store = openTapeStore(process.argv[1], { durability: 'fast' });
+     const clock = new Int32Array(new SharedArrayBuffer(4));
      for (let n = 0; ; n += 1) {
        store.entries.append('main', [user('x'.repeat(3000) + n)]);
        if (n === 0) console.log('began');
+       if (n % 100 === 99) Atomics.wait(clock, 0, 0, 20); // About ten checkpoints in a second.
      }`,
     file,
   );

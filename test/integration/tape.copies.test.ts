@@ -172,6 +172,7 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
     );
     expect(users.map(([name]) => name).sort()).toEqual([
       'tape/src/origin/home-record.ts',
+      'tape/src/origin/own-log.ts',
       'tape/src/origin/place-faults.ts',
       'tape/src/owner.ts',
       'tape/src/secrets/secrets.ts',
@@ -190,6 +191,12 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
     expect(sources().get('tape/src/origin/home-record.ts')).not.toMatch(
       /(?:readFile|writeFile|rm|rename)Sync\([^)]*tape\.db/,
     );
+    // Of the log of a database, which is a file of the home, only the inode is read.
+    expect(
+      sources()
+        .get('tape/src/origin/own-log.ts')
+        ?.match(/(?:readFile|writeFile)Sync\(\w+/g),
+    ).toEqual(['writeFileSync(record', 'readFileSync(file']);
     // These look without opening; the one that opens creates what was not there (O_EXCL), before SQLite knows of it.
     expect(imports('tape/src/store/open.ts')).toEqual(['existsSync']);
     expect(imports('tape/src/store/migrate.ts')).toEqual(['lstatSync', 'rmSync']);

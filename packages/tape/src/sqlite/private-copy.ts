@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { TapeError } from '../errors.ts';
-import { pause } from './lock-wait.ts';
+import { lockWaitDefault, pause } from './lock-wait.ts';
 import { cannotOpen, type Probe } from './place.ts';
 
 /** A copy of a database in a directory of its own. */
@@ -27,7 +27,8 @@ export interface PrivateCopy {
 
 /** The database and what belongs to it: its log, or the journal of an interrupted transaction. */
 const suffixes = ['', '-wal', '-journal'];
-const attempts = 20;
+/** How long a process tries to get a copy of a database that changes, in milliseconds, as long as it waits for a lock. */
+const patience = lockWaitDefault;
 
 /**
  * Why a process cannot read a database in place, which needs files beside it: `EROFS` or `EACCES` for a directory
@@ -54,14 +55,15 @@ export function privateCopy(file: string): PrivateCopy {
   const dir = mkdtempSync(join(tmpdir(), 'tapedeck-read-'));
   const remove = () => rmSync(dir, { recursive: true, force: true });
   try {
-    for (let attempt = 0; attempt < attempts; attempt += 1) {
+    const deadline = performance.now() + patience;
+    do {
       const before = stateOf(file);
       copyInto(dir, file);
       if (stateOf(file) === before) return { path: join(dir, basename(file)), remove };
       remove();
       mkdirSync(dir, { mode: 0o700 });
-      pause(50);
-    }
+      pause(Math.random() * 50);
+    } while (performance.now() < deadline);
     throw new TapeError('TAPE_LOCKED', `cannot read '${file}': another process writes it all the time`, {
       data: { holders: [], processes: [] },
     });
