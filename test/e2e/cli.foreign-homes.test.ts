@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { assistant, type Draft, note, openTapeStore, toolCall, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { json, jsonError, jsonLines, startTape, tape } from '../support/cli.ts';
@@ -38,6 +39,8 @@ function desk(): Desk {
   const dir = tempDir();
   const repo = dir.file('repo');
   const shipped = join(repo, '.tape');
+  // The configuration imports a package, as that of a user does.
+  symlinkSync(fileURLToPath(new URL('../../node_modules', import.meta.url)), dir.file('node_modules'));
   for (const path of [dir.file('user'), repo, dir.file('traces')]) mkdirSync(path, { mode: 0o700 });
   mkdirSync(shipped, { mode: 0o700 });
   const trace = `async ({ name }) => { writeFileSync(${JSON.stringify(dir.file('traces'))} + '/' + name, ''); return 'done'; }`;
