@@ -1,37 +1,35 @@
 import { contract, errorCodes, type Form, type JsonSchema, jsonSchema } from '@tapedeck/cli/contract';
 import { defaultLimits } from '@tapedeck/runtime';
-import { verbs } from '../../packages/cli/dist/verbs/index.js';
+import { wordsOf } from '../../packages/cli/dist/command-line/line.js';
+import type { Option } from '../../packages/cli/dist/options/declare.js';
+import { allVerbs } from '../../packages/cli/dist/verbs/index.js';
 import { nameOf, type Verb } from '../../packages/cli/dist/verbs/verb.js';
 
-/** An option or positional as a verb declares it to yargs. */
-interface Declared {
+const verbs = await allVerbs();
+
+/** An argument or an option as a verb declares it. */
+interface Declared extends Partial<Option> {
   readonly name: string;
   readonly positional: boolean;
-  readonly type?: string;
-  readonly describe?: string;
-  readonly choices?: readonly string[];
-  readonly default?: unknown;
-  readonly demandOption?: boolean;
-  readonly hidden?: boolean;
 }
 
-type Declaration = Omit<Declared, 'name' | 'positional'>;
-
-/** The declarations of a verb that help shows, positionals first, recorded by a stand-in for yargs. */
+/** The declarations of a verb that help shows, arguments first. */
 function declarations(verb: Verb): Declared[] {
-  const noted: Declared[] = [];
-  const recorder: unknown = new Proxy(
-    {},
-    {
-      get: (_target, method: string) => (name: string, given: Declaration) => {
-        if ((method === 'positional' || method === 'option') && given.hidden !== true)
-          noted.push({ ...given, name, positional: method === 'positional' });
-        return recorder;
-      },
-    },
-  );
-  verb.options(recorder as Parameters<Verb['options']>[0]);
-  return noted.toSorted((a, b) => Number(b.positional) - Number(a.positional));
+  const own = wordsOf(verb).map(({ name, required }) => {
+    const argument = verb.arguments?.[name];
+    return {
+      name,
+      positional: true,
+      required,
+      ...(typeof argument === 'string' ? { describe: argument } : argument),
+    };
+  });
+  const options = Object.entries(verb.options ?? {}).map(([name, option]) => ({
+    ...option,
+    name,
+    positional: false,
+  }));
+  return [...own, ...options.filter(({ hidden }) => hidden !== true)];
 }
 
 /** The whole reference, as `docs/cli.md` holds it. */
@@ -248,12 +246,12 @@ function section(verb: Verb): string {
   ].join('\n\n');
 }
 
-function optionRow({ name, positional, type, describe, choices, default: value, demandOption }: Declared) {
+function optionRow({ name, positional, type, describe, choices, default: value, required }: Declared) {
   const argument = choices?.join('|') ?? argumentOf(type);
   const shown = positional ? name : `--${name}${argument === '' ? '' : ` ${argument}`}`;
   const more = [
-    ...(demandOption === true && !positional ? ['required'] : []),
-    ...(type === 'array' ? ['may be repeated'] : []),
+    ...(required === true && !positional ? ['required'] : []),
+    ...(type === 'list' ? ['may be repeated'] : []),
     ...(value === undefined ? [] : [`default ${String(value)}`]),
   ];
   return [`\`${shown}\``, `${describe ?? ''}${more.length === 0 ? '' : ` (${more.join('; ')})`}`];

@@ -4,7 +4,7 @@ import { contract, errorCodes, type Form, jsonSchema } from '@tapedeck/cli/contr
 import { openTapeStore, processOwner } from '@tapedeck/tape';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
-import { verbs } from '../../packages/cli/dist/verbs/index.js';
+import { allVerbs } from '../../packages/cli/dist/verbs/index.js';
 import { nameOf } from '../../packages/cli/dist/verbs/verb.js';
 import { tapeHere } from '../support/cli.ts';
 import { checkContract } from '../support/contract.ts';
@@ -12,6 +12,8 @@ import { tempDir } from '../support/temp-dir.ts';
 import { cliReference } from './cli-reference.ts';
 import { howToUpdate, page, root, tableAfter, updating } from './pages.ts';
 import { tape } from './tape.ts';
+
+const verbs = await allVerbs();
 
 test('the reference prints what each verb declares', () => {
   const reference = cliReference();

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, startTape } from '../support/cli.ts';
-import { commandFor } from '../support/programs.ts';
+import { tapeProgram } from '../support/programs.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 test.each([
@@ -36,7 +36,7 @@ test('a reader that closes its end early is no failure', () => {
   using home = tempHome();
   home.session('main', ...Array.from({ length: 3_000 }, (_, i) => user(`message ${i} ${'x'.repeat(100)}`)));
   for (const form of ['', '--jsonl', '--json']) {
-    const line = `"${process.execPath}" "${commandFor(['log'])}" log main -n 5000 ${form} | head -c 10 > /dev/null; echo \${PIPESTATUS[0]}`;
+    const line = `"${process.execPath}" "${tapeProgram}" log main -n 5000 ${form} | head -c 10 > /dev/null; echo \${PIPESTATUS[0]}`;
     const { stdout, stderr } = spawnSync('bash', ['-c', line], {
       env: { PATH: process.env.PATH, HOME: '/nonexistent', TAPE_HOME: home.path, TAPE_TRUST_HOME: '1' },
       encoding: 'utf8',

@@ -14,7 +14,7 @@ import {
   restoredPlace,
 } from '../support/fault-commands.ts';
 import { copyHome, inLanes } from '../support/fault-sweep.ts';
-import { commandFor } from '../support/programs.ts';
+import { tapeProgram } from '../support/programs.ts';
 import { sized } from '../support/size.ts';
 import { type Injection, skipsTracing, type Traced, trace } from '../support/strace.ts';
 import {
@@ -100,7 +100,7 @@ async function traced({ args }: FaultCommand, base: string, inject?: Injection):
   const databases = [db, copy, restored.db].flatMap((path) => [path, `${path}.schema-1`]);
   const line = [...args(base), '--json'];
   return await trace(
-    [`--import=${join(import.meta.dirname, '../support/fixed-drafts.ts')}`, commandFor(line), ...line],
+    [`--import=${join(import.meta.dirname, '../support/fixed-drafts.ts')}`, tapeProgram, ...line],
     {
       paths: [
         ...databases.flatMap((path) => [path, draftOf(path)]).flatMap(withLogs),

@@ -70,9 +70,6 @@ export default async function bundlePrograms(): Promise<void> {
     output.map((file) => [file.fileName, file.type === 'chunk' ? file.code : `${file.source}`]),
   );
   for (const [name, text] of packagesOf(given)) files.set(name, text);
-  // The command as its package starts it, from the bundle.
-  const bin = readFileSync(join(cli, 'bin/tape.js'), 'utf8');
-  files.set('tape.js', bin.replace('../dist/main.js', `./${nameOf('@tapedeck/cli')}.js`));
   process.env[programsVariable] = save(files);
 }
 

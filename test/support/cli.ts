@@ -6,7 +6,8 @@ import { isObject } from '@tapedeck/tape/internal';
 import { bufferedIo, type Given } from './buffered-io.ts';
 import { compileCache } from './compile-cache.ts';
 import { checkContract } from './contract.ts';
-import { commandFor } from './programs.ts';
+import { assertParsersAgree } from './parsers.ts';
+import { tapeProgram } from './programs.ts';
 import { sized } from './size.ts';
 
 export interface CliOptions extends Omit<Given, 'isTerminal'> {
@@ -44,7 +45,7 @@ export async function tape(
   return await sized(tapeHere, tapeProcess, tapeProcess)(args, options);
 }
 
-/** Runs `tape` as a process of its own: on a push its bundle, else what the build made. */
+/** Runs `tape` as a process of its own: from the bundle that the build made. */
 export async function tapeProcess(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const { child, done } = startTape(args, options);
   child.stdin?.end(options.stdin ?? '');
@@ -55,6 +56,7 @@ export async function tapeProcess(args: readonly string[], options: CliOptions =
 export async function tapeHere(args: readonly string[], options: HereOptions = {}): Promise<CliResult> {
   const { io, said } = bufferedIo(options);
   const code = await main(args, io);
+  await assertParsersAgree(args);
   checkContract(args, { ...said, code });
   return { ...said, code };
 }
@@ -62,7 +64,7 @@ export async function tapeHere(args: readonly string[], options: HereOptions = {
 /** Starts `tape` with stdin open. */
 export function startTape(args: readonly string[], options: CliOptions = {}): Running {
   const { home, env, cwd, node = [] } = options;
-  const child = spawn(process.execPath, [...node, commandFor(args), ...args], {
+  const child = spawn(process.execPath, [...node, tapeProgram, ...args], {
     cwd,
     env: {
       PATH: process.env.PATH,
@@ -85,9 +87,10 @@ export function startTape(args: readonly string[], options: CliOptions = {}): Ru
     });
   const done = new Promise<CliResult>((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code, signal) => {
+    child.once('close', async (code, signal) => {
       const ended = { ...said, code: code ?? 128 + (signal === null ? 0 : constants.signals[signal]) };
       try {
+        await assertParsersAgree(args);
         checkContract(args, ended);
         resolve(ended);
       } catch (fault) {

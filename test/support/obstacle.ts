@@ -6,7 +6,7 @@ import type { CliResult } from './cli.ts';
 import { compileCache } from './compile-cache.ts';
 import { checkContract } from './contract.ts';
 import { mountPoint, unmount, unmountLeft } from './mounts.ts';
-import { commandFor } from './programs.ts';
+import { tapeProgram } from './programs.ts';
 
 /** Something in the way of a command: a disk that is full, or may not be written. */
 export interface Obstacle {
@@ -124,7 +124,7 @@ async function runUnder(
   args: readonly string[],
   { home, stdin, tmp }: { home: string; stdin: string; tmp?: string },
 ): Promise<CliResult> {
-  const [program = process.execPath, ...rest] = [...under, process.execPath, commandFor(args), ...args];
+  const [program = process.execPath, ...rest] = [...under, process.execPath, tapeProgram, ...args];
   const child = spawn(program, rest, {
     timeout: 60_000,
     env: {

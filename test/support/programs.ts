@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { sized } from './size.ts';
 
 /** The variable of the environment that names the directory of bundled programs: see `bundle-programs.ts`. */
 export const programsVariable = 'TAPEDECK_TEST_PROGRAMS';
@@ -12,15 +11,8 @@ export function program(name: string): readonly string[] {
     : [join(dir, name.replace(/\.ts$/, '.js'))];
 }
 
-/**
- * The command: on a push its bundle, which starts with half of the processor time, else what the build made. Its demo
- * reads files of the package.
- */
-export function commandFor([verb]: readonly string[]): string {
-  const dir = process.env[programsVariable];
-  const built = join(import.meta.dirname, '../../packages/cli/bin/tape.js');
-  return dir === undefined || verb === 'demo' ? built : sized(join(dir, 'tape.js'), built, built);
-}
+/** The command, which runs the bundle that the build made. */
+export const tapeProgram: string = join(import.meta.dirname, '../../packages/cli/bin/tape.js');
 
 /**
  * Arguments of node, and the directory, that run a module's text, which may import the packages: their bundles, or with

@@ -89,10 +89,9 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'crash-point',
   ],
   cli: [
+    'start',
     'main',
-    'help',
-    'id-words',
-    'literal-words',
+    'command-line',
     'early-exit',
     'verbs',
     'demo',
@@ -112,6 +111,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'errors',
     'escape',
     'exit',
+    'package-file',
+    'addon',
   ],
 };
 
@@ -137,6 +138,7 @@ const packages = ['cli', 'runtime', 'graph', 'tape'].map((name) => `@tapedeck/${
 /** The top files of folders that have none of the folder's name and no index. */
 const topFiles: Readonly<Record<string, string>> = {
   'packages/cli/src': 'main.ts',
+  'packages/cli/src/command-line': 'line.ts',
   'packages/cli/src/config': 'deck.ts',
   'packages/cli/src/errors': 'kinds.ts',
   'packages/cli/src/options': 'inherit.ts',

@@ -20,6 +20,8 @@ export interface CommonOptions {
 export interface Context {
   readonly io: MaskedIo;
   readonly options: CommonOptions;
+  /** The word of the command line that named the verb: its name, or another one. */
+  readonly word: string;
   readonly home: Home;
   /** Whether to colour text output. */
   readonly color: boolean;
@@ -51,7 +53,7 @@ function withGraph(json: unknown, state: GraphFileState | undefined): unknown {
 /** Makes the context of one command line; `main` runs the command lines that a verb starts. */
 export function makeContext(
   io: MaskedIo,
-  options: CommonOptions,
+  { options, word }: Pick<Context, 'options' | 'word'>,
   main: (argv: readonly string[], io: Io) => Promise<number>,
 ): Context {
   const home = { ...findHome(options.home, io), ...(options.base !== undefined && { base: options.base }) };
@@ -85,6 +87,7 @@ export function makeContext(
   return {
     io,
     options,
+    word,
     home,
     color: options.color ?? (io.isTerminal && (io.env.NO_COLOR ?? '') === ''),
     reading: async (act) => during(openForReading(home, io), act),

@@ -36,12 +36,12 @@ async function drained(stream: NodeJS.WriteStream): Promise<void> {
 
 /** The process itself. */
 export function nodeIo(): Io {
-  const { stdout, stderr, stdin } = process;
+  const { stdout } = process;
+  let stderr: NodeJS.WriteStream | undefined;
   let failure: Error | undefined;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     failure = error.code === 'EPIPE' ? new PipeClosed() : error;
   });
-  stderr.on('error', () => {});
   let interrupt: AbortController | undefined;
   const listen = (): AbortController => {
     const controller = new AbortController();
@@ -52,15 +52,23 @@ export function nodeIo(): Io {
     env: process.env,
     cwd: process.cwd(),
     isTerminal: stdout.isTTY === true,
-    columns: stdout.columns ?? stderr.columns ?? 80,
-    statusIsTerminal: stderr.isTTY === true,
-    stdin,
+    // Node.js makes a stream when it is first read.
+    get columns() {
+      return stdout.columns ?? process.stderr.columns ?? 80;
+    },
+    get statusIsTerminal() {
+      return process.stderr.isTTY === true;
+    },
+    get stdin() {
+      return process.stdin;
+    },
     out: async (text) => {
       if (failure !== undefined) throw failure;
       if (!stdout.write(text)) await drained(stdout);
       if (failure !== undefined) throw failure;
     },
     err: (text) => {
+      stderr ??= process.stderr.on('error', () => {});
       stderr.write(text);
     },
     get signal() {

@@ -1,5 +1,3 @@
-import { Console } from 'node:console';
-import { Writable } from 'node:stream';
 import type { Secret } from '@tapedeck/tape';
 import { type Mask, maskFor, secretsIn } from '@tapedeck/tape/internal';
 import type { Io } from './io.ts';
@@ -18,9 +16,16 @@ export function maskedIo(io: Io): MaskedIo {
     env: io.env,
     cwd: io.cwd,
     isTerminal: io.isTerminal,
-    columns: io.columns,
-    statusIsTerminal: io.statusIsTerminal,
-    stdin: io.stdin,
+    // Node.js makes a stream when it is first read.
+    get columns() {
+      return io.columns;
+    },
+    get statusIsTerminal() {
+      return io.statusIsTerminal;
+    },
+    get stdin() {
+      return io.stdin;
+    },
     out: (text) => io.out(mask === undefined ? text : mask.value(text)),
     err: (text) => io.err(mask === undefined ? text : mask.text(text)),
     // Reading the signal changes what Ctrl-C does.
@@ -43,6 +48,8 @@ export function consoleOn({
   err,
   statusIsTerminal,
 }: Pick<Io, 'env' | 'err' | 'statusIsTerminal'>): Console {
+  const { Console } = process.getBuiltinModule('node:console');
+  const { Writable } = process.getBuiltinModule('node:stream');
   const stdout = new Writable({
     decodeStrings: false,
     write: (text, _encoding, done) => {

@@ -23,12 +23,20 @@ export interface Sources extends Clock {
 /** Sources on this machine's clock and random generator; `given` replaces some of them. */
 export function systemSources(given: Partial<Sources>): Sources {
   const now = given.now ?? Date.now;
-  const ulid = monotonicFactory();
   return {
     now,
     uptime: given.uptime ?? (given.now === undefined ? monotonic : () => undefined),
-    newId: given.newId ?? (() => ulid(now())),
+    newId: given.newId ?? newIds(now),
     salt: given.salt ?? pooledSalts(),
+  };
+}
+
+/** Makes ULIDs in order. Its source of randomness takes longer to load than most command lines take, so none is made before the first id. */
+function newIds(now: () => number): () => string {
+  let next: ((time: number) => string) | undefined;
+  return () => {
+    next ??= monotonicFactory();
+    return next(now());
   };
 }
 

@@ -1,5 +1,4 @@
 import type { Meta } from '@tapedeck/tape';
-import type { Argv } from 'yargs';
 import { UsageError } from '../errors/kinds.ts';
 
 /** Who wrote a message, and where. */
@@ -10,26 +9,16 @@ export interface AuthorArgs {
   readonly messageId?: string | undefined;
 }
 
-/** Declares the options for the author of a message. */
-export function authorOptions<T>(y: Argv<T>): Argv<T & AuthorArgs> {
-  return y
-    .option('sender', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'Id of who wrote it: the model sees it where several people wrote one message',
-    })
-    .option('sender-name', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'Name of the sender, for the model',
-    })
-    .option('channel', { type: 'string', requiresArg: true, describe: 'Channel that it came through' })
-    .option('message-id', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'Id of the message in its channel',
-    }) as Argv<T & AuthorArgs>;
-}
+/** The options for the author of a message. */
+export const authorOptions = {
+  sender: {
+    type: 'string',
+    describe: 'Id of who wrote it: the model sees it where several people wrote one message',
+  },
+  'sender-name': { type: 'string', describe: 'Name of the sender, for the model' },
+  channel: { type: 'string', describe: 'Channel that it came through' },
+  'message-id': { type: 'string', describe: 'Id of the message in its channel' },
+} as const;
 
 /**
  * The author of a message, as its standard meta fields; none without these options.

@@ -3,7 +3,6 @@
  * of the library. `inherit.ts`: what a child inherits. Imports `context`, `input` and `errors`.
  */
 import type { Inherit } from '@tapedeck/tape';
-import type { Argv } from 'yargs';
 import { UsageError } from '../errors/kinds.ts';
 import { sinceOf } from '../input.ts';
 
@@ -19,30 +18,20 @@ export interface InheritArgs {
 export const inheritNames = ['inherit', 'since', 'last', 'fresh', 'from'] as const;
 
 /**
- * Declares the options of verbs that fork, for what a child inherits. `--fresh` and `--from` are earlier
+ * The options of verbs that fork, for what a child inherits. `--fresh` and `--from` are earlier
  * names, which work and are in no help text.
  */
-export function inheritOptions<T>(y: Argv<T>): Argv<T & InheritArgs> {
-  return y
-    .option('inherit', {
-      type: 'string',
-      requiresArg: true,
-      choices: ['all', 'nothing'],
-      describe: 'Inherit all entries of the parent (default), or none',
-    })
-    .option('since', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'Inherit the entries after this anchor or @SEQ only',
-    })
-    .option('last', {
-      type: 'number',
-      requiresArg: true,
-      describe: 'Inherit the last N messages only, and the entries between them',
-    })
-    .option('fresh', { type: 'boolean', hidden: true })
-    .option('from', { type: 'string', requiresArg: true, hidden: true }) as Argv<T & InheritArgs>;
-}
+export const inheritOptions = {
+  inherit: {
+    type: 'string',
+    choices: ['all', 'nothing'],
+    describe: 'Inherit all entries of the parent (default), or none',
+  },
+  since: { type: 'string', describe: 'Inherit the entries after this anchor or @SEQ only' },
+  last: { type: 'number', describe: 'Inherit the last N messages only, and the entries between them' },
+  fresh: { type: 'boolean', hidden: true },
+  from: { type: 'string', hidden: true },
+} as const;
 
 /**
  * Those options in the form of the library; undefined if none is given.

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import type { SqliteTapeStore } from '@tapedeck/tape';
-import type { Argv } from 'yargs';
 import type { Context } from '../context.ts';
 
 export interface WorkspaceArgs {
@@ -8,23 +7,20 @@ export interface WorkspaceArgs {
   readonly repository?: string | undefined;
 }
 
-/** Declares the options of verbs that fork, for the workspace of a child. */
-export function workspaceOptions<T>(y: Argv<T>): Argv<T & WorkspaceArgs> {
-  return y
-    .option('workspace', {
-      type: 'string',
-      choices: ['shared', 'worktree'],
-      requiresArg: true,
-      describe: 'worktree: give the child a git worktree, uncommitted changes included (default: shared)',
-    })
-    .option('repository', {
-      type: 'string',
-      requiresArg: true,
-      implies: 'workspace',
-      describe:
-        'Directory in the repository of the worktree (default: the worktree of the parent, else the working directory)',
-    }) as Argv<T & WorkspaceArgs>;
-}
+/** The options of verbs that fork, for the workspace of a child. */
+export const workspaceOptions = {
+  workspace: {
+    type: 'string',
+    choices: ['shared', 'worktree'],
+    describe: 'worktree: give the child a git worktree, uncommitted changes included (default: shared)',
+  },
+  repository: {
+    type: 'string',
+    needs: 'workspace',
+    describe:
+      'Directory in the repository of the worktree (default: the worktree of the parent, else the working directory)',
+  },
+} as const;
 
 /** Those options in the form of the runtime. */
 export async function workspaceIn(

@@ -16,20 +16,16 @@ export const abort: Verb = defineVerb({
     ['tape abort main', 'Stop the run of main'],
     ['tape abort main --reason "wrong branch"', 'Record the reason with the run'],
   ],
-  options: (y) =>
-    y
-      .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
-      .option('reason', {
-        type: 'string',
-        requiresArg: true,
-        default: 'aborted',
-        describe: 'Reason to record',
-      })
-      .option('wait', {
-        type: 'number',
-        default: 10,
-        describe: 'Seconds to wait for the run to end; --no-wait: do not wait',
-      }),
+  arguments: { name: 'Session' },
+  options: {
+    reason: { type: 'string', default: 'aborted', describe: 'Reason to record' },
+    wait: {
+      type: 'number',
+      negatable: true,
+      default: 10,
+      describe: 'Seconds to wait for the run to end; --no-wait: do not wait',
+    },
+  },
   run: async ({ name, reason, wait }, context) =>
     await context.changing(async (store) => {
       const info = needSession(store, name);

@@ -13,11 +13,8 @@ export const alias: Verb = defineVerb({
       'Open the session dm:slack:u0142 as dm:mom too',
     ],
   ],
-  options: (y) =>
-    y
-      .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
-      .positional('alias', { type: 'string', demandOption: true, describe: 'Its other name' })
-      .option('reason', { type: 'string', requiresArg: true, default: '', describe: 'Why, for the lineage' }),
+  arguments: { name: 'Session', alias: 'Its other name' },
+  options: { reason: { type: 'string', default: '', describe: 'Why, for the lineage' } },
   run: async ({ name, alias: other, reason }, { changing, answer }) =>
     await changing(async (store) => {
       const before = needSession(store, name);
@@ -40,10 +37,8 @@ export const unalias: Verb = defineVerb({
   summary: 'Take an alias away from its session',
   detail: 'The name is free then. The lineage keeps both lines.',
   examples: [['tape unalias dm:mom', 'Free the name dm:mom']],
-  options: (y) =>
-    y
-      .positional('alias', { type: 'string', demandOption: true, describe: 'Alias' })
-      .option('reason', { type: 'string', requiresArg: true, default: '', describe: 'Why, for the lineage' }),
+  arguments: { alias: 'Alias' },
+  options: { reason: { type: 'string', default: '', describe: 'Why, for the lineage' } },
   run: async ({ alias: other, reason }, { changing, answer }) =>
     await changing(async (store) => {
       const { id } = needSession(store, other);

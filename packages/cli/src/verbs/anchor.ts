@@ -11,20 +11,11 @@ export const anchor: Verb = defineVerb({
   summary: 'Mark the current point of a session with a name and a state',
   detail: 'Forks can start at an anchor. An anchor does not change the view of the model; a handoff does.',
   examples: [[`tape anchor main task-start --state '{"phase":"build"}'`, 'Mark the point before a task']],
-  options: (y) =>
-    y
-      .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
-      .positional('anchor', { type: 'string', demandOption: true, describe: 'Name of the anchor' })
-      .option('state', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'State of the anchor: a JSON object (- for stdin, @FILE)',
-      })
-      .option('key', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Idempotency key: a repeat adds nothing',
-      }),
+  arguments: { name: 'Session', anchor: 'Name of the anchor' },
+  options: {
+    state: { type: 'string', describe: 'State of the anchor: a JSON object (- for stdin, @FILE)' },
+    key: { type: 'string', describe: 'Idempotency key: a repeat adds nothing' },
+  },
   run: async ({ name, anchor: anchorName, state, key }, context) => {
     const draft = anchorDraft(anchorName, await readState(state, context.io));
     return await write(context, { name, anchorName, draft, key, done: 'Anchored', act: 'anchor' });
@@ -37,25 +28,12 @@ export const handoff: Verb = defineVerb({
   summary: 'Start a new view here, with a summary',
   detail: 'The model sees the summary and the state in place of the earlier entries, which stay readable.',
   examples: [['tape handoff main design-done --summary "The API is agreed"', 'Begin a new view']],
-  options: (y) =>
-    y
-      .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
-      .positional('anchor', { type: 'string', demandOption: true, describe: 'Name of the anchor' })
-      .option('summary', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Summary that starts the new view (- for stdin, @FILE)',
-      })
-      .option('state', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'State of the anchor: a JSON object (- for stdin, @FILE)',
-      })
-      .option('key', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Idempotency key: a repeat adds nothing',
-      }),
+  arguments: { name: 'Session', anchor: 'Name of the anchor' },
+  options: {
+    summary: { type: 'string', describe: 'Summary that starts the new view (- for stdin, @FILE)' },
+    state: { type: 'string', describe: 'State of the anchor: a JSON object (- for stdin, @FILE)' },
+    key: { type: 'string', describe: 'Idempotency key: a repeat adds nothing' },
+  },
   run: async ({ name, anchor: anchorName, summary, state, key }, context) => {
     const text = summary === undefined ? undefined : await readText(summary, context.io);
     const full = { ...(text !== undefined && { summary: text }), ...(await readState(state, context.io)) };

@@ -28,21 +28,15 @@ export const append: Verb = defineVerb({
     [`echo '{"role":"user","content":"hello"}' | tape append main`, 'Append one message'],
     ['tape append main --each --jsonl < lines.jsonl', 'Commit and acknowledge every line as it arrives'],
   ],
-  options: (y) =>
-    y
-      .positional('name', { type: 'string', demandOption: true, describe: 'Session to append to' })
-      .option('each', { type: 'boolean', describe: 'Commit every line as it arrives' })
-      .option('wait', {
-        type: 'number',
-        requiresArg: true,
-        default: 10,
-        describe: 'Seconds to wait for a busy session',
-      })
-      .option('key', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Idempotency key of the batch, with --each of its lines: a repeat adds nothing',
-      }),
+  arguments: { name: 'Session to append to' },
+  options: {
+    each: { type: 'boolean', describe: 'Commit every line as it arrives' },
+    wait: { type: 'number', negatable: true, default: 10, describe: 'Seconds to wait for a busy session' },
+    key: {
+      type: 'string',
+      describe: 'Idempotency key of the batch, with --each of its lines: a repeat adds nothing',
+    },
+  },
   run: async ({ name, each, wait, key }, context) =>
     await context.writing(async (store) => {
       // All input is read and checked before the session is created, so that bad input creates nothing.

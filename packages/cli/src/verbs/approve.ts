@@ -19,24 +19,20 @@ export const approve: Verb = defineVerb({
     ['tape approve main call_1 --deny --reason "not on a Friday"', 'Deny it; the model receives the reason'],
     [`tape approve main call_1 --output '{"temperature":7}'`, 'Give the result of a call that ran elsewhere'],
   ],
-  options: (y) =>
-    runOptions(y)
-      .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
-      .positional('call', { type: 'string', describe: 'Id of the call' })
-      .option('deny', { type: 'boolean', describe: 'Deny the call' })
-      .option('reason', { type: 'string', requiresArg: true, describe: 'Reason; the model receives it' })
-      .option('output', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Result of a call that ran elsewhere: JSON (- for stdin, @FILE)',
-      })
-      .option('wait', {
-        type: 'number',
-        requiresArg: true,
-        default: 0,
-        describe: 'Seconds to wait until the process that runs the session takes the answer',
-      })
-      .conflicts('output', ['deny', 'reason']),
+  arguments: { name: 'Session', call: 'Id of the call' },
+  options: {
+    ...runOptions,
+    deny: { type: 'boolean', describe: 'Deny the call' },
+    reason: { type: 'string', describe: 'Reason; the model receives it' },
+    output: { type: 'string', describe: 'Result of a call that ran elsewhere: JSON (- for stdin, @FILE)' },
+    wait: {
+      type: 'number',
+      negatable: true,
+      default: 0,
+      describe: 'Seconds to wait until the process that runs the session takes the answer',
+    },
+  },
+  conflicts: { output: ['deny', 'reason'] },
   run: async (args, context) => {
     const { name, call, deny, reason, output } = args;
     const { io } = context;

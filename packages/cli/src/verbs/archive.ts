@@ -12,10 +12,8 @@ export const archive: Verb = defineVerb({
     ['tape archive main', 'Archive main'],
     ['tape archive main --undo', 'Make main active again'],
   ],
-  options: (y) =>
-    y
-      .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
-      .option('undo', { type: 'boolean', describe: 'Make it active again' }),
+  arguments: { name: 'Session' },
+  options: { undo: { type: 'boolean', describe: 'Make it active again' } },
   run: async ({ name, undo }, { changing, answer }) =>
     await changing(async (store) => {
       const wanted = undo === true ? 'active' : 'archived';

@@ -20,19 +20,10 @@ export const attest: Verb = defineVerb({
     ['tape attest -o heads.txt', 'Write the heads to a new file'],
     ['tape attest --key key.pem', 'Print them, signed with an Ed25519 key'],
   ],
-  options: (y) =>
-    y
-      .option('output', {
-        type: 'string',
-        alias: 'o',
-        requiresArg: true,
-        describe: 'New file (-, default: stdout)',
-      })
-      .option('key', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Sign with the private Ed25519 key in FILE (PEM)',
-      }),
+  options: {
+    output: { type: 'string', alias: 'o', describe: 'New file (-, default: stdout)' },
+    key: { type: 'string', describe: 'Sign with the private Ed25519 key in FILE (PEM)' },
+  },
   run: async ({ output: given, key }, { io, reading, answer, options }) => {
     const output = given === stdinWord || given === '-' ? undefined : given;
     const signer = key === undefined ? undefined : readKey(resolve(io.cwd, key), createPrivateKey);

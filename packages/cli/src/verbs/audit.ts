@@ -17,7 +17,7 @@ export const audit: Verb = defineVerb({
     ['tape audit', 'Check all sessions'],
     ['tape audit main --json', 'Check main and its descendants, for a program'],
   ],
-  options: (y) => y.positional('name', { type: 'string', describe: 'Session (default: all)' }),
+  arguments: { name: 'Session (default: all)' },
   run: async ({ name }, { reading, answer, home }) => {
     const { audit: auditStore } = await import('@tapedeck/runtime');
     return await reading(async (store) => {

@@ -11,7 +11,7 @@ export const backup: Verb = defineVerb({
   detail:
     'Verifies the copy before it gets its name, and never replaces an existing file. tape restore makes a home of it.',
   examples: [['tape backup ~/tapes-friday.db', 'Write a complete, verified copy']],
-  options: (y) => y.positional('file', { type: 'string', demandOption: true, describe: 'New file' }),
+  arguments: { file: 'New file' },
   run: async ({ file }, { io, reading, answer }) => {
     // SQLite writes a copy to a file alone.
     if (file === stdinWord)

@@ -17,22 +17,17 @@ export const branch: Verb = defineVerb({
     ['tape branch main@42 --as idea', 'Try another approach from main@42'],
     ['tape branch main --ephemeral', 'Make a branch that lists omit'],
   ],
-  options: (y) =>
-    y
-      .positional('place', { type: 'string', demandOption: true, describe: 'SESSION or SESSION@POINT' })
-      .option('as', { type: 'string', requiresArg: true, describe: 'Name of the branch (default: derived)' })
-      .option('title', { type: 'string', requiresArg: true, describe: 'Title for display' })
-      .option('ephemeral', { type: 'boolean', describe: 'Omit it from lists' })
-      .option('metadata', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'JSON object, added to the metadata of the parent (- for stdin, @FILE)',
-      })
-      .option('key', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Idempotency key: a repeat returns the same branch',
-      }),
+  arguments: { place: 'SESSION or SESSION@POINT' },
+  options: {
+    as: { type: 'string', describe: 'Name of the branch (default: derived)' },
+    title: { type: 'string', describe: 'Title for display' },
+    ephemeral: { type: 'boolean', describe: 'Omit it from lists' },
+    metadata: {
+      type: 'string',
+      describe: 'JSON object, added to the metadata of the parent (- for stdin, @FILE)',
+    },
+    key: { type: 'string', describe: 'Idempotency key: a repeat returns the same branch' },
+  },
   run: async (args, { io, changing, answer, options }) => {
     const metadata =
       args.metadata === undefined ? undefined : await readJson(args.metadata, '--metadata', io);

@@ -30,28 +30,17 @@ export const check: Verb = defineVerb({
     ],
     ['tape check --acknowledge graph-aside:1a2b3c4d', 'Say that a finding is known'],
   ],
-  lists: ['acknowledge'],
-  options: (y) =>
-    y
-      .positional('name', { type: 'string', describe: 'Session (default: all)' })
-      .option('fix', { type: 'boolean', describe: 'Repair what can be rebuilt' })
-      .option('against', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Compare with the attestation in FILE',
-      })
-      .option('public-key', {
-        type: 'string',
-        requiresArg: true,
-        implies: 'against',
-        describe: 'Verify the signature of the attestation with the PEM key in FILE',
-      })
-      .option('acknowledge', {
-        type: 'string',
-        array: true,
-        requiresArg: true,
-        describe: 'Report this finding no more; may repeat',
-      }),
+  arguments: { name: 'Session (default: all)' },
+  options: {
+    fix: { type: 'boolean', describe: 'Repair what can be rebuilt' },
+    against: { type: 'string', describe: 'Compare with the attestation in FILE' },
+    'public-key': {
+      type: 'string',
+      needs: 'against',
+      describe: 'Verify the signature of the attestation with the PEM key in FILE',
+    },
+    acknowledge: { type: 'list', describe: 'Report this finding no more' },
+  },
   run: async (args, context) => {
     const acknowledged = args.acknowledge ?? [];
     if (acknowledged.length === 0 && !doesExist(context.home.db)) {

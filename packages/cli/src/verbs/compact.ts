@@ -24,21 +24,17 @@ export const compact: Verb = defineVerb({
     ],
     ['tape undo main', 'Show all entries again'],
   ],
-  options: (y) =>
-    modelOptions(y)
-      .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
-      .option('focus', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Subject that the summary covers in most detail (- for stdin, @FILE)',
-      })
-      .option('prune', {
-        type: 'boolean',
-        describe: 'Omit large tool outputs from the view, and write no summary',
-      })
-      .option('undo', { type: 'boolean', hidden: true })
-      .conflicts('prune', 'focus')
-      .conflicts('undo', ['prune', 'focus', 'model']),
+  arguments: { name: 'Session' },
+  options: {
+    ...modelOptions,
+    focus: {
+      type: 'string',
+      describe: 'Subject that the summary covers in most detail (- for stdin, @FILE)',
+    },
+    prune: { type: 'boolean', describe: 'Omit large tool outputs from the view, and write no summary' },
+    undo: { type: 'boolean', hidden: true },
+  },
+  conflicts: { prune: ['focus'], undo: ['prune', 'focus', 'model'] },
   run: async (args, context) => {
     const { io } = context;
     if (args.undo === true) return await undoAt(args.name, { only: 'compaction' }, context);

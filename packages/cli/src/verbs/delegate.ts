@@ -22,7 +22,6 @@ import { defineVerb, type Verb } from './verb.ts';
 export const delegate: Verb = defineVerb({
   command: 'delegate <parent>',
   group: 'Start',
-  lists: ['task', 'tool'],
   summary: 'Fork a child for each task, run the children, and merge their results',
   detail:
     'Children inherit the entries of the parent, or the part that --inherit, --since or --last selects. On a terminal, a ' +
@@ -51,98 +50,73 @@ export const delegate: Verb = defineVerb({
       'Run the child in its own git worktree, and merge a patch',
     ],
   ],
-  options: (y) =>
-    inheritOptions(workspaceOptions(runOptions(y)))
-      .positional('parent', { type: 'string', demandOption: true, describe: 'Parent session' })
-      .option('task', {
-        type: 'array',
-        string: true,
-        nargs: 1,
-        demandOption: true,
-        describe: 'Task of one child (-, @FILE)',
-      })
-      .option('resume', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Continue this child instead of a new one; the task is its next message',
-      })
-      .option('key', {
-        type: 'string',
-        requiresArg: true,
-        describe:
-          'Key of the command: a repeat finds its children, runs the open ones and merges each once (default: the texts of the tasks)',
-      })
-      .option('again', {
-        type: 'boolean',
-        describe: 'Do tasks anew that were delegated before; a repeat of that continues it',
-      })
-      .option('tool', {
-        type: 'array',
-        string: true,
-        nargs: 1,
-        describe: 'Name of a tool that the children may call (default: the tools of the parent)',
-      })
-      .option('schema', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'JSON Schema of the final result of each child (-, @FILE)',
-      })
-      .option('strategy', {
-        type: 'string',
-        requiresArg: true,
-        choices: ['result', 'summary', 'structured'],
-        describe: 'Text to merge (default: the last answer; with --schema, the structured result)',
-      })
-      .option('budget', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Budget of each child: steps=N,tokens=N,seconds=N,cost=N',
-      })
-      .option('tree-budget', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Budget of each child together with its descendants',
-      })
-      .option('on-complete', {
-        type: 'string',
-        requiresArg: true,
-        choices: ['notify_parent'],
-        describe: 'Start a run of the parent for each result',
-      })
-      .option('concurrency', {
-        type: 'number',
-        requiresArg: true,
-        default: 4,
-        describe: 'Children that run at once',
-      })
-      .option('order', {
-        type: 'string',
-        requiresArg: true,
-        default: 'completion',
-        choices: ['completion', 'spawn'],
-        describe: 'Order in which results are merged',
-      })
-      .option('dry-run', { type: 'boolean', describe: 'Show the forks without making them' })
-      .conflicts('resume', [
-        ...inheritNames,
-        ...['tool', 'schema', 'key', 'again'],
-        // A resumed child keeps the options of its fork.
-        ...['budget', 'tree-budget', 'strategy', 'on-complete', 'workspace'],
-      ]),
+  arguments: { parent: 'Parent session' },
+  options: {
+    ...runOptions,
+    ...workspaceOptions,
+    ...inheritOptions,
+    task: { type: 'list', required: true, describe: 'Task of one child (-, @FILE)' },
+    resume: {
+      type: 'string',
+      describe: 'Continue this child instead of a new one; the task is its next message',
+    },
+    key: {
+      type: 'string',
+      describe:
+        'Key of the command: a repeat finds its children, runs the open ones and merges each once (default: the texts of the tasks)',
+    },
+    again: {
+      type: 'boolean',
+      describe: 'Do tasks anew that were delegated before; a repeat of that continues it',
+    },
+    tool: {
+      type: 'list',
+      describe: 'Name of a tool that the children may call (default: the tools of the parent)',
+    },
+    schema: { type: 'string', describe: 'JSON Schema of the final result of each child (-, @FILE)' },
+    strategy: {
+      type: 'string',
+      choices: ['result', 'summary', 'structured'],
+      describe: 'Text to merge (default: the last answer; with --schema, the structured result)',
+    },
+    budget: { type: 'string', describe: 'Budget of each child: steps=N,tokens=N,seconds=N,cost=N' },
+    'tree-budget': { type: 'string', describe: 'Budget of each child together with its descendants' },
+    'on-complete': {
+      type: 'string',
+      choices: ['notify_parent'],
+      describe: 'Start a run of the parent for each result',
+    },
+    concurrency: { type: 'number', default: 4, describe: 'Children that run at once' },
+    order: {
+      type: 'string',
+      default: 'completion',
+      choices: ['completion', 'spawn'],
+      describe: 'Order in which results are merged',
+    },
+    'dry-run': { type: 'boolean', describe: 'Show the forks without making them' },
+  },
+  conflicts: {
+    resume: [
+      ...inheritNames,
+      ...['tool', 'schema', 'key', 'again'],
+      // A resumed child keeps the options of its fork.
+      ...['budget', 'tree-budget', 'strategy', 'on-complete', 'workspace'],
+    ],
+  },
   run: async (args, context) => {
     const { io } = context;
+    const { resume } = args;
     const options = await optionsOf(args, context);
     const tasks: DelegateTask[] = [];
     for (const task of args.task) tasks.push({ task: await readText(task, io) });
     if (tasks.some(({ task }) => task.trim() === ''))
       throw new UsageError('cannot delegate: a task is empty');
-    if (args.resume !== undefined && tasks.length > 1)
+    if (resume !== undefined && tasks.length > 1)
       throw new UsageError('cannot delegate: --resume continues one child, and takes one --task');
     if (args.key === '') throw new UsageError('cannot delegate: --key must not be empty');
     const naming: Naming = { key: args.key, again: args.again === true };
     if (args.dryRun === true) {
-      if (args.resume !== undefined)
-        throw new UsageError('cannot use --dry-run with --resume: it forks nothing');
+      if (resume !== undefined) throw new UsageError('cannot use --dry-run with --resume: it forks nothing');
       return await preview(tasks, { args, options, naming }, context);
     }
     const config = await deckConfig(args, context);

@@ -15,7 +15,6 @@ export const demo: Verb = defineVerb({
     'Imports a transcript into a temporary home, anchors it, delegates two tasks to scripted models with tools, merges both ' +
     'results, and verifies the tapes.',
   examples: [['tape demo', 'Takes about a second, and needs no key']],
-  options: (y) => y,
   run: async ({ home: given, json, jsonl }, { io, tape }) => {
     if (json === true || jsonl === true)
       throw new UsageError('cannot use --json or --jsonl: the demo prints text');

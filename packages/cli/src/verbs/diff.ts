@@ -15,11 +15,8 @@ export const diff: Verb = defineVerb({
     ['tape diff main@40 main', 'Show what followed main@40'],
     ['tape diff main fix --stat', 'Show counts and names alone'],
   ],
-  options: (y) =>
-    y
-      .positional('a', { type: 'string', demandOption: true, describe: 'SESSION or SESSION@POINT' })
-      .positional('b', { type: 'string', demandOption: true, describe: 'SESSION or SESSION@POINT' })
-      .option('stat', { type: 'boolean', describe: 'Show counts and names, no texts' }),
+  arguments: { a: 'SESSION or SESSION@POINT', b: 'SESSION or SESSION@POINT' },
+  options: { stat: { type: 'boolean', describe: 'Show counts and names, no texts' } },
   run: async (args, { io, reading, answer }) => {
     const { diffSessions } = await import('@tapedeck/runtime');
     return await reading(async (store) => {

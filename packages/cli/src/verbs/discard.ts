@@ -16,22 +16,19 @@ export const discard: Verb = defineVerb({
     ['tape discard fix --reason "The tests fail"', 'Discard the work of fix'],
     ['tape discard fix --dry-run', 'Show what would be written'],
   ],
-  options: (y) =>
-    y
-      .positional('child', { type: 'string', demandOption: true, describe: 'Forked session' })
-      .option('reason', { type: 'string', requiresArg: true, describe: 'Reason to record (-, @FILE)' })
-      .option('into', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Parent (default), or another ancestor',
-      })
-      .option('force', { type: 'boolean', describe: 'Discard a child that is running or has open calls' })
-      .option('dry-run', { type: 'boolean', describe: 'Show the entries without writing them' })
-      .option('wait', {
-        type: 'number',
-        default: 10,
-        describe: 'Seconds to wait for a busy parent; --no-wait: do not wait',
-      }),
+  arguments: { child: 'Forked session' },
+  options: {
+    reason: { type: 'string', describe: 'Reason to record (-, @FILE)' },
+    into: { type: 'string', describe: 'Parent (default), or another ancestor' },
+    force: { type: 'boolean', describe: 'Discard a child that is running or has open calls' },
+    'dry-run': { type: 'boolean', describe: 'Show the entries without writing them' },
+    wait: {
+      type: 'number',
+      negatable: true,
+      default: 10,
+      describe: 'Seconds to wait for a busy parent; --no-wait: do not wait',
+    },
+  },
   run: async (args, context) => {
     const reason = args.reason === undefined ? undefined : await readText(args.reason, context.io);
     return await (args.dryRun === true ? context.reading : context.changing)(async (store) => {

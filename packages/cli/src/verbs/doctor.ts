@@ -16,7 +16,7 @@ export const doctor: Verb = defineVerb({
     ['tape doctor', 'Check, and change nothing'],
     ['tape doctor --fix', 'Repair what can be rebuilt'],
   ],
-  options: (y) => y.option('fix', { type: 'boolean', describe: 'Repair what can be rebuilt' }),
+  options: { fix: { type: 'boolean', describe: 'Repair what can be rebuilt' } },
   run: async ({ fix }, context) => {
     const { home, answer } = context;
     getHome(home);

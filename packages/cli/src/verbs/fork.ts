@@ -16,7 +16,6 @@ const deliveries: Readonly<Record<Delivery, true>> = { merge: true, 'merge+turn'
 export const fork: Verb = defineVerb({
   command: 'fork <parent>',
   group: 'Change direction',
-  lists: ['tool'],
   summary: 'Fork a child session from a point of another session',
   detail:
     'The child inherits the entries of the parent up to @CUT (default: the head), or the part that --inherit, --since or --last ' +
@@ -31,54 +30,35 @@ export const fork: Verb = defineVerb({
     ],
     ['tape fork main --as fix --workspace worktree', 'Give the child its own git worktree'],
   ],
-  options: (y) =>
-    workspaceOptions(inheritOptions(y))
-      .positional('parent', { type: 'string', demandOption: true, describe: 'PARENT or PARENT@CUT' })
-      .option('instructions', {
-        type: 'string',
-        requiresArg: true,
-        describe:
-          'Instructions of its model (-, @FILE; default: those of the parent, or worker instructions for a child that does not inherit everything)',
-      })
-      .option('tool', {
-        type: 'array',
-        string: true,
-        nargs: 1,
-        describe: 'Name of a tool that it may call (default: the tools of the parent)',
-      })
-      .option('as', { type: 'string', requiresArg: true, describe: 'Name of the child (default: derived)' })
-      .option('key', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Idempotency key: a repeat returns the same child',
-      })
-      .option('task', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Task of the child, a message to its model (-, @FILE)',
-      })
-      .option('next-steps', { type: 'string', requiresArg: true, hidden: true })
-      .option('context-summary', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Background of the task (-, @FILE)',
-      })
-      .option('deliver', {
-        type: 'string',
-        choices: Object.keys(deliveries),
-        requiresArg: true,
-        describe:
-          'What happens when the child ends or is merged, whichever process does it. merge: its result is merged; merge+turn: the same, and the parent runs; notify: the parent gets a message, and nothing is merged (default: nothing happens)',
-      })
-      .option('on-complete', {
-        type: 'string',
-        choices: ['notify_parent'],
-        requiresArg: true,
-        describe: 'The same as --deliver merge+turn',
-      })
-      .option('dry-run', { type: 'boolean', describe: 'Show the fork without making it' })
-      .conflicts('task', 'next-steps')
-      .conflicts('deliver', 'on-complete'),
+  arguments: { parent: 'PARENT or PARENT@CUT' },
+  options: {
+    ...inheritOptions,
+    ...workspaceOptions,
+    instructions: {
+      type: 'string',
+      describe:
+        'Instructions of its model (-, @FILE; default: those of the parent, or worker instructions for a child that does not inherit everything)',
+    },
+    tool: { type: 'list', describe: 'Name of a tool that it may call (default: the tools of the parent)' },
+    as: { type: 'string', describe: 'Name of the child (default: derived)' },
+    key: { type: 'string', describe: 'Idempotency key: a repeat returns the same child' },
+    task: { type: 'string', describe: 'Task of the child, a message to its model (-, @FILE)' },
+    'next-steps': { type: 'string', hidden: true },
+    'context-summary': { type: 'string', describe: 'Background of the task (-, @FILE)' },
+    deliver: {
+      type: 'string',
+      choices: Object.keys(deliveries),
+      describe:
+        'What happens when the child ends or is merged, whichever process does it. merge: its result is merged; merge+turn: the same, and the parent runs; notify: the parent gets a message, and nothing is merged (default: nothing happens)',
+    },
+    'on-complete': {
+      type: 'string',
+      choices: ['notify_parent'],
+      describe: 'The same as --deliver merge+turn',
+    },
+    'dry-run': { type: 'boolean', describe: 'Show the fork without making it' },
+  },
+  conflicts: { task: ['next-steps'], deliver: ['on-complete'] },
   run: async (args, { io, home, changing, reading, answer, options }) => {
     const inherit = inheritIn(args, (at) =>
       args.parent.includes('@')

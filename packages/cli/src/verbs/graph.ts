@@ -19,13 +19,13 @@ export const graph: Verb = defineVerb({
     ['tape graph', 'Draw lanes, oldest first'],
     ['tape graph --format dot | dot -Tsvg > graph.svg', 'Draw an image with Graphviz'],
   ],
-  options: (y) =>
-    y.option('format', {
+  options: {
+    format: {
       type: 'string',
-      requiresArg: true,
       choices: ['lanes', 'tree', 'json', 'dot', 'mermaid'],
       describe: 'Output format (default: lanes)',
-    }),
+    },
+  },
   run: async ({ format }, context) => {
     const { io, options, color } = context;
     const asJson = options.json === true || options.jsonl === true;
@@ -96,7 +96,7 @@ export const lineage: Verb = defineVerb({
     'Answers from the database. Compares the end of session_graph.jsonl with it: exits 5 when it differs. An edit before the end ' +
     'is found by graph and check alone. Without a database, reads the file.',
   examples: [['tape lineage main', 'Show the tree of main']],
-  options: (y) => y.positional('name', { type: 'string', demandOption: true, describe: 'Session' }),
+  arguments: { name: 'Session' },
   run: async ({ name }, context) => {
     const { drawTree } = await import('@tapedeck/graph');
     const { graph: lineageGraph, standing } = await readAbout(name, context);

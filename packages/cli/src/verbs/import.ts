@@ -16,21 +16,16 @@ export const importVerb: Verb = defineVerb({
   examples: [
     ['tape import ~/.claude/projects/app/2f1c.jsonl --as main', 'Import a transcript as session main'],
   ],
-  options: (y) =>
-    y
-      .positional('file', { type: 'string', demandOption: true, describe: 'Transcript' })
-      .option('as', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Name of the session (default: the id in the transcript)',
-      })
-      .option('format', {
-        type: 'string',
-        requiresArg: true,
-        default: 'auto',
-        choices: ['auto', 'claude-code'],
-        describe: 'Format of the transcript',
-      }),
+  arguments: { file: 'Transcript' },
+  options: {
+    as: { type: 'string', describe: 'Name of the session (default: the id in the transcript)' },
+    format: {
+      type: 'string',
+      default: 'auto',
+      choices: ['auto', 'claude-code'],
+      describe: 'Format of the transcript',
+    },
+  },
   run: async ({ file, as, format }, { io, writing, answer, status }) => {
     const path = resolve(io.cwd, file);
     const found = await stat(path).catch(() => undefined);

@@ -1,101 +1,78 @@
 /**
  * The verbs, one file for each or for a pair that belongs together: grammar, options, examples, and what the verb does.
- * This file lists them in the order of the help. A verb imports `demo`, `session` and what lies below, and no other
- * verb.
+ * This file lists them in the order of the help, and loads those that are needed. A verb imports `demo`, `session` and
+ * what lies below, and no other verb.
  */
 
-import { abort } from './abort.ts';
-import { alias, unalias } from './alias.ts';
-import { anchor, handoff } from './anchor.ts';
-import { append } from './append.ts';
-import { approve } from './approve.ts';
-import { archive } from './archive.ts';
-import { attest } from './attest.ts';
-import { audit } from './audit.ts';
-import { backup } from './backup.ts';
-import { branch } from './branch.ts';
-import { check } from './check.ts';
-import { compact } from './compact.ts';
-import { delegate } from './delegate.ts';
-import { demo } from './demo.ts';
-import { diff } from './diff.ts';
-import { discard } from './discard.ts';
-import { doctor } from './doctor.ts';
-import { fork } from './fork.ts';
-import { graph, lineage } from './graph.ts';
-import { importVerb } from './import.ts';
-import { init } from './init.ts';
-import { log } from './log.ts';
-import { merge } from './merge.ts';
-import { newSession } from './new.ts';
-import { raw } from './raw.ts';
-import { recover } from './recover.ts';
-import { redact } from './redact.ts';
-import { restore } from './restore.ts';
-import { rewind } from './rewind.ts';
-import { run } from './run.ts';
-import { schema } from './schema.ts';
-import { search } from './search.ts';
-import { send } from './send.ts';
-import { children, sessions } from './sessions.ts';
-import { show } from './show.ts';
-import { status } from './status.ts';
-import { trace } from './trace.ts';
-import { trust } from './trust.ts';
-import { undo } from './undo.ts';
-import { usage } from './usage.ts';
 import type { Verb } from './verb.ts';
-import { verify } from './verify.ts';
-import { view } from './view.ts';
-import { wait } from './wait.ts';
 
-/** All verbs, in the order of `tape --help`. */
-export const verbs: readonly Verb[] = [
-  init,
-  newSession,
-  importVerb,
-  run,
-  send,
-  delegate,
-  demo,
-  sessions,
-  status,
-  log,
-  show,
-  view,
-  search,
-  children,
-  lineage,
-  graph,
-  diff,
-  trace,
-  usage,
-  append,
-  anchor,
-  handoff,
-  fork,
-  branch,
-  merge,
-  discard,
-  rewind,
-  undo,
-  compact,
-  abort,
-  wait,
-  approve,
-  alias,
-  unalias,
-  archive,
-  check,
-  verify,
-  audit,
-  doctor,
-  recover,
-  attest,
-  backup,
-  restore,
-  redact,
-  trust,
-  schema,
-  raw,
-];
+/** Loads each verb by its name, in the order of `tape --help`. */
+const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
+  init: async () => (await import('./init.ts')).init,
+  new: async () => (await import('./new.ts')).newSession,
+  import: async () => (await import('./import.ts')).importVerb,
+  run: async () => (await import('./run.ts')).run,
+  send: async () => (await import('./send.ts')).send,
+  delegate: async () => (await import('./delegate.ts')).delegate,
+  demo: async () => (await import('./demo.ts')).demo,
+  sessions: async () => (await import('./sessions.ts')).sessions,
+  status: async () => (await import('./status.ts')).status,
+  log: async () => (await import('./log.ts')).log,
+  show: async () => (await import('./show.ts')).show,
+  view: async () => (await import('./view.ts')).view,
+  search: async () => (await import('./search.ts')).search,
+  children: async () => (await import('./sessions.ts')).children,
+  lineage: async () => (await import('./graph.ts')).lineage,
+  graph: async () => (await import('./graph.ts')).graph,
+  diff: async () => (await import('./diff.ts')).diff,
+  trace: async () => (await import('./trace.ts')).trace,
+  usage: async () => (await import('./usage.ts')).usage,
+  append: async () => (await import('./append.ts')).append,
+  anchor: async () => (await import('./anchor.ts')).anchor,
+  handoff: async () => (await import('./anchor.ts')).handoff,
+  fork: async () => (await import('./fork.ts')).fork,
+  branch: async () => (await import('./branch.ts')).branch,
+  merge: async () => (await import('./merge.ts')).merge,
+  discard: async () => (await import('./discard.ts')).discard,
+  rewind: async () => (await import('./rewind.ts')).rewind,
+  undo: async () => (await import('./undo.ts')).undo,
+  compact: async () => (await import('./compact.ts')).compact,
+  abort: async () => (await import('./abort.ts')).abort,
+  wait: async () => (await import('./wait.ts')).wait,
+  approve: async () => (await import('./approve.ts')).approve,
+  alias: async () => (await import('./alias.ts')).alias,
+  unalias: async () => (await import('./alias.ts')).unalias,
+  archive: async () => (await import('./archive.ts')).archive,
+  check: async () => (await import('./check.ts')).check,
+  verify: async () => (await import('./verify.ts')).verify,
+  audit: async () => (await import('./audit.ts')).audit,
+  doctor: async () => (await import('./doctor.ts')).doctor,
+  recover: async () => (await import('./recover.ts')).recover,
+  attest: async () => (await import('./attest.ts')).attest,
+  backup: async () => (await import('./backup.ts')).backup,
+  restore: async () => (await import('./restore.ts')).restore,
+  redact: async () => (await import('./redact.ts')).redact,
+  trust: async () => (await import('./trust.ts')).trust,
+  schema: async () => (await import('./schema.ts')).schema,
+  raw: async () => (await import('./raw.ts')).raw,
+};
+
+/** The other names of verbs, as they declare them. */
+const others: Readonly<Record<string, string>> = { ls: 'sessions', unrewind: 'undo' };
+
+/** The name of the verb that a word names; undefined when there is none. */
+export function verbName(word: string): string | undefined {
+  const name = Object.hasOwn(others, word) ? others[word] : word;
+  return name !== undefined && Object.hasOwn(loaders, name) ? name : undefined;
+}
+
+/** Loads the verb that a word names; undefined when there is none. */
+export async function verbNamed(word: string): Promise<Verb | undefined> {
+  const name = verbName(word);
+  return name === undefined ? undefined : await loaders[name]?.();
+}
+
+/** Loads all verbs, in the order of `tape --help`. */
+export async function allVerbs(): Promise<readonly Verb[]> {
+  return await Promise.all(Object.values(loaders).map((load) => load()));
+}

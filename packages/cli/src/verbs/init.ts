@@ -18,8 +18,7 @@ export const init: Verb = defineVerb({
     ['tape init', 'Keep the tapes of this directory in ./.tape'],
     ['tape init --base bub', 'Name the tapes bub:NAME'],
   ],
-  options: (y) =>
-    y.positional('dir', { type: 'string', describe: 'Directory (default: the working directory)' }),
+  arguments: { dir: 'Directory (default: the working directory)' },
   run: async ({ dir, home, base, quiet }, { io, answer }) => {
     const place = homeAt(home ?? join(resolve(io.cwd, dir ?? '.'), '.tape'), io.cwd);
     const created = !doesExist(place.db);

@@ -34,36 +34,29 @@ export const log: Verb = defineVerb({
     ['tape log main --follow', 'Show the entries, then new ones as any process writes them'],
     ['tape log main --graph', 'Draw anchors, forks and merges in lanes'],
   ],
-  options: (y) =>
-    y
-      .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
-      .option('from', { type: 'number', requiresArg: true, describe: 'First position' })
-      .option('to', { type: 'number', requiresArg: true, describe: 'Last position' })
-      .option('since', {
-        type: 'string',
-        requiresArg: true,
-        describe:
-          'Show the entries after this anchor or @SEQ, or from this time on (at the source, for an import)',
-      })
-      .option('kind', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Show entries of this kind: message, tool-call, tool-result, anchor, event, …',
-      })
-      .option('own', { type: 'boolean', describe: 'Omit inherited entries; --no-own: show them alone' })
-      .option('graph', { type: 'boolean', describe: 'Draw anchors, forks and merges in lanes' })
-      .option('oneline', {
-        type: 'boolean',
-        describe: 'Cut each entry to the width of the terminal (default on a terminal)',
-      })
-      .option('n', { type: 'number', requiresArg: true, describe: 'Show the last N entries' })
-      .option('follow', {
-        alias: 'f',
-        type: 'boolean',
-        describe: 'Show new entries as they are written, until Ctrl-C',
-      })
-      .conflicts('graph', ['json', 'jsonl'])
-      .conflicts('follow', ['json', 'to', 'graph']),
+  arguments: { name: 'Session' },
+  options: {
+    from: { type: 'number', describe: 'First position' },
+    to: { type: 'number', describe: 'Last position' },
+    since: {
+      type: 'string',
+      describe:
+        'Show the entries after this anchor or @SEQ, or from this time on (at the source, for an import)',
+    },
+    kind: {
+      type: 'string',
+      describe: 'Show entries of this kind: message, tool-call, tool-result, anchor, event, …',
+    },
+    own: { type: 'boolean', negatable: true, describe: 'Omit inherited entries; --no-own: show them alone' },
+    graph: { type: 'boolean', describe: 'Draw anchors, forks and merges in lanes' },
+    oneline: {
+      type: 'boolean',
+      describe: 'Cut each entry to the width of the terminal (default on a terminal)',
+    },
+    n: { type: 'number', describe: 'Show the last N entries' },
+    follow: { type: 'boolean', alias: 'f', describe: 'Show new entries as they are written, until Ctrl-C' },
+  },
+  conflicts: { graph: ['json', 'jsonl'], follow: ['json', 'to', 'graph'] },
   run: async (args, context) => {
     if (args.kind !== undefined && !kinds.has(args.kind) && !/^x-[a-z0-9-]+$/.test(args.kind))
       throw new UsageError(

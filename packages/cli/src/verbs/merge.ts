@@ -18,7 +18,6 @@ import { defineVerb, type Verb } from './verb.ts';
 export const merge: Verb = defineVerb({
   command: 'merge <child>',
   group: 'Change direction',
-  lists: ['pick'],
   summary: 'Append the result of a child to its parent',
   detail:
     'Appends one anchor and one message to the parent. A repeated merge changes nothing; if the child has new entries, it merges ' +
@@ -36,59 +35,39 @@ export const merge: Verb = defineVerb({
     ['tape merge fix --dry-run', 'Show the entries without writing them'],
     ['tape merge fix --apply', 'Merge, and apply the patch of the worktree'],
   ],
-  options: (y) =>
-    modelOptions(y)
-      .positional('child', { type: 'string', demandOption: true, describe: 'Forked session' })
-      .option('into', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Parent (default), or another ancestor',
-      })
-      .option('strategy', {
-        type: 'string',
-        choices: ['result', 'summary', 'structured', 'pick', 'discard'],
-        describe:
-          'Text to merge. result: its result or last answer; summary: a summary by a model; structured: its JSON result; pick: chosen entries; discard: none',
-      })
-      .option('pick', {
-        type: 'array',
-        string: true,
-        nargs: 1,
-        describe: 'Position or range A..B of the child to quote, with --strategy pick',
-      })
-      .option('result', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Text to merge (- for stdin, @FILE)',
-      })
-      .option('check', { type: 'boolean', describe: 'Report conflicts without merging' })
-      .option('dry-run', { type: 'boolean', describe: 'Show the entries without writing them' })
-      .option('apply', {
-        type: 'boolean',
-        describe: 'Apply the patch of its worktree to the repository, or exit 4',
-      })
-      .option('into-dir', {
-        type: 'string',
-        requiresArg: true,
-        implies: 'apply',
-        describe: 'Apply the patch to this working tree instead',
-      })
-      .option('on-conflict', {
-        type: 'string',
-        choices: ['report', 'refuse'],
-        describe: 'Report conflicts, or refuse to merge (exit 4)',
-      })
-      .option('force', {
-        type: 'boolean',
-        describe: 'Merge a child that is running, or whose worktree cannot be recorded',
-      })
-      .option('wait', {
-        type: 'number',
-        default: 10,
-        describe: 'Seconds to wait for a busy parent; --no-wait: do not wait',
-      })
-      .conflicts('check', 'dry-run')
-      .conflicts('apply', ['check', 'dry-run']),
+  arguments: { child: 'Forked session' },
+  options: {
+    ...modelOptions,
+    into: { type: 'string', describe: 'Parent (default), or another ancestor' },
+    strategy: {
+      type: 'string',
+      choices: ['result', 'summary', 'structured', 'pick', 'discard'],
+      describe:
+        'Text to merge. result: its result or last answer; summary: a summary by a model; structured: its JSON result; pick: chosen entries; discard: none',
+    },
+    pick: { type: 'list', describe: 'Position or range A..B of the child to quote, with --strategy pick' },
+    result: { type: 'string', describe: 'Text to merge (- for stdin, @FILE)' },
+    check: { type: 'boolean', describe: 'Report conflicts without merging' },
+    'dry-run': { type: 'boolean', describe: 'Show the entries without writing them' },
+    apply: { type: 'boolean', describe: 'Apply the patch of its worktree to the repository, or exit 4' },
+    'into-dir': { type: 'string', needs: 'apply', describe: 'Apply the patch to this working tree instead' },
+    'on-conflict': {
+      type: 'string',
+      choices: ['report', 'refuse'],
+      describe: 'Report conflicts, or refuse to merge (exit 4)',
+    },
+    force: {
+      type: 'boolean',
+      describe: 'Merge a child that is running, or whose worktree cannot be recorded',
+    },
+    wait: {
+      type: 'number',
+      negatable: true,
+      default: 10,
+      describe: 'Seconds to wait for a busy parent; --no-wait: do not wait',
+    },
+  },
+  conflicts: { check: ['dry-run'], apply: ['check', 'dry-run'] },
   run: async (args, context) => {
     if (args.apply === true && args.strategy === 'discard')
       throw new UsageError('cannot merge: --strategy discard cannot be combined with --apply');

@@ -8,33 +8,28 @@ export const newSession: Verb = defineVerb({
   summary: 'Create a session',
   detail:
     'Does nothing if a session has this name, alias or id: a name refers to the same tape in every process.',
-  lists: ['tool'],
   examples: [['tape new main', 'Create session main with its tape tape:main']],
-  options: (y) =>
-    settingsOptions(y)
-      .positional('name', { type: 'string', demandOption: true, describe: 'Name of the session' })
-      .option('kind', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Kind of session: session (default), or manager, whose runs users interrupt',
-      })
-      .option('title', { type: 'string', requiresArg: true, describe: 'Title for display' })
-      .option('model', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'PROVIDER/MODEL or script:FILE: its model, until a run names another',
-      })
-      .option('instructions', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Its instructions (-, @FILE; default: those of the configuration)',
-      })
-      .option('tool', {
-        type: 'array',
-        string: true,
-        nargs: 1,
-        describe: 'Name of a tool that it and the sessions below it may call (default: all)',
-      }),
+  arguments: { name: 'Name of the session' },
+  options: {
+    ...settingsOptions,
+    kind: {
+      type: 'string',
+      describe: 'Kind of session: session (default), or manager, whose runs users interrupt',
+    },
+    title: { type: 'string', describe: 'Title for display' },
+    model: {
+      type: 'string',
+      describe: 'PROVIDER/MODEL or script:FILE: its model, until a run names another',
+    },
+    instructions: {
+      type: 'string',
+      describe: 'Its instructions (-, @FILE; default: those of the configuration)',
+    },
+    tool: {
+      type: 'list',
+      describe: 'Name of a tool that it and the sessions below it may call (default: all)',
+    },
+  },
   run: async (args, { io, writing, answer }) => {
     const { name, kind, title } = args;
     const { model, settings: call } = namedIn(args);

@@ -6,13 +6,7 @@ export const raw: Verb = defineVerb({
   group: 'Other',
   summary: 'Low-level commands: checkpoint writes the WAL back into tape.db',
   examples: [['tape raw checkpoint', 'Write all data into tape.db, so that the file can be copied alone']],
-  options: (y) =>
-    y.positional('action', {
-      type: 'string',
-      demandOption: true,
-      choices: ['checkpoint'] as const,
-      describe: 'Command',
-    }),
+  arguments: { action: { describe: 'Command', choices: ['checkpoint'] as const } },
   run: async (_args, { writing, answer }) =>
     await writing(async (store) => {
       const done = store.checkpoint();

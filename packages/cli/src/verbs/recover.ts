@@ -25,19 +25,18 @@ export const recover: Verb = defineVerb({
     ['tape recover main --dry-run', 'Show what would be done with main and what is under it'],
     ['tape recover main --abort', 'Abort the run of main and its children, and merge that outcome into main'],
   ],
-  options: (y) =>
-    runOptions(y)
-      .positional('name', {
-        type: 'string',
-        describe: 'Only this session and its descendants: a name, an alias or a ULID',
-      })
-      .option('abort', { type: 'boolean', describe: 'Abort what is unfinished instead of continuing it' })
-      .option('dry-run', { type: 'boolean', describe: 'Show what would be done, and write nothing' })
-      .option('wait', {
-        type: 'number',
-        default: 10,
-        describe: 'Seconds to wait for a busy parent; --no-wait: do not wait',
-      }),
+  arguments: { name: 'Only this session and its descendants: a name, an alias or a ULID' },
+  options: {
+    ...runOptions,
+    abort: { type: 'boolean', describe: 'Abort what is unfinished instead of continuing it' },
+    'dry-run': { type: 'boolean', describe: 'Show what would be done, and write nothing' },
+    wait: {
+      type: 'number',
+      negatable: true,
+      default: 10,
+      describe: 'Seconds to wait for a busy parent; --no-wait: do not wait',
+    },
+  },
   run: async (args, context) => {
     const { name, abort, wait, dryRun } = args;
     const { io } = context;

@@ -12,15 +12,10 @@ export const redact: Verb = defineVerb({
     'its place in the hash chain, which still verifies. Lists what may still contain the text: merges that quote it, forks that ' +
     'carry the state of an anchor, intentions in the graph file. Earlier backups still contain it.',
   examples: [['tape redact main@42 --reason "a key was pasted"', 'Erase main@42']],
-  options: (y) =>
-    y
-      .positional('place', { type: 'string', demandOption: true, describe: 'SESSION@POINT' })
-      .option('reason', {
-        type: 'string',
-        requiresArg: true,
-        demandOption: true,
-        describe: 'Reason to record (-, @FILE); it stays readable',
-      }),
+  arguments: { place: 'SESSION@POINT' },
+  options: {
+    reason: { type: 'string', required: true, describe: 'Reason to record (-, @FILE); it stays readable' },
+  },
   run: async ({ place, reason }, { io, changing, answer, status }) => {
     const why = await readText(reason, io);
     if (why.trim() === '') throw new UsageError('cannot redact: the reason is empty');

@@ -18,10 +18,7 @@ export const restore: Verb = defineVerb({
     'Copies the backup to DIR/tape.db, or to the home of --home, else to .tape in the working directory; verifies the copy before ' +
     'it gets its name, writes the graph file, and prints what tape check finds. Refuses a directory that has tapes. A graph file that is there and differs is set aside.',
   examples: [['tape restore ~/tapes-friday.db restored', 'Make the home ./restored']],
-  options: (y) =>
-    y
-      .positional('file', { type: 'string', demandOption: true, describe: 'Backup' })
-      .positional('dir', { type: 'string', describe: 'New home' }),
+  arguments: { file: 'Backup', dir: 'New home' },
   run: async ({ file, dir, home }, { io, answer }) => {
     const from = resolve(io.cwd, file);
     if (!existsSync(from)) throw new NotFoundError(`cannot restore '${from}': no such file`, { file: from });

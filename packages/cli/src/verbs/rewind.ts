@@ -27,16 +27,16 @@ export const rewind: Verb = defineVerb({
     ['tape rewind main@42 --mode resend --model openai-compatible/gpt-oss', 'Answer the message again'],
     ['tape undo main', 'Undo the rewind'],
   ],
-  options: (y) =>
-    runOptions(y)
-      .positional('place', { type: 'string', demandOption: true, describe: 'SESSION@POINT' })
-      .option('mode', {
-        type: 'string',
-        requiresArg: true,
-        choices: modes,
-        default: 'edit' as const,
-        describe: 'Print the message for editing, or append it again',
-      }),
+  arguments: { place: 'SESSION@POINT' },
+  options: {
+    ...runOptions,
+    mode: {
+      type: 'string',
+      choices: modes,
+      default: 'edit' as const,
+      describe: 'Print the message for editing, or append it again',
+    },
+  },
   run: async (args, context) => {
     const { mode, model } = args;
     const named = namedIn(args);

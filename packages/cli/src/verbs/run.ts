@@ -29,18 +29,12 @@ export const run: Verb = defineVerb({
     ],
     ['tape run main "Plan the release" --model script:answers.json', 'Run with scripted answers, offline'],
   ],
-  options: (y) =>
-    authorOptions(runOptions(y))
-      .positional('name', {
-        type: 'string',
-        demandOption: true,
-        describe: 'Session; created if it does not exist',
-      })
-      .positional('prompt', { type: 'string', describe: 'Message (- for stdin, @FILE)' })
-      .option('attach', {
-        type: 'boolean',
-        describe: 'Follow the active run, or show the last one, and write nothing',
-      }),
+  arguments: { name: 'Session; created if it does not exist', prompt: 'Message (- for stdin, @FILE)' },
+  options: {
+    ...runOptions,
+    ...authorOptions,
+    attach: { type: 'boolean', describe: 'Follow the active run, or show the last one, and write nothing' },
+  },
   run: async (args, context) => {
     const { name, prompt } = args;
     const { io, options } = context;

@@ -16,7 +16,7 @@ export const schema: Verb = defineVerb({
     ['tape schema log', 'Print the schema of tape log'],
     ['tape schema > tape.schema.json', 'Print the schemas of all verbs'],
   ],
-  options: (y) => y.positional('verb', { type: 'string', describe: 'Name of a verb (default: all)' }),
+  arguments: { verb: 'Name of a verb (default: all)' },
   run: async ({ verb }, { io, options }) => {
     const { contract, jsonSchema } = await import('../contract/index.ts');
     if (verb !== undefined && !Object.hasOwn(contract, verb))

@@ -15,16 +15,12 @@ export const search: Verb = defineVerb({
     ['tape search "invoice rounding"', 'Search all sessions, newest entries first'],
     ['tape search CHANGELOG.md --session main -n 5', 'Search the entries that main sees'],
   ],
-  options: (y) =>
-    y
-      .positional('text', { type: 'string', demandOption: true, describe: 'Text to find' })
-      .option('session', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Only entries that this session sees',
-      })
-      .option('kind', { type: 'string', requiresArg: true, describe: 'Only entries of this kind' })
-      .option('n', { type: 'number', requiresArg: true, default: 20, describe: 'Show at most N hits' }),
+  arguments: { text: 'Text to find' },
+  options: {
+    session: { type: 'string', describe: 'Only entries that this session sees' },
+    kind: { type: 'string', describe: 'Only entries of this kind' },
+    n: { type: 'number', default: 20, describe: 'Show at most N hits' },
+  },
   run: async ({ text, session, kind, n }, context) =>
     await opened(context, async (store) => {
       const hits = store.entries.search({

@@ -37,40 +37,24 @@ export const send: Verb = defineVerb({
       'Send once, even if the command repeats',
     ],
   ],
-  options: (y) =>
-    authorOptions(runOptions(y))
-      .positional('name', {
-        type: 'string',
-        demandOption: true,
-        describe: 'Session; created if it does not exist',
-      })
-      .positional('text', {
-        type: 'string',
-        demandOption: true,
-        describe: 'Message (- for stdin, @FILE)',
-      })
-      .option('mode', {
-        type: 'string',
-        requiresArg: true,
-        choices: Object.keys(modes),
-        describe: 'Queue mode during an active run (default: queue; for kind manager, by source)',
-      })
-      .option('source', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Source of the message: user, agent, timer, …',
-      })
-      .option('key', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Idempotency key: a repeat sends nothing',
-      })
-      .option('wait', {
-        type: 'number',
-        requiresArg: true,
-        default: 0,
-        describe: 'Seconds to wait until the process that runs the session takes the message',
-      }),
+  arguments: { name: 'Session; created if it does not exist', text: 'Message (- for stdin, @FILE)' },
+  options: {
+    ...runOptions,
+    ...authorOptions,
+    mode: {
+      type: 'string',
+      choices: Object.keys(modes),
+      describe: 'Queue mode during an active run (default: queue; for kind manager, by source)',
+    },
+    source: { type: 'string', describe: 'Source of the message: user, agent, timer, …' },
+    key: { type: 'string', describe: 'Idempotency key: a repeat sends nothing' },
+    wait: {
+      type: 'number',
+      negatable: true,
+      default: 0,
+      describe: 'Seconds to wait until the process that runs the session takes the message',
+    },
+  },
   run: async (args, context) => {
     const { name, text, mode, source, key = randomUUID() } = args;
     const message = await readText(text, context.io);

@@ -23,17 +23,16 @@ export const sessions: Verb = defineVerb({
     ['tape sessions --json', 'List sessions as JSON'],
     ['tape sessions --since 2026-11-21', 'List sessions with a message on that day or later'],
   ],
-  options: (y) =>
-    y
-      .option('all', { type: 'boolean', describe: 'Include archived and ephemeral sessions' })
-      .option('kind', { type: 'string', requiresArg: true, describe: 'Only this kind: session, subagent, …' })
-      .option('since', {
-        type: 'string',
-        requiresArg: true,
-        describe:
-          'Only with a message at this time or later: 2026-11-21 or 2026-11-21T10:00, in UTC, or with an offset',
-      })
-      .option('n', { type: 'number', requiresArg: true, describe: 'List at most N sessions' }),
+  options: {
+    all: { type: 'boolean', describe: 'Include archived and ephemeral sessions' },
+    kind: { type: 'string', describe: 'Only this kind: session, subagent, …' },
+    since: {
+      type: 'string',
+      describe:
+        'Only with a message at this time or later: 2026-11-21 or 2026-11-21T10:00, in UTC, or with an offset',
+    },
+    n: { type: 'number', describe: 'List at most N sessions' },
+  },
   run: async ({ all, kind, n, since }, context) => {
     const from = since === undefined ? undefined : timeOf(since);
     if (since !== undefined && from === undefined)
@@ -66,10 +65,8 @@ export const children: Verb = defineVerb({
     ['tape children main', 'List children in fork order'],
     ['tape children main --all', 'Include the sessions that wrote its summaries'],
   ],
-  options: (y) =>
-    y
-      .positional('name', { type: 'string', demandOption: true, describe: 'Parent session' })
-      .option('all', { type: 'boolean', describe: 'Include the sessions that wrote summaries' }),
+  arguments: { name: 'Parent session' },
+  options: { all: { type: 'boolean', describe: 'Include the sessions that wrote summaries' } },
   run: async ({ name, all }, context) =>
     await context.reading(async (store) => {
       const found = store.sessions

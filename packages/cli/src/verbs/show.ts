@@ -21,17 +21,12 @@ export const show: Verb = defineVerb({
     ['tape show main', 'Show the session'],
     ['tape show main@42 --output --bytes 0..4095', 'Print the first 4 KiB of a tool output'],
   ],
-  options: (y) =>
-    y
-      .positional('place', { type: 'string', demandOption: true, describe: 'SESSION@POINT, or SESSION' })
-      .option('output', { type: 'boolean', describe: 'Print the tool output alone' })
-      .option('bytes', {
-        type: 'string',
-        requiresArg: true,
-        implies: 'output',
-        describe: 'Print bytes FROM..TO, both included',
-      })
-      .option('raw', { type: 'boolean', implies: 'output', describe: 'Print the stored bytes, unescaped' }),
+  arguments: { place: 'SESSION@POINT, or SESSION' },
+  options: {
+    output: { type: 'boolean', describe: 'Print the tool output alone' },
+    bytes: { type: 'string', needs: 'output', describe: 'Print bytes FROM..TO, both included' },
+    raw: { type: 'boolean', needs: 'output', describe: 'Print the stored bytes, unescaped' },
+  },
   run: async ({ place, output, bytes, raw }, context) =>
     await context.reading(async (store) => {
       const { session, point } = readPlace(store, place);

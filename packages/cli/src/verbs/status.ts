@@ -24,11 +24,11 @@ export const status: Verb = defineVerb({
     ['tape status', 'Show all sessions that are not idle'],
     ['tape status main --watch', 'Print a line for each change, until Ctrl-C'],
   ],
-  options: (y) =>
-    y
-      .positional('name', { type: 'string', describe: 'Session' })
-      .option('all', { type: 'boolean', describe: 'Include idle sessions' })
-      .option('watch', { type: 'boolean', describe: 'Print a line for each change, until Ctrl-C' }),
+  arguments: { name: 'Session' },
+  options: {
+    all: { type: 'boolean', describe: 'Include idle sessions' },
+    watch: { type: 'boolean', describe: 'Print a line for each change, until Ctrl-C' },
+  },
   run: async ({ name, all, watch }, context) => {
     if (watch === true && context.options.json === true)
       throw new UsageError('cannot use --watch with --json: the output has no end', {

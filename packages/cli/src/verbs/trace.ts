@@ -17,7 +17,7 @@ export const trace: Verb = defineVerb({
     ['tape trace main@8', 'Show the sources of a merge'],
     ['tape trace fix@12 --json', 'Show where an entry was merged, as JSON'],
   ],
-  options: (y) => y.positional('place', { type: 'string', demandOption: true, describe: 'SESSION@POINT' }),
+  arguments: { place: 'SESSION@POINT' },
   run: async ({ place }, context) => {
     const { reading, answer, home } = context;
     const { trace: traceEntry } = await import('@tapedeck/runtime');

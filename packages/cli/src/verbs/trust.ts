@@ -29,15 +29,12 @@ export const trust: Verb = defineVerb({
     ['tape trust . --revoke', 'Revoke the trust'],
     ['tape trust', 'List trusted configurations and homes'],
   ],
-  options: (y) =>
-    y
-      .positional('dir', {
-        type: 'string',
-        describe: 'Tape home, or directory of the configuration (default: list all)',
-      })
-      .option('dry-run', { type: 'boolean', describe: 'Only show what the home brings in' })
-      .option('revoke', { type: 'boolean', describe: 'Revoke the trust' })
-      .conflicts('dry-run', 'revoke'),
+  arguments: { dir: 'Tape home, or directory of the configuration (default: list all)' },
+  options: {
+    'dry-run': { type: 'boolean', describe: 'Only show what the home brings in' },
+    revoke: { type: 'boolean', describe: 'Revoke the trust' },
+  },
+  conflicts: { 'dry-run': ['revoke'] },
   run: async ({ dir, revoke, dryRun }, context) => {
     if (dir === undefined && revoke === true)
       throw new UsageError('cannot revoke trust: no directory was named', {

@@ -19,14 +19,9 @@ export const undo: Verb = defineVerb({
     ['tape undo main', 'Undo the newest rewind or compaction'],
     ['tape undo main@42', 'Undo the rewind at 42, and hide the entries after it'],
   ],
-  options: (y) =>
-    y.positional('place', {
-      type: 'string',
-      demandOption: true,
-      describe: 'SESSION, or SESSION@POINT of a rewind, summary or pruning',
-    }),
-  run: async ({ place, _: [verb] }, context) =>
-    await undoAt(place, { only: verb === 'unrewind' ? 'rewind' : undefined }, context),
+  arguments: { place: 'SESSION, or SESSION@POINT of a rewind, summary or pruning' },
+  run: async ({ place }, context) =>
+    await undoAt(place, { only: context.word === 'unrewind' ? 'rewind' : undefined }, context),
 });
 
 /** Undoes an act of a session and prints the receipt. `only` is for earlier names of the verb, which undo less. */

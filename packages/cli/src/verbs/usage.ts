@@ -16,10 +16,8 @@ export const usage: Verb = defineVerb({
     ['tape usage', 'Show each session, and the total'],
     ['tape usage main --tree', 'Show main and its descendants'],
   ],
-  options: (y) =>
-    y
-      .positional('name', { type: 'string', describe: 'Session (default: all)' })
-      .option('tree', { type: 'boolean', describe: 'Include descendants' }),
+  arguments: { name: 'Session (default: all)' },
+  options: { tree: { type: 'boolean', describe: 'Include descendants' } },
   run: async ({ name, tree = false }, { io, options, reading, answer }) => {
     const { readUsage } = await import('@tapedeck/runtime');
     const { addSums, noSum } = await import('@tapedeck/runtime/internal');

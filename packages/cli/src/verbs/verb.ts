@@ -1,11 +1,11 @@
-import type { ArgumentsCamelCase, Argv } from 'yargs';
 import type { CommonOptions, Context } from '../context.ts';
+import type { Arguments, ArgumentValues, Options, OptionValues } from '../options/declare.ts';
 
 export type Group = 'Start' | 'Look' | 'Change direction' | 'Trust' | 'Other';
 
-/** Name, help texts and examples of a verb. */
+/** Name, help texts, grammar and examples of a verb. */
 interface Described {
-  /** The grammar, as yargs reads it: `fork <parent>`. */
+  /** Its name and its arguments: `fork <parent>`, `status [name]`, `wait <names..>`. */
   readonly command: string;
   readonly aliases?: readonly string[];
   /** Earlier names, which work and are in no help text. */
@@ -14,28 +14,29 @@ interface Described {
   /** Imperative, no full stop, under 72 columns. */
   readonly summary: string;
   readonly detail?: string;
-  /** Names of the options that may repeat. */
-  readonly lists?: readonly string[];
   /** Complete commands, each with its effect. */
   readonly examples: readonly (readonly [command: string, does: string])[];
+  readonly arguments?: Arguments;
+  readonly options?: Options;
+  /** Options that cannot be used together. */
+  readonly conflicts?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** One verb of the command line. */
 export interface Verb extends Described {
-  /** Declares the verb's own options. */
-  options(yargs: Argv<CommonOptions>): unknown;
-  /** Runs the verb with its parsed options, and returns the exit code. */
+  /** Runs the verb with the values of its arguments and options, and returns the exit code. */
   run(args: unknown, context: Context): Promise<number>;
 }
 
-/** A verb whose `run` receives the arguments that its `options` declare. */
-export function defineVerb<Options>(
-  verb: Described & {
-    options(yargs: Argv<CommonOptions>): Argv<Options>;
-    run(args: ArgumentsCamelCase<Options>, context: Context): Promise<number>;
+/** A verb whose `run` receives the values that its grammar and its options declare. */
+export function defineVerb<const Command extends string, const Own extends Options = Record<never, never>>(
+  verb: Omit<Described, 'command' | 'options'> & {
+    readonly command: Command;
+    readonly options?: Own;
+    run(args: ArgumentValues<Command> & OptionValues<Own> & CommonOptions, context: Context): Promise<number>;
   },
 ): Verb {
-  return { ...verb, run: (args, context) => verb.run(args as ArgumentsCamelCase<Options>, context) };
+  return verb as Verb;
 }
 
 /** The name of a verb: the first word of its grammar. */

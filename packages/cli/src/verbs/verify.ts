@@ -15,7 +15,7 @@ export const verify: Verb = defineVerb({
     ['tape verify', 'Verify everything'],
     ['tape verify main', 'Verify a session and its ancestors'],
   ],
-  options: (y) => y.positional('name', { type: 'string', describe: 'Session (default: all)' }),
+  arguments: { name: 'Session (default: all)' },
   run: async ({ name }, { reading, answer, home, status }) =>
     await reading(async (store) => {
       const ref = name === undefined ? undefined : needSession(store, name).id;

@@ -40,25 +40,21 @@ export const view: Verb = defineVerb({
     ['tape view main@42 --explain', 'Explain the view that the model answered at 42'],
     ['tape view main --instructions', 'Show the system prompt'],
   ],
-  options: (y) =>
-    modelOptions(y)
-      .positional('place', {
-        type: 'string',
-        demandOption: true,
-        describe: 'SESSION, or SESSION@POINT for an earlier view',
-      })
-      .option('policy', {
-        type: 'string',
-        requiresArg: true,
-        describe:
-          'last-boundary, full or from-anchor:ANCHOR; after a comma, window:N (messages) or window:N-tokens (default: the policy of the last model call, else last-boundary)',
-      })
-      .option('target', { type: 'string', requiresArg: true, describe: 'Provider: anthropic, openai, …' })
-      .option('explain', { type: 'boolean', describe: 'Explain why each entry is in or out' })
-      .option('instructions', {
-        type: 'boolean',
-        describe: 'Show the system prompt instead of the view; takes --model and --config',
-      }),
+  arguments: { place: 'SESSION, or SESSION@POINT for an earlier view' },
+  options: {
+    ...modelOptions,
+    policy: {
+      type: 'string',
+      describe:
+        'last-boundary, full or from-anchor:ANCHOR; after a comma, window:N (messages) or window:N-tokens (default: the policy of the last model call, else last-boundary)',
+    },
+    target: { type: 'string', describe: 'Provider: anthropic, openai, …' },
+    explain: { type: 'boolean', describe: 'Explain why each entry is in or out' },
+    instructions: {
+      type: 'boolean',
+      describe: 'Show the system prompt instead of the view; takes --model and --config',
+    },
+  },
   run: async (args, context) => {
     const given = args.policy === undefined ? undefined : readPolicy(args.policy);
     return await context.reading(async (store) => {

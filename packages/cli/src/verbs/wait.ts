@@ -6,21 +6,16 @@ import { defineVerb, type Verb } from './verb.ts';
 export const wait: Verb = defineVerb({
   command: 'wait <names..>',
   group: 'Change direction',
-  lists: ['names'],
   summary: 'Wait until sessions are idle',
   examples: [
     ['tape wait main', 'Wait until main has finished its run and its inbox'],
     ['tape wait main other --any --timeout 60', 'Wait until one of them is idle, at most a minute'],
   ],
-  options: (y) =>
-    y
-      .positional('names', { type: 'string', array: true, demandOption: true, describe: 'Sessions' })
-      .option('any', { type: 'boolean', describe: 'Wait until one of them is idle' })
-      .option('timeout', {
-        type: 'number',
-        requiresArg: true,
-        describe: 'Maximum number of seconds to wait (default: no limit)',
-      }),
+  arguments: { names: 'Sessions' },
+  options: {
+    any: { type: 'boolean', describe: 'Wait until one of them is idle' },
+    timeout: { type: 'number', describe: 'Maximum number of seconds to wait (default: no limit)' },
+  },
   run: async ({ names, any, timeout }, context) =>
     await context.reading(async (store) => {
       const infos = names.map((name) => needSession(store, name));

@@ -118,8 +118,16 @@ const directory = 'homes';
 /** How many records are kept of homes that may be gone, such as those of tests. */
 const recordsMax = 1_000;
 
+/** The greatest length of a file name that leaves room for what is added to it. */
+const nameMax = 200;
+
+/** The file of a path's record: its name is the path, or the digest of a long one. */
 function fileOf(state: string, path: string): string {
-  return join(state, directory, `${createHash('sha256').update(path).digest('hex').slice(0, 32)}.json`);
+  const name = encodeURIComponent(path.toWellFormed());
+  // Node.js loads a digest in more time than most command lines take.
+  const isShort = name.length <= nameMax;
+  const file = isShort ? name : createHash('sha256').update(path).digest('hex').slice(0, 32);
+  return join(state, directory, `${file}.json`);
 }
 
 function filesIn(state: string): readonly string[] {

@@ -10,13 +10,14 @@ export const lockWaitDefault = 15_000;
  * handler backs off to 100 ms and starves a second busy writer; this shares the lock evenly.
  */
 export function retryLocked<T>(act: () => T, waitMs: number): T {
-  const deadline = performance.now() + waitMs;
+  let deadline: number | undefined;
   for (;;) {
     try {
       return act();
     } catch (error) {
-      if (!(error instanceof TapeError) || error.code !== 'TAPE_LOCKED' || performance.now() > deadline)
-        throw error;
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_LOCKED') throw error;
+      deadline ??= performance.now() + waitMs;
+      if (performance.now() > deadline) throw error;
       pause(Math.random() * 2);
     }
   }

@@ -1,6 +1,6 @@
 import { sessionName } from '@tapedeck/tape';
-import { UsageError } from './errors/kinds.ts';
-import { nameOf, type Verb } from './verbs/verb.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { nameOf, type Verb } from '../verbs/verb.ts';
 
 /** Options before a verb that take the next word as their value. */
 const withValue: ReadonlySet<string> = new Set(['--home', '--base', '--durability']);

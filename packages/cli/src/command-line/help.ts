@@ -1,4 +1,4 @@
-import { type Group, nameOf, type Verb } from './verbs/verb.ts';
+import { type Group, nameOf, type Verb } from '../verbs/verb.ts';
 
 const groups: readonly Group[] = ['Start', 'Look', 'Change direction', 'Trust', 'Other'];
 

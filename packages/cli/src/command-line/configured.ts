@@ -1,0 +1,21 @@
+import { findConfig } from '../config/find.ts';
+import { findHome } from '../home.ts';
+import type { Io } from '../io.ts';
+import { verbNamed } from '../verbs/index.ts';
+import { withLiteralWords } from './literal-words.ts';
+import { plainLine } from './plain.ts';
+import { namedIn } from './verb-in.ts';
+
+/** Whether a command line can load a configuration: its verb takes one, and one is named or found. */
+export async function loadsConfiguration(line: readonly string[], io: Io): Promise<boolean> {
+  const argv = withLiteralWords(line);
+  const name = namedIn(argv);
+  if (name === 'demo') return false;
+  const verb = name === undefined ? undefined : await verbNamed(name);
+  if (verb?.options === undefined || !Object.hasOwn(verb.options, 'config')) return false;
+  const { values } = (await plainLine(argv)) ?? {};
+  // Only yargs knows whether another line names one.
+  if (values === undefined) return true;
+  if (values.config !== undefined) return values.config !== false;
+  return findConfig(io, findHome(values.home as string | undefined, io)) !== undefined;
+}

@@ -1,0 +1,24 @@
+/** The options of every verb. */
+export const commonOptions = {
+  home: {
+    type: 'string',
+    describe: 'Tape home (default: $TAPE_HOME, else the nearest .tape, else ~/.tape)',
+  },
+  base: {
+    type: 'string',
+    describe: 'Realm of the session names (default: that of the home, else tape)',
+  },
+  id: {
+    type: 'string',
+    describe: 'Id of another program, in the place of the session: its session name is made of it',
+  },
+  json: { type: 'boolean', describe: 'Print one JSON document on stdout' },
+  jsonl: { type: 'boolean', describe: 'Print JSON lines on stdout' },
+  quiet: { type: 'boolean', describe: 'Print ids only, and no status' },
+  color: { type: 'boolean', negatable: true, describe: 'Colour the output (default: on a terminal)' },
+  durability: {
+    type: 'string',
+    choices: ['full', 'fast'],
+    describe: 'fast: a power cut may lose the latest entries (default: full)',
+  },
+} as const;

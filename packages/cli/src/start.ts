@@ -1,0 +1,42 @@
+/**
+ * The process of the command: its input, output and ends. `bin/tape.js` starts it, from one bundle of all packages.
+ */
+import { loadsConfiguration } from './command-line/configured.ts';
+import { reportEarlyExit } from './early-exit.ts';
+import { type Io, nodeIo } from './io.ts';
+import { main } from './main.ts';
+import { consoleOn, maskedIo } from './masked-io.ts';
+
+/**
+ * Runs a command line in this process, and sets its exit code.
+ * @param packages called with the command lines that load a configuration: its imports are the installed packages, and
+ *   sessions, tools and errors of one process must come from one copy of them
+ */
+export async function start(
+  argv: readonly string[],
+  packages?: () => Promise<{ readonly start: typeof start }>,
+): Promise<void> {
+  const io = maskedIo(nodeIo());
+  if (packages !== undefined && (await loadsConfiguration(argv, io))) {
+    const unbundled = await packages();
+    return await unbundled.start(argv);
+  }
+  printsToStatus(io);
+  const done = reportEarlyExit(argv);
+  process.exitCode = await main(argv, io);
+  done();
+  // What a tool left open, a timer or a connection, does not keep the command from ending once its output is out.
+  process.stdout.write('', () => setTimeout(() => process.exit(), 500).unref());
+}
+
+/** Stdout is for answers: what a configuration and its tools print goes where status goes. */
+function printsToStatus(io: Io): void {
+  let console: Console | undefined;
+  Object.defineProperty(globalThis, 'console', {
+    configurable: true,
+    get: () => (console ??= consoleOn(io)),
+    set: (value: Console) => {
+      console = value;
+    },
+  });
+}
