@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
-import { defineConfig, type Plugin, type RolldownOptions } from 'rolldown';
+import { build, type Plugin } from 'rolldown';
 
 /** Node.js modules that take long to load, and that many command lines do not need. */
 const slow = /^node:(?:crypto|child_process|fs\/promises|os|timers\/promises)$/;
@@ -52,11 +52,13 @@ export { SqliteError };`;
  * The command and all packages that it needs in one folder: a process starts in a fraction of the time that it takes to
  * find and read a thousand modules. Providers and configurations stay packages of the user.
  */
-const config: RolldownOptions = defineConfig({
+await build({
   cwd: import.meta.dirname,
   input: { start: 'src/start.ts' },
   platform: 'node',
-  logLevel: 'warn',
+  onLog: (level, { message }) => {
+    if (level === 'warn') throw new Error(message);
+  },
   // yargs calls it for configurations that extend others, which the command has none of.
   transform: { define: { 'import.meta.resolve': 'undefined' } },
   resolve: { conditionNames: ['@tapedeck/source', 'node', 'import', 'default'] },
@@ -74,4 +76,3 @@ const config: RolldownOptions = defineConfig({
     codeSplitting: { groups: [{ name: 'core', tags: ['$initial'] }] },
   },
 });
-export default config;
