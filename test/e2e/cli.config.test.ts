@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { type JsonObject, openTapeStore } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
+import { oneCopyAnswers, oneCopyConfig } from '../support/one-copy.ts';
 import { type Project, project } from '../support/project.ts';
 import { isAfterTools, lastUserText, startProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
@@ -102,6 +103,18 @@ test('run reports a failure on one line, however many lines its tool throws', as
   const [told, ...others] = stderr.split('\n').filter((line) => line.includes('all is lost'));
   expect([told?.startsWith('  fail failed: no Error: all is lost x'), others]).toEqual([true, []]);
   expect(stderr.length).toBeLessThan(2_000);
+});
+
+test('a configuration and the command share one copy of the packages', async () => {
+  using p = project();
+  p.write('tape.config.mts', oneCopyConfig);
+  p.write('answers.json', [oneCopyAnswers, oneCopyAnswers, oneCopyAnswers].flat());
+  await trusted(p);
+  const run = ['run', 'main', 'Whose?', '--model', 'script:answers.json'];
+  for (const line of [run, [...run, '--max-steps', '3'], [...run, '--config=tape.config.mts']]) {
+    expect(await p.process(line)).toMatchObject({ code: 0, stdout: 'Done.\n' });
+    expect(linesOf(p, 'main').at(-2)).toContain('one copy');
+  }
 });
 
 test('delegate gives the configuration to the children too', async () => {

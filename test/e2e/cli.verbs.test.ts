@@ -309,7 +309,7 @@ test('import reads a transcript once, under its own name or another', async () =
 
 test('demo shows the main job offline, in about a second', async () => {
   using home = tempHome();
-  const first = await home.tape(['demo', '--home', home.path]);
+  const first = await home.process(['demo', '--home', home.path]);
   expect(first).toMatchObject({ code: 0, stderr: '' });
   expect(first.stdout).toMatch(/completed, merged into main@\d+\n.*completed, merged into main@\d+\n/);
   expect(first.stdout).toContain('all hashes match');

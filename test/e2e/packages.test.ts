@@ -6,6 +6,7 @@ import { codeBlocks, page, root } from '../docs/pages.ts';
 import { steady } from '../docs/steady.ts';
 import { importingAll, packages, typeErrors } from '../support/consumer.ts';
 import { shellOutside, skipsRegistry } from '../support/npm.ts';
+import { oneCopyAnswers, oneCopyConfig } from '../support/one-copy.ts';
 import { sized } from '../support/size.ts';
 import { type TempDir, tempDir } from '../support/temp-dir.ts';
 
@@ -96,6 +97,16 @@ if (sized(false, true, true))
       expect(said).toContain('ok: 3 sessions, 33 entries, all hashes match');
       expect(said).toContain('\n  npx tape log main\n');
       expect(await shellOutside(dir.path, 'npx tape --version')).toBe(`${version}\n`);
+    });
+
+    test('a configuration and the command share one copy of the packages', async () => {
+      using home = tempDir();
+      writeFileSync(dir.file('tape.config.mjs'), oneCopyConfig);
+      writeFileSync(dir.file('whose.json'), JSON.stringify(oneCopyAnswers));
+      const tape = `npx tape --home ${home.path}/.tape`;
+      const run = `${tape} run main Whose? --model script:whose.json --config tape.config.mjs`;
+      expect(await shellOutside(dir.path, run)).toBe('Done.\n');
+      expect(await shellOutside(dir.path, `${tape} log main`)).toContain('one copy');
     });
 
     test('npx runs the demo from the tarballs alone', async () => {

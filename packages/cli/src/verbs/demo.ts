@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from '../errors/kinds.ts';
+import { packageFile } from '../package-file.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
-const shipped = (name: string): string => fileURLToPath(new URL(`../../demo/${name}`, import.meta.url));
+const shipped = (name: string): string => fileURLToPath(packageFile(`demo/${name}`));
 
 export const demo: Verb = defineVerb({
   command: 'demo',
