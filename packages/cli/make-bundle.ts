@@ -2,6 +2,10 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { build, type Plugin } from 'rolldown';
 
+/** Small modules that most verbs share: a file of its own costs more than it holds. */
+const shared =
+  /\/cli\/src\/(?:output\/(?:counted|entry|forked|other-realms|session|table)|session\/(?:drained|ensure|next-step|place|preview)|verbs\/verb)\.ts$/;
+
 /** Node.js modules that take long to load, and that many command lines do not need. */
 const slow = /^node:(?:crypto|child_process|fs\/promises|os|timers\/promises)$/;
 
@@ -73,6 +77,11 @@ await build({
     sourcemapExcludeSources: true,
     entryFileNames: '[name].cjs',
     chunkFileNames: '[name].cjs',
-    codeSplitting: { groups: [{ name: 'core', tags: ['$initial'] }] },
+    codeSplitting: {
+      groups: [
+        { name: 'core', tags: ['$initial'] },
+        { name: 'shared', test: shared },
+      ],
+    },
   },
 });

@@ -1,4 +1,5 @@
 import { chmodSync, existsSync, lstatSync } from 'node:fs';
+import { examineFiles, verifyGraph, verifyTapes } from '@tapedeck/runtime/internal';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Finding } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
@@ -33,7 +34,6 @@ interface FileFinding {
 
 /** Examines a home, and changes nothing. */
 export async function lookAt({ home, reading }: Context): Promise<Looked> {
-  const { examineFiles, verifyGraph } = await import('@tapedeck/runtime/internal');
   return await reading(async (store) => {
     const graph = await verifyGraph(store, home.graph);
     const behind: FileFinding[] = (graph.behind === undefined ? [] : [graph.behind]).map(({ message }) => ({
@@ -61,7 +61,6 @@ export async function tapeProblems(
   store: SqliteTapeStore,
   ref: string | undefined,
 ): Promise<readonly Found[]> {
-  const { verifyTapes } = await import('@tapedeck/runtime/internal');
   return (await Array.fromAsync(verifyTapes(store, ref))).map(problemJson);
 }
 

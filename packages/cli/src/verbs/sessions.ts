@@ -1,3 +1,4 @@
+import { isInterrupted } from '@tapedeck/runtime/internal';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
@@ -85,7 +86,6 @@ async function interruptedAmong(
   store: SqliteTapeStore,
   found: readonly SessionInfo[],
 ): Promise<ReadonlySet<string>> {
-  const { isInterrupted } = await import('@tapedeck/runtime/internal');
   const interrupted = new Set<string>();
   for (const { id, lifecycle } of found) {
     if (lifecycle !== 'active') continue;

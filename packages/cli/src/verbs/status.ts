@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Status } from '@tapedeck/runtime';
+import { statusesOf } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
@@ -55,7 +56,6 @@ export const status: Verb = defineVerb({
 type Look = () => Promise<readonly Status[]>;
 
 async function lookAt(store: SqliteTapeStore, name: string | undefined, { home }: Context): Promise<Look> {
-  const { statusesOf } = await import('@tapedeck/runtime');
   const one = name === undefined ? undefined : needSession(store, name).id;
   return async () =>
     await statusesOf(

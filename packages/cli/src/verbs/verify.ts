@@ -1,3 +1,4 @@
+import { verifyGraph } from '@tapedeck/runtime/internal';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { problemJson, tapeProblems } from '../session/mend.ts';
@@ -19,7 +20,6 @@ export const verify: Verb = defineVerb({
   run: async ({ name }, { reading, answer, home, status }) =>
     await reading(async (store) => {
       const ref = name === undefined ? undefined : needSession(store, name).id;
-      const { verifyGraph } = await import('@tapedeck/runtime/internal');
       const graph = ref === undefined ? await verifyGraph(store, home.graph) : undefined;
       const problems = [...(await tapeProblems(store, ref)), ...(graph?.problems ?? []).map(problemJson)];
       const { sessions, entries } = store.count(ref);
