@@ -102,13 +102,19 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
     'packages/cli/src/demo.ts',
     'packages/cli/src/lineage.ts',
     'packages/cli/src/output/lanes.ts',
+    'packages/cli/src/session/mend.ts',
+    'packages/cli/src/verbs/sessions.ts',
+    'packages/cli/src/verbs/status.ts',
+    'packages/cli/src/verbs/verify.ts',
   ]);
   // And those files are loaded where they are needed.
   for (const file of files) {
     const loaders = imports.filter((i) => i.from.startsWith('.') && join(i.file, '..', i.from) === file);
     expect(loaders.length).toBeGreaterThan(0);
     const inRoom = (i: Import) => isContract(file) && isContract(i.file);
-    expect(loaders.filter((i) => !i.dynamic && !i.typesOnly && !inRoom(i))).toEqual([]);
+    // A verb is loaded when the line names it.
+    const isVerb = (i: Import) => i.file.startsWith('packages/cli/src/verbs/');
+    expect(loaders.filter((i) => !i.dynamic && !i.typesOnly && !inRoom(i) && !isVerb(i))).toEqual([]);
   }
 });
 
