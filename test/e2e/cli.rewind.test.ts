@@ -215,7 +215,7 @@ test('branch creates a session for people, through the point, with the JSON of a
   const done = await home.tape(['branch', 'main@3', '--as', 'idea', '--title', 'An idea']);
   expect(done).toMatchObject({ code: 0, stderr: '' });
   expect(done.stdout).toMatchInlineSnapshot(`
-    "Branched idea inherits main 1-3 (3 entries, ~3 tokens)
+    "Branched idea inherits main 1-3 (3 entries)
     Run it with: tape run idea
     "
   `);

@@ -18,18 +18,14 @@ export function forkedJson(forked: Forked): Readonly<Record<string, unknown>> {
 /** The receipt of a fork or a branch as text. */
 export function forkedLine(
   { session, parent, range, snappedFrom, repeated }: Forked,
-  { done, tokens, workspace }: { done: string; tokens: number; workspace?: string | undefined },
+  { done, workspace }: { done: string; workspace?: string | undefined },
 ): string {
   const what =
     range === null
       ? `inherits nothing of ${parent}`
-      : `inherits ${parent} ${range[0]}-${range[1]} (${counted(range[1] - range[0] + 1, 'entry', 'entries')}, ~${shortCount(tokens)} tokens)`;
+      : `inherits ${parent} ${range[0]}-${range[1]} (${counted(range[1] - range[0] + 1, 'entry', 'entries')})`;
   const snapped =
     snappedFrom === undefined ? '' : `; snapped back from @${snappedFrom}, where tool calls are open`;
   const where = workspace === undefined ? '' : `\nIts worktree is ${workspace}`;
   return `${repeated ? 'Already exists:' : done} ${session} ${what}${snapped}${where}\nRun it with: tape run ${session}`;
-}
-
-function shortCount(n: number): string {
-  return n < 1000 ? String(n) : `${Math.round(n / 1000)}k`;
 }

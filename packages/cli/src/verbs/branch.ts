@@ -1,4 +1,3 @@
-import { view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { UsageError } from '../errors/kinds.ts';
 import { readJson } from '../input.ts';
@@ -28,7 +27,7 @@ export const branch: Verb = defineVerb({
     },
     key: { type: 'string', describe: 'Idempotency key: a repeat returns the same branch' },
   },
-  run: async (args, { io, changing, answer, options }) => {
+  run: async (args, { io, changing, answer }) => {
     const metadata =
       args.metadata === undefined ? undefined : await readJson(args.metadata, '--metadata', io);
     if (metadata !== undefined && !isObject(metadata))
@@ -44,11 +43,10 @@ export const branch: Verb = defineVerb({
         ...(args.ephemeral === true && { ephemeral: true }),
         ...(metadata !== undefined && { metadata }),
       });
-      const tokens = options.quiet || options.json ? 0 : view(store.views.entries(forked.session)).tokens;
       await answer({
         json: forkedJson(forked),
         quiet: forked.session,
-        human: forkedLine(forked, { done: 'Branched', tokens }),
+        human: forkedLine(forked, { done: 'Branched' }),
       });
       return 0;
     });

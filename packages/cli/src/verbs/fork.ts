@@ -1,4 +1,4 @@
-import { type ForkRequest, view } from '@tapedeck/tape';
+import type { ForkRequest } from '@tapedeck/tape';
 import { workerInstructions } from '@tapedeck/tape/internal';
 import type { Deliver, Intention } from '@tapedeck/tape/store';
 import { readText } from '../input.ts';
@@ -59,7 +59,7 @@ export const fork: Verb = defineVerb({
     'dry-run': { type: 'boolean', describe: 'Show the fork without making it' },
   },
   conflicts: { task: ['next-steps'], deliver: ['on-complete'] },
-  run: async (args, { io, home, changing, reading, answer, options }) => {
+  run: async (args, { io, home, changing, reading, answer }) => {
     const inherit = inheritIn(args, (at) =>
       args.parent.includes('@')
         ? `did you mean --since ${at}?`
@@ -111,11 +111,10 @@ export const fork: Verb = defineVerb({
       }
       const forked = store.lineage.fork(parent, request);
       const workspace = await worktrees?.openWorktree(place, forked.id);
-      const tokens = options.quiet || options.json ? 0 : view(store.views.entries(forked.session)).tokens;
       await answer({
         json: { ...forkedJson(forked), ...(workspace !== undefined && { workspace }) },
         quiet: forked.session,
-        human: forkedLine(forked, { done: 'Forked', tokens, workspace }),
+        human: forkedLine(forked, { done: 'Forked', workspace }),
       });
       return 0;
     });
