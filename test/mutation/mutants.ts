@@ -123,8 +123,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'no process waits for a lock',
     file: tape('sqlite/lock-wait'),
-    find: 'const deadline = performance.now() + waitMs;',
-    replace: 'const deadline = performance.now();',
+    find: 'deadline ??= performance.now() + waitMs;',
+    replace: 'deadline ??= performance.now() - 1;',
     test: 'test/integration/tape.processes.test.ts',
     only: 'append to',
   },
