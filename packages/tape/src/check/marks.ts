@@ -51,8 +51,8 @@ export function mergesInLines(db: Db, { id }: TapeRow): ReadonlyMap<Seq, LineOfM
     `WITH RECURSIVE below(id) AS (
        SELECT id FROM tape WHERE parent_id = @id AND id > @id
        UNION SELECT c.id FROM below b JOIN tape c ON c.parent_id = b.id AND c.id > b.id)
-     SELECT l.line, l.hash, l.seq, t.ulid FROM below b JOIN tape t ON t.id = b.id
-       JOIN lineage l ON l.tape_id = b.id AND l.type IN ('merge', 'discard')
+     SELECT l.line, l.hash, l.seq, t.ulid FROM below b
+       CROSS JOIN lineage l ON l.tape_id = b.id AND l.type IN ('merge', 'discard') JOIN tape t ON t.id = b.id
        WHERE l.peer_id = @id AND l.seq IS NOT NULL`,
     { id },
   );
