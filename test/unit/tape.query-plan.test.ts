@@ -30,7 +30,8 @@ function planOf(db: RawDb, sql: string): string[] {
 function growing(db: RawDb, sql: string): string[] {
   const sorts = /\bFROM entry\b/.test(sql) ? /TEMP B-TREE/ : /^$/;
   return planOf(db, sql).filter(
-    (step) => /^SCAN (?:e|t|p|r|l|entry|tape|lineage|open_calls|touch|alias)\b/.test(step) || sorts.test(step),
+    (step) =>
+      /^SCAN (?:e|t|p|r|l|entry|tape|lineage|open_calls|touch|alias)\b/.test(step) || sorts.test(step),
   );
 }
 

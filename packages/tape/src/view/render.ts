@@ -31,7 +31,10 @@ export function renderEntry(entry: Entry, pruned?: number): Rendered | undefined
   const provider = typeof meta.provider === 'string' ? meta.provider : undefined;
   if (kind === 'message') {
     const role = payload.role === 'assistant' ? 'assistant' : 'user';
-    const parts = (Array.isArray(payload.content) ? payload.content : []) as unknown as Part[];
+    // No writer stores a part that is no object; a forged tape can have one.
+    const parts = (Array.isArray(payload.content)
+      ? payload.content.filter(isObject)
+      : []) as unknown as Part[];
     if (meta.partial === true && role === 'assistant')
       return { type: 'message', message: { role, content: parts.map(unsigned) }, provider: undefined };
     const content = parts;
