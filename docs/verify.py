@@ -153,6 +153,10 @@ class NotATape(Exception):
     """The file is a database of another program, or of another schema version."""
 
 
+class Lost(Exception):
+    """A session that cannot be read, since the row of its parent is missing."""
+
+
 class Home:
     """The tables that are small enough to keep: tapes and lines. Entries are read tape by tape."""
 
@@ -193,6 +197,10 @@ class Home:
             tape = self.tapes.get(tape["parent_id"])
             if tape is not None:
                 yield tape
+
+    def is_lost(self, tape):
+        """Whether the row of its parent is missing. Nothing else is said of such a session."""
+        return tape["parent_id"] is not None and tape["parent_id"] not in self.tapes
 
     def owner(self, tape, seq):
         """The tape that stores a position of a session."""
@@ -868,7 +876,11 @@ def verify_merges(home, tape):
             if seq <= tape["head_seq"] and entry is not None:
                 found[seq] = entry
     for seq in sorted(found):
-        fault = mark_fault(home, tape, found[seq], told.get(seq))
+        try:
+            fault = mark_fault(home, tape, found[seq], told.get(seq))
+        except Lost as lost:
+            home.report("database-damaged", tape["name"], None, str(lost))
+            return
         if fault is not None:
             home.report("merge-contradicted", tape["name"], seq, "the mark %s@%d %s" % (tape["name"], seq, fault))
 
@@ -885,6 +897,8 @@ def mark_fault(home, tape, mark, told):
     child = home.by_ulid.get(parts[1] if is_erased else str(state.get("child")))
     if child is None:
         return "names a session that does not exist"
+    if home.is_lost(child):
+        raise Lost("the row of the parent of %s is missing" % child["name"])
     if not is_erased and re.sub(r":[0-9]+\Z", "", mark["key"]) != "merge:%s:%s" % (child["ulid"], head):
         return "differs from its own key"
     if told is not None and told[0] != child["ulid"]:
@@ -1245,12 +1259,14 @@ def verify_graph(home, path):
         home.report("graph-unreadable", None, None, "cannot read session_graph.jsonl: %s" % error)
         return
     records = count_records(lines)
-    if not home.lines and records > 0:
+    # The first line has the number 1.
+    recorded = [one for one in home.lines if one.row["g"] > 0]
+    if not recorded and records > 0:
         home.report("database-missing", None, None, missing(records))
         return
     g = 0
     for line in [*lines, rest]:
-        if g < len(home.lines) and home.lines[g].row["line"].encode("utf-8") == line:
+        if g < len(recorded) and recorded[g].row["line"].encode("utf-8") == line:
             g += 1
         elif not is_fragment(line, is_last=line is rest):
             home.report("graph-differs", None, None, "session_graph.jsonl: line %d of the database is another" % (g + 1))
@@ -1334,6 +1350,9 @@ def verify(path):
     try:
         collect_heads(home)
         for tape in home.tapes.values():
+            if home.is_lost(tape):
+                home.report("database-damaged", tape["name"], None, "the row of the parent of %s is missing" % tape["name"])
+                continue
             verify_tape(home, tape)
             verify_row(home, tape)
             verify_aliases(home, tape)

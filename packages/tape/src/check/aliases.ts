@@ -1,9 +1,10 @@
 import { hex } from '../entry/hash.ts';
-import { isObject, type JsonObject } from '../entry/json.ts';
+import type { JsonObject } from '../entry/json.ts';
 import { nameKey } from '../entry/name.ts';
 import { hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** Compares the aliases of a session with the lines of the lineage that gave them and took them away. */
@@ -17,8 +18,8 @@ export function* verifyAliases(db: Db, tape: TapeRow): Generator<Problem> {
   /** What is an alias of the session by its lines, and the line that says so. */
   const given = new Map<string, { readonly g: number; readonly line: JsonObject }>();
   for (const { g, line } of lines) {
-    const value: unknown = JSON.parse(line);
-    if (!isObject(value) || typeof value.alias !== 'string') continue;
+    const value = parsed(line);
+    if (typeof value.alias !== 'string') continue;
     if (value.type === 'alias') given.set(value.alias, { g, line: value });
     else given.delete(value.alias);
   }

@@ -47,20 +47,23 @@ export interface LineOfMerge {
 
 /** The positions at which lines of the lineage say that a child was merged into a tape. */
 export function mergesInLines(db: Db, { id }: TapeRow): ReadonlyMap<Seq, LineOfMerge> {
-  const rows = db.all<{ line: string; hash: Uint8Array; seq: Seq; ulid: string }>(
+  const rows = db.all<{ line: string; hash: Uint8Array; ulid: string }>(
     `WITH RECURSIVE below(id) AS (
        SELECT id FROM tape WHERE parent_id = @id AND id > @id
        UNION SELECT c.id FROM below b JOIN tape c ON c.parent_id = b.id AND c.id > b.id)
-     SELECT l.line, l.hash, l.seq, t.ulid FROM below b
-       CROSS JOIN lineage l ON l.tape_id = b.id AND l.type IN ('merge', 'discard') JOIN tape t ON t.id = b.id
-       WHERE l.peer_id = @id AND l.seq IS NOT NULL`,
+     SELECT l.line, l.hash, t.ulid FROM below b CROSS JOIN lineage l ON l.tape_id = b.id JOIN tape t ON t.id = b.id
+       WHERE l.peer_id = @id`,
     { id },
   );
-  return new Map(
-    rows
-      .filter((row) => hashLine(row.line) === hex(row.hash))
-      .map(({ seq, ulid, line }) => [seq, { ulid, fields: parsed(line) }]),
-  );
+  const found = new Map<Seq, LineOfMerge>();
+  for (const { line, hash, ulid } of rows) {
+    // A line that was changed proves nothing, and the columns beside it are copies.
+    const fields = hashLine(line) === hex(hash) ? parsed(line) : {};
+    const { type, seq } = fields;
+    if ((type === 'merge' || type === 'discard') && Number.isSafeInteger(seq))
+      found.set(seq as Seq, { ulid, fields });
+  }
+  return found;
 }
 
 /** Returns a mark; undefined for an entry that has not the form of one. */
