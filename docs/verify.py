@@ -1258,6 +1258,9 @@ def verify_graph(home, path):
     except OSError as error:
         home.report("graph-unreadable", None, None, "cannot read session_graph.jsonl: %s" % error)
         return
+    names = os.lstat(path).st_nlink if os.path.lexists(path) else 1
+    if names > 1:
+        home.report("graph-unreadable", None, None, "session_graph.jsonl has %d names" % names)
     records = count_records(lines)
     # The first line has the number 1.
     recorded = [one for one in home.lines if one.row["g"] > 0]

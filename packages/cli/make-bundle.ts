@@ -1,5 +1,6 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { build, type Plugin } from 'rolldown';
 
 /** Small modules that most verbs share: a file of its own costs more than it holds. */
@@ -56,7 +57,8 @@ export { SqliteError };`;
  * The command and all packages that it needs in one folder: a process starts in a fraction of the time that it takes to
  * find and read a thousand modules. Providers and configurations stay packages of the user.
  */
-await build({
+const { output } = await build({
+  write: false,
   cwd: import.meta.dirname,
   input: { start: 'src/start.ts' },
   platform: 'node',
@@ -68,9 +70,7 @@ await build({
   resolve: { conditionNames: ['@tapedeck/source', 'node', 'import', 'default'] },
   plugins: [onFirstUse, addonByPath],
   output: {
-    dir: 'bundle',
     format: 'cjs',
-    cleanDir: true,
     minify: true,
     sourcemap: true,
     // The packages contain their sources.
@@ -85,3 +85,15 @@ await build({
     },
   },
 });
+
+/** Replaces each file at once, and only those that changed: another process may be starting from the bundle. */
+const dir = join(import.meta.dirname, 'bundle');
+mkdirSync(dir, { recursive: true });
+const before = new Set(readdirSync(dir));
+for (const file of output) {
+  const [path, content] = [join(dir, file.fileName), file.type === 'chunk' ? file.code : file.source];
+  if (before.delete(file.fileName) && readFileSync(path).equals(Buffer.from(content))) continue;
+  writeFileSync(`${path}.new`, content);
+  renameSync(`${path}.new`, path);
+}
+for (const name of before) rmSync(join(dir, name));

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { assistant, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { rawDb } from '../support/raw-db.ts';
@@ -181,6 +181,29 @@ describe('tape check', () => {
       });
     expect(readFileSync(home.graph, 'utf8')).toBe(graph);
     expect(readdirSync(home.path).filter((name) => name.includes('.aside-'))).toEqual([]);
+  });
+
+  test('a graph file with a second name is reported, and not called fixed', async () => {
+    using home = homeWithFork();
+    const second = home.file('second.jsonl');
+    linkSync(home.graph, second);
+    const before = readFileSync(home.graph, 'utf8');
+    const made = await home.here(['fork', 'main', '--as', 'more']);
+    expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('cannot be written now') });
+    const fixed = await home.here(['check', '--fix', '--json']);
+    expect(fixed.code).toBe(5);
+    expect(JSON.parse(fixed.stdout).fixed).toEqual([]);
+    const { sections } = await checked(home);
+    expect(sections.graph_file?.findings).toContainEqual(
+      expect.objectContaining({
+        id: 'graph-unreadable',
+        message: expect.stringContaining('it has 2 names; move it away'),
+      }),
+    );
+    expect(readFileSync(home.graph, 'utf8')).toBe(before);
+    rmSync(second);
+    expect(JSON.parse((await home.here(['check', '--fix', '--json'])).stdout).fixed).toHaveLength(1);
+    expect(await checked(home)).toMatchObject({ code: 0 });
   });
 
   test('findings that no command ends have no next command, and say what to do', async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { assistant, type Draft, note, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { type Forger, forge } from '../support/forge.ts';
@@ -208,6 +208,7 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
 
   test.each<[string, (home: TempHome) => unknown, number]>([
     ['is a link', (home) => replaceGraph(home, () => symlinkSync(home.db, home.graph)), 5],
+    ['has a second name', (home) => linkSync(home.graph, home.file('second.jsonl')), 5],
     ['is a directory', (home) => replaceGraph(home, () => mkdirSync(home.graph)), 5],
     ['is missing', (home) => rmSync(home.graph), 0],
     ['has random bytes', (home) => writeFileSync(home.graph, Buffer.from([0x9c, 0xff, 0x0a, 0x80, 0x0a])), 5],

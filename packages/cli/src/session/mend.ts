@@ -101,7 +101,7 @@ export async function mend(
   for (const { code, path, message } of files) {
     if (code === 'open-to-others' && existsSync(path))
       chmodSync(path, lstatSync(path).isDirectory() ? 0o700 : 0o600);
-    if (code !== 'unknown-file' && code !== 'odd-place') fixed.push(message);
+    if (code === 'open-to-others') fixed.push(message);
   }
   // Opening the store for writing brings the graph file up to date.
   await writing(async (store) => {
@@ -111,6 +111,8 @@ export async function mend(
       store.mend(finding);
       if (finding.fixable) fixed.push(finding.message);
     }
+    if (!store.graphFile.lagging)
+      fixed.push(...files.flatMap(({ code, message }) => (code === 'graph-behind' ? [message] : [])));
   });
   return fixed;
 }

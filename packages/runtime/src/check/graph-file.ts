@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { encodeLine, firstLinePrev } from '@tapedeck/tape/store';
 import type { CheckCode, Found } from './finding.ts';
@@ -27,12 +28,19 @@ export async function verifyGraph(store: Lineage, path: string): Promise<GraphFi
       found(`graph-${code}`, `session_graph.jsonl line ${line}: ${message}`, String(line)),
     );
     if (problems.length === 0) problems.push(...(await compared(store, path)));
+    const names = lstatSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
+    if (names > 1) problems.push(unusable(`cannot write graph '${path}': it has ${names} names`));
     return { problems, g: report.g, ...lagging(store, report.g) };
   } catch (error) {
     if (!(error instanceof GraphError)) throw error;
-    const message = `${error.message}; move it away, and the next command that writes makes a new one`;
-    return { problems: [{ code: 'graph-unreadable', session: null, seq: null, message }], g: 0 };
+    return { problems: [unusable(error.message)], g: 0 };
   }
+}
+
+/** A file that is no file of the home's own, which no command writes. */
+function unusable(why: string): Found {
+  const message = `${why}; move it away, and the next command that writes makes a new one`;
+  return { code: 'graph-unreadable', session: null, seq: null, message };
 }
 
 /**
