@@ -69,6 +69,23 @@ describe('a heap of 192 MB suffices for', () => {
     limit,
   );
 
+  test('one JSON document of a long tape is printed as it is read', { timeout: limit }, async () => {
+    using home = tempHome();
+    const count = sized(8_000, 80_000, 300_000);
+    {
+      using store = home.open();
+      store.sessions.open('main');
+      for (let n = 0; n < count; n += 1000)
+        store.entries.append(
+          'main',
+          Array.from({ length: 1000 }, (_, i) => user(`entry ${n + i} ${'x'.repeat(5000)}`)),
+        );
+    }
+    const { bytes, last } = await small(home, ['log', 'main', '--json'], 48);
+    expect(bytes).toBeGreaterThan(count * 5000);
+    expect(last).toMatch(/\}\]\n$/);
+  });
+
   test(
     'a chain of forks of forks: the last reads through all of them',
     async () => {

@@ -5,6 +5,7 @@ import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { sinceOf, timeOf } from '../input.ts';
+import { printArray } from '../output/array.ts';
 import { entryJson, entryLine } from '../output/entry.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -158,7 +159,7 @@ async function print(
   { io, options, color }: Context,
 ): Promise<void> {
   if (options.json === true) {
-    await io.out(`${jsonText([...entries].map(entryJson))}\n`);
+    await printArray(io, Iterator.from(entries).map(entryJson));
     return;
   }
   // In a pipe, entries are cut to the width of the terminal with `--oneline` only.
