@@ -1,6 +1,6 @@
 /**
  * Formats values of the library for stdout: as JSON of the contract (`…Json`) and as text (`…Line`,
- * `…Table`). No file here opens a store or has the logic of a verb. May import `context`, `errors`,
+ * `…Table`). No file here opens a store or has the logic of a verb. May import `context`, `io`, `errors`,
  * `escape` and `exit`.
  */
 
