@@ -1,4 +1,4 @@
-import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -19,7 +19,8 @@ import type { Bench, Row, Topic } from './topic.ts';
 import { verify } from './verify.ts';
 
 /**
- * Prints how the store compares with its physical limits: `run.ts [TOPIC …] [--quick] [--markdown] [--json FILE]`.
+ * Prints how the store compares with its physical limits: `run.ts [TOPIC …] [--quick] [--markdown]
+ * [--json FILE] [--compare FILE]`.
  * Nothing fails because a machine is slow; a goal that is missed is marked.
  */
 const topics: Readonly<Record<string, Topic>> = {
@@ -43,6 +44,7 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
     json: { type: 'string' },
+    compare: { type: 'string' },
   },
 });
 const unknown = positionals.filter((name) => topics[name] === undefined);
@@ -52,6 +54,8 @@ if (unknown.length > 0) {
   );
   process.exit(2);
 }
+
+const before = values.compare === undefined ? undefined : savedRows(values.compare);
 
 using dir = mkdtempDisposableSync(join(tmpdir(), 'tapedeck-bench-'));
 // A topic is not interrupted; what it made goes away after it.
@@ -77,4 +81,16 @@ for (const [name, topic] of Object.entries(topics)) {
 }
 if (interrupted) process.exitCode = 130;
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(rows, null, 2)}\n`);
-process.stdout.write(`${table(rows, { markdown: values.markdown })}\n`);
+process.stdout.write(`${table(rows, { markdown: values.markdown, before })}\n`);
+
+/** The rows that `--json` saved. */
+function savedRows(file: string): readonly Row[] {
+  try {
+    const rows: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (Array.isArray(rows) && rows.every((row) => typeof row?.work === 'string')) return rows;
+    throw new Error('it has no rows of a bench');
+  } catch (error) {
+    process.stderr.write(`cannot compare with '${file}': ${(error as Error).message}\n`);
+    return process.exit(2);
+  }
+}

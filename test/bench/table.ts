@@ -1,9 +1,13 @@
 import type { Goal, Row, Unit } from './topic.ts';
 
-const header = ['work', 'against', 'ratio', 'goal', 'median', 'limit'] as const;
+const columns = ['work', 'against', 'ratio', 'goal', 'median', 'limit'] as const;
 
-/** The rows of all topics as a table for a terminal, or for a page. */
-export function table(rows: readonly Row[], { markdown }: { markdown: boolean }): string {
+/** The rows of all topics as a table for a terminal, or for a page; beside those of an earlier run, if there are any. */
+export function table(
+  rows: readonly Row[],
+  { markdown, before }: { markdown: boolean; before?: readonly Row[] | undefined },
+): string {
+  const header = before === undefined ? columns : [...columns, 'before', 'change'];
   const cells = rows.map((row) => [
     row.work,
     row.against,
@@ -11,6 +15,7 @@ export function table(rows: readonly Row[], { markdown }: { markdown: boolean })
     row.goal === undefined ? '' : `${goalText(row.goal)}${isMet(row, row.goal) ? '' : ' !'}`,
     quantity(row.ours, row.unit),
     quantity(row.limit, row.unit),
+    ...(before === undefined ? [] : compared(row, before)),
   ]);
   if (markdown)
     return [[...header], header.map(() => '---'), ...cells]
@@ -27,6 +32,14 @@ export function table(rows: readonly Row[], { markdown }: { markdown: boolean })
         .trimEnd(),
     )
     .join('\n');
+}
+
+/** The ratio of an earlier run, and by how much this one is above it. */
+function compared({ work, against, ratio }: Row, before: readonly Row[]): readonly [string, string] {
+  const then = before.find((row) => row.work === work && row.against === against)?.ratio;
+  if (then === undefined) return ['', ''];
+  const percent = Math.round((ratio / then - 1) * 100);
+  return [figure(then), `${percent > 0 ? '+' : ''}${percent} %`];
 }
 
 function isMet({ ratio }: Row, goal: Goal): boolean {

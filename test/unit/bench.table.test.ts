@@ -27,6 +27,21 @@ test('every measurement runs equally often in every round, after its preparation
   expect(done.join(' ')).toMatch(/b for 2 b0 b1/);
 });
 
+test('a run is compared with a saved one, row by row', () => {
+  const row = (work: string, ours: number) => counted(ours, 100, { work, against: 'a', unit: 'ms' });
+  const lines = table([row('w', 150), row('new', 120), row('x', 90)], {
+    markdown: true,
+    before: [row('x', 100), row('w', 100)],
+  }).split('\n');
+  expect(lines).toEqual([
+    '| work | against | ratio | goal | median | limit | before | change |',
+    '| --- | --- | --- | --- | --- | --- | --- | --- |',
+    '| w | a | 1.50 |  | 150 ms | 100 ms | 1.00 | +50 % |',
+    '| new | a | 1.20 |  | 120 ms | 100 ms |  |  |',
+    '| x | a | 0.900 |  | 90.0 ms | 100 ms | 1.00 | -10 % |',
+  ]);
+});
+
 test('a missed goal is marked, whichever side it is on', () => {
   const row = (ours: number, goal: { most: number } | { least: number }) =>
     counted(ours, 100, { work: 'w', against: 'a', unit: 'ms', goal });
