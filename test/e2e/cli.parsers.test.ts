@@ -79,7 +79,9 @@ function lineOf(verb: Verb): fc.Arbitrary<string[]> {
 
 const lines = sized(1_500, 10_000, 100_000);
 
-test(`both parsers read each of ${lines} random command lines alike, or one refuses it`, async () => {
+test(`both parsers read each of ${lines} random command lines alike, or one refuses it`, {
+  timeout: 3_600_000,
+}, async () => {
   let plain = 0;
   const any = fc.constantFrom(...verbs).chain(lineOf);
   await fc.assert(

@@ -30,7 +30,8 @@ export function* verifyLineage(db: Db): Generator<Problem> {
   const told = new LinesBySession();
   let prevs = [firstLinePrev];
   let expected = 1;
-  for (let after = 0; ; ) {
+  // A row that another program numbered 0 or below is read too.
+  for (let after = -Infinity; ; ) {
     const rows = db.all<LineageRow>(
       `SELECT l.g, l.event_id, l.type, l.tape_id, t.ulid, p.ulid AS peer, p.name AS peer_name, l.seq, l.to_seq, l.line, l.hash
          FROM lineage l LEFT JOIN tape t ON t.id = l.tape_id LEFT JOIN tape p ON p.id = l.peer_id
@@ -45,7 +46,9 @@ export function* verifyLineage(db: Db): Generator<Problem> {
       const follows = isOwn && prevs.some((prev) => line.includes(`"prev":"${prev}"`));
       if (isMissing) {
         told.missing();
-        yield broken(`lineage line ${expected} is missing`);
+        yield broken(
+          g > expected ? `lineage line ${expected} is missing` : `lineage line ${g} is not a line's number`,
+        );
       } else if (!follows)
         yield broken(`lineage line ${g} does not follow from the line before it, or was changed`);
       else if (!matchesColumns(row)) yield broken(`lineage line ${g} differs from the columns beside it`);
