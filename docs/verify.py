@@ -4,7 +4,7 @@
     python3 verify.py [--json] PATH      PATH: a tape home, or its tape.db
 
 It shares no code with Tapedeck, needs Python 3.8 with its standard library (and SQLite 3.38), and writes nothing.
-Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of schema 1 or 2.
+Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of schema 1 to 3.
 
 It reports the codes of the section "Verification" of the specification, for the same session and position as
 `tape verify`. It leaves out what it cannot know from the specification alone: `view-contradicted` (the rules of
@@ -24,7 +24,7 @@ import sys
 import unicodedata
 from datetime import datetime, timedelta, timezone
 
-SCHEMA = 2
+SCHEMA = 3
 APPLICATION = 0x54415045
 # Type, name and the first digits of the SHA-256 of the SQL of all tables, indexes and triggers.
 TEXTS = (
@@ -34,15 +34,18 @@ TEXTS = (
     "trigger:blob_update:183ae7378cd7c4b9 trigger:blob_delete:187de2c8d6f54288 "
     "trigger:blob_insert:114017712de1fb8a trigger:blob_ref_update:02b3c0cec53254fc "
     "trigger:blob_ref_delete:ca0e04d867fe6c68 trigger:lineage_insert:4ead1fb0acbd84e0 "
-    "trigger:lineage_update:52271bc255705150 trigger:lineage_delete:85364019dea7f7db table:home:fae0186696887055 "
-    "table:tape:198c9cec1c07a554 table:entry:e32fa666f17bb522 table:open_calls:b0f6c57e8a262739 "
-    "table:lineage:d0d01f09422ac32d table:lease:70e2ae45ce9bec96 table:inbox:b462a748a09f53eb "
-    "table:alias:c3995ae4687df688 table:touch:83fa7b4a49fd5a1f table:blob:c608029a269fcf94 "
-    "table:blob_ref:5997f7e4759e379d table:stream_chunk:db423695a0f58823 table:entry_fts:3e7e13806b094144 "
-    "index:tape_spawn:8863d5100f191401 index:tape_ordinal:d31db0896abb32a4 index:tape_name_key:1c3f021494147504 "
-    "index:tape_unfinished:ad2b5bbb1abc8b9f index:entry_key:6222a85d8666692a index:entry_turn:6dac24532ca33fd6 "
-    "index:entry_name:0468747733efcf0f index:lineage_tape:f0df5a55e6d6d44c index:alias_name_key:0f903eb0ad17aabb "
-    "index:alias_tape:31b7e47d97c4d305 "
+    "trigger:lineage_update:52271bc255705150 trigger:lineage_delete:85364019dea7f7db "
+    "table:home:fae0186696887055 table:tape:198c9cec1c07a554 table:entry:e32fa666f17bb522 "
+    "table:open_calls:b0f6c57e8a262739 table:lineage:d0d01f09422ac32d table:lease:70e2ae45ce9bec96 "
+    "table:inbox:b462a748a09f53eb table:alias:c3995ae4687df688 table:touch:83fa7b4a49fd5a1f "
+    "table:blob:c608029a269fcf94 table:blob_ref:5997f7e4759e379d table:stream_chunk:db423695a0f58823 "
+    "table:entry_fts:3e7e13806b094144 table:open_run:4db8a7704d91ca8d table:usage:6024d5f1f884a0f9 "
+    "index:tape_spawn:8863d5100f191401 index:tape_ordinal:d31db0896abb32a4 "
+    "index:tape_name_key:1c3f021494147504 index:tape_unfinished:ad2b5bbb1abc8b9f "
+    "index:entry_key:6222a85d8666692a index:entry_turn:6dac24532ca33fd6 index:entry_name:0468747733efcf0f "
+    "index:lineage_tape:f0df5a55e6d6d44c index:alias_name_key:0f903eb0ad17aabb "
+    "index:alias_tape:31b7e47d97c4d305 index:open_calls_open:880894853a3fee6d "
+    "index:tape_running:fba2528e6bc58cec index:tape_spoken:cb4c02f4437c108d "
 )
 # White space, as `trim` of JavaScript removes it.
 SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -169,8 +172,8 @@ class Home:
         application, version = (self.db.execute("PRAGMA " + name).fetchone()[0] for name in ("application_id", "user_version"))
         if application != APPLICATION:
             raise NotATape("'%s' is no tape database" % path)
-        if version not in (1, SCHEMA):
-            raise NotATape("'%s' cannot be verified: it has schema %d, and this program reads 1 and %d" % (path, version, SCHEMA))
+        if not 1 <= version <= SCHEMA:
+            raise NotATape("'%s' cannot be verified: it has schema %d, and this program reads 1 to %d" % (path, version, SCHEMA))
         # Schema 1 has neither ordinals nor forms of names, and aliases have no realm.
         self.version = version
         self.problems = []
@@ -363,9 +366,11 @@ def verify_tape(home, tape):
         if copied is not None:
             copies.append((seq, "%s@%d %s" % (name, seq, copied)))
         if entry["kind"] == "message":
-            is_erased = is_erased or entry["payload"] is None
-            time = source_time(parsed(entry["meta"]))
-            spoken = max(spoken or 0, entry["at"] if time is None else time)
+            if entry["payload"] is None:
+                is_erased = True
+            else:
+                time = source_time(parsed(entry["meta"]))
+                spoken = max(spoken or 0, entry["at"] if time is None else time)
         expected += 1
     if expected != head + 1:
         report("entry-missing", expected, "%s@%d is missing: the head is at %d" % (name, expected, head))
@@ -395,8 +400,87 @@ def verify_tape(home, tape):
     calls.compare()
     if is_whole:
         touches.compare()
-    if home.version == SCHEMA and not is_erased and spoken != tape["last_message_at"]:
+    last = tape["last_message_at"] if home.version >= 2 else spoken
+    is_behind = (-1 if last is None else last) < (spoken or 0)
+    if home.version >= 2 and (is_behind if is_erased else spoken != last):
         home.report("row-changed", name, None, "last_message_at of %s is not that of its messages" % name)
+    if home.version >= 3:
+        is_recorded = home.one("SELECT 1 FROM open_run WHERE tape_id = ?", tape["id"]) is not None
+        if is_recorded != is_run_open(home, tape):
+            home.report("open-run-differs", name, None, "the open run of %s differs from its entries" % name)
+        if not same_usage(home, tape):
+            home.report("usage-differs", name, None, "the recorded usage of %s differs from its entries" % name)
+
+
+TOKENS = (("input", "input"), ("output", "output"), ("reasoning", "reasoning"), ("cache_read", "cacheRead"), ("cache_write", "cacheWrite"))
+USAGE = ("first_seq", "steps", *(column for column, _ in TOKENS), "cost", "last_seq", "last_tokens")
+
+
+def same_usage(home, tape):
+    found = {}
+    for entry in home.rows("SELECT seq, kind, payload, meta FROM entry WHERE tape_id = ? ORDER BY seq", tape["id"]):
+        meta, is_message = parsed(entry["meta"]), entry["kind"] == "message"
+        if entry["payload"] is None or not isinstance(meta.get("usage"), dict) or not (is_message or entry["kind"] == "compaction"):
+            continue
+        if is_message and parsed(entry["payload"]).get("role") != "assistant" and meta.get("source") != "merge":
+            continue
+        model = meta["model"] if isinstance(meta.get("model"), str) else ""
+        row = found.setdefault(model, dict.fromkeys(USAGE, 0))
+        counts = [(column, token_count(meta["usage"].get(field))) for column, field in TOKENS]
+        for column, count in counts:
+            row[column] += count
+        row["first_seq"] = row["first_seq"] or entry["seq"]
+        row["steps"] += 1
+        row["cost"] += meta["cost"] if is_number(meta.get("cost")) else 0
+        if is_message:
+            row["last_seq"], row["last_tokens"] = entry["seq"], sum(count for _, count in counts)
+    stored = {row["model"]: row for row in home.rows("SELECT * FROM usage WHERE tape_id = ?", tape["id"])}
+    if stored.keys() != found.keys():
+        return False
+    return all(is_close(stored[model][column] or 0, row[column]) for model, row in found.items() for column in USAGE)
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def token_count(value):
+    return value if is_number(value) and 0 < value <= 9007199254740991 else 0
+
+
+def is_close(a, b):
+    return abs(a - b) <= 1e-9 * max(1, abs(a), abs(b))
+
+
+RUN_NOTES = ("run/interrupted", "run/aborted", "run/error", "run/halted", "run/waiting")
+
+
+def is_run_open(home, tape):
+    for entry in home.rows("SELECT kind, name, payload, meta FROM entry WHERE tape_id = ? ORDER BY seq DESC", tape["id"]):
+        is_open = opens_run(entry["kind"], entry["name"], parsed(entry["payload"]), parsed(entry["meta"]))
+        if is_open is not None:
+            return is_open
+    return False
+
+
+def opens_run(kind, name, payload, meta):
+    """Whether a run is open after an entry; None when the entry does not decide."""
+    if kind == "event":
+        return name == "run/interrupted" if name in RUN_NOTES else None
+    if kind == "rewind":
+        return False
+    is_of_run = "run" in meta
+    if kind == "tool-result":
+        output = object_in(payload, "output")
+        is_repair = meta.get("source") == "repair"
+        if is_repair and output.get("type") == "error-text" and str(output.get("value")).endswith(": the run was aborted."):
+            return None
+        return True if is_of_run or is_repair else None
+    if kind != "message":
+        return None
+    if payload.get("role") == "assistant":
+        return is_of_run and (meta.get("partial") is True or len(client_calls(payload)) > 0)
+    return True if is_of_run or "resends" in meta else None
 
 
 def base_hash(home, tape):
@@ -809,13 +893,15 @@ def verify_row(home, tape):
         is_other = start["name"] != "fork/start" or any(fields.get(field) != value for field, value in told.items())
         wrong += ["fork/start"] if is_other else []
     wrong += [] if (tape["merged_at"] is None) == (tape["delivery"] is None) else ["merged_at"]
+    times = ("updated_at", "merged_at", "last_message_at") if home.version >= 2 else ("updated_at", "merged_at")
+    wrong += [field for field in times if not is_time(tape[field] or 0)]
     request = tape["request_hash"]
-    unsaid = [tape[field] for field in ("ordinal", "deliver", "spawn_call", "title", "ephemeral")] if home.version == SCHEMA else []
+    unsaid = [tape[field] for field in ("ordinal", "deliver", "spawn_call", "title", "ephemeral")] if home.version >= 2 else []
     row = sha256(json_text(["tape.row.v1", request and request.hex(), *unsaid]))
     wrong += [] if lines[0].fields.get("row") in (None, row) else ["request, title or delivery"]
     wrong += [] if tape["from_seq"] == (None if tape["parent_id"] is None else tape["floor_seq"]) else ["from_seq"]
     wrong += [] if (tape["request_hash"] is None) == (tape["parent_id"] is None) else ["request_hash"]
-    if home.version == SCHEMA:
+    if home.version >= 2:
         wrong += [] if ordinal_follows(home, tape) else ["ordinal"]
         wrong += [] if tape["name_key"] == name_key(name) else ["name_key"]
     if wrong:
@@ -845,7 +931,7 @@ def verify_aliases(home, tape):
         line = given.pop(row["alias"], None)
         reason = None if line is None else line.fields.get("reason")
         is_told = line is not None and line.row["g"] == row["g"] and reason in (None, row["reason"])
-        is_own = home.version != SCHEMA or (row["realm"] == tape["realm"] and row["name_key"] == name_key(row["alias"]))
+        is_own = home.version < 2 or (row["realm"] == tape["realm"] and row["name_key"] == name_key(row["alias"]))
         if not is_told or not is_own:
             home.report("row-changed", tape["name"], None, "the alias %s differs from its line" % row["alias"])
     for alias in given:
@@ -853,9 +939,35 @@ def verify_aliases(home, tape):
 
 
 def verify_queued(home, tape):
-    for table, column in (("inbox", "body"), ("stream_chunk", "chunk")):
-        for _ in home.rows("SELECT 1 FROM %s WHERE tape_id = ? AND NOT json_valid(%s)" % (table, column), tape["id"]):
-            home.report("database-damaged", tape["name"], None, "a row of %s of %s is not JSON" % (table, tape["name"]))
+    for row in home.rows("SELECT ulid, body, queued_at FROM inbox WHERE tape_id = ?", tape["id"]):
+        if not is_item(parsed(row["body"])) or not is_time(row["queued_at"]):
+            home.report("database-damaged", tape["name"], None, "the item %s of %s lacks a field" % (row["ulid"], tape["name"]))
+    for _ in home.rows("SELECT 1 FROM stream_chunk WHERE tape_id = ? AND NOT json_valid(chunk)", tape["id"]):
+        home.report("database-damaged", tape["name"], None, "a saved piece of %s is not JSON" % tape["name"])
+
+
+def is_item(body):
+    kind, is_text = body.get("type"), lambda field: isinstance(body.get(field), str)
+    if kind in ("append", "input"):
+        drafts = body.get("drafts")
+        return isinstance(drafts, list) and all(isinstance(one, dict) and isinstance(one.get("kind"), str) for one in drafts)
+    if kind == "merge":
+        return isinstance(object_in(body, "draft").get("child"), str)
+    if kind == "answer":
+        return is_text("toolCallId")
+    if kind == "abort":
+        return is_text("owner") and is_text("reason")
+    # An item that only another version knows waits for it.
+    return isinstance(kind, str)
+
+
+def is_base(name):
+    is_name = re.fullmatch(r"[A-Za-z0-9_!%](?:[A-Za-z0-9_!%.@+-]*[A-Za-z0-9_!%])?", name, re.ASCII)
+    return is_name is not None and len(name) <= 180 and ".." not in name
+
+
+def is_time(value):
+    return isinstance(value, int) and abs(value) <= 8640000000000000
 
 
 # Merges: the mark, the message and the child.
@@ -1238,7 +1350,8 @@ def verify_edge_mark(home, tape, mark, report):
 
 def verify_schema(home):
     known = {tuple(text.split(":")[:2]): text.split(":")[2] for text in TEXTS.split()}
-    own = "name NOT GLOB 'sqlite_*' AND name NOT GLOB 'entry_fts_*'"
+    internal = ["sqlite_sequence", "sqlite_stat1", "sqlite_stat4", *("entry_fts_" + part for part in ("data", "idx", "docsize", "config"))]
+    own = "sql IS NOT NULL AND NOT (type = 'table' AND name IN (%s))" % ", ".join("'%s'" % name for name in internal)
     found = {(row["type"], row["name"]): row["sql"] for row in home.rows("SELECT type, name, sql FROM sqlite_schema WHERE " + own)}
     codes = {"trigger": "trigger-wrong", "index": "index-wrong"}
     for (kind, name), text in known.items():
@@ -1363,6 +1476,9 @@ def verify(path):
             verify_merges(home, tape)
             if tape["lifecycle"] != "staging":
                 verify_edges(home, tape)
+        base = home.one("SELECT value FROM home WHERE key = 'base'")
+        if base is not None and not is_base(base["value"]):
+            home.report("database-damaged", None, None, "the base of the home cannot be one")
         verify_lineage(home)
         if home.version == SCHEMA:
             verify_schema(home)

@@ -122,6 +122,7 @@ In a checkout, run \`pnpm tape …\`. The [glossary](glossary.md) defines the te
 or \`@head\`. Session names may contain \`@\`: the longest existing name wins, and the rest is the point.
 
 **Text arguments.** Arguments marked (-, @FILE) accept \`-\` for standard input and \`@FILE\` for the contents of a file.
+A text that begins with \`@\` is written with \`@@\`.
 \`--\` ends the options: the words after it are arguments, also those that begin with a dash.
 
 **Output.** Results are on stdout. Status, hints, errors, and \`console\` output of tools are on stderr. With \`--json\` stdout has one

@@ -106,7 +106,7 @@ test('an older graph file in the directory is set aside, and is a finding', asyn
   writeFileSync(`${dir}/session_graph.jsonl`, readFileSync(home.graph, 'utf8').replaceAll('child', 'older'));
   const { code, stdout } = await home.here(['restore', home.file('copy.db'), dir]);
   expect([code, stdout]).toEqual([5, expect.stringContaining('graph-aside:')]);
-  expect(stdout).toContain(`Restored ${home.file('copy.db')} to ${dir} (trust it`);
+  expect(stdout).toContain(`Restored ${home.file('copy.db')} to ${dir} (use it with: --home`);
   expect(readFileSync(`${dir}/session_graph.jsonl`, 'utf8')).toBe(readFileSync(home.graph, 'utf8'));
 });
 

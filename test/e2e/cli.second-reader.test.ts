@@ -278,9 +278,9 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
     expect(disagreements(home.path, [])).toContainEqual(expect.stringContaining('head-contradicted'));
     {
       using db = rawDb(home.db);
-      db.exec('PRAGMA user_version = 3');
+      db.exec('PRAGMA user_version = 4');
     }
-    expect(() => disagreements(home.path, [])).toThrow('it has schema 3');
+    expect(() => disagreements(home.path, [])).toThrow('it has schema 4');
   });
 });
 

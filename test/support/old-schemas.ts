@@ -7,6 +7,7 @@ export function toSchema0(path: string): void {
   using db = rawDb(path);
   db.dropTriggers();
   db.exec(`
+    DROP INDEX tape_running; DROP INDEX tape_spoken; DROP TABLE open_run; DROP TABLE usage;
     DROP INDEX tape_ordinal; DROP INDEX tape_name_key; DROP INDEX tape_unfinished;
     ALTER TABLE tape DROP COLUMN ordinal; ALTER TABLE tape DROP COLUMN name_key;
     ALTER TABLE tape DROP COLUMN last_message_at;
@@ -22,7 +23,7 @@ export function toSchema0(path: string): void {
   db.all('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
-const golden = (name: string) => new URL(`golden/home-schema-1/${name}`, import.meta.url);
+const golden = (name: string) => new URL(`golden/${name}`, import.meta.url);
 
 /**
  * Writes the files of a home that a build with schema 1 made: `main` with an alias, four forks, one of a task that was
@@ -30,6 +31,15 @@ const golden = (name: string) => new URL(`golden/home-schema-1/${name}`, import.
  * that has the name `worker:{ULID}`; `shop`, which waits for an approval; and `s1` under another base.
  */
 export function writeSchema1(home: { readonly db: string; readonly graph: string }): void {
-  writeFileSync(home.db, gunzipSync(readFileSync(golden('tape.db.gz'))), { mode: 0o600 });
-  writeFileSync(home.graph, readFileSync(golden('session_graph.jsonl')), { mode: 0o600 });
+  writeFileSync(home.db, gunzipSync(readFileSync(golden('home-schema-1/tape.db.gz'))), { mode: 0o600 });
+  writeFileSync(home.graph, readFileSync(golden('home-schema-1/session_graph.jsonl')), { mode: 0o600 });
+}
+
+/**
+ * Writes the database of a home that a build with schema 2 made: `main` with a merged child, and a child with a running
+ * task; `cut`, `begun` and `live`, whose runs have no recorded end; `ended`; `waits`, which waits for an approval; and
+ * `erased`, whose unanswered message was redacted.
+ */
+export function writeSchema2(home: { readonly db: string }): void {
+  writeFileSync(home.db, gunzipSync(readFileSync(golden('home-schema-2/tape.db.gz'))), { mode: 0o600 });
 }

@@ -34,6 +34,7 @@ const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>
   'sessions.open': (store) => store.sessions.open('new'),
   'sessions.find': (store) => store.sessions.find('main'),
   'sessions.list': (store) => store.sessions.list(),
+  'sessions.calls': (store) => store.sessions.calls(),
   'sessions.update': (store) =>
     store.sessions.update('kid', {
       lifecycle: 'archived',

@@ -26,12 +26,12 @@ const forPrograms = names(`
 /** The further imports of the author of another store. */
 const forStores = names(`
   Alias AppendOptions Artifact assertDraft assertOptions Awaitable blobBytesMax blobHashes BlobRef
-  bodyHash ByteRange ChainLink childName ChildNaming Collected Conflict ConflictReport Deliver Delivery derivedNameMax
+  bodyHash ByteRange CallsQuery ChainLink childName ChildNaming Collected Conflict ConflictReport Deliver Delivery derivedNameMax
   DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery fenced Fields
   fieldsOf firstLinePrev ForkPreview genesisHash GraphReceipt hashLine History Hit Imports Inbox InboxBody InboxDraft
   InboxItem Intention isBlobRef isTextRef isUlid isWorkerName Journal jsonDepthMax kindFault KnownFields LeaseOptions Leases leaseTtlMs
   Lineage LineageLine LineageQuery LineageType LineIntention Live LiveQuery LiveRun LiveStream Mark
-  MergeDraft MergePreview MergeStrategy nameFault nameKey nameMax nearNames normalise OptionFault optionFault Owner parseAnchorName
+  MergeDraft MergePreview MergeStrategy ModelCalls nameFault nameKey nameMax nearNames normalise OptionFault optionFault Owner parseAnchorName
   parseName PatchFile Posted PreviewEntry Problem provablyDead RangeQuery RecordedArtifact Redacted
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery Sequence SessionChange SessionInit
   SessionOwner SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem

@@ -257,6 +257,11 @@ describe('what no hash covers is compared with what follows from entries and lin
     ],
     ['no open calls', 'DELETE FROM open_calls', [['open-calls-differ', 'main', null]]],
     [
+      'an open run',
+      `INSERT INTO open_run SELECT id FROM tape WHERE name = 'child'`,
+      [['open-run-differs', 'child', null]],
+    ],
+    [
       'the form of an entry',
       `UPDATE entry SET v = 2 WHERE tape_id = 2 AND seq = 6`,
       [['row-changed', 'child', 6]],
@@ -448,4 +453,74 @@ test('doctor rebuilds open calls, and keeps those of erased messages', () => {
     expect([...store.verify()]).toEqual([]);
   }
   forge(path, (db) => expect(db.all('SELECT * FROM open_calls ORDER BY from_seq')).toEqual(before));
+});
+
+test('recorded sums that differ from the model calls of the entries are found, and added up anew by the repair', () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  const usage = { input: 10, output: 5, reasoning: 1, cacheRead: 2, cacheWrite: 3 };
+  {
+    using store = openTapeStore(path);
+    for (const name of ['main', 'other']) {
+      store.sessions.open(name);
+      store.entries.append(name, [
+        assistant('One.', { model: 'a/b', usage, cost: 0.25 }),
+        assistant('Two.', { usage: { input: 1 } }),
+      ]);
+    }
+  }
+  const sums = () => {
+    using store = openTapeStore(path, { readonly: true });
+    return store.sessions.calls();
+  };
+  const before = sums();
+  expect(before).toMatchObject([
+    { model: 'a/b', steps: 1, usage, cost: 0.25, last: { seq: 2, tokens: 21 } },
+    { steps: 1, usage: { input: 1, output: 0 }, last: { seq: 3, tokens: 1 } },
+    { model: 'a/b' },
+    {},
+  ]);
+  for (const [act, sessions] of [
+    ['DELETE FROM usage', ['main', 'other']],
+    [`UPDATE usage SET cost = 0.5 WHERE tape_id = 2 AND model = 'a/b'`, ['other']],
+    [`UPDATE usage SET model = 'c' WHERE tape_id = 1 AND model = ''`, ['main']],
+    [`UPDATE usage SET last_seq = NULL WHERE tape_id = 1`, ['main']],
+    [`UPDATE usage SET input = input + 1 WHERE tape_id = 2`, ['other']],
+  ] as const) {
+    forge(path, (db) => db.run(act));
+    using store = openTapeStore(path);
+    const found = [...store.verify()];
+    expect(found.map(({ code, session }) => [code, session])).toEqual(
+      sessions.map((session) => ['usage-differs', session]),
+    );
+    expect(found.map((problem) => store.mend(problem))).toEqual(sessions.map(() => true));
+    expect([...store.verify()]).toEqual([]);
+    expect(sums()).toEqual(before);
+  }
+});
+
+test('a run that is recorded as open, or is not, is recorded as the entries say by the repair', () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  {
+    using store = openTapeStore(path);
+    for (const name of ['open', 'ended']) store.sessions.open(name);
+    store.entries.append('open', [user('Go', { run: 'r' })]);
+    store.entries.append('ended', [user('Go', { run: 'r' }), assistant('Done.', { run: 'r' })]);
+  }
+  forge(path, (db) => {
+    expect(db.all('SELECT tape_id FROM open_run')).toEqual([{ tape_id: 1 }]);
+    db.run('UPDATE open_run SET tape_id = 2');
+  });
+  {
+    using store = openTapeStore(path);
+    expect(
+      [...store.verify()].map((problem) => [problem.code, problem.session, store.mend(problem)]),
+    ).toEqual([
+      ['open-run-differs', 'open', true],
+      ['open-run-differs', 'ended', true],
+    ]);
+    expect([...store.verify()]).toEqual([]);
+  }
+  forge(path, (db) => expect(db.all('SELECT tape_id FROM open_run')).toEqual([{ tape_id: 1 }]));
 });

@@ -158,6 +158,15 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     store.sessions.update(session, { task: 'completed' });
     store.sessions.update(session, { lifecycle: 'archived' });
   },
+  'sessions with something pending, and the sessions of other realms': (store) => {
+    const lease = store.leases.acquire('main', { id: 'owner' });
+    expect(store.sessions.list({ pending: true, all: true }).length).toBe(1);
+    expect(store.sessions.list({ pending: true, parent: 'main', all: true })).toEqual([]);
+    store.leases.release(lease);
+    expect(store.sessions.list({ pending: true, all: true })).toEqual([]);
+    expect(store.otherRealms()).toEqual([]);
+    store.entries.append('main', [user('still read')]);
+  },
   'chunks of an answer, and what they come to': (store) => {
     const lease = store.leases.acquire('main', { id: 'owner' });
     store.live.save([{ session: 'main', run: 'run', chunks: [{ index: 0, chunk: 'so' }] }]);

@@ -158,10 +158,29 @@ export function doesExist(file: string): boolean {
 }
 
 /**
+ * Whether a home has a database. A directory with the graph file of one that is gone is not empty.
+ * @throws TAPE_CORRUPT, TAPE_CANNOT_OPEN
+ */
+export function hasTapes({ db, dir, graph }: Home): boolean {
+  if (doesExist(db)) return true;
+  const stat = statSync(dir, { throwIfNoEntry: false });
+  if (stat !== undefined && !stat.isDirectory())
+    throw new TapeError('TAPE_CANNOT_OPEN', `cannot open '${dir}': it is not a directory`, {
+      data: { file: dir },
+    });
+  const records = statSync(graph, { throwIfNoEntry: false });
+  if (records?.isFile() === true && records.size > 0)
+    throw new TapeError('TAPE_CORRUPT', `cannot read '${db}': it is missing, and its graph file is there`, {
+      data: { file: db },
+    });
+  return false;
+}
+
+/**
  * Returns the home if it exists, so that a lookup does not create one.
- * @throws NotFoundError
+ * @throws NotFoundError; what `hasTapes` throws
  */
 export function getHome(home: Home): Home {
-  if (doesExist(home.db)) return home;
+  if (hasTapes(home)) return home;
   throw new NotFoundError(`cannot read the tapes of '${home.dir}': it has no tapes yet`, { home: home.dir });
 }

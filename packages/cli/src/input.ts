@@ -7,16 +7,19 @@ import type { Io } from './io.ts';
 /** The word that replaces `-` before parsing: stdin, or stdout where a verb writes. A file of that name is `@./-`. */
 export const stdinWord = '@-';
 
-/** Reads a text argument: the text itself, stdin for `-`, or a file for `@FILE`. */
+/** Reads a text argument: the text itself, stdin for `-`, a file for `@FILE`, or a text with one `@` less for `@@`. */
 export async function readText(argument: string, io: Io): Promise<string> {
   if (argument === stdinWord) return withoutLastLf(decode(await readAll(io.stdin), 'stdin'));
   if (!argument.startsWith('@')) return argument;
+  if (argument.startsWith('@@')) return argument.slice(1);
   const file = argument.slice(1);
   try {
     return withoutLastLf(decode(await readFile(file), `'${file}'`));
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
-    throw new UsageError(`cannot read '${file}': ${(cause as Error).message}`);
+    throw new UsageError(`cannot read '${file}': ${(cause as Error).message}`, {
+      hint: `for a text that begins with @, write @@, or give the text on stdin with -`,
+    });
   }
 }
 

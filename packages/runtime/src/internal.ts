@@ -41,8 +41,8 @@ export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } 
 export { lastRunStart } from './stream/tail.ts';
 export { carriedModel } from './terms/carried-model.ts';
 export { originOf } from './terms/terms.ts';
-export { isInterrupted } from './tools/interrupted.ts';
-export { addSums, noSum } from './usage/session-usage.ts';
+export { interruptedAmong, isInterrupted } from './tools/interrupted.ts';
+export { addSums, noSum, readUsages } from './usage/session-usage.ts';
 export { noUsage } from './usage/usage.ts';
 export {
   type Application,

@@ -34,8 +34,20 @@ const rules: readonly (readonly [pattern: RegExp, words: Words])[] = [
     (_, one = '', other = '') => `--${one} needs --${other}, too`,
   ],
   [
+    /^Implications failed:\s*(\S+) -> (\S+)/,
+    (_, one = '', other = '') => `cannot use ${dashed(one)} without ${dashed(other)}`,
+  ],
+  [
+    /^Arguments (\S+) and (\S+) are mutually exclusive/,
+    (_, one = '', other = '') =>
+      `cannot use ${dashed(one)} with ${dashed(other)}: they are mutually exclusive`,
+  ],
+  [
     /^Invalid values: Argument: (\S+), Given: (.+), Choices: (.+)$/s,
-    (_, name = '', given, choices) => `cannot use ${dashed(name)} ${given}: expected one of ${choices}`,
+    ({ grammar = '' }, name = '', given, choices) => {
+      const isArgument = grammar.includes(`<${name}>`) || grammar.includes(`[${name}]`);
+      return `cannot use ${isArgument ? name : dashed(name)} ${given}: expected one of ${choices}`;
+    },
   ],
 ];
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DeckConfig, defaultLimits, parseConfig, SessionError } from '@tapedeck/runtime';
 import { parsePolicy, TapeError } from '@tapedeck/tape';
@@ -71,12 +71,17 @@ export async function readHomeConfig(home: Home): Promise<DeckConfig> {
 /** The text of the file; undefined when it does not exist. */
 function textOf(path: string): string | undefined {
   try {
+    // A pipe or a device would be read without an end.
+    if (!statSync(path).isFile())
+      throw new ConfigError('CLI_BAD_CONFIG', `cannot use '${path}': it is not a regular file`, {
+        data: { config: path },
+      });
     return decode(readFileSync(path), `'${path}'`);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     // A missing home is reported when it is opened.
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    if (code === 'CLI_USAGE') throw error;
+    if (code === 'CLI_USAGE' || code === 'CLI_BAD_CONFIG') throw error;
     throw new ConfigError('CLI_BAD_CONFIG', `cannot use '${path}': ${message}`, { data: { config: path } });
   }
 }

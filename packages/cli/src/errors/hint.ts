@@ -44,6 +44,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         ? `repeat the command with the options that ${String(data.session)} was forked with, or do the tasks anew with --again`
         : undefined;
     case 'TAPE_EXISTS':
+      if (typeof data.home === 'string')
+        return `choose another directory; or look at these tapes with: tape check --home ${shellWord(data.home)}`;
       return near === '' ? 'choose another name' : `use ${near}, or choose another name`;
     case 'TAPE_ARCHIVED':
       return `make it active again with: tape archive ${String(data.parent ?? session)} --undo`;
@@ -115,6 +117,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'TAPE_CORRUPT':
     case 'TAPE_NOT_A_TAPE':
       if (data.backup !== undefined) return 'choose another backup: nothing was restored';
+      if (data.base !== undefined) return 'name the base of the tapes with: --base tape';
       return 'find the damage with: tape check; or make a new home of a backup with: tape restore FILE DIR';
     case 'GRAPH_DIVERGED':
       return 'restore a backup in another directory with: tape restore FILE DIR; or rename session_graph.jsonl to begin anew';

@@ -18,7 +18,7 @@ const counted: ReadonlySet<string> = new Set(['steps', 'tokens']);
 export function budgetOf(text: string, option: string): Budget {
   const refuse = (why: string) =>
     new UsageError(`cannot use ${option} ${JSON.stringify(text)}: ${why}`, {
-      hint: `write it as ${option} steps=20,tokens=100000,seconds=600`,
+      hint: `write it as ${option} steps=20,tokens=100000,seconds=600,cost=1.5`,
     });
   const budget: { -readonly [K in keyof Budget]: number } = {};
   for (const part of text.split(',')) {

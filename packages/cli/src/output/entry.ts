@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import type { Entry, Json } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { isObject, isoTime } from '@tapedeck/tape/internal';
 import { isBlobRef, isTextRef } from '@tapedeck/tape/store';
 import { oneLine, safe } from '../escape.ts';
 
@@ -17,8 +17,8 @@ export function entryJson(entry: Entry): Readonly<Record<string, unknown>> {
     ...(ref !== undefined && { ref }),
     payload,
     meta,
-    at: new Date(at).toISOString(),
-    ...(sourceAt !== undefined && { source_at: new Date(sourceAt).toISOString() }),
+    at: isoTime(at),
+    ...(sourceAt !== undefined && { source_at: isoTime(sourceAt) }),
     ...(key !== undefined && { key }),
     hash,
   };
@@ -106,7 +106,7 @@ function outputText(output: unknown): string {
 /** An entry in full, as text. */
 export function entryPage(entry: Entry): string {
   const { session, seq, kind, name, at, sourceAt, hash, tape } = entry;
-  const time = (ms: number) => new Date(ms).toISOString();
+  const time = (ms: number) => isoTime(ms);
   const when = sourceAt === undefined ? time(at) : `${time(sourceAt)}, recorded ${time(at)}`;
   const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${when}`;
   const meta = Object.keys(entry.meta).length === 0 ? [] : [`meta  ${JSON.stringify(entry.meta)}`];

@@ -1,4 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
+import { isoTime } from '@tapedeck/tape/internal';
 import { oneLine } from '../escape.ts';
 import { table } from './table.ts';
 
@@ -12,13 +13,13 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
     ...(info.task !== undefined && { task: info.task }),
     ...(info.delivery !== undefined && { delivery: info.delivery }),
     ...(info.parent !== undefined && { parent: info.parent, from_anchor: info.fromAnchor ?? null }),
-    ...(info.mergedAt !== undefined && { merged_at: new Date(info.mergedAt).toISOString() }),
+    ...(info.mergedAt !== undefined && { merged_at: isoTime(info.mergedAt) }),
     ...(info.title !== undefined && { title: info.title }),
     ...(info.aliases.length > 0 && { aliases: info.aliases }),
     ...(info.ephemeral && { ephemeral: true }),
     head: info.head,
-    updated_at: new Date(info.updatedAt).toISOString(),
-    ...(info.lastMessageAt !== undefined && { last_message_at: new Date(info.lastMessageAt).toISOString() }),
+    updated_at: isoTime(info.updatedAt),
+    ...(info.lastMessageAt !== undefined && { last_message_at: isoTime(info.lastMessageAt) }),
   };
 }
 
@@ -47,7 +48,7 @@ export function sessionTable(
     isCut(s) ? 'interrupted' : (s.delivery ?? s.task ?? s.lifecycle),
     `@${s.head}`,
     s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
-    new Date(s.lastMessageAt ?? s.createdAt).toISOString().slice(0, 19),
+    isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19),
     ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
   ]);
   return table(rows, { aligned });

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Draft, note, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { assertDraft, nameFault } from '@tapedeck/tape/store';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { counted } from '../output/counted.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const importVerb: Verb = defineVerb({
@@ -66,7 +67,7 @@ export const importVerb: Verb = defineVerb({
         human:
           added === 0
             ? `${info.session} has all records already: nothing to do`
-            : `Imported ${info.session}: ${added} entries from ${records} records (${offPath} off the path, ${compactions} compactions, ${repaired} calls without a result)`,
+            : `Imported ${info.session}: ${counted(added, 'entry', 'entries')} from ${counted(records, 'record')} (${offPath} off the path, ${compactions} compactions, ${repaired} calls without a result)`,
       });
       return 0;
     });

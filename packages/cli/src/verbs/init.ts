@@ -36,6 +36,9 @@ export const init: Verb = defineVerb({
     } finally {
       store.close();
     }
+    const { TAPE_HOME: named = '' } = io.env;
+    if (home === undefined && named !== '' && resolve(io.cwd, named) !== at.dir && quiet !== true)
+      io.err(`TAPE_HOME is set: verbs use ${safe(named)}, and not this home, without --home\n`);
     for (const line of graphLines(store.graphFile))
       io.err(`${safe(line)}
 `);

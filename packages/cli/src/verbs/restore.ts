@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { openTapeStore, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { copyOlder } from '@tapedeck/tape/internal';
 import { NotFoundError } from '../errors/kinds.ts';
@@ -24,7 +24,10 @@ export const restore: Verb = defineVerb({
     if (!existsSync(from)) throw new NotFoundError(`cannot restore '${from}': no such file`, { file: from });
     const named = home ?? (io.env.TAPE_HOME === '' ? undefined : io.env.TAPE_HOME);
     const at = homeAt(dir ?? named ?? join(io.cwd, '.tape'), io.cwd);
-    if (doesExist(at.db)) throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it has tapes`);
+    if (doesExist(at.db))
+      throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it has tapes`, {
+        data: { home: at.dir },
+      });
     if (statSync(at.dir, { throwIfNoEntry: false })?.isFile() === true)
       throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it is a file, not a directory`);
     const { check } = await import('@tapedeck/runtime');
@@ -33,11 +36,18 @@ export const restore: Verb = defineVerb({
     await answer({
       json: { home: at.dir, ...checkJson(found) },
       quiet: at.dir,
-      human: `Restored ${from} to ${at.dir} (trust it, for use without --home, with: tape trust ${shellWord(at.dir)})\n${checkText(found)}`,
+      human: `Restored ${from} to ${at.dir} (${useOf(at.dir)})\n${checkText(found)}`,
     });
     return found.damaged ? exit.damaged : found.ok ? exit.done : exit.failed;
   },
 });
+
+/** How to use a restored home: only a directory `.tape` is found without its name, once it is trusted. */
+function useOf(dir: string): string {
+  return basename(dir) === '.tape'
+    ? `trust it, for use without --home, with: tape trust ${shellWord(dir)}`
+    : `use it with: --home ${shellWord(dir)}`;
+}
 
 /** Makes the home. When that is refused, as beside the graph file of other tapes, nothing of it is left. */
 async function restoreTo(at: Home, from: string, io: Io): Promise<SqliteTapeStore> {

@@ -1,4 +1,5 @@
 import { type EntryKind, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { isoTime } from '@tapedeck/tape/internal';
 import { type Hit, isUlid } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { jsonText, oneLine } from '../escape.ts';
@@ -54,7 +55,7 @@ async function opened(context: Context, act: (store: SqliteTapeStore) => Promise
 }
 
 async function print(hits: readonly Hit[], { io, options, status }: Context): Promise<void> {
-  const json = hits.map(({ at, ...hit }) => ({ ...hit, at: new Date(at).toISOString() }));
+  const json = hits.map(({ at, ...hit }) => ({ ...hit, at: isoTime(at) }));
   if (options.jsonl === true) for (const hit of json) await io.out(`${jsonText(hit)}\n`);
   else if (options.json === true) await io.out(`${jsonText(json)}\n`);
   else if (options.quiet === true) for (const { session, seq } of hits) await io.out(`${session}@${seq}\n`);

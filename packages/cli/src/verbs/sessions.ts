@@ -1,11 +1,11 @@
-import { isInterrupted } from '@tapedeck/runtime/internal';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { interruptedAmong } from '@tapedeck/runtime/internal';
+import type { SessionInfo } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
 import { compareTail, type FileStanding, reportStanding, standingFields } from '../graph-file.ts';
-import { doesExist } from '../home.ts';
+import { hasTapes } from '../home.ts';
 import { timeOf } from '../input.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { sessionJson, sessionTable } from '../output/session.ts';
@@ -40,7 +40,7 @@ export const sessions: Verb = defineVerb({
       throw new UsageError(`cannot list sessions since '${since}': it is no time`, {
         hint: 'write it as 2026-11-21 or 2026-11-21T10:00',
       });
-    if (!doesExist(context.home.db)) return await list(context, { found: [] });
+    if (!hasTapes(context.home)) return await list(context, { found: [] });
     return await context.reading(async (store) => {
       const found = store.sessions.list({
         ...(all === true && { all }),
@@ -48,7 +48,7 @@ export const sessions: Verb = defineVerb({
         ...(n !== undefined && { limit: n }),
         ...(from !== undefined && { since: from }),
       });
-      await list(context, { found, interrupted: await interruptedAmong(store, found) });
+      await list(context, { found, interrupted: await interruptedAmong(store, found.filter(isActive)) });
       for (const line of otherRealms(store)) context.status(line);
       return 0;
     });
@@ -73,7 +73,7 @@ export const children: Verb = defineVerb({
       const found = store.sessions
         .list({ parent: needSession(store, name).id, all: true })
         .filter((child) => all === true || !isSummarizer(child));
-      const interrupted = await interruptedAmong(store, found);
+      const interrupted = await interruptedAmong(store, found.filter(isActive));
       const standing = await compareTail(store, context.home);
       const textOf = ({ id }: SessionInfo) => store.lineage.collect(id).text;
       await list(context, { found, interrupted, textOf, standing });
@@ -81,22 +81,8 @@ export const children: Verb = defineVerb({
     }),
 });
 
-/** The ULIDs of the sessions whose process died during a run. */
-async function interruptedAmong(
-  store: SqliteTapeStore,
-  found: readonly SessionInfo[],
-): Promise<ReadonlySet<string>> {
-  const interrupted = new Set<string>();
-  for (const { id, lifecycle } of found) {
-    if (lifecycle !== 'active') continue;
-    // Damage is for `tape check` to report, and does not hide the other sessions.
-    const isCut = await isInterrupted(store, id).catch((error) => {
-      if (error.code !== 'TAPE_CORRUPT') throw error;
-      return false;
-    });
-    if (isCut) interrupted.add(id);
-  }
-  return interrupted;
+function isActive({ lifecycle }: SessionInfo): boolean {
+  return lifecycle === 'active';
 }
 
 interface Listed {

@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { doesExist } from '../home.ts';
+import { hasTapes } from '../home.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { printStatuses, statusJson } from '../output/status.ts';
 import { needSession } from '../session/place.ts';
@@ -35,14 +35,14 @@ export const status: Verb = defineVerb({
       throw new UsageError('cannot use --watch with --json: the output has no end', {
         hint: 'use --jsonl, which prints a line for each change',
       });
-    if (name === undefined && watch !== true && !doesExist(context.home.db)) {
+    if (name === undefined && watch !== true && !hasTapes(context.home)) {
       await printStatuses([], context);
       context.status('No sessions');
       return exit.done;
     }
     return await context.reading(async (store) => {
       const everything = name !== undefined || all === true;
-      const look = await lookAt(store, name, context);
+      const look = await lookAt(store, { name, all: all === true }, context);
       if (name === undefined) for (const line of otherRealms(store)) context.status(line);
       if (watch === true) return await printChanges(store, { look, all: everything }, context);
       const found = (await look()).filter((one) => everything || !isIdle(one));
@@ -53,15 +53,28 @@ export const status: Verb = defineVerb({
   },
 });
 
-type Look = () => Promise<readonly Status[]>;
+/** Reads the statuses of one session; or of those with something pending, of `also`, and with `all` of the others. */
+type Look = (also?: ReadonlySet<string>) => Promise<readonly Status[]>;
 
-async function lookAt(store: SqliteTapeStore, name: string | undefined, { home }: Context): Promise<Look> {
+/** The names of the sessions that lines of the lineage are about, from a line on. */
+function namesIn(store: SqliteTapeStore, from: number): readonly string[] {
+  return Array.from(store.lineage.read({ from }), ({ session_id }) => session_id);
+}
+
+async function lookAt(
+  store: SqliteTapeStore,
+  { name, all }: { readonly name: string | undefined; readonly all: boolean },
+  { home }: Context,
+): Promise<Look> {
   const one = name === undefined ? undefined : needSession(store, name).id;
-  return async () =>
-    await statusesOf(
-      { store, home: home.dir },
-      one === undefined ? store.sessions.list({ all: true }) : [needSession(store, one)],
-    );
+  const listed = (also: ReadonlySet<string>) => {
+    if (one !== undefined) return [needSession(store, one)];
+    const found = store.sessions.list({ all: true, pending: !all });
+    const known = new Set(found.map(({ session }) => session));
+    const rest = all ? [] : [...also].filter((session) => !known.has(session));
+    return [...found, ...rest.flatMap((session) => store.sessions.find(session) ?? [])];
+  };
+  return async (also = new Set()) => await statusesOf({ store, home: home.dir }, listed(also));
 }
 
 function isIdle({ state, queued, damage }: Status): boolean {
@@ -79,17 +92,24 @@ async function printChanges(
 ): Promise<number> {
   const { signal } = context.io;
   const before = new Map<string, string>();
+  // What is not idle is shown once more when it is, and so is what the lineage has a new line about.
+  const busy = new Set<string>();
+  let line = store.lineageHash()?.g ?? 0;
   let seen = '';
   for (let turn = 0; !signal.aborted; turn += 1) {
     const stamp = `${store.changes()} ${shownAt(context)}`;
+    const newest = store.lineageHash()?.g ?? 0;
     if (stamp !== seen || turn % pollsPerLook === 0)
-      for (const one of await look()) {
+      for (const one of await look(new Set([...busy, ...namesIn(store, line + 1)]))) {
         const text = jsonText(statusJson(one));
         const isNews = before.get(one.session) !== text;
         before.set(one.session, text);
+        if (isIdle(one)) busy.delete(one.session);
+        else busy.add(one.session);
         if (isNews && (turn > 0 || all || !isIdle(one))) await printStatuses([one], context);
       }
     seen = stamp;
+    line = newest;
     await sleep(pollMs, undefined, { signal }).catch(() => {});
   }
   return exit.interrupted;

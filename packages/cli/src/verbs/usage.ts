@@ -20,13 +20,14 @@ export const usage: Verb = defineVerb({
   options: { tree: { type: 'boolean', describe: 'Include descendants' } },
   run: async ({ name, tree = false }, { io, options, reading, answer }) => {
     const { readUsage } = await import('@tapedeck/runtime');
-    const { addSums, noSum } = await import('@tapedeck/runtime/internal');
+    const { addSums, noSum, readUsages } = await import('@tapedeck/runtime/internal');
     return await reading(async (store) => {
-      const all = name === undefined ? store.sessions.list({ all: true }) : [needSession(store, name)];
-      const known = new Set(all.map(({ id }) => id));
-      const tops = tree ? all.filter(({ parentId = '' }) => !known.has(parentId)) : all;
-      const found: Awaited<ReturnType<typeof readUsage>>[] = [];
-      for (const info of tops) found.push(await readUsage(store, info, { tree, beside: name !== undefined }));
+      const found =
+        name === undefined
+          ? await readUsages(store, store.sessions.list({ all: true, ...(tree && { after: null }) }), {
+              tree,
+            })
+          : [await readUsage(store, needSession(store, name), { tree, beside: true })];
       const total = found.reduce((sum, own) => addSums(sum, own.tree ?? own), noSum);
       const [only] = found;
       if (name === undefined && options.jsonl === true) {

@@ -22,7 +22,10 @@ export async function* examineWork(subject: Subject): AsyncGenerator<AuditFindin
     };
   // Calls without a result are reported one by one.
   if (open.length > 0) return;
-  if (await isInterrupted(store, info.id))
+  const isCut = await isInterrupted(store, info.id);
+  // What was saved of an answer is continued from: one that cannot be read is damage.
+  if (isCut) await store.live.read(info.id);
+  if (isCut)
     yield {
       code: 'run-interrupted',
       session: info.session,

@@ -64,6 +64,8 @@ export const kinds: Readonly<Record<CheckCode, readonly [CheckSection, CheckWeig
   'body-erased': ['integrity', 'damage'],
   'blob-changed': ['integrity', 'damage'],
   'open-calls-differ': ['integrity', 'damage'],
+  'open-run-differs': ['integrity', 'damage'],
+  'usage-differs': ['integrity', 'damage'],
   'trigger-wrong': ['integrity', 'damage'],
   'index-wrong': ['integrity', 'damage'],
   'search-wrong': ['integrity', 'damage'],

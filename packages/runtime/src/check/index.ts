@@ -5,7 +5,7 @@
  * every kind of finding. Reads only, and loads no AI SDK. Imports `audit`, `fields` and `store-of`.
  */
 import { dirname } from 'node:path';
-import type { SessionInfo, SqliteTapeStore, TapeStore } from '@tapedeck/tape';
+import { type SessionInfo, type SqliteTapeStore, TapeError, type TapeStore } from '@tapedeck/tape';
 import type { Problem } from '@tapedeck/tape/store';
 import { audit, sessionsOf } from '../audit/index.ts';
 import { assertFields, type Fields } from '../fields.ts';
@@ -90,15 +90,21 @@ export async function check(source: StoreSource, options: CheckOptions = {}): Pr
   // `resolve`, unlike `find`, throws for an unknown session.
   if (session !== undefined && info === undefined) await store.entries.resolve(session, 'head');
   const found: Found[] = await Array.fromAsync(verified(store, info?.id));
-  const audited = await audit(store, info === undefined ? {} : { session: info.id });
+  const audited = await readable(
+    found,
+    { sessions: 0, findings: [] },
+    async () => await audit(store, info === undefined ? {} : { session: info.id }),
+  );
   // Mostly the verification has reported what stops the audit of a session.
   const damaged = new Set(
     found.flatMap(({ code, session: of }) => (code === 'database-damaged' ? [of] : [])),
   );
   const own = inProcess(store);
   if (own !== undefined) {
-    if (info === undefined) found.push(...leftovers(own, audited.findings));
-    if (graph !== undefined) found.push(...(await besides(own, graph)));
+    if (info === undefined)
+      found.push(...(await readable(found, [], async () => [...leftovers(own, audited.findings)])));
+    if (graph !== undefined)
+      found.push(...(await readable(found, [], async () => await besides(own, graph))));
   }
   for (const one of audited.findings)
     if (one.code !== 'database-damaged') found.push(one);
@@ -106,9 +112,26 @@ export async function check(source: StoreSource, options: CheckOptions = {}): Pr
   if (against !== undefined)
     for await (const one of compareAttestation(store, against, info?.id)) found.push(one);
   return gathered(found, {
-    counts: own?.count(info?.id) ?? (await count(store, info)),
+    counts: await readable(
+      found,
+      { sessions: 0, entries: 0 },
+      async () => own?.count(info?.id) ?? (await count(store, info)),
+    ),
     isAttested: against !== undefined,
   });
+}
+
+/** Does a part of a check. Damage of the file that stops it is a finding, and the other parts are done. */
+async function readable<T>(found: Found[], otherwise: T, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+    const { message } = error;
+    if (!found.some((one) => one.code === 'database-damaged' && one.session === null))
+      found.push({ code: 'database-damaged', session: null, seq: null, message, next: { act: 'restore' } });
+    return otherwise;
+  }
 }
 
 /**
@@ -171,6 +194,8 @@ export async function* verifyTapes(store: TapeStore, session: string | undefined
 /** The problems of what can be rebuilt from the rest. */
 const rebuilt: ReadonlySet<Problem['code']> = new Set([
   'open-calls-differ',
+  'open-run-differs',
+  'usage-differs',
   'trigger-wrong',
   'index-wrong',
   'search-wrong',

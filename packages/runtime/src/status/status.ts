@@ -3,7 +3,7 @@ import { type Lifecycle, type SessionInfo, TapeError, type TapeStore, type Task 
 import type { Delivery, Owner, SessionOwner } from '@tapedeck/tape/store';
 import type { WaitingCall } from '../stream/call.ts';
 import type { RunStatus } from '../stream/events.ts';
-import { isInterrupted } from '../tools/interrupted.ts';
+import { interruptedAmong } from '../tools/interrupted.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import { type ActiveSession, isOf, readActive } from './active-file.ts';
 
@@ -53,7 +53,7 @@ export async function statusOf(
 ): Promise<Status> {
   const info = await source.store.sessions.find(id);
   if (info === undefined) throw new TypeError('the session is not in the store');
-  return await readOrDamaged(source.store, info, { run, ...(await observe(source)) });
+  return await readOrDamaged(source.store, info, { run, ...(await observe(source, [info])) });
 }
 
 /**
@@ -74,7 +74,7 @@ export async function statusesOf(
   source: StatusSource,
   infos: readonly SessionInfo[],
 ): Promise<readonly Status[]> {
-  const shown = await observe(source);
+  const shown = await observe(source, infos);
   const statuses: Status[] = [];
   for (const info of infos) statuses.push(await readOrDamaged(source.store, info, shown));
   return statuses;
@@ -110,14 +110,17 @@ export async function untilIdle(
 
 const idlePollMs = 50;
 
-/** Leases and records of all processes. */
+/** Leases and records of all processes, and the sessions whose processes died. */
 interface Processes {
-  readonly owners: readonly SessionOwner[];
+  readonly owners: ReadonlyMap<string, SessionOwner>;
   readonly active: readonly ActiveSession[];
+  readonly interrupted: ReadonlySet<string>;
 }
 
-async function observe({ store, home }: StatusSource): Promise<Processes> {
-  return { owners: await store.leases.list(), active: home === undefined ? [] : readActive(home) };
+async function observe({ store, home }: StatusSource, infos: readonly SessionInfo[]): Promise<Processes> {
+  const owners = new Map((await store.leases.list()).map((owner) => [owner.id, owner]));
+  const active = home === undefined ? [] : readActive(home);
+  return { owners, active, interrupted: await interruptedAmong(store, infos) };
 }
 
 /** What was found out about a session before its tape is read. */
@@ -153,7 +156,7 @@ function outside(
   { id }: SessionInfo,
   { owners, active, run = { state: 'idle' }, isWaiting }: Seen & { readonly isWaiting: boolean },
 ): { readonly at: RunStatus; readonly owned: SessionOwner | undefined } {
-  const owned = owners.find((writing) => writing.id === id);
+  const owned = owners.get(id);
   const shown = owned === undefined ? undefined : active.find((one) => isOf(one, owned));
   return { at: axis({ run, shown, isOwned: owned !== undefined, isWaiting }), owned };
 }
@@ -162,14 +165,16 @@ async function readStatus(store: TapeStore, info: SessionInfo, seen: Seen): Prom
   const { id, session, lifecycle, task, delivery } = info;
   const waiting = await waitingCalls(store, id);
   const children: Pick<Status, 'session' | 'waiting'>[] = [];
-  for (const child of await store.sessions.list({ parent: id, all: true }))
+  for (const child of await store.sessions.list({ parent: id, all: true, pending: true }))
     if (child.task === 'running')
       children.push({ session: child.session, waiting: await waitingCalls(store, child.id) });
   const { at, owned } = outside(info, { ...seen, isWaiting: waiting.length > 0 });
   const queued = (await store.inbox.list(id)).filter(
     ({ body: { type } }) => type === 'input' || type === 'answer',
   );
-  const isCut = at.state === 'idle' && lifecycle === 'active' && (await isInterrupted(store, id));
+  const isCut = at.state === 'idle' && lifecycle === 'active' && seen.interrupted.has(id);
+  // What was saved of an answer is continued from: one that cannot be read is damage.
+  if (isCut) await store.live.read(id);
   return {
     session,
     ...at,

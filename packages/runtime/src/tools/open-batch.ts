@@ -10,9 +10,6 @@ export function awaitsAnswer({ state, decision }: OpenCall): boolean {
   return state === 'waiting' && decision === undefined;
 }
 
-/** Why a call of an aborted run has no result of its own, in the result that it gets. */
-export const abortedWhy = 'the run was aborted';
-
 /** Whether no user, client or run answers a call once its process is gone. */
 export function isOrphan({ state }: OpenCall): boolean {
   return state === 'begun' || state === 'unbegun';

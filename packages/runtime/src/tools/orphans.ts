@@ -1,7 +1,8 @@
 import { type Draft, type Json, type TapeStore, toolResult } from '@tapedeck/tape';
+import { abortedWhy } from '@tapedeck/tape/internal';
 import type { Hold } from '../lease/hold.ts';
 import type { OpenCall } from '../stream/call.ts';
-import { abortedWhy, openBatch, openCallsOf } from './open-batch.ts';
+import { openBatch, openCallsOf } from './open-batch.ts';
 import { type DeckTools, isRepeatable } from './traits.ts';
 
 /**

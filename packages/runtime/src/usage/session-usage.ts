@@ -1,5 +1,6 @@
-import type { Entry, SessionInfo, TapeStore } from '@tapedeck/tape';
-import { isObject, recordedUsage, summarizerKind, totalOf } from '@tapedeck/tape/internal';
+import type { SessionInfo, TapeStore } from '@tapedeck/tape';
+import { callOf, summarizerKind, totalOf } from '@tapedeck/tape/internal';
+import type { ModelCalls } from '@tapedeck/tape/store';
 import { addUsage, noUsage, type Usage } from './usage.ts';
 
 /** The total usage of model calls. */
@@ -56,52 +57,23 @@ export function addSums(a: UsageSum, b: UsageSum): UsageSum {
   };
 }
 
-/**
- * Sums the calls among a session's entries, which it reads one at a time. A call is one assistant message,
- * however its stream ended. Skips inherited entries, which count where they were written; includes entries
- * hidden by a rewind, since they were paid for.
- */
-async function sumUsage(
-  session: string,
-  entries: Iterable<Entry> | AsyncIterable<Entry>,
-): Promise<SessionUsage> {
-  const models = new Map<string | undefined, UsageSum>();
-  let sum = noSum;
-  let window: number | undefined;
-  for await (const entry of entries) {
-    const call = entry.inherited ? undefined : callOf(entry);
-    if (call === undefined) continue;
-    const model = typeof entry.meta.model === 'string' ? entry.meta.model : undefined;
-    models.set(model, addSums(models.get(model) ?? noSum, call));
-    sum = addSums(sum, call);
-    if (entry.kind === 'message') window = call.total;
-  }
+function sumOf({ steps, usage, cost }: Pick<ModelCalls, 'steps' | 'usage' | 'cost'>): UsageSum {
+  return { steps, usage, total: totalOf(usage), ...(cost !== undefined && { cost }) };
+}
+
+/** The usage of a session from the stored sums of its models, in the order of first use. Pure. */
+function ownUsage(session: string, calls: readonly ModelCalls[] = []): SessionUsage {
+  const models = calls.map((of) => ({ ...(of.model !== undefined && { model: of.model }), ...sumOf(of) }));
+  const last = calls.reduce<ModelCalls['last']>(
+    (newest, { last: at }) => (at !== undefined && at.seq > (newest?.seq ?? 0) ? at : newest),
+    undefined,
+  );
   return {
     session,
-    ...sum,
-    ...(window !== undefined && { window }),
-    models: [...models].map(([model, of]) => ({ ...(model !== undefined && { model }), ...of })),
+    ...models.reduce<UsageSum>(addSums, noSum),
+    ...(last !== undefined && { window: last.tokens }),
+    models,
   };
-}
-
-/** The usage that an entry records: of an assistant message, or of a summary. */
-function callOf({ kind, payload, meta }: Entry): UsageSum | undefined {
-  if (!isObject(payload)) return undefined;
-  // The message of a merge records the usage of its summary.
-  const isAnswer = kind === 'message' && (payload.role === 'assistant' || meta.source === 'merge');
-  if (kind !== 'compaction' && !isAnswer) return undefined;
-  const usage = recordedUsage(meta);
-  if (usage === undefined) return undefined;
-  return {
-    steps: 1,
-    usage,
-    total: totalOf(usage),
-    ...(typeof meta.cost === 'number' && { cost: meta.cost }),
-  };
-}
-
-async function* answersOf(store: Pick<TapeStore, 'entries'>, id: string): AsyncGenerator<Entry> {
-  for (const kind of ['message', 'compaction'] as const) yield* store.entries.read(id, { own: true, kind });
 }
 
 /**
@@ -117,45 +89,69 @@ async function inheritedUsage(
   let sum = noSum;
   for await (const entry of store.views.entries(id, { policy: 'full', at: base })) {
     const call = callOf(entry);
-    if (call !== undefined) sum = addSums(sum, call);
+    if (call !== undefined) sum = addSums(sum, sumOf({ ...call, steps: 1 }));
   }
   return sum;
 }
 
 /** The usage of a session's summaries, including failed ones; undefined without summaries. */
 export async function readSummaries(
-  store: Pick<TapeStore, 'entries' | 'sessions'>,
+  store: Pick<TapeStore, 'sessions'>,
   id: string,
 ): Promise<UsageSum | undefined> {
   let sum: UsageSum | undefined;
   for (const child of await store.sessions.list({ parent: id, kind: summarizerKind, all: true }))
-    sum = addSums(sum ?? noSum, await sumUsage(child.session, answersOf(store, child.id)));
+    sum = addSums(sum ?? noSum, await readOwn(store, child));
   return sum;
 }
 
-/** Reads the usage of a session and of all its descendants. */
-async function readTree(
-  store: Pick<TapeStore, 'entries' | 'sessions'>,
+async function readOwn(
+  store: Pick<TapeStore, 'sessions'>,
   { id, session: name }: Pick<SessionInfo, 'id' | 'session'>,
-): Promise<TreeUsage> {
-  return await withTree(store, id, await sumUsage(name, answersOf(store, id)));
+): Promise<SessionUsage> {
+  return ownUsage(name, await store.sessions.calls({ session: id }));
 }
 
-async function withTree(
-  store: Pick<TapeStore, 'entries' | 'sessions'>,
-  id: string,
-  own: SessionUsage,
-): Promise<TreeUsage> {
-  const children: TreeUsage[] = [];
-  for (const child of await store.sessions.list({ parent: id, all: true }))
-    children.push(await readTree(store, child));
-  const { steps, usage, total, cost } = own;
-  const sum: UsageSum = { steps, usage, total, ...(cost !== undefined && { cost }) };
-  return { ...own, children, tree: children.reduce((all, { tree }) => addSums(all, tree), sum) };
+/** A session and its parent. */
+type Listed = Pick<SessionInfo, 'id' | 'session' | 'parentId'>;
+
+/**
+ * The usage of each tree of sessions: the roots are those whose parent is not listed. `infos` are in the order of
+ * creation, so that a parent comes before its children. Pure.
+ */
+function usageTrees(infos: readonly Listed[], calls: readonly ModelCalls[]): readonly TreeUsage[] {
+  const byId = Map.groupBy(calls, ({ id }) => id);
+  const children = new Map(infos.map(({ id }) => [id, [] as TreeUsage[]]));
+  const roots: TreeUsage[] = [];
+  // The last first: a session is made when all below it are.
+  for (const { id, session, parentId = '' } of infos.toReversed()) {
+    const own = ownUsage(session, byId.get(id));
+    const below = children.get(id)?.toReversed() ?? [];
+    const { steps, usage, total, cost } = own;
+    const sum: UsageSum = { steps, usage, total, ...(cost !== undefined && { cost }) };
+    const made = { ...own, children: below, tree: below.reduce((all, { tree }) => addSums(all, tree), sum) };
+    (children.get(parentId) ?? roots).push(made);
+  }
+  return roots.toReversed();
 }
 
 /**
- * Reads the usage of a session from its own entries. `beside` adds the inherited usage, which reads all
+ * Reads the usage of sessions, in their order; with `tree`, that of the roots among them, in the order of creation, with
+ * their descendants among them. One query, however many sessions there are.
+ */
+export async function readUsages(
+  store: Pick<TapeStore, 'sessions'>,
+  infos: readonly SessionInfo[],
+  { tree }: { readonly tree: boolean },
+): Promise<readonly SessionUsage[]> {
+  const calls = await store.sessions.calls();
+  if (tree) return usageTrees(infos, calls);
+  const byId = Map.groupBy(calls, ({ id }) => id);
+  return infos.map(({ id, session }) => ownUsage(session, byId.get(id)));
+}
+
+/**
+ * Reads the usage of a session from the stored sums of its own entries. `beside` adds the inherited usage, which reads all
  * inherited entries, and that of summaries; `tree` adds that of all descendants.
  * @throws TAPE_NO_SESSION
  *
@@ -172,26 +168,28 @@ async function withTree(
  * ```
  */
 export async function readUsage(
-  store: Pick<TapeStore, 'entries' | 'sessions' | 'views'>,
+  store: Pick<TapeStore, 'sessions' | 'views'>,
   session: Pick<SessionInfo, 'id' | 'session'>,
   options: { readonly tree: true; readonly beside?: boolean },
 ): Promise<TreeUsage>;
 export async function readUsage(
-  store: Pick<TapeStore, 'entries' | 'sessions' | 'views'>,
+  store: Pick<TapeStore, 'sessions' | 'views'>,
   session: Pick<SessionInfo, 'id' | 'session'>,
   options?: { readonly tree?: boolean; readonly beside?: boolean },
 ): Promise<SessionUsage>;
 export async function readUsage(
-  store: Pick<TapeStore, 'entries' | 'sessions' | 'views'>,
+  store: Pick<TapeStore, 'sessions' | 'views'>,
   { id, session: name }: Pick<SessionInfo, 'id' | 'session'>,
   { tree = false, beside = false }: { readonly tree?: boolean; readonly beside?: boolean } = {},
 ): Promise<SessionUsage> {
   const inherited = beside ? await inheritedUsage(store, id) : undefined;
   const summaries = beside ? await readSummaries(store, id) : undefined;
-  const own = {
-    ...(await sumUsage(name, answersOf(store, id))),
+  const more = {
     ...(inherited !== undefined && { inherited }),
     ...(summaries !== undefined && { summaries }),
   };
-  return tree ? await withTree(store, id, own) : own;
+  if (!tree) return { ...(await readOwn(store, { id, session: name })), ...more };
+  const below = await store.sessions.list({ under: id, all: true, after: null });
+  const calls = await store.sessions.calls({ session: id, tree: true });
+  return { ...ownUsage(name), ...usageTrees([{ id, session: name }, ...below], calls)[0], ...more };
 }

@@ -1,10 +1,10 @@
 import { hex } from '../entry/hash.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { nameKey } from '../entry/name.ts';
+import { parsed } from '../entry/parsed.ts';
 import { hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** Compares the aliases of a session with the lines of the lineage that gave them and took them away. */

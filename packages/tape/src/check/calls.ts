@@ -1,8 +1,8 @@
 import type { Seq } from '../entry/entry.ts';
+import { parsed } from '../entry/parsed.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { nextBatch, type OpenBatch } from '../tape/open-calls.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** The columns of an entry that open and close batches of calls. */

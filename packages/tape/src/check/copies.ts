@@ -1,7 +1,7 @@
 import type { Seq } from '../entry/entry.ts';
+import { parsed } from '../entry/parsed.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 import { isOtherSummary } from './summaries.ts';
 

@@ -1,12 +1,12 @@
 import type { Seq } from '../entry/entry.ts';
 import { hex, sha256 } from '../entry/hash.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
+import { parsed } from '../entry/parsed.ts';
 import { hashLine } from '../lineage/line.ts';
 import { cutField } from '../lineage/outbox.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
-import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** An entry that a fork begins with, or that its state was copied from. */

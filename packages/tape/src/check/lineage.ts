@@ -1,9 +1,9 @@
 import { hex } from '../entry/hash.ts';
+import { parsed } from '../entry/parsed.ts';
 import { firstLinePrev, hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { LinesBySession } from './lines.ts';
-import { parsed } from './parsed.ts';
 import type { Problem } from './problem.ts';
 
 interface LineageRow {

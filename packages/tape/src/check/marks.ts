@@ -1,10 +1,10 @@
 import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
+import { parsed } from '../entry/parsed.ts';
 import { hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { parsed } from './parsed.ts';
 
 /** The mark of a merge, as far as other entries must agree with it. */
 export interface Mark {

@@ -1,6 +1,7 @@
 import type { Seq } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
+import { parsed } from '../entry/parsed.ts';
 import { cutPart, mergeFrame, mergeSource } from '../merge/block.ts';
 import { backMax, collectResult, textVersion } from '../merge/collect.ts';
 import type { Db } from '../sqlite/sqlite.ts';
@@ -16,8 +17,8 @@ import {
   mergesInLines,
 } from './marks.ts';
 import { factFaults } from './merge-facts.ts';
-import { isReadable, parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
+import { isReadable } from './readable.ts';
 
 /** An entry of a merge: its mark, or the message after it. */
 interface MergeEntry {

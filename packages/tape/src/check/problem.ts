@@ -14,6 +14,8 @@ export interface Problem {
     | 'body-erased'
     | 'row-changed'
     | 'open-calls-differ'
+    | 'open-run-differs'
+    | 'usage-differs'
     | 'blob-changed'
     | 'merge-contradicted'
     | 'view-contradicted'

@@ -1,11 +1,11 @@
 import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
+import { parsed } from '../entry/parsed.ts';
 import { hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { summarizerKind } from '../tape/info.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { parsed } from './parsed.ts';
 
 /** A head that something outside of a tape recorded. */
 export interface RecordedHead {

@@ -1,11 +1,12 @@
 import { hex } from '../entry/hash.ts';
+import { isTime } from '../entry/iso-time.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { nameKey, tapeName } from '../entry/name.ts';
+import { parsed } from '../entry/parsed.ts';
 import { hashLine, rowDigest } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { linesOf } from './lineage.ts';
-import { parsed } from './parsed.ts';
 import type { Problem } from './problem.ts';
 
 /**
@@ -51,6 +52,10 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
     ...(tape.name_key === nameKey(tape.name) ? [] : ['name_key']),
     ...((tape.merged_at === null) === (tape.delivery === null) ? [] : ['merged_at']),
   ];
+  const untimely = (['updated_at', 'merged_at', 'last_message_at'] as const).filter(
+    (column) => !isTime(tape[column] ?? 0),
+  );
+  if (untimely.length > 0) yield changed(tape, `its ${untimely.join(', ')} is no time`);
   if (wrong.length > 0)
     yield changed(
       tape,

@@ -1,7 +1,7 @@
 import type { Seq } from '../entry/entry.ts';
+import { parsed } from '../entry/parsed.ts';
 import { sourceTime } from '../entry/source-time.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** The columns of an entry that say when a message was written. */
@@ -17,7 +17,7 @@ interface SpokenEntry {
 export class SpokenOnTape {
   readonly #tape: TapeRow;
   #last: number | null = null;
-  /** An erased message may have been imported; the time at its source was erased with it. */
+  /** An erased message may have been imported; the time at its source was erased with it. Others bound the time. */
   #isErased = false;
 
   constructor(tape: TapeRow) {
@@ -27,7 +27,10 @@ export class SpokenOnTape {
   /** Receives the entries of the tape, in order. */
   saw({ kind, at, meta, payload }: SpokenEntry): void {
     if (kind !== 'message') return;
-    if (payload === null) this.#isErased = true;
+    if (payload === null) {
+      this.#isErased = true;
+      return;
+    }
     const time = meta?.includes('"timestamp"') ? sourceTime(parsed(meta)) : undefined;
     this.#last = Math.max(this.#last ?? 0, time ?? at);
   }
@@ -35,7 +38,8 @@ export class SpokenOnTape {
   /** Yields a difference from the row, once all entries were seen. */
   *problems(): Generator<Problem> {
     const { name, last_message_at } = this.#tape;
-    if (this.#isErased || this.#last === last_message_at) return;
+    const isBehind = (last_message_at ?? -1) < (this.#last ?? 0);
+    if (this.#isErased ? !isBehind : this.#last === last_message_at) return;
     yield problemsOf(name)(
       'row-changed',
       null,

@@ -1,9 +1,9 @@
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
+import { parsed } from '../entry/parsed.ts';
 import { assistantText } from '../merge/answer.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { summarizerKind } from '../tape/info.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { parsed } from './parsed.ts';
 
 /**
  * Whether a compaction has another summary than the answers of the session in which it was written give. Not known, and

@@ -1,10 +1,10 @@
 import { patchPaths } from '../entry/artifact.ts';
 import type { Seq } from '../entry/entry.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
+import { parsed } from '../entry/parsed.ts';
 import { type Touch, touchesOf } from '../entry/touch.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { parsed } from './parsed.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** The columns of an entry that touch something, or that bring what a child touched. */
@@ -52,7 +52,7 @@ export class TouchesOnTape {
     if (rows.size > 0) this.#counts.set(seq, rows.size);
     for (const [what, wrote] of rows) {
       const row = this.#at(seq, what);
-      if (row?.via !== via || (row.wrote === 1) !== wrote)
+      if (row?.via !== via || row.wrote !== Number(wrote))
         this.#wrong ??= `${what} of ${this.#tape.name}@${seq}`;
     }
   }

@@ -1,8 +1,8 @@
 /**
  * Verification of the tapes: `verify.ts` recomputes the hash chains, `heads.ts` compares them with the heads that
  * `recorded-heads.ts` finds elsewhere, `merges.ts` compares marks of merges with their messages and children,
- * `views.ts` makes recorded views again, `lineage.ts`, `aliases.ts`, `calls.ts` and `spoken.ts` compare what is
- * stored beside the entries, `database.ts` and `schema.ts` check the file, and `doctor.ts` finds leftovers.
+ * `views.ts` makes recorded views again, `lineage.ts`, `aliases.ts`, `calls.ts`, `open-run.ts`, `usage.ts` and `spoken.ts`
+ * compare what is stored beside the entries, `database.ts` and `schema.ts` check the file, and `doctor.ts` finds leftovers.
  * `problem.ts` defines the result. Imports `merge`, `search`, `lineage`, `tape` and what lies below them.
  */
 import { blobHashes } from '../entry/blob.ts';
@@ -15,11 +15,13 @@ import { CallsOnTape } from './calls.ts';
 import { CopiesOnTape } from './copies.ts';
 import { verifyForkStart } from './fork-start.ts';
 import { HeadsOnTape } from './heads.ts';
-import { isReadable } from './parsed.ts';
+import { verifyOpenRun } from './open-run.ts';
 import { type Problem, problemsOf, type ReportProblem } from './problem.ts';
+import { isReadable } from './readable.ts';
 import { recordedHeads } from './recorded-heads.ts';
 import { SpokenOnTape } from './spoken.ts';
 import { TouchesOnTape } from './touches.ts';
+import { UsageOnTape } from './usage.ts';
 
 /**
  * The columns of `entry` that the chain covers. Salt and hashes are hex: buffers would cost more than
@@ -76,9 +78,10 @@ export function* verifyTape(
   const heads = new HeadsOnTape(tape, recordedHeads(db, tape), to);
   const calls = new CallsOnTape(db, tape);
   const spoken = new SpokenOnTape(tape);
+  const usage = new UsageOnTape();
   const touches = new TouchesOnTape(db, tape);
   const copies = new CopiesOnTape(db, tape);
-  const watchers = [heads, calls, spoken, touches, copies, watcher];
+  const watchers = [heads, calls, spoken, usage, touches, copies, watcher];
   const reported = new Set<Seq | null>();
   let isChained = true;
   let isWhole = true;
@@ -96,6 +99,8 @@ export function* verifyTape(
   if (to !== tape.head_seq || !isChained) return;
   yield* calls.problems();
   yield* spoken.problems();
+  yield* verifyOpenRun(db, tape);
+  yield* usage.problems(db, tape);
   if (isWhole) yield* touches.problems();
 }
 

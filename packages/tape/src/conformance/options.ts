@@ -14,6 +14,7 @@ type Misspelt = readonly [
 const misspelt: readonly Misspelt[] = [
   ['sessions.open', 'titel', 'title', (store, o) => store.sessions.open('new', o)],
   ['sessions.list', 'parents', 'parent', (store, o) => store.sessions.list(o)],
+  ['sessions.calls', 'sesion', 'session', (store, o) => store.sessions.calls(o)],
   ['sessions.update', 'lifecyle', 'lifecycle', (store, o) => store.sessions.update('main', o)],
   ['sessions.update', 'leese', 'lease', (store, o) => store.sessions.update('main', { task: 'failed' }, o)],
   [

@@ -1,8 +1,10 @@
 import { TapeError } from '../errors.ts';
 import { type Blob, extractBlobs } from './blob.ts';
+import { type Call, callOf } from './call.ts';
 import type { Draft, Entry, EntryKind } from './entry.ts';
 import { encodeJson, type Json } from './json.ts';
 import { normalise } from './normalise.ts';
+import { isRunOpenAfter } from './run-state.ts';
 import { sourceTime } from './source-time.ts';
 import { spillOutput } from './spill.ts';
 import { type Touch, touchesOf } from './touch.ts';
@@ -21,6 +23,10 @@ export interface Encoded {
   /** The bytes that the references point to. */
   readonly blobs: readonly Blob[];
   readonly touches: readonly Touch[];
+  /** Whether a run is open after it; undefined when it changes nothing. */
+  readonly opensRun: boolean | undefined;
+  /** The model call that it records. */
+  readonly call: Call | undefined;
   /** When it happened at its source, in milliseconds since the epoch; undefined when it happens now. */
   readonly sourceAt: number | undefined;
 }
@@ -45,6 +51,8 @@ export function encodeDraft({ kind, mark, name, ref, key, meta, payload }: Draft
     meta: meta === undefined || isEmpty(meta) ? null : encodeJson(meta, 'meta'),
     blobs: blobs.length === 0 ? taken.blobs : [...taken.blobs, ...blobs],
     touches: touchesOf({ kind, name, payload: value, meta }),
+    opensRun: isRunOpenAfter({ kind, name, payload: value, meta }),
+    call: callOf({ kind, payload: value, meta }),
     sourceAt: sourceTime(meta),
   };
 }
@@ -62,6 +70,8 @@ const textMax = 512;
 /** Names and keys are hashed as JSON and stored as text, where a lone surrogate would be lost. */
 function parseText(text: string | undefined, what: string): string | null {
   if (text === undefined) return null;
+  if (typeof text !== 'string')
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot append: a ${what} must be a text`);
   if (text.length === 0 || text.length > textMax)
     throw new TapeError('TAPE_BAD_ENTRY', `cannot append: a ${what} must have 1 to ${textMax} characters`);
   if (!text.isWellFormed() || text.includes('\0'))

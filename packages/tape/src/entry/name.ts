@@ -50,13 +50,18 @@ export function parseName(name: string): string {
  * @throws TAPE_BAD_NAME
  */
 export function parseBase(base: string): string {
-  const fault = nameFault(base) ?? (base.includes(':') ? "it has ':'" : undefined);
+  const fault = baseFault(base);
   if (fault !== undefined)
     throw new TapeError(
       'TAPE_BAD_NAME',
       `cannot use ${quote(String(base))} as a base of tape names: ${fault}`,
     );
   return base;
+}
+
+/** Returns why a text cannot be a base of tape names; undefined for one that can. */
+export function baseFault(base: string): string | undefined {
+  return nameFault(base) ?? (base.includes(':') ? "it has ':'" : undefined);
 }
 
 /**

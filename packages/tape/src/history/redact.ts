@@ -5,8 +5,10 @@ import { TapeError } from '../errors.ts';
 import { pause } from '../sqlite/lock-wait.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
+import { removeCall, type StoredCall, storedCall } from '../tape/calls.ts';
 import { segments } from '../tape/interval.ts';
 import { settleDead } from '../tape/leftovers.ts';
+import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { noSeq } from '../tape/read.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 
@@ -52,8 +54,8 @@ export function redactEntry(
   { seq, reason, epoch, settles }: { seq: Seq; reason: string; epoch: number; settles: boolean },
 ): Omit<Redacted, 'logEmptied'> {
   const { db } = writer;
-  const entry = db.get<{ id: number; kind: string; name: string | null }>(
-    'SELECT id, kind, name FROM entry WHERE tape_id = @id AND seq = @seq',
+  const entry = db.get<StoredCall & { id: number; name: string | null }>(
+    'SELECT id, seq, kind, name, payload, meta FROM entry WHERE tape_id = @id AND seq = @seq',
     { id: owner.id, seq },
   );
   if (entry === undefined) throw noSeq(owner, seq);
@@ -83,6 +85,9 @@ export function redactEntry(
   crashPoint('redact/entry');
   db.run('UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE id = @id', { id: entry.id });
   crashPoint('redact/body');
+  saveRun(db, owner.id, isRunOpen(db, owner.id));
+  const call = storedCall(entry);
+  if (call !== undefined) removeCall(db, owner.id, seq, call);
   db.run('DELETE FROM touch WHERE tape_id = @id AND seq = @seq', { id: owner.id, seq });
   // The index keeps a deleted row's words until its segments are merged.
   if (db.run('DELETE FROM entry_fts WHERE rowid = @id', { id: entry.id }) > 0)

@@ -1,23 +1,21 @@
 import { crashPoint } from '../crash-point.ts';
 import { blobHashes, dropUnneeded, loadBlob, restoreBlobs } from '../entry/blob.ts';
 import type { Draft } from '../entry/entry.ts';
-import { isObject, type Json } from '../entry/json.ts';
+import { isoTime, isTime } from '../entry/iso-time.ts';
+import type { Json } from '../entry/json.ts';
 import { normalise } from '../entry/normalise.ts';
 import { TapeError, type TapeErrorCode } from '../errors.ts';
 import { mergeTape } from '../merge/merge.ts';
-import { type MergeDraft, planMerge } from '../merge/plan.ts';
+import { planMerge } from '../merge/plan.ts';
 import { processOwner } from '../owner.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { acquireLease, type Lease, liveLease, releaseLease } from '../tape/lease.ts';
 import { settleDead } from '../tape/leftovers.ts';
-import type { Posting, RunItem } from '../tape/post.ts';
+import type { Posting } from '../tape/post.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
+import { bodyFault, type InboxBody } from './body.ts';
 
-/** What a process that does not own a session requests of it: an append, a merge, or input to a run. */
-export type InboxBody =
-  | { readonly type: 'append'; readonly drafts: readonly Draft[] }
-  | { readonly type: 'merge'; readonly draft: MergeDraft }
-  | RunItem;
+export type { InboxBody };
 
 /** The entries that a run made of an inbox item. */
 export interface HandledItem {
@@ -62,20 +60,13 @@ export function inboxItems({ db }: Pick<Writer, 'db'>, tape: TapeRow): InboxItem
     }));
 }
 
-function bodyOf({ name }: TapeRow, { ulid, body }: InboxRow): InboxBody {
-  const damaged = (why: string, cause?: unknown) =>
-    new TapeError('TAPE_CORRUPT', `cannot read item ${ulid} in the inbox of '${name}': it ${why}`, {
+function bodyOf({ name }: TapeRow, { ulid, body, queued_at }: InboxRow): InboxBody {
+  const fault = bodyFault(body) ?? (isTime(queued_at) ? undefined : 'has no time');
+  if (fault !== undefined)
+    throw new TapeError('TAPE_CORRUPT', `cannot read item ${ulid} in the inbox of '${name}': it ${fault}`, {
       data: { session: name },
-      cause,
     });
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body);
-  } catch (cause) {
-    throw damaged('is not JSON', cause);
-  }
-  if (!isObject(parsed) || typeof parsed.type !== 'string') throw damaged('has no type');
-  return parsed as unknown as InboxBody;
+  return JSON.parse(body) as InboxBody;
 }
 
 /** Returns the tapes with a non-empty inbox, which every open for writing drains. */
@@ -153,7 +144,7 @@ function removeItem({ db }: Writer, item: InboxItem): void {
 
 /** Adds the origin of an item to the meta of its entry. */
 function withOrigin(draft: Draft, { source, mode, queuedAt, elsewhere }: InboxItem): Draft {
-  const meta = { source, mode, queued_at: new Date(queuedAt).toISOString(), ...draft.meta };
+  const meta = { source, mode, queued_at: isoTime(queuedAt), ...draft.meta };
   return { ...draft, meta: elsewhere === true ? { ...meta, elsewhere } : meta };
 }
 

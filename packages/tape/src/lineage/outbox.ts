@@ -1,6 +1,7 @@
 import { crashPoint } from '../crash-point.ts';
 import type { Seq } from '../entry/entry.ts';
 import { hex, sha256 } from '../entry/hash.ts';
+import { isoTime } from '../entry/iso-time.ts';
 import { encodeJson } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
@@ -58,7 +59,7 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
     session_id: tape.name,
     parent_session_id: tape.parent_name,
     from_anchor: tape.from_anchor,
-    created_at: new Date(tape.created_at).toISOString(),
+    created_at: isoTime(tape.created_at),
     status: graphStatus(tape),
     at: new Date(sources.now()).toISOString(),
     session: tape.ulid,

@@ -1,6 +1,6 @@
+import { clientCalls } from '../entry/client-calls.ts';
 import type { Entry, Seq } from '../entry/entry.ts';
 import { isObject, type Json } from '../entry/json.ts';
-import { clientCalls } from '../tape/open-calls.ts';
 
 /** A text of a child, and the position of its last piece. */
 export interface FoundText {

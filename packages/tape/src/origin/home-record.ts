@@ -105,10 +105,10 @@ export function forgetHome(state: string, dir: string): boolean {
 
 /** The digest of the `config.yaml` of a home; null without one. */
 export function configIn(dir: string): string | null {
+  const file = join(dir, 'config.yaml');
   try {
-    return createHash('sha256')
-      .update(readFileSync(join(dir, 'config.yaml')))
-      .digest('hex');
+    if (!statSync(file).isFile()) return null;
+    return createHash('sha256').update(readFileSync(file)).digest('hex');
   } catch {
     return null;
   }

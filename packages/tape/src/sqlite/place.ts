@@ -173,7 +173,7 @@ export function isEmpty(path: string): boolean {
  * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE
  */
 export function assertFile(file: string, probe: Probe): void {
-  for (const path of [file, `${file}-wal`, `${file}-shm`]) {
+  for (const path of [file, `${file}-wal`, `${file}-shm`, `${file}-journal`]) {
     const stat = lstatSync(path, { throwIfNoEntry: false });
     if (stat === undefined) {
       if (path === file) throw cannotOpen(file, 'the file does not exist');

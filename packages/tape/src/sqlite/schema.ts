@@ -2,7 +2,7 @@
 export const applicationId = 0x54415045;
 
 /** The schema version that this build reads and writes. */
-export const schemaVersion = 2;
+export const schemaVersion = 3;
 
 export const pageSize = 4096;
 
@@ -49,6 +49,28 @@ export const tapeIndexesOf2: string = `
 CREATE UNIQUE INDEX tape_ordinal ON tape (parent_id, ordinal) WHERE ordinal IS NOT NULL;
 CREATE INDEX tape_name_key ON tape (realm, name_key);
 CREATE INDEX tape_unfinished ON tape (parent_id) WHERE ${isUnfinished};
+`;
+
+/**
+ * What schema 3 added, so that one query finds all sessions with something open: the tapes with an open run, and indexes
+ * of open calls, of running tasks and of the times of the last messages. All of it follows from the entries and the rows of tapes.
+ */
+export const openRunTable = `
+CREATE TABLE open_run (tape_id INTEGER PRIMARY KEY REFERENCES tape(id)) STRICT;
+`;
+
+/** The sums of the model calls of each tape, by model: schema 3 added them too. */
+export const usageTable = `
+CREATE TABLE usage (
+  tape_id INTEGER NOT NULL REFERENCES tape(id), model TEXT NOT NULL, first_seq INTEGER NOT NULL, steps INTEGER NOT NULL,
+  input REAL NOT NULL, output REAL NOT NULL, reasoning REAL NOT NULL, cache_read REAL NOT NULL, cache_write REAL NOT NULL,
+  cost REAL, last_seq INTEGER, last_tokens REAL, PRIMARY KEY (tape_id, model)) STRICT, WITHOUT ROWID;
+`;
+
+export const indexesOf3: string = `
+CREATE INDEX open_calls_open ON open_calls (tape_id) WHERE to_seq IS NULL;
+CREATE INDEX tape_running ON tape (task) WHERE task = 'running';
+CREATE INDEX tape_spoken ON tape (realm, coalesce(last_message_at, created_at));
 `;
 
 /** What schema 2 added to the table of leases. */
@@ -112,7 +134,7 @@ CREATE TABLE stream_chunk (
   tape_id INTEGER NOT NULL, run TEXT NOT NULL, idx INTEGER NOT NULL, chunk TEXT NOT NULL,
   PRIMARY KEY (tape_id, run, idx)) STRICT;
 CREATE VIRTUAL TABLE entry_fts USING fts5(text, content='', contentless_delete=1);
-`;
+${openRunTable}${usageTable}${indexesOf3}`;
 
 /**
  * Triggers that make the file itself append-only: they abort every statement that would change or remove a

@@ -58,6 +58,7 @@ export { type Owner, provablyDead } from '../owner.ts';
 export type { Hit, SearchQuery } from '../search/search.ts';
 export type { Alias, SessionChange, SessionInit } from '../session/session.ts';
 export type { StageInit } from '../session/stage.ts';
+export type { CallsQuery, ModelCalls } from '../tape/calls.ts';
 export type { LiveQuery, LiveRun, LiveStream, StreamChunk } from '../tape/chunks.ts';
 export type { SessionQuery } from '../tape/info.ts';
 export type { SessionRange } from '../tape/interval.ts';

@@ -1,11 +1,22 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { ulid } from 'ulid';
 import { rebuildBatches } from '../check/calls.ts';
+import { rebuildUsage } from '../check/usage.ts';
 import { TapeError } from '../errors.ts';
 import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
 import { cannotOpen } from '../sqlite/place.ts';
-import { applicationId, openCallsTable, schemaVersion, tables, triggers } from '../sqlite/schema.ts';
+import {
+  applicationId,
+  indexesOf3,
+  openCallsTable,
+  openRunTable,
+  schemaVersion,
+  tables,
+  triggers,
+  usageTable,
+} from '../sqlite/schema.ts';
 import { Db } from '../sqlite/sqlite.ts';
+import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { nameHome, toSchema2 } from './schema-2.ts';
 
@@ -89,6 +100,13 @@ const steps: Readonly<Record<number, (db: Db, homeId: string) => void>> = {
     for (const tape of db.all<TapeRow>('SELECT * FROM tape')) rebuildBatches(db, tape);
   },
   1: toSchema2,
+  2: (db) => {
+    db.exec(openRunTable + usageTable + indexesOf3);
+    for (const tape of db.all<{ id: number }>('SELECT id FROM tape')) {
+      saveRun(db, tape.id, isRunOpen(db, tape.id));
+      rebuildUsage(db, tape);
+    }
+  },
 };
 
 /**

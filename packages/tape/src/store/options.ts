@@ -11,6 +11,7 @@ import type { Owner } from '../owner.ts';
 import type { SearchQuery } from '../search/search.ts';
 import type { Alias, SessionChange, SessionInit } from '../session/session.ts';
 import type { StageInit } from '../session/stage.ts';
+import type { CallsQuery } from '../tape/calls.ts';
 import type { LiveQuery } from '../tape/chunks.ts';
 import type { SessionQuery } from '../tape/info.ts';
 import type { Lease } from '../tape/lease.ts';
@@ -105,6 +106,7 @@ export interface DrainOptions {
 interface OptionsOf {
   'sessions.open': SessionInit;
   'sessions.list': SessionQuery;
+  'sessions.calls': CallsQuery;
   'sessions.update': SessionChange;
   'entries.append': AppendOptions;
   'entries.read': EntryQuery;
@@ -142,11 +144,13 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     since: 'count',
     under: 'text',
     unfinished: 'flag',
+    pending: 'flag',
     all: 'flag',
     allRealms: 'flag',
     after: true,
     limit: 'count',
   },
+  'sessions.calls': { session: 'text', tree: 'flag' },
   'sessions.update': { lifecycle: true, task: true, alias: 'object', unalias: 'object' },
   'entries.append': { lease: 'object', key: 'text', expectHead: 'text', settles: 'text' },
   'entries.read': {

@@ -10,6 +10,7 @@ import {
   setLifecycle,
   setTask,
 } from '../session/session.ts';
+import { type CallsQuery, listCalls, type ModelCalls } from '../tape/calls.ts';
 import { findNamed, findTape } from '../tape/find.ts';
 import { infoOf, listTapes, type SessionInfo, type SessionQuery } from '../tape/info.ts';
 import { settleDead } from '../tape/leftovers.ts';
@@ -75,6 +76,15 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
     list(query: SessionQuery = {}): readonly SessionInfo[] {
       assertOptions(query, fieldsOf['sessions.list'], 'list sessions');
       return listTapes(db, realm, query);
+    },
+
+    calls(query: CallsQuery = {}): readonly ModelCalls[] {
+      assertOptions(query, fieldsOf['sessions.calls'], 'add up the calls of sessions');
+      const { session } = query;
+      return listCalls(db, realm, {
+        ...query,
+        ...(session !== undefined && { session: at.need(session).ulid }),
+      });
     },
 
     update(ref: Ref, change: SessionChange, o: WriteOptions = {}): SessionInfo & GraphReceipt {

@@ -3,11 +3,12 @@ import { verifyFile } from '../check/database.ts';
 import { examine, type Finding } from '../check/doctor.ts';
 import type { Problem } from '../check/problem.ts';
 import { assertOwnSchema, isSchemaCode, mendSchema } from '../check/schema.ts';
+import { rebuildUsage } from '../check/usage.ts';
 import { type Sources, systemSources } from '../clock.ts';
 import { crashPoint } from '../crash-point.ts';
 import type { Fields } from '../entry/fields.ts';
 import { hex } from '../entry/hash.ts';
-import { parseBase } from '../entry/name.ts';
+import { baseFault, parseBase, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { tapesWithInbox } from '../inbox/inbox.ts';
 import type { Journal } from '../lineage/line.ts';
@@ -17,6 +18,7 @@ import { dropIndex } from '../search/text-index.ts';
 import { maskFor } from '../secrets/mask.ts';
 import { type Secret, secretsIn } from '../secrets/secrets.ts';
 import type { Db } from '../sqlite/sqlite.ts';
+import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import { backupTo } from './backup.ts';
 import { Connection, type GraphFileState } from './connection.ts';
@@ -152,7 +154,7 @@ export class SqliteTapeStore implements TapeStore {
 
   /** @internal Use `openTapeStore`. */
   constructor(db: unknown, { base, journal, readonly = false, ...sources }: StoreOptions) {
-    const realm = base ?? homeValue(db as Db, 'base') ?? 'tape';
+    const realm = base ?? recordedBase(db as Db) ?? 'tape';
     const at = new Connection(
       { db: db as Db, sources: systemSources(sources) },
       { base: realm, journal, readonly },
@@ -214,8 +216,13 @@ export class SqliteTapeStore implements TapeStore {
     base: string = this.#at.realm,
   ): readonly { readonly realm: string; readonly sessions: number }[] {
     return this.#at.db.all<{ realm: string; sessions: number }>(
-      `SELECT realm, count(*) AS sessions FROM tape WHERE realm <> @base AND lifecycle NOT IN ('staging', 'purged')
-         GROUP BY realm ORDER BY realm`,
+      `WITH RECURSIVE realms (realm) AS (
+           SELECT min(realm) FROM tape
+           UNION ALL SELECT (SELECT min(realm) FROM tape WHERE realm > realms.realm) FROM realms WHERE realm IS NOT NULL
+         ), counted (realm, sessions) AS (
+           SELECT realm, (SELECT count(*) FROM tape t WHERE t.realm = realms.realm AND lifecycle NOT IN ('staging', 'purged'))
+             FROM realms WHERE realm <> @base)
+         SELECT realm, sessions FROM counted WHERE sessions > 0 ORDER BY realm`,
       { base },
     );
   }
@@ -310,7 +317,7 @@ export class SqliteTapeStore implements TapeStore {
 
   /**
    * Repairs a fixable finding of `examine`, or a problem of what follows from the entries or from the format: open
-   * calls, triggers, indexes, the search index. Never changes entries or lineage.
+   * calls and runs, usage, triggers, indexes, the search index. Never changes entries or lineage.
    * @returns whether it was repaired
    */
   mend(found: Finding | Problem): boolean {
@@ -318,11 +325,12 @@ export class SqliteTapeStore implements TapeStore {
     const { code, session } = found;
     const { db } = this.#at;
     if (isSchemaCode(code)) return mendSchema(db, code);
-    if (code !== 'open-calls-differ' || session === null) return false;
+    const rebuild = rebuilds[code];
+    if (rebuild === undefined || session === null) return false;
     // A problem has the name of its session, which each realm may have.
     const named = db.all<TapeRow>(`${selectTape} WHERE t.name = @session`, { session });
     db.write(() => {
-      for (const tape of named) rebuildBatches(db, tape);
+      for (const tape of named) rebuild(db, tape);
     });
     return true;
   }
@@ -376,6 +384,13 @@ export class SqliteTapeStore implements TapeStore {
   }
 }
 
+/** What writes again the rows that follow from the entries of a tape. */
+const rebuilds: Readonly<Partial<Record<string, (db: Db, tape: TapeRow) => void>>> = {
+  'open-calls-differ': rebuildBatches,
+  'open-run-differs': (db, { id }) => saveRun(db, id, isRunOpen(db, id)),
+  'usage-differs': rebuildUsage,
+};
+
 /**
  * What a file contains now. Reads every row: in a forged table, the last row need not have the greatest id. A file with
  * sessions alone is not one that began here.
@@ -386,6 +401,21 @@ function newestIn(db: Db): Elsewhere {
        coalesce((SELECT max(+id) FROM inbox NOT INDEXED), 0) AS inbox`,
   );
   return newest ?? nothingElsewhere;
+}
+
+/**
+ * The base that a home records.
+ * @throws TAPE_CORRUPT when another program recorded what is no base
+ */
+function recordedBase(db: Db): string | undefined {
+  const value = homeValue(db, 'base');
+  const fault = value === undefined ? undefined : baseFault(value);
+  if (fault === undefined) return value;
+  throw new TapeError(
+    'TAPE_CORRUPT',
+    `cannot use the base ${quote(value ?? '')} that '${db.file}' records: ${fault}`,
+    { data: { file: db.file, base: value } },
+  );
 }
 
 /** A value of the table `home`. */

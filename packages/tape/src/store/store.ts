@@ -22,6 +22,7 @@ import type { Hit, SearchQuery } from '../search/search.ts';
 import type { SessionChange, SessionInit } from '../session/session.ts';
 import type { StageInit } from '../session/stage.ts';
 import type { Appended } from '../tape/append.ts';
+import type { CallsQuery, ModelCalls } from '../tape/calls.ts';
 import type { LiveQuery, LiveRun, LiveStream } from '../tape/chunks.ts';
 import type { SessionInfo, SessionQuery } from '../tape/info.ts';
 import type { SessionRange } from '../tape/interval.ts';
@@ -123,6 +124,11 @@ export interface Sessions {
   find(ref: Ref): Awaitable<SessionInfo | undefined>;
   /** Lists sessions, newest first; with `parent` or `after`, in order of creation. */
   list(query?: SessionQuery): Awaitable<readonly SessionInfo[]>;
+  /**
+   * Adds up the model calls that the own entries of sessions record, by session in order of creation and by model in the
+   * order of first use. Inherited calls count where they were recorded. The sums are stored: no entry is read.
+   */
+  calls(query?: CallsQuery): Awaitable<readonly ModelCalls[]>;
   /**
    * Changes the state of a session, or adds a name. All of a change is done, or nothing.
    * @throws TAPE_BAD_STATUS for an unknown lifecycle or task; TAPE_BAD_NAME; TAPE_EXISTS when the alias names

@@ -5,7 +5,10 @@ import { type Problem, problemsOf } from '../check/problem.ts';
 import { verifyRow } from '../check/row.ts';
 import { tapesToVerify, verifyTape } from '../check/verify.ts';
 import { ViewsOnTape, verifyViews } from '../check/views.ts';
+import { isTime } from '../entry/iso-time.ts';
+import { baseFault } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
+import { bodyFault } from '../inbox/body.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 
@@ -43,8 +46,18 @@ const breaksViews: ReadonlySet<Problem['code']> = new Set([
 
 /** Yields the problems of all tapes and of the lineage. */
 export function* verifyAll(db: Db): Generator<Problem> {
+  yield* guarded(null, verifyBase(db));
   yield* guarded(null, verifyTapes(db));
   yield* guarded(null, verifyLineage(db));
+}
+
+/** Yields a base of tape names in the table `home` that cannot be one. */
+function* verifyBase(db: Db): Generator<Problem> {
+  const { value = 'tape' } = db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'base'`) ?? {};
+  const fault = baseFault(value);
+  if (fault === undefined) return;
+  const message = `the home records a base of tape names that cannot be one: ${fault}`;
+  yield { code: 'database-damaged', session: null, seq: null, message };
 }
 
 function* verifyTapes(db: Db): Generator<Problem> {
@@ -104,16 +117,16 @@ function* verifyRecords(db: Db, tape: TapeRow): Generator<Problem> {
   yield* verifyQueued(db, tape);
 }
 
-/** Yields the items of an inbox, and the saved pieces of streams, that are not JSON, and items without a type. */
+/** Yields the items of an inbox that lack a field or a time, and the saved pieces of streams that are not JSON. */
 function* verifyQueued(db: Db, { id, name }: TapeRow): Generator<Problem> {
   const problem = problemsOf(name);
-  for (const { ulid, is_json } of db.all<{ ulid: string; is_json: number }>(
-    `SELECT ulid, json_valid(body) AS is_json FROM inbox WHERE tape_id = @id
-       AND CASE WHEN json_valid(body) THEN json_type(body, '$.type') IS NOT 'text' ELSE 1 END ORDER BY id`,
+  for (const { ulid, body, queued_at } of db.all<{ ulid: string; body: string; queued_at: number }>(
+    'SELECT ulid, body, queued_at FROM inbox WHERE tape_id = @id ORDER BY id',
     { id },
   )) {
-    const why = is_json === 1 ? 'has no type' : 'is not JSON';
-    yield problem('database-damaged', null, `the item ${ulid} in the inbox of '${name}' ${why}`);
+    const fault = bodyFault(body) ?? (isTime(queued_at) ? undefined : 'has no time');
+    if (fault !== undefined)
+      yield problem('database-damaged', null, `the item ${ulid} in the inbox of '${name}' ${fault}`);
   }
   for (const { run, idx } of db.all<{ run: string; idx: number }>(
     'SELECT run, idx FROM stream_chunk WHERE tape_id = @id AND NOT json_valid(chunk) ORDER BY run, idx',

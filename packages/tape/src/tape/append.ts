@@ -8,8 +8,10 @@ import { quote } from '../entry/name.ts';
 import { saveTouches } from '../entry/touch.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
+import { addCall, type CallsRow, callsRow, saveCalls } from './calls.ts';
 import { fenced } from './lease.ts';
 import { loadBatch, nextBatch, saveBatch } from './open-calls.ts';
+import { saveRun } from './open-run.ts';
 import type { TapeRow } from './tape.ts';
 
 /** The receipt of an append. */
@@ -69,6 +71,8 @@ export function writeEncoded(
   let head = tape.head_hash;
   let settled = tape.settled_seq;
   let spoken = tape.last_message_at;
+  let opensRun: boolean | undefined;
+  const calls = new Map<string, CallsRow>();
   let batch = settled < seq ? loadBatch(db, tape.id) : undefined;
   for (const [i, draft] of drafts.entries()) {
     // A key can occur twice in a batch; its first entry is on the tape by now.
@@ -87,11 +91,18 @@ export function writeEncoded(
     batch = next;
     if (batch === undefined) settled = seq;
     saveTouches(db, tape.id, { seq }, draft.touches);
+    opensRun = draft.opensRun ?? opensRun;
+    if (draft.call !== undefined) {
+      const { model = '' } = draft.call;
+      calls.set(model, addCall(calls.get(model) ?? callsRow(db, tape.id, model), seq, draft.call));
+    }
     // An old message that is imported later does not turn the time back.
     if (draft.kind === 'message') spoken = Math.max(spoken ?? 0, draft.sourceAt ?? at);
     crashPoint('append/state');
     seqs.push(seq);
   }
+  if (opensRun !== undefined) saveRun(db, tape.id, opensRun);
+  if (calls.size > 0) saveCalls(db, tape.id, calls.values());
   const moved = db.run(
     `UPDATE tape SET head_seq = @seq, head_hash = @head, settled_seq = @settled, epoch = @epoch, updated_at = @at,
        last_message_at = @spoken

@@ -46,6 +46,8 @@ export interface SessionInfo {
   readonly headHash: string;
   /** The greatest position at which no client-side tool call is open. */
   readonly settled: Seq;
+  /** Its last run has no recorded end: a process runs it, or died during it. Absent otherwise. */
+  readonly openRun?: true;
   readonly createdAt: number;
   readonly updatedAt: number;
   /** The latest time of a message of its own: at its source, where it was imported. Absent without one. */
@@ -78,20 +80,24 @@ type InfoRow = Pick<
   | 'created_at'
   | 'updated_at'
   | 'last_message_at'
-> & { readonly head_hash: string; readonly aliases: string };
+> & { readonly head_hash: string; readonly aliases: string; readonly open_run: number };
+
+/** What the tables beside the row of a tape have of it. A run that saved a part of its answer is open. */
+function besideTape(id: string): string {
+  return `(SELECT json_group_array(alias) FROM (SELECT alias FROM alias WHERE tape_id = ${id} ORDER BY alias)) AS aliases,
+    EXISTS (SELECT 1 FROM open_run WHERE tape_id = ${id})
+      OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = ${id}) AS open_run`;
+}
 
 const selectInfo = `SELECT t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
   p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,
   t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, t.last_message_at, lower(hex(t.head_hash)) AS head_hash,
-  (SELECT json_group_array(alias) FROM (SELECT alias FROM alias WHERE tape_id = t.id ORDER BY alias)) AS aliases
+  ${besideTape('t.id')}
   FROM tape t LEFT JOIN tape p ON p.id = t.parent_id AND p.id < t.id`;
 
 export function infoOf(db: Db, row: TapeRow): SessionInfo {
-  const aliases = db.all<{ alias: string }>('SELECT alias FROM alias WHERE tape_id = @id ORDER BY alias', {
-    id: row.id,
-  });
-  const names = JSON.stringify(aliases.map(({ alias }) => alias));
-  return toInfo({ ...row, head_hash: hex(row.head_hash), aliases: names });
+  const beside = db.get<Pick<InfoRow, 'aliases' | 'open_run'>>(`SELECT ${besideTape('@id')}`, { id: row.id });
+  return toInfo({ ...row, head_hash: hex(row.head_hash), aliases: '[]', open_run: 0, ...beside });
 }
 
 function toInfo(row: InfoRow): SessionInfo {
@@ -117,6 +123,7 @@ function toInfo(row: InfoRow): SessionInfo {
     head: row.head_seq,
     headHash: row.head_hash,
     settled: row.settled_seq,
+    ...(row.open_run === 1 && { openRun: true as const }),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     ...(row.last_message_at !== null && { lastMessageAt: row.last_message_at }),
@@ -135,6 +142,11 @@ export interface SessionQuery {
   readonly under?: Ref;
   /** Only active children that have a delivery to make: how they report was requested, and has not been done. */
   readonly unfinished?: boolean;
+  /**
+   * Only sessions with something pending: a lease, an item in the inbox, an open run, an open tool call, or a running
+   * task.
+   */
+  readonly pending?: boolean;
   /**
    * Only sessions whose last message, or whose creation without one, is at this time or later: milliseconds since the
    * epoch.
@@ -167,8 +179,13 @@ const unfinishedBelow = `WITH RECURSIVE up (id, above) AS (
       WHERE up.above <> @under AND p.parent_id < p.id
   ) SELECT id FROM up WHERE above = @under`;
 
+const pending = `SELECT tape_id FROM open_run UNION SELECT tape_id FROM stream_chunk UNION SELECT tape_id FROM lease
+  UNION SELECT tape_id FROM inbox UNION SELECT tape_id FROM open_calls WHERE tape_id > 0 AND to_seq IS NULL
+  UNION SELECT id FROM tape WHERE task = 'running'`;
+
 /** The sessions that a query about a tree or about unfinished children selects. */
 function selected(query: SessionQuery): string {
+  if (query.pending === true) return `AND t.id IN (${pending}) ${selected({ ...query, pending: false })}`;
   if (query.under !== undefined)
     return `AND t.id IN (${query.unfinished === true ? unfinishedBelow : below})`;
   if (query.unfinished !== true) return '';
@@ -187,7 +204,7 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
   const after = idOf(query.after);
   const under = idOf(query.under);
   // With a plus SQLite uses no index for a column: it looks up the selected ids instead.
-  const where = query.unfinished === true ? '+t' : 't';
+  const where = query.unfinished === true || query.pending === true ? '+t' : 't';
   const isOfRealm = query.allRealms !== true && parent === null && under === null;
   const rows = db.all<InfoRow>(
     `${selectInfo} WHERE ${isOfRealm ? `${where}.realm = @realm AND ` : ''}t.lifecycle NOT IN ('staging', 'purged')

@@ -36,8 +36,7 @@ export function settleDead(
   let now = tape;
   for (const live of liveRuns(writer.db, tape)) {
     if (live.run === but) continue;
-    const entries = leftoverEntries(live).flatMap(normalise);
-    now = written(writer, now, entries, epoch);
+    now = written(writer, now, leftoverEntries(live), epoch);
     crashPoint('settle/appended');
     dropChunks(writer.db, tape, live.run);
   }
@@ -46,10 +45,10 @@ export function settleDead(
 
 function written(writer: Writer, tape: TapeRow, entries: readonly Draft[], epoch: number): TapeRow {
   try {
-    return writer.db.savepoint(() => writeEntries(writer, tape, entries, epoch).tape);
+    return writer.db.savepoint(() => writeEntries(writer, tape, entries.flatMap(normalise), epoch).tape);
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_BAD_ENTRY') throw error;
-    // The partial answer is too large for an entry. Keeping it would stop all later writes.
-    return writeEntries(writer, tape, entries.slice(-1), epoch).tape;
+    // The partial answer is too large for an entry, or is none. Keeping it would stop all later writes.
+    return writeEntries(writer, tape, entries.slice(-1).flatMap(normalise), epoch).tape;
   }
 }

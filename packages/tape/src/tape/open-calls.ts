@@ -1,3 +1,4 @@
+import { clientCalls } from '../entry/client-calls.ts';
 import type { EntryKind, Seq } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
 import type { Db } from '../sqlite/sqlite.ts';
@@ -10,19 +11,6 @@ import type { Db } from '../sqlite/sqlite.ts';
 export interface OpenBatch {
   readonly from: Seq;
   readonly calls: readonly string[];
-}
-
-/** Returns the ids of a message's client-side calls, without those that the provider executed. */
-export function clientCalls(payload: unknown): string[] {
-  if (!isObject(payload) || payload.role !== 'assistant' || !Array.isArray(payload.content)) return [];
-  return payload.content.flatMap((part) =>
-    isObject(part) &&
-    part.type === 'tool-call' &&
-    part.providerExecuted !== true &&
-    typeof part.toolCallId === 'string'
-      ? [part.toolCallId]
-      : [],
-  );
 }
 
 /** Returns the open batch after an entry; `undefined` when all calls are settled. Pure. */
