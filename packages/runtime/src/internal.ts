@@ -5,6 +5,7 @@
 export { type Brought, broughtBy } from './audit/brought.ts';
 export {
   asidesIn,
+  checkUnreadable,
   checkWithoutDatabase,
   examineFiles,
   type FileFinding,

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, lstatSync } from 'node:fs';
 import { examineFiles, verifyGraph, verifyTapes } from '@tapedeck/runtime/internal';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import type { Finding } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import type { Home } from '../home.ts';
@@ -35,7 +35,9 @@ interface FileFinding {
 /** Examines a home, and changes nothing. */
 export async function lookAt({ home, reading }: Context): Promise<Looked> {
   return await reading(async (store) => {
-    const graph = await verifyGraph(store, home.graph);
+    const problems = [...store.verifyDatabase()].map(problemJson);
+    problems.push(...(await tapeProblems(store, undefined)));
+    const graph = await unlessDamaged(problems, { g: 0, problems: [] }, () => verifyGraph(store, home.graph));
     const behind: FileFinding[] = (graph.behind === undefined ? [] : [graph.behind]).map(({ message }) => ({
       code: 'graph-behind',
       session: null,
@@ -43,17 +45,39 @@ export async function lookAt({ home, reading }: Context): Promise<Looked> {
       message,
       fixable: true,
     }));
-    return {
-      problems: [
-        ...[...store.verifyDatabase()].map(problemJson),
-        ...(await tapeProblems(store, undefined)),
-        ...graph.problems.map(problemJson),
-      ],
-      left: [...store.examine()],
-      files: [...behind, ...examineFiles(home.dir)],
-      ...store.count(),
-    };
+    problems.push(...graph.problems.map(problemJson));
+    const left = await unlessDamaged(problems, [], () => [...store.examine()]);
+    const counts = await countOf(store, problems);
+    return { problems, left, files: [...behind, ...examineFiles(home.dir)], ...counts };
   });
+}
+
+/**
+ * Reads a part of a home. Damage of the file that prevents it is one of the problems, and the other parts are read.
+ */
+export async function unlessDamaged<T>(
+  problems: Found[],
+  otherwise: T,
+  read: () => T | Promise<T>,
+): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+    const { message } = error;
+    if (!problems.some(({ code, session }) => code === 'database-damaged' && session === null))
+      problems.push({ code: 'database-damaged', session: null, seq: null, message });
+    return otherwise;
+  }
+}
+
+/** Counts sessions and entries; none of what cannot be read. */
+export async function countOf(
+  store: SqliteTapeStore,
+  problems: Found[],
+  ref?: string,
+): Promise<{ readonly sessions: number; readonly entries: number }> {
+  return await unlessDamaged(problems, { sessions: 0, entries: 0 }, () => store.count(ref));
 }
 
 /** The problems of all tapes, or of one session and its inherited entries. */

@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { AttestationSource, Check, CheckFinding } from '@tapedeck/runtime';
+import { TapeError } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
@@ -85,13 +86,23 @@ interface Asked {
 
 async function checked({ home, reading }: Context, { name, against }: Asked): Promise<Check> {
   const { check: checkStore } = await import('@tapedeck/runtime');
-  return await reading(async (store) =>
-    checkStore(store, {
-      graph: home.graph,
-      ...(name !== undefined && { session: needSession(store, name).id }),
-      ...(against !== undefined && { against: against() }),
-    }),
-  );
+  let isOpen = false;
+  try {
+    return await reading(async (store) => {
+      isOpen = true;
+      return await checkStore(store, {
+        graph: home.graph,
+        ...(name !== undefined && { session: needSession(store, name).id }),
+        ...(against !== undefined && { against: against() }),
+      });
+    });
+  } catch (error) {
+    // A base that cannot be one has a way out, which the error says.
+    if (isOpen || !(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT' || 'base' in error.data)
+      throw error;
+    const { checkUnreadable } = await import('@tapedeck/runtime/internal');
+    return checkUnreadable(error);
+  }
 }
 
 /** Files that were set aside are evidence for a person to look at. Every other finding ends with its cause. */

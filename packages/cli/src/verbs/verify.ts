@@ -1,7 +1,7 @@
 import { verifyGraph } from '@tapedeck/runtime/internal';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
-import { problemJson, tapeProblems } from '../session/mend.ts';
+import { countOf, problemJson, tapeProblems, unlessDamaged } from '../session/mend.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -20,9 +20,13 @@ export const verify: Verb = defineVerb({
   run: async ({ name }, { reading, answer, home, status }) =>
     await reading(async (store) => {
       const ref = name === undefined ? undefined : needSession(store, name).id;
-      const graph = ref === undefined ? await verifyGraph(store, home.graph) : undefined;
-      const problems = [...(await tapeProblems(store, ref)), ...(graph?.problems ?? []).map(problemJson)];
-      const { sessions, entries } = store.count(ref);
+      const problems = [...(await tapeProblems(store, ref))];
+      const graph =
+        ref === undefined
+          ? await unlessDamaged(problems, { g: 0, problems: [] }, () => verifyGraph(store, home.graph))
+          : undefined;
+      problems.push(...(graph?.problems ?? []).map(problemJson));
+      const { sessions, entries } = await countOf(store, problems, ref);
       const ok = problems.length === 0;
       await answer({
         json: {

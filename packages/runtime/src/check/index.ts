@@ -143,6 +143,18 @@ export async function checkWithoutDatabase(graph: string): Promise<Check | undef
   return lost && gathered([lost], { counts: { sessions: 0, entries: 0 }, isAttested: false });
 }
 
+/** The check of a home whose database cannot be opened, because SQLite cannot read what every opening needs. */
+export function checkUnreadable({ message }: TapeError): Check {
+  const found: Found = {
+    code: 'database-damaged',
+    session: null,
+    seq: null,
+    message,
+    next: { act: 'restore' },
+  };
+  return gathered([found], { counts: { sessions: 0, entries: 0 }, isAttested: false });
+}
+
 /** Puts the findings into their sections. */
 function gathered(
   found: readonly Found[],

@@ -115,7 +115,7 @@ export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeSto
     // What others added to the schema would run with the writes of this process.
     if (o.trust === false && o.readonly !== true) assertOwnSchema(db);
     if (o.trust !== undefined && o.trust !== true)
-      db.elsewhere = o.trust === false ? newestIn(db) : getElsewhere(o.trust);
+      db.elsewhere = o.trust === false ? allOf(db, o) : getElsewhere(o.trust);
     const store = new SqliteTapeStore(db, o);
     if (o.readonly !== true) store.catchUp(o);
     if (o.lockWaitMs !== undefined) store.lockWaitMs = o.lockWaitMs;
@@ -381,6 +381,16 @@ export class SqliteTapeStore implements TapeStore {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
+  }
+}
+
+/** What a file contains that is opened without trust. Of one that cannot be read whole, everything. */
+function allOf(db: Db, { readonly }: OpenOptions): Elsewhere {
+  try {
+    return newestIn(db);
+  } catch (error) {
+    if (readonly !== true || !(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+    return { entries: Number.MAX_SAFE_INTEGER, inbox: Number.MAX_SAFE_INTEGER };
   }
 }
 
