@@ -3,7 +3,7 @@
  * can be read without SQLite.
  *
  * @privateRemarks
- * `record.ts`, `lines.ts` and `chain.ts` are the format of a line, `journal.ts` writes lines, `check.ts`
+ * `record.ts`, `lines.ts` and `chain.ts` are the format of a line, `seek.ts` finds some of them, `journal.ts` writes lines, `check.ts`
  * finds damage, `fold.ts` makes sessions of them, `graph.ts` answers queries, and the `draw-…` files and
  * `notations.ts` make pictures. The package imports only `@tapedeck/tape`, of which it takes types and the
  * base class of errors.
@@ -31,5 +31,6 @@ export { type Line, lineBytesMax, readLines } from './lines.ts';
 export type { MergeRecord, SessionNode } from './node.ts';
 export { toDot, toMermaid } from './notations.ts';
 export { lineageLine, type Parsed, parseRecord, type SkipReason } from './record.ts';
+export { findRecords } from './seek.ts';
 export type { Skips } from './source.ts';
 export type { Tail } from './tail.ts';

@@ -12,7 +12,8 @@ export const audit: Verb = defineVerb({
   detail:
     'Reports runs that were cut off, messages and calls without an answer, results that were not merged, refused merges, ' +
     'and forks and merges that are missing from the tapes, the lineage or the graph file. Each finding names the next command. ' +
-    'With a name: checks that session and its descendants.',
+    'With a name: checks that session and its descendants, and looks up their lines in the graph file; lines that only the file ' +
+    'has are found without a name.',
   examples: [
     ['tape audit', 'Check all sessions'],
     ['tape audit main --json', 'Check main and its descendants, for a program'],

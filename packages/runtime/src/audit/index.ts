@@ -11,7 +11,7 @@ import { examineChild } from './children.ts';
 import { examineEdges } from './edges.ts';
 import type { AuditFinding } from './finding.ts';
 import { examineGraphFile } from './graph-file.ts';
-import { lookAt, type Subject, sessionsOf } from './subject.ts';
+import { lookAt, type Seen, type Subject, seenIn, sessionsOf } from './subject.ts';
 import { examineWork } from './work.ts';
 
 export type { AuditCode, AuditFinding, NextStep } from './finding.ts';
@@ -62,11 +62,12 @@ export async function audit(source: StoreSource, options: AuditOptions = {}): Pr
   const findings: AuditFinding[] = [];
   const within = session === undefined ? undefined : new Set<string>();
   let sessions = 0;
+  const seen: { now: Seen | undefined } = { now: undefined };
   for await (const { id, session: name } of sessionsOf(store, session)) {
     sessions += 1;
     within?.add(id);
     try {
-      findings.push(...(await examine(store, id)));
+      findings.push(...(await examine(store, id, seen)));
     } catch (error) {
       findings.push(damageIn(name, error));
     }
@@ -86,10 +87,15 @@ function damageIn(session: string, error: unknown): AuditFinding {
 const looksMax = 5;
 
 /** Examines one session; repeats while other processes write, since the reads may then be inconsistent. */
-async function examine(store: TapeStore, id: string): Promise<readonly AuditFinding[]> {
+async function examine(
+  store: TapeStore,
+  id: string,
+  seen: { now: Seen | undefined },
+): Promise<readonly AuditFinding[]> {
   for (let look = 1; ; look += 1) {
-    const before = await store.changes();
-    const subject = await lookAt(store, id);
+    const now = await seenIn(store, seen.now);
+    seen.now = now;
+    const subject = await lookAt(store, id, now);
     if (subject === undefined) return [];
     const found = [
       ...(await examineChild(subject)),
@@ -99,7 +105,8 @@ async function examine(store: TapeStore, id: string): Promise<readonly AuditFind
       ...(await Array.fromAsync(examineEdges(subject))),
     ];
     const findings = found.map((one) => reachable(one, subject));
-    if (findings.length === 0 || look === looksMax || (await store.changes()) === before) return findings;
+    if (findings.length === 0 || look === looksMax || (await store.changes()) === now.changes)
+      return findings;
   }
 }
 

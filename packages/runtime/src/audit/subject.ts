@@ -67,13 +67,30 @@ async function* pages(
   }
 }
 
+/** What was read of a store for many sessions: it holds until something is written. */
+export interface Seen {
+  readonly changes: number;
+  readonly running: ReadonlySet<string>;
+  /** Whether the sessions of a realm are found by their names here. */
+  readonly isAbroad: Map<string, boolean>;
+}
+
+/** Reads what holds for all sessions, or returns it as it was read when nothing was written since. */
+export async function seenIn(store: TapeStore, before: Seen | undefined): Promise<Seen> {
+  const changes = await store.changes();
+  if (before?.changes === changes) return before;
+  const running = new Set((await store.leases.list()).map(({ id }) => id));
+  return { changes, running, isAbroad: before?.isAbroad ?? new Map() };
+}
+
 /** Reads a session for the audit; undefined if it no longer exists. */
-export async function lookAt(store: TapeStore, id: string): Promise<Subject | undefined> {
-  const isRun = (await store.leases.list()).some((owner) => owner.id === id);
+export async function lookAt(store: TapeStore, id: string, seen: Seen): Promise<Subject | undefined> {
+  const isRun = seen.running.has(id);
   const info = await store.sessions.find(id);
   if (info === undefined) return undefined;
-  const named = await store.sessions.find(info.session);
-  const isAbroad = named === undefined || realmOf(named) !== realmOf(info);
+  const realm = realmOf(info);
+  const isAbroad = seen.isAbroad.get(realm) ?? (await isOfOther(store, info));
+  seen.isAbroad.set(realm, isAbroad);
   const ref = (one: Pick<SessionInfo, 'id' | 'session'>) => (isAbroad ? one.id : one.session);
   return {
     store,
@@ -83,6 +100,11 @@ export async function lookAt(store: TapeStore, id: string): Promise<Subject | un
     isRun,
     open: isRun ? [] : await openCalls(store, info),
   };
+}
+
+async function isOfOther(store: TapeStore, info: SessionInfo): Promise<boolean> {
+  const named = await store.sessions.find(info.session);
+  return named === undefined || realmOf(named) !== realmOf(info);
 }
 
 function realmOf({ tape }: SessionInfo): string {

@@ -59,11 +59,21 @@ async function* examineInbox({ store, info }: Subject): AsyncGenerator<AuditFind
 /** How many entries at the end are searched for the message of the last run. */
 const backMax = 50;
 
+/** The last own entries, the newest first. Usually the first of them decides. */
+async function* lastOf(store: TapeStore, id: string): AsyncGenerator<Entry> {
+  const [newest] = await Array.fromAsync(store.entries.read(id, { own: true, last: 1 }));
+  if (newest === undefined) return;
+  yield newest;
+  const rest = await Array.fromAsync(
+    store.entries.read(id, { own: true, to: newest.seq - 1, last: backMax - 1 }),
+  );
+  yield* rest.toReversed();
+}
+
 /** A message that a run took up, when the run failed before it answered. */
 async function* examineLastMessage({ store, info }: Subject): AsyncGenerator<AuditFinding> {
-  const last = await Array.fromAsync(store.entries.read(info.id, { own: true, last: backMax }));
   let failed = false;
-  for (const { seq, kind, name, payload, meta } of last.toReversed()) {
+  for await (const { seq, kind, name, payload, meta } of lastOf(store, info.id)) {
     if (kind === 'event' && name === 'run/error') failed = true;
     else if (kind === 'rewind' || (kind === 'event' && name === 'run/aborted')) return;
     if (kind !== 'message' || meta.run === undefined || !isObject(payload)) continue;

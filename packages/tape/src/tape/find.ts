@@ -16,6 +16,10 @@ export function findTape(db: Db, realm: string, ref: Ref): TapeRow | undefined {
 export function findNamed(db: Db, realm: string, ref: Ref): TapeRow | undefined {
   // Plain JavaScript can pass anything, which is the name of no session.
   if (typeof ref !== 'string') return undefined;
+  if (isUlid(ref)) {
+    const alone = tapeByUlidAlone(db, realm, ref);
+    if (alone !== undefined) return alone;
+  }
   const worker = isWorkerName(ref) ? tapeByUlid(db, ref.slice('worker:'.length)) : undefined;
   if (worker !== undefined) return worker;
   const byName = tapeByName(db, realm, ref);
@@ -32,6 +36,15 @@ export function findNamed(db: Db, realm: string, ref: Ref): TapeRow | undefined 
   );
   if (aliased !== undefined) return tapeById(db, aliased.tape_id);
   return isUlid(ref) ? tapeByUlid(db, ref) : undefined;
+}
+
+/** The session of a ULID, unless an old home has a session or an alias of that name. */
+function tapeByUlidAlone(db: Db, realm: string, id: string): TapeRow | undefined {
+  return db.get<TapeRow>(
+    `${selectTape} WHERE t.ulid = @id AND NOT EXISTS (SELECT 1 FROM tape WHERE realm = @realm AND name = @id)
+       AND NOT EXISTS (SELECT 1 FROM alias WHERE realm = @realm AND alias = @id)`,
+    { realm, id },
+  );
 }
 
 function tapeByUlid(db: Db, id: string): TapeRow | undefined {
