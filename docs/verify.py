@@ -28,7 +28,7 @@ SCHEMA = 3
 APPLICATION = 0x54415045
 # Type, name and the first digits of the SHA-256 of the SQL of all tables, indexes and triggers.
 TEXTS = (
-    "trigger:entry_insert:4e39e2011eb366bb trigger:entry_update:3412a7f2d466a437 "
+    "trigger:entry_insert:1d3b51fa0000e47c trigger:entry_update:3412a7f2d466a437 "
     "trigger:entry_delete:f507ce5cf1acde2b trigger:tape_insert:3c315d8a2bbdd5ab "
     "trigger:tape_update:d14d5bf631538f73 trigger:tape_delete:a6d0e015ab96180e "
     "trigger:blob_update:183ae7378cd7c4b9 trigger:blob_delete:187de2c8d6f54288 "

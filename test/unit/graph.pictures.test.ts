@@ -1,6 +1,7 @@
 import { drawGraph, drawTree, SessionGraph, toDot, toMermaid } from '@tapedeck/graph';
 import type { LineageLine } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
 import { family, records, ulid } from './graph.support/lines.ts';
 
 const graph = SessionGraph.fromRecords(family());
@@ -260,4 +261,23 @@ test('sessions of one name have the names of their tapes in every picture, and o
   `);
   for (const text of [toDot(two.list()), toMermaid(two.list())])
     for (const name of ['tape:main', 'acme:main', 's3']) expect(text).toContain(name);
+});
+
+test('beyond 40 open sessions a drawing grows with its rows alone, and still has every fork, merge and status', () => {
+  using store = openStore();
+  store.sessions.open('main');
+  for (let n = 1; n <= 60; n += 1) store.lineage.fork('main', { name: `c${n}` });
+  store.lineage.merge('c1');
+  store.lineage.merge('c60');
+  const rows = drawGraph(SessionGraph.fromRecords(store.lineage.read()).list());
+  expect(Math.max(...rows.map((row) => row.length))).toBeLessThan(2 * 40 + 60);
+  expect(rows.at(0)).toBe('○  main');
+  expect(rows.at(39)).toMatch(/^├(?:┼|─|│)+.* c39 \[subagent\] from main 1-1$/u);
+  // The lanes are taken: this fork and its merge are branches of the lane of main.
+  expect(rows.at(60)).toMatch(/^├─│ .* c60 \[subagent\] from main 1-1: merged$/u);
+  expect(rows.at(62)).toMatch(/^├─ .* merge c60 2-2 → main@4$/u);
+  for (let n = 1; n <= 60; n += 1)
+    expect(rows.filter((row) => new RegExp(` c${n}(?: |$)`).test(row)).length).toBeGreaterThanOrEqual(
+      n < 40 ? 2 : 1,
+    );
 });

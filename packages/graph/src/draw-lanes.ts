@@ -1,6 +1,6 @@
 import { shown, span } from './display.ts';
 import { courseOf, type GraphEvent, type PictureMark } from './events.ts';
-import { type Lanes, lineBetween, openLane, pointOn, row } from './lanes.ts';
+import { branchOn, type Lanes, lineBetween, openLane, pointOn, row } from './lanes.ts';
 import { distinctNames, type MergeRecord, type SessionNode } from './node.ts';
 
 /** Options of a drawing. */
@@ -15,7 +15,8 @@ export interface DrawOptions {
 
 /**
  * Draws forks and merges, oldest first, one row per event. A session has a lane from its first line to its
- * last merge, or else to a row with its status; active sessions come last.
+ * last merge, or else to a row with its status; active sessions come last. Beyond 40 open sessions, the others have no
+ * lane: their first row has the status, and their merges are on the lane of the target.
  *
  * @example
  * ```ts
@@ -59,6 +60,8 @@ function drawEvent(
   if (event.kind === 'start') {
     const parent = laneOf(lanes, node.parent);
     const lane = openLane(lanes, node.id, parent + 1);
+    if (lane === -1)
+      return row(branchOn(lanes, parent), `${startLabel(node, parent !== -1)}: ${shown(node.status)}`, options);
     const cells = parent === -1 ? pointOn(lanes, lane) : lineBetween(lanes, [parent, lane], '├╮');
     return row(cells, startLabel(node, parent !== -1), options);
   }
@@ -72,12 +75,13 @@ function drawEvent(
     event.kind === 'end'
       ? pointOn(lanes, lane)
       : mergeCells(lanes, lane, laneOf(lanes, event.merge.into), closes);
-  if (closes) lanes[lane] = undefined;
+  if (closes && lane !== -1) lanes[lane] = undefined;
   return row(cells, event.kind === 'end' ? endLabel(node) : mergeLabel(event.merge), options);
 }
 
 /** Draws a merge on the lane of the child alone when its target has no lane, as in a foreign file. */
 function mergeCells(lanes: Lanes, lane: number, target: number, closes: boolean): string[] {
+  if (lane === -1) return branchOn(lanes, target);
   if (target === -1 || target === lane) return pointOn(lanes, lane);
   return target < lane
     ? lineBetween(lanes, [target, lane], closes ? '├╯' : '├┤')

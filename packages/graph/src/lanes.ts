@@ -3,12 +3,23 @@ import { cut } from './display.ts';
 /** The ids of the sessions in the lanes of a drawing, left to right; a free lane is undefined. */
 export type Lanes = (string | undefined)[];
 
-/** Puts a session in the first free lane at or after `from`, and returns the lane. */
+/** How many lanes a drawing has, at most: with one for each open session, it would grow with their square. */
+export const lanesMax = 40;
+
+/** Puts a session in the first free lane at or after `from`, and returns the lane; -1 when all are taken. */
 export function openLane(lanes: Lanes, id: string, from: number): number {
   let lane = from;
   while (lanes[lane] !== undefined) lane += 1;
+  if (lane >= lanesMax) return -1;
   lanes[lane] = id;
   return lane;
+}
+
+/** A branch at a lane to something without a lane; on none, the lanes as they are. */
+export function branchOn(lanes: Lanes, lane: number): string[] {
+  const cells = running(lanes);
+  if (lane !== -1) cells[lane] = '├─';
+  return cells;
 }
 
 /** A point on one lane, as cells of two characters. */

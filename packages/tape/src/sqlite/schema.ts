@@ -142,8 +142,8 @@ ${openRunTable}${usageTable}${indexesOf3}`;
  */
 export const triggers = `
 CREATE TRIGGER entry_insert BEFORE INSERT ON entry WHEN
-  NEW.seq IS NOT (SELECT coalesce((SELECT max(seq) FROM entry WHERE tape_id = NEW.tape_id), base_seq) + 1
-    FROM tape WHERE id = NEW.tape_id)
+  NEW.seq IS NOT 1 + coalesce((SELECT max(seq) FROM entry WHERE tape_id = NEW.tape_id),
+    (SELECT base_seq FROM tape WHERE id = NEW.tape_id))
   OR EXISTS (SELECT 1 FROM entry WHERE id = NEW.id)
   OR (NEW.key IS NOT NULL AND EXISTS (SELECT 1 FROM entry WHERE tape_id = NEW.tape_id AND key = NEW.key))
   BEGIN SELECT RAISE(ABORT, 'entries are append-only: an entry must be the next of its tape, under a new id and key'); END;
