@@ -61,7 +61,11 @@ function drawEvent(
     const parent = laneOf(lanes, node.parent);
     const lane = openLane(lanes, node.id, parent + 1);
     if (lane === -1)
-      return row(branchOn(lanes, parent), `${startLabel(node, parent !== -1)}: ${shown(node.status)}`, options);
+      return row(
+        branchOn(lanes, parent),
+        `${startLabel(node, parent !== -1)}: ${shown(node.status)}`,
+        options,
+      );
     const cells = parent === -1 ? pointOn(lanes, lane) : lineBetween(lanes, [parent, lane], '├╮');
     return row(cells, startLabel(node, parent !== -1), options);
   }

@@ -15,7 +15,7 @@ import { CallsOnTape } from './calls.ts';
 import { CopiesOnTape } from './copies.ts';
 import { verifyForkStart } from './fork-start.ts';
 import { HeadsOnTape } from './heads.ts';
-import { verifyOpenRun } from './open-run.ts';
+import { RunOnTape } from './open-run.ts';
 import { type Problem, problemsOf, type ReportProblem } from './problem.ts';
 import { isReadable } from './readable.ts';
 import { recordedHeads } from './recorded-heads.ts';
@@ -79,9 +79,10 @@ export function* verifyTape(
   const calls = new CallsOnTape(db, tape);
   const spoken = new SpokenOnTape(tape);
   const usage = new UsageOnTape();
+  const run = new RunOnTape();
   const touches = new TouchesOnTape(db, tape);
   const copies = new CopiesOnTape(db, tape);
-  const watchers = [heads, calls, spoken, usage, touches, copies, watcher];
+  const watchers = [heads, calls, spoken, usage, run, touches, copies, watcher];
   const reported = new Set<Seq | null>();
   let isChained = true;
   let isWhole = true;
@@ -99,7 +100,7 @@ export function* verifyTape(
   if (to !== tape.head_seq || !isChained) return;
   yield* calls.problems();
   yield* spoken.problems();
-  yield* verifyOpenRun(db, tape);
+  yield* run.problems(db, tape);
   yield* usage.problems(db, tape);
   if (isWhole) yield* touches.problems();
 }
