@@ -1,13 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { dirname } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { gather } from './measure.ts';
+import { processesOf, tape } from './process-time.ts';
 import { tapeOf } from './stores.ts';
 import { type Bench, compared, type Row } from './topic.ts';
-
-const tape = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
 
 /** The least that a process in Node.js needs to show something of a database. */
 const bare = `
@@ -15,9 +10,6 @@ const bare = `
   const db = new Database(process.argv[1], { readonly: true });
   console.log(db.prepare('SELECT name, head_seq FROM tape ORDER BY updated_at DESC LIMIT 20').all());
   db.close();`;
-
-/** Written on a stream of its own at the end of a process: the processor time that it took since its start. */
-const usage = `data:text/javascript,process.on('exit',()=>{const{user,system}=process.cpuUsage();process.getBuiltinModule('node:fs').writeSync(3,String(user+system))})`;
 
 /** The verbs that a person waits for, with the most that they may take. */
 const goals = {
@@ -34,26 +26,7 @@ const goals = {
 /** The processor time of a process from its start to its end, for the verbs that one waits for. */
 export async function cli(bench: Bench): Promise<Row[]> {
   const path = tapeOf(bench, bench.size(200, 100));
-  const env = {
-    PATH: process.env.PATH,
-    HOME: dirname(path),
-    TAPE_HOME: dirname(path),
-    TAPE_TRUST_HOME: '1',
-  };
-  const timed =
-    (...args: readonly string[]) =>
-    async () => {
-      const child = spawn(process.execPath, ['--import', usage, ...args], {
-        env,
-        cwd: import.meta.dirname,
-        stdio: ['pipe', 'ignore', 'inherit', 'pipe'],
-      });
-      child.stdin?.end('{"role":"user","content":"Hello"}\n');
-      const spent = text(child.stdio[3] as NodeJS.ReadableStream);
-      const [code] = (await once(child, 'close')) as [number | null];
-      if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
-      return Number(await spent);
-    };
+  const timed = processesOf(dirname(path));
   const lines = Object.keys(goals) as (keyof typeof goals)[];
   const samples = await gather(
     {

@@ -8,6 +8,7 @@ import { cli } from './cli.ts';
 import { delegate } from './delegate.ts';
 import { disk } from './disk.ts';
 import { fork } from './fork.ts';
+import { homes } from './homes.ts';
 import { memory } from './memory.ts';
 import { open } from './open.ts';
 import { processes } from './processes.ts';
@@ -36,7 +37,11 @@ const topics: Readonly<Record<string, Topic>> = {
   record,
   delegate,
   cli,
+  homes,
 };
+
+/** Topics that take long, and run only when they are named, or quickly. */
+const long: ReadonlySet<string> = new Set(['homes']);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -71,7 +76,7 @@ const bench: Bench = {
 };
 const rows: Row[] = [];
 for (const [name, topic] of Object.entries(topics)) {
-  if (positionals.length > 0 && !positionals.includes(name)) continue;
+  if (positionals.length > 0 ? !positionals.includes(name) : long.has(name) && !values.quick) continue;
   const start = performance.now();
   rows.push(...(await topic(bench)));
   bench.say(`${name}: ${((performance.now() - start) / 1000).toFixed(1)} s`);

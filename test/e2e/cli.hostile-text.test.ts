@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { assistant, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonLines } from '../support/cli.ts';
@@ -119,4 +120,17 @@ test('what another agent hid in Unicode tags and bidi controls is shown to peopl
   using store = home.open();
   const { messages } = view([...store.views.entries('main')], { target: { provider: 'openai' } });
   expect(JSON.stringify(messages)).toContain(said);
+});
+
+test('a text argument that begins with @ is written with @@', async () => {
+  using home = tempHome();
+  home.session('main');
+  writeFileSync(home.file('answers.json'), '[{"text":"Yes?"}]');
+  const model = `script:${home.file('answers.json')}`;
+  expect((await home.here(['run', 'main', '@@bob, please look', '--model', model])).code).toBe(0);
+  using store = home.open();
+  const [asked] = store.entries.read('main', { kind: 'message', limit: 1 });
+  expect(JSON.stringify(asked?.payload)).toContain('"@bob, please look"');
+  const refused = await home.here(['send', 'main', '@bob']);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('write @@')]);
 });

@@ -388,3 +388,11 @@ test('an imported file that cannot be read is named, with the configuration', as
     ),
   });
 });
+
+test('trust in a directory that has only a home names the command for the home', async () => {
+  using p = project();
+  const made = await p.here(['init', p.path]);
+  expect(made.code).toBe(0);
+  const { code, stderr } = await p.here(['trust', p.path]);
+  expect([code, stderr]).toEqual([3, expect.stringContaining(`tape trust ${p.path}/.tape`)]);
+});

@@ -45,6 +45,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'lineage',
     'record',
     'tail',
+    'seek',
     'lines',
     'events',
     'lanes',

@@ -4,7 +4,7 @@ import { cut } from './display.ts';
 export type Lanes = (string | undefined)[];
 
 /** How many lanes a drawing has, at most: with one for each open session, it would grow with their square. */
-export const lanesMax = 40;
+const lanesMax = 40;
 
 /** Puts a session in the first free lane at or after `from`, and returns the lane; -1 when all are taken. */
 export function openLane(lanes: Lanes, id: string, from: number): number {

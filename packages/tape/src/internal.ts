@@ -33,7 +33,7 @@ export { maskError } from './secrets/mask-error.ts';
 export { MaskedText } from './secrets/masked-text.ts';
 export { secretFault, secretNamePattern, secretsIn, secretsOf } from './secrets/secrets.ts';
 export { pause } from './sqlite/lock-wait.ts';
-export { isHomeFile } from './sqlite/place.ts';
+export { assertWritable, isHomeFile } from './sqlite/place.ts';
 export { copyOlder } from './store/backup.ts';
 export { maskedStore } from './store/masked-store.ts';
 export type { OpenOptions } from './store/open.ts';

@@ -15,6 +15,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'CLI_BAD_CONFIG':
       return configHint(data);
     case 'CLI_NOT_FOUND':
+      if (typeof data.tapeHome === 'string')
+        return `trust its tapes with: tape trust ${shellWord(data.tapeHome)}`;
       if (data.verb === undefined) return undefined;
       return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
     case 'TAPE_NO_SESSION':

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, lstatSync } from 'node:fs';
 import { examineFiles, verifyGraph, verifyTapes } from '@tapedeck/runtime/internal';
 import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import type { Finding } from '@tapedeck/tape/internal';
+import { assertWritable, type Finding } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import type { Home } from '../home.ts';
 import { assertOwn } from '../origin.ts';
@@ -115,6 +115,7 @@ export async function mend(
   assertOwn(home, io);
   // The records of the graph file are then all that is left: nothing may replace them.
   if (problems.some(({ code }) => code === 'database-missing')) return [];
+  assertWritable(home.db);
   const fixed: string[] = [];
   let aside: string | undefined;
   if (problems.some(({ code }) => code.startsWith('graph-'))) {

@@ -58,8 +58,12 @@ async function give(dir: string, { io, answer }: Context): Promise<number> {
   if (!stat.isDirectory())
     throw new UsageError(`cannot trust '${dir}': it is not a directory`, { data: { dir } });
   const path = configIn(dir);
+  const tapeHome = join(dir, '.tape');
   if (path === undefined)
-    throw new NotFoundError(`cannot trust '${dir}': it has no ${configNames.join(', ')}`, { dir });
+    throw new NotFoundError(`cannot trust '${dir}': it has no ${configNames.join(', ')}`, {
+      dir,
+      ...(isHome(tapeHome) && { tapeHome }),
+    });
   const grant = grantOf(readConfig(path, { found: true }));
   let before = trustOf(grant, []);
   await changeGrants(trustFile(io), (grants) => {

@@ -96,6 +96,7 @@ export function prepareDirectory(
     throw new TapeError('TAPE_UNSAFE_PLACE', `cannot open '${file}': other users can enter '${dir}'`, {
       data: { file, ...(shared ? { sharedDir: dir } : { dir, mode: (stat.mode & 0o777).toString(8) }) },
     });
+  assertWritable(file);
   chmodSync(dir, 0o700);
   return `closed '${dir}' to other users (mode 700)`;
 }
