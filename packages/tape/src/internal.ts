@@ -15,7 +15,7 @@ export { recordedUsage, tokenCount, totalOf, type Usage } from './entry/usage.ts
 export { workerInstructions } from './fork/worker-instructions.ts';
 export { assistantText } from './merge/answer.ts';
 export { mergeCharsMax } from './merge/block.ts';
-export { resultRefused } from './merge/collect.ts';
+export { emptyResult, resultRefused } from './merge/collect.ts';
 export {
   configIn,
   forgetHome,

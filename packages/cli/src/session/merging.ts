@@ -1,5 +1,6 @@
 import type { Application, KeptWorktree } from '@tapedeck/runtime/internal';
 import type { Merged, MergeRequest, SqliteTapeStore } from '@tapedeck/tape';
+import { emptyResult } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
 import { drained } from './drained.ts';
@@ -38,6 +39,9 @@ export async function mergeAndReport(
   await closeWorktree(place, child, request);
   // Planned before the merge: a child whose patch does not apply is not merged.
   const application = apply === undefined ? undefined : await planApplication(place, child, apply);
+  const { text, recorded } = store.lineage.collect(child);
+  const isAsIs = request.text === undefined && request.strategy === undefined;
+  const isEmpty = isAsIs && text === emptyResult && recorded === undefined;
   const merged = await act();
   if (merged === undefined) {
     if (application !== undefined)
@@ -47,6 +51,7 @@ export async function mergeAndReport(
   await application?.write();
   const kept = await releaseWorktree(place, child);
   if (kept !== undefined) context.status(`Kept the worktree ${kept.path}: ${kept.why}`);
+  else if (isEmpty) context.status(`${child} has no result and no answer: its parent reads "${emptyResult}"`);
   await reportMerged({ merged, application, kept }, context);
   return exit.done;
 }

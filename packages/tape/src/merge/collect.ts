@@ -92,7 +92,7 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
       ? { seq: result.seq, text: typeof value === 'string' ? value : JSON.stringify(value) }
       : joinText(withRest(answer, child), unfinished);
   return {
-    text: chosen?.text ?? '(no result)',
+    text: chosen?.text ?? emptyResult,
     ...(value !== undefined && { value }),
     textSeq: chosen?.seq,
     ...(value === undefined && answer !== undefined && placeOf(answer)),
@@ -153,6 +153,9 @@ function filteredEnd({ seq, kind, payload, meta }: Entry): FoundText | undefined
   if (!isAnswer || meta.finish !== 'content-filter') return undefined;
   return { seq, text: 'Filtered: a content filter cut off the answer' };
 }
+
+/** The text that a parent gets of a child without a result or an answer. */
+export const emptyResult = '(no result)';
 
 /** Name of the event that records why an earlier result is invalid. This error then is the child's result. */
 export const resultRefused = 'result/refused';
