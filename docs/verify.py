@@ -44,8 +44,9 @@ TEXTS = (
     "index:tape_name_key:1c3f021494147504 index:tape_unfinished:ad2b5bbb1abc8b9f "
     "index:entry_key:6222a85d8666692a index:entry_turn:6dac24532ca33fd6 index:entry_name:0468747733efcf0f "
     "index:lineage_tape:f0df5a55e6d6d44c index:alias_name_key:0f903eb0ad17aabb "
-    "index:alias_tape:31b7e47d97c4d305 index:open_calls_open:880894853a3fee6d "
-    "index:tape_running:fba2528e6bc58cec index:tape_spoken:cb4c02f4437c108d "
+    "index:alias_tape:31b7e47d97c4d305 index:entry_kind:08ad14cfadd5c83c "
+    "index:open_calls_open:880894853a3fee6d index:tape_running:fba2528e6bc58cec "
+    "index:tape_spoken:cb4c02f4437c108d "
 )
 # White space, as `trim` of JavaScript removes it.
 SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"

@@ -93,6 +93,10 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     expect([...store.views.entries('main', { policy: 'full' })].length).toBeGreaterThan(0);
     expect([...store.views.entries('main', { at: 2 })].length).toBeGreaterThan(0);
   },
+  'read of a kind of which there are few': (store) => {
+    expect([...store.entries.read('main', { own: true, kind: 'anchor', last: 5 })].length).toBeGreaterThan(0);
+    expect([...store.entries.read('main', { own: true, kind: 'anchor' })].length).toBeGreaterThan(0);
+  },
   'read of the last entries': (store) => {
     expect([...store.entries.read('main', { last: 3 })].length).toBe(3);
   },
@@ -196,6 +200,24 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     expect(store.inbox.list('main')).toEqual([]);
   },
 };
+
+test('the entries of a rare kind are found by an index of kinds', () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  const statements = statementsOf(() => {
+    using store = openStore(path);
+    store.sessions.open('main');
+    expect([...store.entries.read('main', { kind: 'anchor', last: 5 })].length).toBe(1);
+    expect([...store.entries.read('main', { kind: 'anchor' })].length).toBe(1);
+  });
+  using db = rawDb(path);
+  const reads = statements.filter((sql) => sql.includes('likelihood(kind'));
+  expect(reads.length).toBe(2);
+  for (const sql of reads)
+    expect(planOf(db, sql)).toEqual([
+      expect.stringContaining('USING INDEX entry_kind (tape_id=? AND kind=? AND seq'),
+    ]);
+});
 
 describe('no statement reads a whole table', () => {
   test.each(Object.entries(acts))('%s', (_, act) => {

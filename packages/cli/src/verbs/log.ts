@@ -1,5 +1,6 @@
 import { type Entry, type EntryKind, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { clientCalls } from '@tapedeck/tape/internal';
+import type { EntryQuery } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
@@ -120,24 +121,35 @@ function* find(store: SqliteTapeStore, name: string, args: Options): Iterable<En
     ...(args.to !== undefined && { to: args.to }),
     ...(args.since !== undefined && after === undefined && { since: sinceOf(args.since) }),
     ...(args.own !== undefined && { own: args.own }),
-    ...(args.kind !== undefined && { kind: calls ? 'message' : (args.kind as EntryKind) }),
+    ...(calls ? { calls } : args.kind !== undefined && { kind: args.kind as EntryKind }),
   };
-  if (!calls && after === undefined) {
+  if (after === undefined) {
     yield* store.entries.read(name, { ...query, ...(args.n !== undefined && { last: args.n }) });
     return;
   }
-  const found: Entry[] = [];
-  for (const entry of store.entries.read(name, query)) {
-    if (calls && clientCalls(entry.payload).length === 0) continue;
-    // The order of entries does not follow from times.
-    if (after !== undefined && (entry.sourceAt ?? entry.at) < after) continue;
-    if (args.n === undefined) yield entry;
-    else {
-      found.push(entry);
-      if (found.length > args.n) found.shift();
-    }
+  const isWanted = ({ sourceAt, at }: Entry) => (sourceAt ?? at) >= after;
+  if (args.n === undefined) {
+    for (const entry of store.entries.read(name, query)) if (isWanted(entry)) yield entry;
+    return;
   }
-  yield* found;
+  const found: Entry[] = [];
+  for (const entry of fromEnd(store, name, query)) {
+    if (found.length === args.n) break;
+    if (isWanted(entry)) found.push(entry);
+  }
+  yield* found.reverse();
+}
+
+/** Reads entries from the last one back, in growing pages. */
+function* fromEnd(store: SqliteTapeStore, name: string, query: EntryQuery): Iterable<Entry> {
+  let { to } = query;
+  for (let last = 200; ; last = Math.min(2 * last, 5_000)) {
+    const page = [...store.entries.read(name, { ...query, last, ...(to !== undefined && { to }) })];
+    yield* page.toReversed();
+    const [first] = page;
+    if (first === undefined || page.length < last) return;
+    to = first.seq - 1;
+  }
 }
 
 /** The time that `--since` names, unless it is the name of an anchor. */

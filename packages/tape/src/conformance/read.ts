@@ -1,5 +1,5 @@
 import { isBlobRef } from '../entry/blob.ts';
-import { anchor, handoff, note, user } from '../entry/entry.ts';
+import { anchor, assistant, handoff, note, toolCall, toolResult, user } from '../entry/entry.ts';
 import type { SessionQuery } from '../tape/info.ts';
 import { all, type Chapter, partsOf, refusal, sessionOf, textOf } from './contract.ts';
 
@@ -19,6 +19,26 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect(await seqs({ since: 'mark' })).toEqual([]);
     expect(await seqs({ from: 9 })).toEqual([]);
     expect(await seqs({ to: 99 })).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  test('a read is limited to messages with tool calls', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 2);
+    const call = (id: string) => assistant([toolCall(id, 'read', {})]);
+    const answer = (id: string) => toolResult({ toolCallId: id, toolName: 'read' }, 'x');
+    await store.entries.append('main', [call('a'), answer('a'), user('between'), call('b'), call('c')]);
+    await store.entries.append('main', [answer('b'), answer('c'), user('after')]);
+    await store.lineage.fork('main', { name: 'child' });
+    await store.entries.append('child', [user('own'), call('d'), user('open')]);
+    const seqs = async (query: object) =>
+      (await all(store.entries.read('child', { calls: true, ...query }))).map((e) => e.seq);
+    expect(await seqs({})).toEqual([4, 7, 8, 14]);
+    expect(await seqs({ last: 2 })).toEqual([8, 14]);
+    expect(await seqs({ limit: 2 })).toEqual([4, 7]);
+    expect(await seqs({ from: 5, to: 8 })).toEqual([7, 8]);
+    expect(await seqs({ own: true })).toEqual([14]);
+    expect(await seqs({ last: 1, to: 7 })).toEqual([7]);
+    expect(await seqs({ kind: 'anchor' })).toEqual([]);
   });
 
   test('a read is limited to anchors and events of one name', async () => {

@@ -53,7 +53,7 @@ CREATE INDEX tape_unfinished ON tape (parent_id) WHERE ${isUnfinished};
 
 /**
  * What schema 3 added, so that one query finds all sessions with something open: the tapes with an open run, and indexes
- * of open calls, of running tasks and of the times of the last messages. All of it follows from the entries and the rows of tapes.
+ * of open calls, of running tasks, of the times of the last messages and of the rare kinds of entries. All of it follows from the entries and the rows of tapes.
  */
 export const openRunTable = `
 CREATE TABLE open_run (tape_id INTEGER PRIMARY KEY REFERENCES tape(id)) STRICT;
@@ -67,7 +67,11 @@ CREATE TABLE usage (
   cost REAL, last_seq INTEGER, last_tokens REAL, PRIMARY KEY (tape_id, model)) STRICT, WITHOUT ROWID;
 `;
 
+/** The kinds of entries of which a tape has few: a query with this condition seeks them. */
+export const isRareKind = `kind NOT IN ('message','tool-result','event')`;
+
 export const indexesOf3: string = `
+CREATE INDEX entry_kind ON entry (tape_id, kind, seq) WHERE ${isRareKind};
 CREATE INDEX open_calls_open ON open_calls (tape_id) WHERE to_seq IS NULL;
 CREATE INDEX tape_running ON tape (task) WHERE task = 'running';
 CREATE INDEX tape_spoken ON tape (realm, coalesce(last_message_at, created_at));

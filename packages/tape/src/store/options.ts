@@ -160,6 +160,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     kind: 'text',
     name: 'text',
     namePrefix: 'text',
+    calls: 'flag',
     own: 'flag',
     last: 'count',
     limit: 'count',

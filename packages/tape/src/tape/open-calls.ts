@@ -2,6 +2,7 @@ import { clientCalls } from '../entry/client-calls.ts';
 import type { EntryKind, Seq } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
 import type { Db } from '../sqlite/sqlite.ts';
+import type { Interval, Segment } from './interval.ts';
 
 /**
  * The client-side tool calls that are open at the end of a tape, and the position before the first of them. A
@@ -40,6 +41,33 @@ export function loadBatch(db: Db, tapeId: number): OpenBatch | undefined {
   );
   if (row === undefined || row.to_seq !== null) return undefined;
   return { from: row.from_seq, calls: JSON.parse(row.calls) as string[] };
+}
+
+const batchRows = 200;
+
+/** Yields the positions of a segment that lie in batches, batch by batch, from its beginning or from its end. */
+export function* batchesIn(db: Db, { tapeId, lo, hi }: Segment, order: 'ASC' | 'DESC'): Generator<Interval> {
+  // The newest batch that begins before the first position can contain it.
+  const { first = lo } =
+    db.get<{ first: Seq }>(
+      'SELECT from_seq AS first FROM open_calls WHERE tape_id = @tapeId AND from_seq <= @lo ORDER BY from_seq DESC LIMIT 1',
+      { tapeId, lo },
+    ) ?? {};
+  for (let [from, to] = [first, hi]; ; ) {
+    const rows = db.all<{ from_seq: Seq; to_seq: Seq | null }>(
+      `SELECT from_seq, to_seq FROM open_calls WHERE tape_id = @tapeId AND from_seq >= @from AND from_seq < @to
+         ORDER BY from_seq ${order} LIMIT @limit`,
+      { tapeId, from, to, limit: batchRows },
+    );
+    for (const { from_seq, to_seq } of rows) {
+      const batch = { lo: Math.max(lo, from_seq), hi: Math.min(hi, to_seq ?? hi) };
+      if (batch.lo < batch.hi) yield batch;
+    }
+    const last = rows.at(-1)?.from_seq;
+    if (last === undefined || rows.length < batchRows) return;
+    if (order === 'ASC') from = last + 1;
+    else to = last;
+  }
 }
 
 /** Records how an entry at `seq` changed the batch. The rows can be rebuilt from the entries. */

@@ -1,10 +1,13 @@
+import { clientCalls } from '../entry/client-calls.ts';
 import type { Entry, EntryKind, Mark, Meta, Seq } from '../entry/entry.ts';
 import { isObject, type Json } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { sourceTime } from '../entry/source-time.ts';
 import { TapeError } from '../errors.ts';
+import { isRareKind } from '../sqlite/schema.ts';
 import type { Db, SqlValue } from '../sqlite/sqlite.ts';
 import { type Segment, segments } from './interval.ts';
+import { batchesIn } from './open-calls.ts';
 import { type TapeRow, tapeById } from './tape.ts';
 
 /** The columns of `entry` that a reader receives. */
@@ -34,6 +37,8 @@ export interface EntryQuery {
   readonly name?: string;
   /** Only anchors and events whose name begins with this: `merge/` selects the marks of merges. */
   readonly namePrefix?: string;
+  /** Only messages with client-side tool calls, found without reading other entries. */
+  readonly calls?: boolean;
   /** True: only the session's own entries; false: only inherited ones. */
   readonly own?: boolean;
   /** Only the last N, in ascending order. */
@@ -55,6 +60,10 @@ export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Gen
     yield* readNamed(db, tape, { lo, hi, query, namePrefix });
     return;
   }
+  if (query.calls === true) {
+    yield* readCalls(db, tape, { lo, hi, query });
+    return;
+  }
   if (query.last !== undefined) {
     yield* readLast(db, tape, { lo, hi, only: query, last: query.last });
     return;
@@ -72,6 +81,56 @@ export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Gen
   }
 }
 
+/** Reads the messages with client-side calls: each is in a batch, whose positions are stored. */
+function* readCalls(
+  db: Db,
+  tape: TapeRow,
+  { lo, hi, query }: { lo: Seq; hi: Seq; query: EntryQuery },
+): Generator<Entry> {
+  const { last, limit = Number.POSITIVE_INFINITY } = query;
+  if (last === undefined) {
+    let left = limit;
+    for (const entry of callsIn(db, tape, { lo, hi, query, order: 'ASC' })) {
+      if (left <= 0) return;
+      yield entry;
+      left -= 1;
+    }
+    return;
+  }
+  const found: Entry[] = [];
+  for (const entry of callsIn(db, tape, { lo, hi, query, order: 'DESC' })) {
+    if (found.length >= last) break;
+    found.push(entry);
+  }
+  yield* found.reverse();
+}
+
+function* callsIn(
+  db: Db,
+  tape: TapeRow,
+  { lo, hi, query, order }: { lo: Seq; hi: Seq; query: EntryQuery; order: 'ASC' | 'DESC' },
+): Generator<Entry> {
+  const { kind = 'message', name } = query;
+  if (kind !== 'message') return;
+  const newestFirst = segments(db, tape, lo, hi);
+  for (const segment of order === 'DESC' ? newestFirst : newestFirst.reverse()) {
+    const toEntry = entriesOf(db, tape, segment);
+    for (const batch of batchesIn(db, segment, order))
+      for (let { lo: after, hi: to } = batch; after < to; ) {
+        const only = { kind, ...(name !== undefined && { name }) };
+        const rows = page(db, { ...segment, lo: after, hi: to }, only, pageRows, order);
+        for (const row of rows) {
+          const entry = toEntry(row);
+          if (clientCalls(entry.payload).length > 0) yield entry;
+        }
+        const end = rows.at(-1)?.seq;
+        if (end === undefined || rows.length < pageRows) break;
+        if (order === 'ASC') after = end;
+        else to = end - 1;
+      }
+  }
+}
+
 function readLast(
   db: Db,
   tape: TapeRow,
@@ -84,6 +143,12 @@ function readLast(
     for (const row of page(db, segment, only, last - entries.length, 'DESC')) entries.push(toEntry(row));
   }
   return entries.reverse();
+}
+
+/** The condition for a kind. The likelihood lets SQLite seek a rare one, in place of reading all positions. */
+function ofKind(kind: EntryKind): string {
+  const isRare = kind !== 'message' && kind !== 'tool-result' && kind !== 'event';
+  return isRare ? `AND likelihood(kind = @kind, 0.001) AND ${isRareKind}` : 'AND kind = @kind';
 }
 
 /** Filters the entries of a segment. */
@@ -107,7 +172,7 @@ function page(
   return db.all<EntryRow>(
     `SELECT ${columns} FROM entry WHERE tape_id = @tapeId AND seq > @lo AND seq <= @hi
        ${name === undefined ? '' : 'AND name = @name'}
-       ${kind === undefined ? '' : 'AND kind = @kind'} ORDER BY seq ${order} LIMIT @limit`,
+       ${kind === undefined ? '' : ofKind(kind)} ORDER BY seq ${order} LIMIT @limit`,
     params,
   );
 }
