@@ -1,4 +1,4 @@
-import { anchor, assistant, note, user } from '@tapedeck/tape';
+import { anchor, assistant, note, toolCall, toolResult, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { type Forger, forge } from '../support/forge.ts';
 import { disagreements, skipsPython } from '../support/python.ts';
@@ -15,7 +15,11 @@ function fill(home: TempHome): void {
   store.sessions.open('main');
   store.entries.append('main', [user('Look.'), anchor('task', { goal: 'x' }), assistant('Hm.')]);
   store.lineage.fork('main', { name: 'child', intention: { nextSteps: 'Go' } });
-  store.entries.append('child', [assistant('The sky is blue.'), note('run/x', { a: 1 })]);
+  const usage = { input: 10, output: 5, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+  store.entries.append('child', [
+    assistant('The sky is blue.', { model: 'a/b', usage, cost: 0.5 }),
+    note('run/x', { a: 1 }),
+  ]);
   store.lineage.fork('child', { name: 'grand', inherit: { since: 'task' } });
   store.entries.append('grand', [assistant('Deep.')]);
   store.lineage.merge('grand');
@@ -23,9 +27,14 @@ function fill(home: TempHome): void {
   store.lineage.merge('child');
   store.sessions.update('main', { alias: { name: 'other', reason: 'y' } });
   store.history.rewind('main', 3);
-  store.entries.append('main', [user('Again')]);
+  store.entries.append('main', [user('Again', { run: 'r' })]);
   store.sessions.open('old');
-  store.entries.append('old', [user('Line 2'), user('Line 3')]);
+  store.entries.append('old', [
+    user('Line 2'),
+    user('Line 3'),
+    assistant([toolCall('c', 'read', {})], { usage }),
+    toolResult({ toolCallId: 'c', toolName: 'read' }, 'x', { paths: { read: ['a'] } }),
+  ]);
   store.sessions.update('old', { lifecycle: 'archived' });
 }
 
@@ -43,7 +52,7 @@ function change(db: Forger, random: Random): string {
     if (random.below(2) === 0) db.relink();
     return `${what}: ${from} to ${to}`;
   };
-  const table = pick(['tape', 'lineage', 'text', 'line']);
+  const table = pick(['tape', 'lineage', 'text', 'line', 'usage', 'open_run', 'touch', 'open_calls']);
   if (table === 'text') {
     const [session, seq] = [pick(sessions), 1 + random.below(8)];
     return replaced(`${session}@${seq}`, (by) => db.rewrite(session, seq, by));
@@ -51,7 +60,7 @@ function change(db: Forger, random: Random): string {
   const row = 1 + random.below(8);
   if (table === 'line') return replaced(`line ${row}`, (by) => db.reline(row, by));
   const columns = db.all<{ name: string }>(`SELECT name FROM pragma_table_info('${table}')`);
-  const id = table === 'tape' ? 'id' : 'g';
+  const id = table === 'tape' ? 'id' : table === 'lineage' ? 'g' : 'tape_id';
   const sql = `UPDATE ${table} SET ${pick(columns).name} = ${pick(values)} WHERE ${id} = ${row}`;
   db.run(sql);
   return sql;
