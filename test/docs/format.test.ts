@@ -55,6 +55,19 @@ test('the hashes of the worked example follow from the rules on the page', () =>
   expect(codeBlocks(format, 'text')).toContain(`${text}\n`);
 });
 
+test('the page, the README and the files have one schema version', () => {
+  using dir = tempDir();
+  openTapeStore(dir.file('tape.db')).close();
+  using db = rawDb(dir.file('tape.db'));
+  const [{ user_version: version } = { user_version: 0 }] = db.all<{ user_version: number }>(
+    'PRAGMA user_version',
+  );
+  expect(version).toBeGreaterThan(0);
+  expect(format).toContain(`schema version ${version}.`);
+  expect(page('README.md')).toContain(`[schema version ${version}]`);
+  expect(tableAfter(format, 'Schema versions').at(-1)?.[0]).toBe(String(version));
+});
+
 test('the lines of the worked example are chained', () => {
   const [first = '{}', second = '{}'] = lines;
   expect(JSON.parse(first).prev).toBe('0'.repeat(64));

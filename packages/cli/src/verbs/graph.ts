@@ -14,7 +14,8 @@ export const graph: Verb = defineVerb({
   summary: 'Draw the forks and merges of all sessions',
   detail:
     'Draws from the database, and compares every line of session_graph.jsonl with it: exits 5 when one differs. Without a ' +
-    'database, draws the file. Shows all realms; sessions of one name get the names of their tapes.',
+    'database, draws the file. Shows all realms; sessions of one name get the names of their tapes. Draws at most 40 lanes: more ' +
+    'open sessions are branches without a lane.',
   examples: [
     ['tape graph', 'Draw lanes, oldest first'],
     ['tape graph --format dot | dot -Tsvg > graph.svg', 'Draw an image with Graphviz'],
