@@ -157,10 +157,6 @@ class NotATape(Exception):
     """The file is a database of another program, or of another schema version."""
 
 
-class Lost(Exception):
-    """A session that cannot be read, since the row of its parent is missing."""
-
-
 class Home:
     """The tables that are small enough to keep: tapes and lines. Entries are read tape by tape."""
 
@@ -989,11 +985,7 @@ def verify_merges(home, tape):
             if seq <= tape["head_seq"] and entry is not None:
                 found[seq] = entry
     for seq in sorted(found):
-        try:
-            fault = mark_fault(home, tape, found[seq], told.get(seq))
-        except Lost as lost:
-            home.report("database-damaged", tape["name"], None, str(lost))
-            return
+        fault = mark_fault(home, tape, found[seq], told.get(seq))
         if fault is not None:
             home.report("merge-contradicted", tape["name"], seq, "the mark %s@%d %s" % (tape["name"], seq, fault))
 
@@ -1010,8 +1002,9 @@ def mark_fault(home, tape, mark, told):
     child = home.by_ulid.get(parts[1] if is_erased else str(state.get("child")))
     if child is None:
         return "names a session that does not exist"
-    if home.is_lost(child):
-        raise Lost("the row of the parent of %s is missing" % child["name"])
+    # What such a child reads is not known. The missing row is reported of the session that needs it.
+    if any(home.is_lost(one) for one in [child, *home.above(child)]):
+        return None
     if not is_erased and re.sub(r":[0-9]+\Z", "", mark["key"]) != "merge:%s:%s" % (child["ulid"], head):
         return "differs from its own key"
     if told is not None and told[0] != child["ulid"]:

@@ -117,6 +117,29 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
     expect((await verdict(home)).code).toBe(5);
   });
 
+  test.each([99, 0, -1])('agree that the row of a parent %i is missing, of its session alone', async (id) => {
+    for (const session of ['child', 'grand']) {
+      using home = tempHome();
+      {
+        using store = home.open();
+        store.sessions.open('main');
+        store.entries.append('main', [user('Look.')]);
+        store.lineage.fork('main', { name: 'child' });
+        store.entries.append('child', [assistant('The sky is blue.')]);
+        store.lineage.fork('child', { name: 'grand' });
+        store.entries.append('grand', [assistant('Deep.')]);
+        for (const name of ['grand', 'child']) store.lineage.merge(name);
+      }
+      forge(home.db, (db) => db.run(`UPDATE tape SET parent_id = ${id} WHERE name = '${session}'`));
+      const { code, stdout } = await home.here(['verify', '--json']);
+      expect(code).toBe(5);
+      const { problems } = JSON.parse(stdout) as { problems: Problems };
+      expect(disagreements(home.path, problems)).toEqual([]);
+      const lost = problems.filter((problem) => problem.code === 'database-damaged');
+      expect(lost.map((problem) => problem.session)).toEqual([session]);
+    }
+  });
+
   test.each(['null', '7', '[]', '"x"'])(
     'agree with tape check on a meta that became %s, all hashes made anew',
     async (meta) => {

@@ -57,6 +57,8 @@ function faultIn(db: Db, tape: TapeRow, row: MarkRow, recorded: LineOfMerge | un
   if (mark === undefined && row.payload !== null) return 'has not the form of one';
   const child = tapeByUlid(db, mark === undefined ? ulid : String(mark.state.child));
   if (child === undefined) return 'names a session that does not exist';
+  // What such a child reads is not known. The missing row is reported of the session that needs it.
+  if (lacksAncestor(db, child)) return undefined;
   if (mark !== undefined && row.key?.replace(/:\d+$/, '') !== `merge:${child.ulid}:${mark.childHead}`)
     return 'differs from its own key';
   if (recorded !== undefined && recorded.ulid !== child.ulid)
@@ -199,6 +201,19 @@ function hashAt(db: Db, tape: TapeRow, seq: Seq): string | undefined {
     'SELECT lower(hex(hash)) AS hash FROM entry WHERE tape_id = @id AND seq = @seq',
     { id: owner.tapeId, seq },
   )?.hash;
+}
+
+/** Whether the row of an ancestor of a session is missing. */
+function lacksAncestor(db: Db, tape: TapeRow): boolean {
+  let at: Pick<TapeRow, 'id' | 'parent_id'> = tape;
+  while (at.parent_id !== null) {
+    const above = db.get<typeof at>('SELECT id, parent_id FROM tape WHERE id = @id', { id: at.parent_id });
+    if (above === undefined) return true;
+    // A parent that is younger than its child is reported by the child, and is not followed.
+    if (above.id >= at.id) return false;
+    at = above;
+  }
+  return false;
 }
 
 function tapeByUlid(db: Db, ulid: string): TapeRow | undefined {
