@@ -61,6 +61,6 @@ test('neither the lock nor a writer stopped inside its transaction blocks reader
   holder.child.kill('SIGSTOP');
   using store = openTapeStore(home.db, { readonly: true });
   expect([...store.entries.read('main')].length).toBe(2);
-  expect(store.entries.search({ text: 'hello' }).length).toBe(1);
+  expect(store.entries.search({ text: 'hello' }).hits.length).toBe(1);
   expect([...store.verify()]).toEqual([]);
 });

@@ -31,6 +31,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'secrets',
     'origin',
     'errors',
+    'progress',
     'crash-point',
   ],
   graph: [

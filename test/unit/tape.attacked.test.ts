@@ -32,7 +32,7 @@ describe('a value that looks like a reference to bytes is plain data', () => {
     store.sessions.open('main');
     gives(store, { type: 'json', value });
     expect([...store.verify()]).toEqual([]);
-    expect(store.entries.search({ text: 'nothing of it' })).toEqual([]);
+    expect(store.entries.search({ text: 'nothing of it' }).hits).toEqual([]);
     await store.backup(dir.file('copy.db'));
     const [entry] = store.entries.read('main', { last: 1 });
     expect(JSON.stringify(entry?.payload)).toContain('"as":"json","value"');
@@ -60,7 +60,7 @@ describe('a redaction', () => {
       using store = openTapeStore(dir.file('tape.db'));
       store.sessions.open('main');
       write(store);
-      expect(store.entries.search({ text: secret }).length).toBe(1);
+      expect(store.entries.search({ text: secret }).hits.length).toBe(1);
       const { logEmptied } = store.entries.redact('main', store.sessions.find('main')?.head ?? 0, 'a key');
       expect(logEmptied).toBe(true);
       expect(traces(dir.path, secret)).toEqual([]);

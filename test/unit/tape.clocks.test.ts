@@ -59,7 +59,7 @@ describe('order follows positions, whatever the clock shows', () => {
     expect(seqs).toEqual(Array.from({ length: 33 }, (_, i) => i + 1));
     const shown = JSON.stringify(view([...store.views.entries('main')]).messages);
     expect([...shown.matchAll(/entry \d+/g)].map(([text]) => text)).toEqual(texts);
-    expect(store.entries.search({ text: 'entry', limit: 100 }).map((hit) => hit.seq)).toEqual(
+    expect(store.entries.search({ text: 'entry', limit: 100 }).hits.map((hit) => hit.seq)).toEqual(
       seqs.slice(1, 31).reverse(),
     );
     expect(journal.lines().map((line) => JSON.parse(line).type)).toEqual(['session', 'fork', 'merge']);

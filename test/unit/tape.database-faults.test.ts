@@ -217,7 +217,7 @@ describe('what follows from the format is put back', () => {
     return {
       before,
       after: found().map(({ code }) => code),
-      hits: store.entries.search({ text: 'again' }).length,
+      hits: store.entries.search({ text: 'again' }).hits.length,
     };
   };
 

@@ -115,8 +115,8 @@ describe('a large output of a tool', () => {
   test('is found by any text in it', () => {
     using store = openTapeStore(':memory:');
     gave(store, `${'filler '.repeat(large)}needle in the hay`);
-    expect(store.entries.search({ text: 'needle in the hay' }).map(({ seq }) => seq)).toEqual([4]);
-    expect(store.entries.search({ text: 'needle in the wood' })).toEqual([]);
+    expect(store.entries.search({ text: 'needle in the hay' }).hits.map(({ seq }) => seq)).toEqual([4]);
+    expect(store.entries.search({ text: 'needle in the wood' }).hits).toEqual([]);
   });
 
   test('is refused when it is over the size limit', () => {

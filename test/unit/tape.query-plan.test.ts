@@ -189,7 +189,7 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
   },
   'search through the index, and what follows it': (store) => {
     store.entries.append('main', [user('needle')]);
-    expect(store.entries.search({ text: 'needle', session: 'main' }).length).toBeGreaterThan(0);
+    expect(store.entries.search({ text: 'needle', session: 'main' }).hits.length).toBeGreaterThan(0);
   },
   verification: (store) => {
     expect([...store.verify('main')]).toEqual([]);

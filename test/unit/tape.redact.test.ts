@@ -13,7 +13,7 @@ describe('redaction', () => {
       using store = openTapeStore(dir.file('tape.db'));
       store.sessions.open('main');
       store.entries.append('main', [user('before'), user(`the password is ${secret}`), user('after')]);
-      expect(store.entries.search({ text: secret })).toHaveLength(1);
+      expect(store.entries.search({ text: secret }).hits).toHaveLength(1);
       const done = store.entries.redact('main', 3, 'a password was pasted');
       expect(done).toEqual({
         session: 'main',
@@ -23,7 +23,7 @@ describe('redaction', () => {
         quotedBy: [],
         logEmptied: true,
       });
-      expect(store.entries.search({ text: secret })).toEqual([]);
+      expect(store.entries.search({ text: secret }).hits).toEqual([]);
       const [entry] = store.entries.read('main', { from: 3, to: 3 });
       expect(entry).toMatchObject({ payload: null, meta: {}, kind: 'message' });
       expect(JSON.stringify(view(store.views.entries('main')).messages)).not.toContain(secret);

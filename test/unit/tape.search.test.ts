@@ -7,6 +7,7 @@ import {
   toolResult,
   user,
 } from '@tapedeck/tape';
+import type { Progress } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';
@@ -20,7 +21,8 @@ function storeWith(...texts: string[]): SqliteTapeStore {
   return store;
 }
 
-const seqs = (store: SqliteTapeStore, text: string) => store.entries.search({ text }).map((hit) => hit.seq);
+const seqs = (store: SqliteTapeStore, text: string) =>
+  store.entries.search({ text }).hits.map((hit) => hit.seq);
 
 describe('search', () => {
   test('finds an entry by every word and the text as written, in any case, newest first', () => {
@@ -39,11 +41,11 @@ describe('search', () => {
       one.entries.append('main', [user('Find me.')]);
     }
     const other = shop.sessions.find('main')?.id ?? '';
-    expect(store.entries.search({ text: 'find me' })).toMatchObject([
+    expect(store.entries.search({ text: 'find me' }).hits).toMatchObject([
       { session: other, tape: 'shop:main', sessions: [other] },
       { session: 'main', tape: 'tape:main', sessions: ['main'] },
     ]);
-    expect(shop.entries.search({ text: 'find me' })[0]).toMatchObject({
+    expect(shop.entries.search({ text: 'find me' }).hits[0]).toMatchObject({
       session: 'main',
       sessions: ['main'],
     });
@@ -159,7 +161,7 @@ describe('search', () => {
     for (const seq of seqs(store, text)) expect([2, 3, 4]).toContain(seq);
     expect(seqs(store, `before ${text} after`)).toEqual([3]);
     expect(seqs(store, `before ${text} before`)).toEqual([]);
-    expect(store.entries.search({ text: 'before', kind: text as 'message' })).toEqual([]);
+    expect(store.entries.search({ text: 'before', kind: text as 'message' }).hits).toEqual([]);
     expect(() => store.entries.search({ text: 'before', session: text })).toThrow(
       expect.objectContaining({ code: 'TAPE_NO_SESSION' }),
     );
@@ -205,7 +207,7 @@ describe('search', () => {
         const said = ['', 'session/start', ...texts];
         for (const [i, one] of texts.entries()) {
           const asked = one.trim();
-          const found = store.entries.search({ text: one, limit: 1000 }).map((hit) => hit.seq);
+          const found = store.entries.search({ text: one, limit: 1000 }).hits.map((hit) => hit.seq);
           if (asked === '') expect(found).toEqual([]);
           else expect(found, `${round}: ${JSON.stringify(one)}`).toContain(i + 2);
           const literal = new RegExp(RegExp.escape(asked), 'iu');
@@ -234,7 +236,7 @@ describe('search', () => {
     for (let i = 0; i < 60; i += 1) store.lineage.fork('main');
     const { session } = store.lineage.fork('main');
     for (let i = 0; i < 60; i += 1) store.lineage.fork(session);
-    const [hit] = store.entries.search({ text: 'needle' });
+    const [hit] = store.entries.search({ text: 'needle' }).hits;
     const seq = hit?.seq ?? 0;
     const [entry] = store.entries.read('main', { from: seq, to: seq });
     expect(hit?.sessions.length).toBe(100);
@@ -251,11 +253,11 @@ describe('search', () => {
     store.lineage.fork('main', { name: 'all' });
     store.lineage.fork('main', { name: 'late', inherit: { since: 2 } });
     store.lineage.fork('all', { name: 'grandchild' });
-    const [hit, ...others] = store.entries.search({ text: 'seen by all' });
+    const [hit, ...others] = store.entries.search({ text: 'seen by all' }).hits;
     expect(others).toEqual([]);
     expect(hit?.sessions).toEqual(['main', 'all', 'grandchild']);
-    expect(store.entries.search({ text: 'seen by all', session: 'late' })).toEqual([]);
-    expect(store.entries.search({ text: 'seen later', session: 'late' }).map((h) => h.session)).toEqual([
+    expect(store.entries.search({ text: 'seen by all', session: 'late' }).hits).toEqual([]);
+    expect(store.entries.search({ text: 'seen later', session: 'late' }).hits.map((h) => h.session)).toEqual([
       'main',
     ]);
   });
@@ -264,7 +266,7 @@ describe('search', () => {
     using store = storeWith(
       ...Array.from({ length: 1200 }, (_, n) => `line ${n} of ${n % 7 === 0 ? 'seven' : 'others'}`),
     );
-    const look = () => store.entries.search({ text: 'of seven', limit: 1000 }).map((hit) => hit.seq);
+    const look = () => store.entries.search({ text: 'of seven', limit: 1000 }).hits.map((hit) => hit.seq);
     const indexed = look();
     expect(indexed).toHaveLength(172);
     store.dropSearchIndex();
@@ -274,11 +276,87 @@ describe('search', () => {
   });
 });
 
+describe('search of more than a search may index', () => {
+  const count = 60;
+
+  /** 60 entries of a megabyte. A search indexes, and scans, about 17. */
+  function largeStore(): SqliteTapeStore {
+    const store = openTapeStore(':memory:');
+    store.sessions.open('main');
+    for (let n = 0; n < count; n += 1)
+      store.entries.append('main', [user(`special ${n} ${'. '.repeat(500_000)}`)]);
+    return store;
+  }
+
+  test('answers from the oldest and the newest, and says how many it left out', () => {
+    using store = largeStore();
+    const look = (limit = 100) => store.entries.search({ text: 'special', limit });
+    const { hits, unsearched, unindexed } = look();
+    const { indexed } = store.searchIndex();
+    expect([indexed > 14, indexed < 22]).toEqual([true, true]);
+    expect(unindexed).toBe(count + 1 - indexed);
+    expect(hits.length + unsearched).toBe(count);
+    const found = hits.map(({ seq }) => seq);
+    expect(found).toEqual(found.toSorted((a, b) => b - a));
+    expect([found[0], found.at(-1)]).toEqual([count + 1, 2]);
+    // The newest hits are the whole answer where they are as many as wanted.
+    const newest = look(10);
+    expect([newest.hits.length, newest.unsearched]).toEqual([10, 0]);
+    for (let n = 0; n < 3; n += 1) look();
+    expect(look()).toMatchObject({ unsearched: 0, unindexed: 0 });
+    expect(look().hits.length).toBe(count);
+  });
+
+  test('searches everything with all, also for a text without words', () => {
+    using store = largeStore();
+    const part = store.entries.search({ text: '. . .', limit: 100 });
+    expect(part.hits.length).toBeGreaterThan(14);
+    // The entry that opens the session has an id, too.
+    expect(part.hits.length + part.unsearched).toBe(count + 1);
+    for (const text of ['special', '. . .']) {
+      const found = store.entries.search({ text, limit: 100, all: true });
+      expect([found.hits.length, found.unsearched, found.unindexed]).toEqual([count, 0, 0]);
+    }
+  });
+
+  test('the index is filled with progress', () => {
+    using store = largeStore();
+    const seen: number[] = [];
+    const onProgress = ({ done, total }: Progress) => seen.push(done / total);
+    expect(store.fillSearchIndex({ onProgress })).toBe(count + 1);
+    expect(seen.length).toBeGreaterThan(10);
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+    expect(seen.at(-1)).toBe(1);
+    expect(store.searchIndex()).toEqual({ indexed: count + 1, unindexed: 0 });
+  });
+
+  test('the ends of runs index a chunk each, once a search has begun', () => {
+    using store = storeWith('first');
+    const grow = () => {
+      store.entries.append(
+        'main',
+        Array.from({ length: 700 }, () => user('more')),
+      );
+      store.leases.release(store.leases.acquire('main', { id: 'run' }));
+      return store.searchIndex().indexed;
+    };
+    expect(grow()).toBe(0);
+    store.entries.search({ text: 'first' });
+    expect(store.searchIndex()).toEqual({ indexed: 702, unindexed: 0 });
+    expect([grow(), grow()]).toEqual([1202, 1702]);
+    store.leases.release(store.leases.acquire('main', { id: 'run' }));
+    // Fewer than a chunk wait.
+    expect(store.searchIndex()).toEqual({ indexed: 1702, unindexed: 400 });
+  });
+});
+
 test('a text of 100,000 characters is found like any other, and one that differs at its end is not', () => {
   using store = openTapeStore(':memory:');
   store.sessions.open('main');
   const long = `${'lorem ipsum '.repeat(10_000)}THE end`;
   store.entries.append('main', [user(`before ${long} after`)]);
-  expect(store.entries.search({ text: long.toUpperCase() })).toMatchObject([{ session: 'main', seq: 2 }]);
-  expect(store.entries.search({ text: `${long}ing` })).toEqual([]);
+  expect(store.entries.search({ text: long.toUpperCase() }).hits).toMatchObject([
+    { session: 'main', seq: 2 },
+  ]);
+  expect(store.entries.search({ text: `${long}ing` }).hits).toEqual([]);
 });

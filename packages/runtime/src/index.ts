@@ -31,6 +31,7 @@ export {
   type CheckedSection,
   type CheckFinding,
   type CheckOptions,
+  type CheckProgress,
   type CheckSection,
   type CheckStep,
   type CheckWeight,

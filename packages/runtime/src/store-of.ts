@@ -1,4 +1,4 @@
-import type { TapeStore } from '@tapedeck/tape';
+import { SqliteTapeStore, type TapeStore } from '@tapedeck/tape';
 import { SessionError } from './errors.ts';
 
 /** What a question about sessions is asked of: a store, or what has one, such as a deck. */
@@ -14,4 +14,9 @@ export function storeOf(source: StoreSource, act: string): TapeStore {
     if (typeof one === 'object' && one !== null && 'sessions' in one && 'entries' in one)
       return one as TapeStore;
   throw new SessionError('SESSION_BAD_INPUT', `cannot ${act}: that is neither a store nor a deck`);
+}
+
+/** The store itself, if it answers at once from a database of this process; undefined for any other. */
+export function inProcess(store: TapeStore): SqliteTapeStore | undefined {
+  return store instanceof SqliteTapeStore && typeof store.changes() === 'number' ? store : undefined;
 }

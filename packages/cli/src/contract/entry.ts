@@ -256,7 +256,14 @@ export const entryVerbs: Contracts = {
     exits: { 2: 'no such policy, or `--instructions` of a point', ...noPoint },
   },
   search: {
-    json: listed(Hit),
+    json: [
+      ...printed({
+        hits: z.array(Hit).describe('entries with the text, newest first'),
+        unsearched: count('entries, at most, that were left out and may contain newer hits, or more of them'),
+        unindexed: count('entries, at most, that are not indexed yet'),
+      }),
+      lines(Hit),
+    ],
     quiet: '`SESSION@SEQ`, one a line',
     exits: { 3: 'no such session, or no tape home' },
   },

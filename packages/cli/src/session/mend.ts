@@ -5,6 +5,8 @@ import { assertWritable, type Finding } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import type { Home } from '../home.ts';
 import { assertOwn } from '../origin.ts';
+import { counted } from '../output/counted.ts';
+import { withProgress } from '../output/progress.ts';
 
 /** One problem, as `--json` prints it. */
 export interface Found {
@@ -33,10 +35,11 @@ interface FileFinding {
 }
 
 /** Examines a home, and changes nothing. */
-export async function lookAt({ home, reading }: Context): Promise<Looked> {
+export async function lookAt(context: Context): Promise<Looked> {
+  const { home, reading } = context;
   return await reading(async (store) => {
     const problems = [...store.verifyDatabase()].map(problemJson);
-    problems.push(...(await tapeProblems(store, undefined)));
+    problems.push(...(await tapeProblems(store, undefined, context)));
     const graph = await unlessDamaged(problems, { g: 0, problems: [] }, () => verifyGraph(store, home.graph));
     const behind: FileFinding[] = (graph.behind === undefined ? [] : [graph.behind]).map(({ message }) => ({
       code: 'graph-behind',
@@ -84,8 +87,12 @@ export async function countOf(
 export async function tapeProblems(
   store: SqliteTapeStore,
   ref: string | undefined,
+  context: Context,
 ): Promise<readonly Found[]> {
-  return (await Array.fromAsync(verifyTapes(store, ref))).map(problemJson);
+  const found = await withProgress(context, (progress) =>
+    Array.fromAsync(verifyTapes(store, ref, { onProgress: progress('Verifying entries') })),
+  );
+  return found.map(problemJson);
 }
 
 /** A problem as `--json` prints it. */
@@ -104,14 +111,21 @@ async function setAside({ graph }: Home): Promise<string | undefined> {
   }
 }
 
+/** Completes the search index, if a search has begun it; returns how many entries it indexed. */
+async function continueIndex(store: SqliteTapeStore, context: Context): Promise<number> {
+  const { indexed, unindexed } = store.searchIndex();
+  if (indexed === 0 || unindexed === 0) return 0;
+  return await withProgress(context, (progress) =>
+    store.fillSearchIndex({ onProgress: progress('Indexing entries') }),
+  );
+}
+
 /**
  * Repairs what can be rebuilt. A graph file that differs is evidence: it is renamed, not overwritten. Returns what
  * was repaired.
  */
-export async function mend(
-  { io, home, writing }: Context,
-  { problems, left, files }: Looked,
-): Promise<readonly string[]> {
+export async function mend(context: Context, { problems, left, files }: Looked): Promise<readonly string[]> {
+  const { io, home, writing } = context;
   assertOwn(home, io);
   // The records of the graph file are then all that is left: nothing may replace them.
   if (problems.some(({ code }) => code === 'database-missing')) return [];
@@ -136,6 +150,8 @@ export async function mend(
       store.mend(finding);
       if (finding.fixable) fixed.push(finding.message);
     }
+    const indexed = await continueIndex(store, context);
+    if (indexed > 0) fixed.push(`indexed ${counted(indexed, 'entry', 'entries')} for search`);
     if (!store.graphFile.lagging)
       fixed.push(...files.flatMap(({ code, message }) => (code === 'graph-behind' ? [message] : [])));
   });

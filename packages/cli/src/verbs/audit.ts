@@ -1,6 +1,7 @@
 import type { AuditFinding } from '@tapedeck/runtime';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
+import { withProgress } from '../output/progress.ts';
 import { commandFor } from '../session/next-step.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -19,14 +20,18 @@ export const audit: Verb = defineVerb({
     ['tape audit main --json', 'Check main and its descendants, for a program'],
   ],
   arguments: { name: 'Session (default: all)' },
-  run: async ({ name }, { reading, answer, home }) => {
+  run: async ({ name }, context) => {
+    const { reading, answer, home } = context;
     const { audit: auditStore } = await import('@tapedeck/runtime');
     return await reading(async (store) => {
       const session = name === undefined ? undefined : needSession(store, name).id;
-      const { sessions, findings } = await auditStore(store, {
-        graph: home.graph,
-        ...(session !== undefined && { session }),
-      });
+      const { sessions, findings } = await withProgress(context, (progress) =>
+        auditStore(store, {
+          graph: home.graph,
+          onProgress: progress('Examining sessions'),
+          ...(session !== undefined && { session }),
+        }),
+      );
       const ok = findings.length === 0;
       await answer({
         json: { ok, sessions, findings: findings.map(findingJson) },

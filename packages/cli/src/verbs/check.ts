@@ -7,6 +7,7 @@ import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { doesExist, getHome } from '../home.ts';
+import { withProgress } from '../output/progress.ts';
 import { checkJson, checkText } from '../session/checked.ts';
 import { readKey } from '../session/key-file.ts';
 import { lookAt, mend } from '../session/mend.ts';
@@ -84,16 +85,22 @@ interface Asked {
   readonly against: (() => AttestationSource) | undefined;
 }
 
-async function checked({ home, reading }: Context, { name, against }: Asked): Promise<Check> {
+async function checked(context: Context, { name, against }: Asked): Promise<Check> {
+  const { home, reading } = context;
   const { check: checkStore } = await import('@tapedeck/runtime');
   let isOpen = false;
   try {
     return await reading(async (store) => {
       isOpen = true;
-      return await checkStore(store, {
-        graph: home.graph,
-        ...(name !== undefined && { session: needSession(store, name).id }),
-        ...(against !== undefined && { against: against() }),
+      const session = name === undefined ? undefined : needSession(store, name).id;
+      return await withProgress(context, (progress) => {
+        const parts = { entries: progress('Verifying entries'), sessions: progress('Examining sessions') };
+        return checkStore(store, {
+          graph: home.graph,
+          onProgress: ({ of, ...now }) => parts[of](now),
+          ...(session !== undefined && { session }),
+          ...(against !== undefined && { against: against() }),
+        });
       });
     });
   } catch (error) {

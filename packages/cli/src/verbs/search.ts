@@ -1,8 +1,10 @@
 import { type EntryKind, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
-import { type Hit, isUlid } from '@tapedeck/tape/store';
+import { isUlid, type SearchResult } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
-import { jsonText, oneLine } from '../escape.ts';
+import { jsonText, oneLine, shellWord } from '../escape.ts';
+import { counted } from '../output/counted.ts';
+import { withProgress } from '../output/progress.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -11,7 +13,9 @@ export const search: Verb = defineVerb({
   group: 'Look',
   summary: 'Find entries that contain a text',
   detail:
-    'Matches entries that contain the text as written, ignoring case. No character has a special meaning.',
+    'Matches entries that contain the text as written, ignoring case. No character has a special meaning. A search indexes what ' +
+    'was written since the last one, at most 20,000 entries, and scans as many that are not indexed, the newest. It says when ' +
+    'that left entries out.',
   examples: [
     ['tape search "invoice rounding"', 'Search all sessions, newest entries first'],
     ['tape search CHANGELOG.md --session main -n 5', 'Search the entries that main sees'],
@@ -21,16 +25,28 @@ export const search: Verb = defineVerb({
     session: { type: 'string', describe: 'Only entries that this session sees' },
     kind: { type: 'string', describe: 'Only entries of this kind' },
     n: { type: 'number', default: 20, describe: 'Show at most N hits' },
+    all: { type: 'boolean', describe: 'Search all entries, and index them, however long it takes' },
   },
-  run: async ({ text, session, kind, n }, context) =>
-    await opened(context, async (store) => {
-      const hits = store.entries.search({
+  run: async ({ text, session, kind, n, all }, context) =>
+    await opened(context, async (store, canWrite) => {
+      const ref = session === undefined ? undefined : needSession(store, session).id;
+      if (all === true && canWrite)
+        await withProgress(context, (progress) =>
+          store.fillSearchIndex({ onProgress: progress('Indexing entries') }),
+        );
+      const found = store.entries.search({
         text,
         limit: n,
-        ...(session !== undefined && { session: needSession(store, session).id }),
+        ...(ref !== undefined && { session: ref }),
         ...(kind !== undefined && { kind: kind as EntryKind }),
+        ...(all === true && { all }),
       });
-      await print(hits, context);
+      await print(found, context);
+      if (found.unsearched > 0) {
+        const why = found.unindexed > 0 ? 'they are not indexed yet' : 'the index finds words alone';
+        context.status(`Did not search ${counted(found.unsearched, 'entry', 'entries')}: ${why}`);
+        context.status(`Hint: search everything with: tape search --all -- ${shellWord(text)}`);
+      }
       return 0;
     }),
 });
@@ -40,24 +56,30 @@ const unwritable = new Set(['TAPE_IO', 'TAPE_LOCKED', 'GRAPH_DIVERGED']);
 /**
  * Opens the home for writing, which brings the index up to date; for reading if the home cannot be written.
  */
-async function opened(context: Context, act: (store: SqliteTapeStore) => Promise<number>): Promise<number> {
+async function opened(
+  context: Context,
+  act: (store: SqliteTapeStore, canWrite: boolean) => Promise<number>,
+): Promise<number> {
   // Reading first: a search does not create a home. What is read from a copy cannot be written.
   const read = await context.reading(async (store) =>
-    store.isCopy ? { result: await act(store) } : undefined,
+    store.isCopy ? { result: await act(store, false) } : undefined,
   );
   if (read !== undefined) return read.result;
   try {
-    return await context.writing(act);
+    return await context.writing((store) => act(store, true));
   } catch (error) {
     if (!(error instanceof TapeError) || !unwritable.has(error.code)) throw error;
-    return await context.reading(act);
+    return await context.reading((store) => act(store, false));
   }
 }
 
-async function print(hits: readonly Hit[], { io, options, status }: Context): Promise<void> {
+async function print(
+  { hits, unsearched, unindexed }: SearchResult,
+  { io, options, status }: Context,
+): Promise<void> {
   const json = hits.map(({ at, ...hit }) => ({ ...hit, at: isoTime(at) }));
   if (options.jsonl === true) for (const hit of json) await io.out(`${jsonText(hit)}\n`);
-  else if (options.json === true) await io.out(`${jsonText(json)}\n`);
+  else if (options.json === true) await io.out(`${jsonText({ hits: json, unsearched, unindexed })}\n`);
   else if (options.quiet === true) for (const { session, seq } of hits) await io.out(`${session}@${seq}\n`);
   else {
     if (hits.length === 0) status('Nothing found');

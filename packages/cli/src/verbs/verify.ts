@@ -17,10 +17,11 @@ export const verify: Verb = defineVerb({
     ['tape verify main', 'Verify a session and its ancestors'],
   ],
   arguments: { name: 'Session (default: all)' },
-  run: async ({ name }, { reading, answer, home, status }) =>
-    await reading(async (store) => {
+  run: async ({ name }, context) => {
+    const { reading, answer, home, status } = context;
+    return await reading(async (store) => {
       const ref = name === undefined ? undefined : needSession(store, name).id;
-      const problems = [...(await tapeProblems(store, ref))];
+      const problems = [...(await tapeProblems(store, ref, context))];
       const graph =
         ref === undefined
           ? await unlessDamaged(problems, { g: 0, problems: [] }, () => verifyGraph(store, home.graph))
@@ -45,5 +46,6 @@ export const verify: Verb = defineVerb({
       });
       if (graph?.behind !== undefined) status(graph.behind.message);
       return ok ? exit.done : exit.damaged;
-    }),
+    });
+  },
 });

@@ -1,4 +1,5 @@
 import type { SessionInfo, TapeStore } from '@tapedeck/tape';
+import { inProcess } from '../store-of.ts';
 import { carriedModel } from '../terms/carried-model.ts';
 import { originOf } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
@@ -56,7 +57,7 @@ export async function broughtBy(store: TapeStore): Promise<Brought> {
     if (waiting.items > 0) inbox.push({ session, ...waiting });
   }
   return {
-    sessions: await countOf(store, infos.length),
+    sessions: countOf(store, infos.length),
     read: infos.length,
     models: [...models].map(([name, sessions]) => ({ name, sessions })),
     instructions,
@@ -80,7 +81,7 @@ async function inboxOf(store: TapeStore, { id }: SessionInfo): Promise<{ items: 
 }
 
 /** The number of all sessions, when not all of them were read. */
-async function countOf(store: TapeStore, read: number): Promise<number> {
+function countOf(store: TapeStore, read: number): number {
   if (read < readMax) return read;
-  return 'count' in store && typeof store.count === 'function' ? Number(store.count().sessions) : read;
+  return inProcess(store)?.count().sessions ?? read;
 }

@@ -4,8 +4,9 @@
  * Reads only, and loads no AI SDK. Imports `terms`, `tools`, `store-of`, `fields` and `stream`.
  */
 import { TapeError, type TapeStore } from '@tapedeck/tape';
+import type { OnProgress } from '@tapedeck/tape/store';
 import { assertFields, type Fields } from '../fields.ts';
-import { type StoreSource, storeOf } from '../store-of.ts';
+import { inProcess, type StoreSource, storeOf } from '../store-of.ts';
 import { examineCalls, examineRefusals } from './calls.ts';
 import { examineChild } from './children.ts';
 import { examineEdges } from './edges.ts';
@@ -23,10 +24,12 @@ export interface AuditOptions {
   readonly graph?: string;
   /** Only this session and its descendants. */
   readonly session?: string;
+  /** Called after each hundred sessions. The total is the number of all sessions of the store, where it can be counted. */
+  readonly onProgress?: OnProgress;
 }
 
 /** The fields of `AuditOptions`. */
-const auditFields: Fields<AuditOptions> = { graph: 'text', session: 'text' };
+const auditFields: Fields<AuditOptions> = { graph: 'text', session: 'text', onProgress: true };
 
 /** The result of an audit. */
 export interface Audit {
@@ -57,8 +60,9 @@ export interface Audit {
  */
 export async function audit(source: StoreSource, options: AuditOptions = {}): Promise<Audit> {
   assertFields(options, auditFields, 'audit');
-  const { graph, session } = options;
+  const { graph, session, onProgress } = options;
   const store = storeOf(source, 'audit');
+  const total = onProgress === undefined ? 0 : (inProcess(store)?.count().sessions ?? 0);
   const findings: AuditFinding[] = [];
   const within = session === undefined ? undefined : new Set<string>();
   let sessions = 0;
@@ -66,6 +70,7 @@ export async function audit(source: StoreSource, options: AuditOptions = {}): Pr
   for await (const { id, session: name } of sessionsOf(store, session)) {
     sessions += 1;
     within?.add(id);
+    if (sessions % 100 === 0) onProgress?.({ done: sessions, total: Math.max(sessions, total) });
     try {
       findings.push(...(await examine(store, id, seen)));
     } catch (error) {

@@ -3,9 +3,8 @@ import type { Seq, TapeStore } from '@tapedeck/tape';
 import { encodeLine, firstLinePrev, hashLine, type LineageLine } from '@tapedeck/tape/store';
 import { sessionsOf } from '../audit/index.ts';
 import { assertFields, type Fields } from '../fields.ts';
-import { type StoreSource, storeOf } from '../store-of.ts';
+import { inProcess, type StoreSource, storeOf } from '../store-of.ts';
 import type { Found } from './finding.ts';
-import { inProcess } from './in-process.ts';
 
 /** The heads of all sessions and of the lineage at one time, as lines of text. */
 export interface Attestation {

@@ -1,20 +1,18 @@
 /**
  * The check of a home. It puts together what the store verifies, what the audit finds, and the files beside the
  * database: `home-files.ts` looks at the directory, `graph-file.ts` at the graph file, `attestation.ts` writes the
- * heads of all sessions and compares them later, `in-process.ts` finds the database of a store, and `finding.ts` has
- * every kind of finding. Reads only, and loads no AI SDK. Imports `audit`, `fields` and `store-of`.
+ * heads of all sessions and compares them later, and `finding.ts` has every kind of finding. Reads only, and loads no AI SDK. Imports `audit`, `fields` and `store-of`.
  */
 import { dirname } from 'node:path';
 import { type SessionInfo, type SqliteTapeStore, TapeError, type TapeStore } from '@tapedeck/tape';
-import type { Problem } from '@tapedeck/tape/store';
+import type { Problem, Progress, ProgressOptions } from '@tapedeck/tape/store';
 import { audit, sessionsOf } from '../audit/index.ts';
 import { assertFields, type Fields } from '../fields.ts';
-import { type StoreSource, storeOf } from '../store-of.ts';
+import { inProcess, type StoreSource, storeOf } from '../store-of.ts';
 import { type AttestationSource, compareAttestation } from './attestation.ts';
 import { type CheckFinding, type CheckSection, type Found, kinds, named } from './finding.ts';
 import { findLost, verifyGraph } from './graph-file.ts';
 import { asidesIn, examineFiles } from './home-files.ts';
-import { inProcess } from './in-process.ts';
 
 export { type Attestation, type AttestationSource, type AttestOptions, attest } from './attestation.ts';
 export {
@@ -37,10 +35,15 @@ export interface CheckOptions {
   readonly session?: string;
   /** An attestation, to prove that tapes have only grown since. */
   readonly against?: AttestationSource;
+  /** Called some times during the verification of entries, and during the audit of sessions. */
+  readonly onProgress?: (progress: CheckProgress) => void;
 }
 
+/** How far a check is in its part that counts entries, or in the one that counts sessions. */
+export type CheckProgress = Progress & { readonly of: 'entries' | 'sessions' };
+
 /** The fields of `CheckOptions`. */
-const checkFields: Fields<CheckOptions> = { graph: 'text', session: 'text', against: true };
+const checkFields: Fields<CheckOptions> = { graph: 'text', session: 'text', against: true, onProgress: true };
 
 /** One part of a check. */
 export interface CheckedSection {
@@ -86,14 +89,21 @@ export async function check(source: StoreSource, options: CheckOptions = {}): Pr
   assertFields(options, checkFields, 'check');
   const { graph, session, against } = options;
   const store = storeOf(source, 'check');
+  const progress = (of: CheckProgress['of']): ProgressOptions => {
+    const { onProgress } = options;
+    return onProgress === undefined ? {} : { onProgress: (now) => onProgress({ ...now, of }) };
+  };
   const info = session === undefined ? undefined : await store.sessions.find(session);
   // `resolve`, unlike `find`, throws for an unknown session.
   if (session !== undefined && info === undefined) await store.entries.resolve(session, 'head');
-  const found: Found[] = await Array.fromAsync(verified(store, info?.id));
+  const found: Found[] = await Array.fromAsync(
+    verified(store, { session: info?.id, ...progress('entries') }),
+  );
   const audited = await readable(
     found,
     { sessions: 0, findings: [] },
-    async () => await audit(store, info === undefined ? {} : { session: info.id }),
+    async () =>
+      await audit(store, { ...(info !== undefined && { session: info.id }), ...progress('sessions') }),
   );
   // Mostly the verification has reported what stops the audit of a session.
   const damaged = new Set(
@@ -184,19 +194,26 @@ function gathered(
 }
 
 /** What the store finds in the database file, unless the check is of one session, and in tapes and lineage. */
-async function* verified(store: TapeStore, session: string | undefined): AsyncGenerator<Found> {
+async function* verified(
+  store: TapeStore,
+  { session, ...progress }: ProgressOptions & { readonly session: string | undefined },
+): AsyncGenerator<Found> {
   if (session === undefined)
     for (const problem of inProcess(store)?.verifyDatabase() ?? []) yield withStep(problem);
-  yield* verifyTapes(store, session);
+  yield* verifyTapes(store, session, progress);
 }
 
 /**
  * Verifies all tapes, or one session and its inherited entries. An error that stops the verification is a finding
  * too.
  */
-export async function* verifyTapes(store: TapeStore, session: string | undefined): AsyncGenerator<Found> {
+export async function* verifyTapes(
+  store: TapeStore,
+  session: string | undefined,
+  options: ProgressOptions = {},
+): AsyncGenerator<Found> {
   try {
-    for await (const problem of store.verify(session)) yield withStep(problem);
+    for await (const problem of store.verify(session, options)) yield withStep(problem);
   } catch (error) {
     const { message } = error as Error;
     yield withStep({ code: 'database-damaged', session: null, seq: null, message });

@@ -1,5 +1,6 @@
 import type { Sources } from '../clock.ts';
 import { tapeName } from '../entry/name.ts';
+import { indexedTo, newestId } from '../search/text-index.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { isLive, type LeaseRow } from '../tape/lease.ts';
 import { refIn } from '../tape/tape.ts';
@@ -69,11 +70,7 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
       fixable: false,
     };
   yield* unprovedViews(db, realm);
-  const indexed = Number(
-    db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'search'`)?.value ?? 0,
-  );
-  const newest = db.get<{ id: number | null }>('SELECT max(id) AS id FROM entry')?.id ?? 0;
-  if (indexed > newest)
+  if (indexedTo(db) > newestId(db))
     yield finding('search-ahead', null, 'the search index has entries that the tapes do not have');
 }
 

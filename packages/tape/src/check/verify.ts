@@ -68,12 +68,12 @@ export function* tapesToVerify(db: Db, tape: TapeRow): Generator<{ tape: TapeRow
  * compares it with every head that was recorded of it, and with what is stored beside it. Each damage is reported
  * once, where it is; the check continues after it.
  * @param to the last position to verify
- * @param watcher sees the entries as well, which spares another reading
+ * @param watchers see the entries as well, which spares another reading
  */
 export function* verifyTape(
   db: Db,
   tape: TapeRow,
-  { to = tape.head_seq, watcher }: { readonly to?: Seq; readonly watcher: Watcher },
+  { to = tape.head_seq, watchers: others }: { readonly to?: Seq; readonly watchers: readonly Watcher[] },
 ): Generator<Problem> {
   const heads = new HeadsOnTape(tape, recordedHeads(db, tape), to);
   const calls = new CallsOnTape(db, tape);
@@ -82,7 +82,7 @@ export function* verifyTape(
   const run = new RunOnTape();
   const touches = new TouchesOnTape(db, tape);
   const copies = new CopiesOnTape(db, tape);
-  const watchers = [heads, calls, spoken, usage, run, touches, copies, watcher];
+  const watchers = [heads, calls, spoken, usage, run, touches, copies, ...others];
   const reported = new Set<Seq | null>();
   let isChained = true;
   let isWhole = true;
@@ -119,7 +119,7 @@ interface Verification {
 }
 
 /** Looks at each entry of a tape, in order, while its chain is verified. */
-interface Watcher {
+export interface Watcher {
   saw(entry: EntryRow): void;
 }
 

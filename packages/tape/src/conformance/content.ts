@@ -10,23 +10,23 @@ export const contentChapter: Chapter = ({ test, expect }, open) => {
     await store.sessions.open('main');
     await store.entries.append('main', [user('the "quick" (brown) fox*'), assistant('a quick fox')]);
     await store.lineage.fork('main', { name: 'child' });
-    const found = async (text: string) => (await store.entries.search({ text })).map(({ seq }) => seq);
+    const found = async (text: string) => (await store.entries.search({ text })).hits.map(({ seq }) => seq);
     expect(await found('"quick" (brown) fox*')).toEqual([2]);
     expect(await found('quick')).toEqual([3, 2]);
     expect(await found('quick OR slow')).toEqual([]);
-    const [hit] = await store.entries.search({ text: 'a quick fox' });
+    const [hit] = (await store.entries.search({ text: 'a quick fox' })).hits;
     expect(hit).toMatchObject({ session: 'main', seq: 3, sessions: ['main', 'child'] });
-    expect((await store.entries.search({ text: 'a quick fox', session: 'child' })).length).toBe(1);
+    expect((await store.entries.search({ text: 'a quick fox', session: 'child' })).hits.length).toBe(1);
   });
 
   test('a redacted entry is neither read nor found, and the tape still verifies', async () => {
     await using store = await open();
     await store.sessions.open('main');
     await store.entries.append('main', [user('my secret'), assistant('I will not tell')]);
-    expect((await store.entries.search({ text: 'secret' })).length).toBe(1);
+    expect((await store.entries.search({ text: 'secret' })).hits.length).toBe(1);
     await store.entries.redact('main', 2, 'a secret');
     expect((await all(store.entries.read('main', { from: 2, to: 2 })))[0]?.payload).toBe(null);
-    expect(await store.entries.search({ text: 'my secret' })).toEqual([]);
+    expect((await store.entries.search({ text: 'my secret' })).hits).toEqual([]);
     const [receipt] = await all(store.entries.read('main', { last: 1 }));
     expect(receipt).toMatchObject({ kind: 'redaction', payload: { seq: 2, reason: 'a secret' } });
     expect(await all(store.verify())).toEqual([]);

@@ -7,7 +7,21 @@ import { getTape } from '../tape/find.ts';
 import { segments } from '../tape/interval.ts';
 import { type Ref, refIn, type TapeRow, tapeById } from '../tape/tape.ts';
 import { literal, snippetOf } from './literal.ts';
-import { addText, chunkRows, indexedTo, type SearchRow, searchText } from './text-index.ts';
+import {
+  addText,
+  type Budget,
+  chunkOf,
+  type IdRange,
+  indexedTo,
+  isSpent,
+  newestId,
+  type SearchRow,
+  searchBudget,
+  searchText,
+  spend,
+  unbounded,
+  unindexed,
+} from './text-index.ts';
 
 /** What to look for. */
 export interface SearchQuery {
@@ -18,6 +32,23 @@ export interface SearchQuery {
   readonly kind?: EntryKind;
   /** The most hits to return (default 20). */
   readonly limit?: number;
+  /**
+   * Whether to search every entry, however long it takes. By default a search indexes at most about 20,000 entries, or
+   * 16 million characters, and scans as many that are not indexed yet, the newest.
+   */
+  readonly all?: boolean;
+}
+
+/** What a search found, and what it did not look at. */
+export interface SearchResult {
+  readonly hits: readonly Hit[];
+  /**
+   * How many entries were not searched that may contain newer hits, or more of them; 0 when the answer is whole. At most
+   * that many: positions that were never written count too.
+   */
+  readonly unsearched: number;
+  /** How many entries are not in the index yet. Each search indexes more of them, and so does each end of a run. */
+  readonly unindexed: number;
 }
 
 /** An entry that contains the text. An inherited entry is one hit, with all the sessions that inherit it. */
@@ -41,16 +72,24 @@ const pageRows = 200;
 
 /**
  * Finds entries that contain a text literally, ignoring case, newest first. Entries that are not indexed yet
- * are matched through a temporary index, so a lagging or dropped index costs time but changes no hit.
+ * are matched through a temporary index, so a lagging or dropped index costs time but changes no hit. Of many that are
+ * not indexed, only the newest are scanned.
  */
-export function searchEntries(db: Db, realm: string, query: SearchQuery): Hit[] {
+export function searchEntries(db: Db, realm: string, query: SearchQuery): SearchResult {
   const text = query.text.trim();
-  if (text === '' || query.limit === 0) return [];
+  if (text === '' || query.limit === 0) return { hits: [], unsearched: 0, unindexed: unindexed(db) };
   const session = query.session === undefined ? undefined : getTape(db, realm, query.session);
   const limit = query.limit ?? limitDefault;
   const find = literal(text);
   const hits: Hit[] = [];
-  for (const row of candidates(db, text)) {
+  let unsearched = 0;
+  const scan: Scan = {
+    budget: query.all === true ? unbounded : searchBudget,
+    skipped: (count) => {
+      unsearched = count;
+    },
+  };
+  for (const row of candidates(db, text, scan)) {
     if (query.kind !== undefined && row.kind !== query.kind) continue;
     if (session !== undefined && !sees(db, session, row)) continue;
     const content = row.payload === null ? '' : searchText(db, row.name, JSON.parse(row.payload) as Json);
@@ -61,40 +100,48 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Hit[] 
     hits.push(toHit(db, owner, { realm, row, snippet: snippetOf(content, found) }));
     if (hits.length >= limit) break;
   }
-  return hits;
+  return { hits, unsearched, unindexed: unindexed(db) };
+}
+
+/** What a search may read without the index. */
+interface Scan {
+  readonly budget: Budget;
+  /** Receives how many entries the search passes over, before it goes on with older ones. */
+  skipped(entries: number): void;
 }
 
 /** Yields rows that may match, newest first: unindexed entries, then the index. */
-function* candidates(db: Db, text: string): Generator<SearchRow> {
+function* candidates(db: Db, text: string, { budget, skipped }: Scan): Generator<SearchRow> {
   const match = matchOf(text);
-  const watermark = indexedTo(db);
+  const hi = newestId(db);
   if (match === undefined || !tokenized(db, text, match)) {
-    yield* rows(db, { hi: Number.MAX_SAFE_INTEGER, lo: 0 });
+    skipped(yield* rows(db, { hi, lo: 0 }, budget));
     return;
   }
-  yield* fresh(db, { match, watermark });
+  const watermark = indexedTo(db);
+  skipped(yield* fresh(db, { match, lo: watermark, hi }, budget));
   for (let before = watermark + 1; ; ) {
     const found = db.all<{ rowid: number }>(
       'SELECT rowid FROM entry_fts WHERE entry_fts MATCH @match AND rowid < @before ORDER BY rowid DESC LIMIT @limit',
       { match, before, limit: pageRows },
     );
-    for (const { rowid } of found) yield* rows(db, { lo: rowid - 1, hi: rowid });
+    for (const { rowid } of found) yield* rows(db, { lo: rowid - 1, hi: rowid }, unbounded);
     if (found.length < pageRows) return;
     before = found.at(-1)?.rowid ?? 0;
   }
 }
 
-/** Yields rows by id, newest first, page by page. */
-function* rows(db: Db, { lo, hi }: { lo: number; hi: number }): Generator<SearchRow> {
+/** Yields rows by id, newest first, chunk by chunk, while the budget lasts; returns how many ids are left. */
+function* rows(db: Db, { lo, hi }: IdRange, budget: Budget): Generator<SearchRow, number> {
+  let left = budget;
   for (let to = hi; to > lo; ) {
-    const page = db.all<SearchRow>(
-      'SELECT id, tape_id, seq, kind, name, at, payload FROM entry WHERE id > @lo AND id <= @to ORDER BY id DESC LIMIT @limit',
-      { lo, to, limit: pageRows },
-    );
-    yield* page;
-    if (page.length < pageRows) return;
-    to = (page.at(-1)?.id ?? lo + 1) - 1;
+    if (isSpent(left)) return to - lo;
+    const chunk = chunkOf(db, { lo, hi: to }, 'newest');
+    yield* chunk;
+    to = (chunk.at(-1)?.id ?? lo + 1) - 1;
+    left = spend(left, chunk);
   }
+  return 0;
 }
 
 /**
@@ -125,29 +172,36 @@ function makeFresh(db: Db): boolean {
   }
 }
 
-/** Yields matching rows above the watermark, through a temporary table with the same tokenizer. */
-function* fresh(db: Db, { match, watermark }: { match: string; watermark: number }): Generator<SearchRow> {
-  const newest = db.get<{ id: number | null }>('SELECT max(id) AS id FROM entry')?.id ?? 0;
-  if (newest <= watermark) return;
-  if (!makeFresh(db)) {
-    yield* rows(db, { lo: watermark, hi: newest });
-    return;
-  }
-  for (let hi = newest; hi > watermark; hi -= chunkRows) {
-    const page = new Map(
-      [...rows(db, { lo: Math.max(watermark, hi - chunkRows), hi })].map((row) => [row.id, row]),
-    );
+/**
+ * Yields matching rows that are not indexed, newest first, through a temporary table with the same tokenizer, while the
+ * budget lasts; returns how many ids are left.
+ */
+function* fresh(
+  db: Db,
+  { match, lo, hi: newest }: IdRange & { readonly match: string },
+  budget: Budget,
+): Generator<SearchRow, number> {
+  if (newest <= lo) return 0;
+  if (!makeFresh(db)) return yield* rows(db, { lo, hi: newest }, budget);
+  let left = budget;
+  for (let hi = newest; hi > lo; ) {
+    if (isSpent(left)) return hi - lo;
+    const chunk = chunkOf(db, { lo, hi }, 'newest');
+    const byId = new Map(chunk.map((row) => [row.id, row]));
     db.run('DELETE FROM temp.fresh_fts');
-    for (const row of page.values()) addText(db, 'temp.fresh_fts', row);
+    for (const row of chunk) addText(db, 'temp.fresh_fts', row);
     const found = db.all<{ rowid: number }>(
       'SELECT rowid FROM temp.fresh_fts WHERE fresh_fts MATCH @match ORDER BY rowid DESC',
       { match },
     );
     for (const { rowid } of found) {
-      const row = page.get(rowid);
+      const row = byId.get(rowid);
       if (row !== undefined) yield row;
     }
+    hi = (chunk.at(-1)?.id ?? lo + 1) - 1;
+    left = spend(left, chunk);
   }
+  return 0;
 }
 
 /**

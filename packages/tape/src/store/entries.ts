@@ -5,8 +5,8 @@ import type { Draft, Entry, Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { TapeError } from '../errors.ts';
 import { emptyLog, ownerOfSeq, type Redacted, redactEntry } from '../history/redact.ts';
-import { type Hit, type SearchQuery, searchEntries } from '../search/search.ts';
-import { updateIndex } from '../search/text-index.ts';
+import { type SearchQuery, type SearchResult, searchEntries } from '../search/search.ts';
+import { searchBudget, unbounded, updateIndex } from '../search/text-index.ts';
 import { type Appended, receipt, repeatedOnly, repetitions, writeEncoded } from '../tape/append.ts';
 import { dropChunks } from '../tape/chunks.ts';
 import { settleDead } from '../tape/leftovers.ts';
@@ -88,10 +88,10 @@ export function entriesOn(at: Connection): InProcess<Entries> {
       return loadBlobRange(db, hash, range);
     },
 
-    search(query: SearchQuery): readonly Hit[] {
+    search(query: SearchQuery): SearchResult {
       assertOptions(query, fieldsOf['entries.search'], 'search');
       assertArgument(query.text, 'text', 'search', 'text');
-      if (!at.readonly) updateIndex(db);
+      if (!at.readonly) updateIndex(db, query.all === true ? unbounded : searchBudget);
       return db.read(() => searchEntries(db, realm, query));
     },
 

@@ -1,5 +1,6 @@
 import { TapeError } from '../errors.ts';
 import type { Owner } from '../owner.ts';
+import { continueIndex } from '../search/text-index.ts';
 import {
   acquireLease,
   extendLease,
@@ -49,7 +50,9 @@ export function leasesOn(at: Connection): InProcess<Leases> {
     release(lease: Lease, o: ReleaseOptions = {}): boolean {
       assertLease(lease, 'release a lease');
       assertOptions(o, fieldsOf['leases.release'], 'release the lease of', lease.session);
-      return db.write(() => releaseLease(db, at.need(lease.id), lease, o));
+      const released = db.write(() => releaseLease(db, at.need(lease.id), lease, o));
+      if (released) continueIndex(db);
+      return released;
     },
   };
 }

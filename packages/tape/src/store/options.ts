@@ -8,6 +8,7 @@ import type { Intention } from '../lineage/outbox.ts';
 import type { LineageQuery } from '../lineage/read.ts';
 import type { MergeDraft } from '../merge/plan.ts';
 import type { Owner } from '../owner.ts';
+import type { ProgressOptions } from '../progress.ts';
 import type { SearchQuery } from '../search/search.ts';
 import type { Alias, SessionChange, SessionInit } from '../session/session.ts';
 import type { StageInit } from '../session/stage.ts';
@@ -131,6 +132,7 @@ interface OptionsOf {
   intention: Intention;
   done: DoneWork;
   write: WriteOptions;
+  progress: ProgressOptions;
 }
 
 /** The fields of every options object that a method of a store takes, by method. */
@@ -166,7 +168,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     limit: 'count',
   },
   'entries.blob': { from: 'count', to: 'count' },
-  'entries.search': { text: 'text', session: 'text', kind: 'text', limit: 'count' },
+  'entries.search': { text: 'text', session: 'text', kind: 'text', limit: 'count', all: 'flag' },
   'views.entries': { policy: true, at: true },
   'views.ranges': { at: true, from: 'count' },
   'history.rewind': { lease: 'object', mode: 'text' },
@@ -218,6 +220,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
   intention: { nextSteps: 'text', contextSummary: 'text', triggerOnComplete: 'text' },
   done: { drafts: 'list', task: true },
   write: { lease: 'object' },
+  progress: { onProgress: true },
   lease: { session: 'text', id: 'text', owner: 'text', epoch: 'count', expiresAt: 'count' },
   owner: { id: 'text', pid: 'count', pidStart: 'text', bootId: 'text', pidNamespace: 'text', host: 'text' },
 };

@@ -14,7 +14,8 @@ import { tapesWithInbox } from '../inbox/inbox.ts';
 import type { Journal } from '../lineage/line.ts';
 import { assertNoRecords } from '../lineage/outbox.ts';
 import { type Elsewhere, getElsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
-import { dropIndex } from '../search/text-index.ts';
+import type { ProgressOptions } from '../progress.ts';
+import { dropIndex, fillIndex, indexedTo, unindexed } from '../search/text-index.ts';
 import { maskFor } from '../secrets/mask.ts';
 import { type Secret, secretsIn } from '../secrets/secrets.ts';
 import type { Db } from '../sqlite/sqlite.ts';
@@ -32,7 +33,7 @@ import { type LineageInProcess, lineageOn } from './lineage.ts';
 import { liveOn } from './live.ts';
 import { maskedStore } from './masked-store.ts';
 import { type OpenOptions, openDatabase } from './open.ts';
-import { assertOptions } from './options.ts';
+import { assertOptions, fieldsOf } from './options.ts';
 import { sessionsOn } from './sessions.ts';
 import type { Entries, History, Imports, Inbox, Leases, Live, Sessions, TapeStore, Views } from './store.ts';
 import { countVerified, verifyAll, verifySession } from './verify.ts';
@@ -240,9 +241,10 @@ export class SqliteTapeStore implements TapeStore {
     return this.#at.db.dataVersion() + this.#at.db.commits;
   }
 
-  *verify(ref?: Ref): Iterable<Problem> {
-    if (ref === undefined) yield* verifyAll(this.#at.db);
-    else yield* verifySession(this.#at.db, this.#at.need(ref));
+  *verify(ref?: Ref, o: ProgressOptions = {}): Iterable<Problem> {
+    assertOptions(o, fieldsOf.progress, 'verify', this.#at.named(ref ?? 'the store'));
+    if (ref === undefined) yield* verifyAll(this.#at.db, o.onProgress);
+    else yield* verifySession(this.#at.db, this.#at.need(ref), o.onProgress);
   }
 
   /**
@@ -293,9 +295,23 @@ export class SqliteTapeStore implements TapeStore {
     );
   }
 
-  /** Empties the search index; the next search rebuilds it. */
+  /** Empties the search index; the next searches, or `fillSearchIndex`, fill it. */
   dropSearchIndex(): void {
     this.#at.db.write(() => dropIndex(this.#at.db));
+  }
+
+  /** The state of the search index: how many entries it covers, and how many wait for it. */
+  searchIndex(): { readonly indexed: number; readonly unindexed: number } {
+    return { indexed: indexedTo(this.#at.db), unindexed: unindexed(this.#at.db) };
+  }
+
+  /**
+   * Indexes for `search` everything that is not indexed yet, in chunks between which others can write.
+   * @returns how many entries it indexed
+   */
+  fillSearchIndex(o: ProgressOptions = {}): number {
+    assertOptions(o, fieldsOf.progress, 'fill', 'the search index');
+    return fillIndex(this.#at.db, o.onProgress);
   }
 
   /**

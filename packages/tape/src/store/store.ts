@@ -18,7 +18,8 @@ import type { Collected } from '../merge/collect.ts';
 import type { MergeDraft, MergeRequest } from '../merge/plan.ts';
 import type { Merged } from '../merge/receipt.ts';
 import type { Owner } from '../owner.ts';
-import type { Hit, SearchQuery } from '../search/search.ts';
+import type { ProgressOptions } from '../progress.ts';
+import type { SearchQuery, SearchResult } from '../search/search.ts';
 import type { SessionChange, SessionInit } from '../session/session.ts';
 import type { StageInit } from '../session/stage.ts';
 import type { Appended } from '../tape/append.ts';
@@ -84,8 +85,11 @@ export interface TapeStore extends AsyncDisposable {
   readonly live: Live;
   /** Sessions that are written in many transactions and appear in one. */
   readonly imports: Imports;
-  /** Verifies the hash chain of a session; without `ref`, all tapes and the lineage. Yields each problem. */
-  verify(ref?: Ref): Sequence<Problem>;
+  /**
+   * Verifies the hash chain of a session; without `ref`, all tapes and the lineage. Yields each problem. `onProgress`
+   * receives how many entries were verified.
+   */
+  verify(ref?: Ref, o?: ProgressOptions): Sequence<Problem>;
   /** Returns a number that changes with every commit of any process. Cheap enough to poll. */
   changes(): Awaitable<number>;
   /**
@@ -151,7 +155,7 @@ export interface Sessions {
  * for (const { seq, kind } of store.entries.read('main', { kind: 'message' })) console.log(seq, kind);
  * // 2 message
  * // 3 message
- * console.log(store.entries.search({ text: 'changelog' })[0]?.seq); // 3
+ * console.log(store.entries.search({ text: 'changelog' }).hits[0]?.seq); // 3
  * ```
  */
 export interface Entries {
@@ -172,8 +176,11 @@ export interface Entries {
    * @throws TAPE_NO_BLOB, TAPE_CORRUPT
    */
   blob(hash: string, range?: ByteRange): Awaitable<Uint8Array>;
-  /** Finds entries that contain a text, newest first. The text is literal: it has no query syntax. */
-  search(query: SearchQuery): Awaitable<readonly Hit[]>;
+  /**
+   * Finds entries that contain a text, newest first. The text is literal: it has no query syntax. Of many entries that
+   * are not indexed yet a search leaves some out, and returns how many, unless `all` is true.
+   */
+  search(query: SearchQuery): Awaitable<SearchResult>;
   /**
    * Erases an entry's content and records a redaction with the reason, on the tape that owns the entry. The
    * hash chain still verifies. `SqliteTapeStore` also truncates the WAL; see `Redacted.logEmptied`.

@@ -3,12 +3,13 @@ import { verifyLineage, verifyLines } from '../check/lineage.ts';
 import { verifyMergedHeads, verifyMerges } from '../check/merges.ts';
 import { type Problem, problemsOf } from '../check/problem.ts';
 import { verifyRow } from '../check/row.ts';
-import { tapesToVerify, verifyTape } from '../check/verify.ts';
+import { tapesToVerify, verifyTape, type Watcher } from '../check/verify.ts';
 import { ViewsOnTape, verifyViews } from '../check/views.ts';
 import { isTime } from '../entry/iso-time.ts';
 import { baseFault } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { bodyFault } from '../inbox/body.ts';
+import type { OnProgress } from '../progress.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 
@@ -16,11 +17,12 @@ import { type TapeRow, tapeById } from '../tape/tape.ts';
  * Yields the problems of the tapes that a session reads, and the heads of children that its own merges
  * contradict.
  */
-export function* verifySession(db: Db, session: TapeRow): Generator<Problem> {
+export function* verifySession(db: Db, session: TapeRow, onProgress?: OnProgress): Generator<Problem> {
+  const counter = countTo(countVerified(db, session).entries, onProgress);
   const tapes = [...tapesToVerify(db, session)].map((one) => ({ ...one, views: new ViewsOnTape() }));
   let isWhole = true;
   for (const { tape, to, views } of tapes) {
-    for (const problem of guarded(tape.name, verifyTape(db, tape, { to, watcher: views }))) {
+    for (const problem of guarded(tape.name, verifyTape(db, tape, { to, watchers: [views, counter] }))) {
       isWhole &&= !breaksViews.has(problem.code);
       yield problem;
     }
@@ -45,10 +47,21 @@ const breaksViews: ReadonlySet<Problem['code']> = new Set([
 ]);
 
 /** Yields the problems of all tapes and of the lineage. */
-export function* verifyAll(db: Db): Generator<Problem> {
+export function* verifyAll(db: Db, onProgress?: OnProgress): Generator<Problem> {
   yield* guarded(null, verifyBase(db));
-  yield* guarded(null, verifyTapes(db));
+  yield* guarded(null, verifyTapes(db, onProgress));
   yield* guarded(null, verifyLineage(db));
+}
+
+/** Reports how many entries were verified, after each thousand and at the last. */
+function countTo(total: number, onProgress: OnProgress | undefined): Watcher {
+  let done = 0;
+  return {
+    saw() {
+      done += 1;
+      if (done % 1_000 === 0 || done === total) onProgress?.({ done, total });
+    },
+  };
 }
 
 /** Yields a base of tape names in the table `home` that cannot be one. */
@@ -60,14 +73,15 @@ function* verifyBase(db: Db): Generator<Problem> {
   yield { code: 'database-damaged', session: null, seq: null, message };
 }
 
-function* verifyTapes(db: Db): Generator<Problem> {
+function* verifyTapes(db: Db, onProgress: OnProgress | undefined): Generator<Problem> {
+  const counter = countTo(countVerified(db).entries, onProgress);
   /** The tapes whose entries are damaged, and those that inherit from them. A parent comes before its children. */
   const broken = new Set<number>();
   for (const { id, name, entries } of db.all<{ id: number; name: string; entries: number }>(
     'SELECT id, name, head_seq - base_seq AS entries FROM tape ORDER BY id',
   )) {
     const views = new ViewsOnTape();
-    for (const problem of guarded(name, inOneRead(db, entries, verifyById(db, id, views)))) {
+    for (const problem of guarded(name, inOneRead(db, entries, verifyById(db, id, [views, counter])))) {
       if (breaksViews.has(problem.code)) broken.add(id);
       yield problem;
     }
@@ -125,9 +139,9 @@ export function countVerified(
   return { sessions, entries };
 }
 
-function* verifyById(db: Db, id: number, views: ViewsOnTape): Generator<Problem> {
+function* verifyById(db: Db, id: number, watchers: readonly Watcher[]): Generator<Problem> {
   const tape = tapeById(db, id);
-  yield* verifyTape(db, tape, { watcher: views });
+  yield* verifyTape(db, tape, { watchers });
   yield* verifyRecords(db, tape);
   // A child that cannot be read is reported as one of its own; the parent's other merges are still compared.
   yield* guarded(tape.name, verifyMerges(db, tape));

@@ -1,0 +1,77 @@
+import { user } from '@tapedeck/tape';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { tempHome } from '../support/temp-home.ts';
+
+describe('a long command', () => {
+  const home = tempHome();
+  beforeAll(() => {
+    {
+      using store = home.open();
+      for (let n = 0; n < 110; n += 1) store.sessions.open(`s${n}`);
+      store.sessions.open('main');
+      for (let n = 0; n < 3; n += 1)
+        store.entries.append(
+          'main',
+          Array.from({ length: 500 }, (_, i) => user(`Line ${n} ${i}`)),
+        );
+    }
+    return () => home[Symbol.dispose]();
+  });
+
+  test.each([
+    [['verify'], 'Verifying entries', ['62', '100']],
+    [['verify', 'main'], 'Verifying entries', ['66', '100']],
+    [['audit'], 'Examining sessions', ['90']],
+    [['check'], 'Examining sessions', ['90']],
+    [['doctor'], 'Verifying entries', ['62']],
+    [['search', '--all', 'Line 2 499'], 'Indexing entries', ['31', '62', '93']],
+  ])('%j shows how far it is, in one line of the terminal, and removes it', async (args, part, percents) => {
+    const { code, stdout, stderr } = await home.here(args, { isTerminal: true });
+    expect(code).toBe(0);
+    for (const percent of percents) expect(stderr).toContain(`\r${part}: ${percent} % of `);
+    expect(stderr).not.toContain('\n');
+    expect(stderr.endsWith('\r\u001b[K')).toBe(true);
+    expect(stdout).not.toContain('\r');
+    expect(await home.here([...args, '--quiet'], { isTerminal: true })).toMatchObject({ stderr: '' });
+    expect(await home.here(args)).toMatchObject({ stderr: '' });
+  });
+});
+
+test('check --fix completes the index that a search has begun, and doctor --fix too', async () => {
+  for (const verb of ['check', 'doctor']) {
+    using home = tempHome();
+    home.session('main', user('first'));
+    expect((await home.here([verb, '--fix'])).stdout).not.toContain('indexed');
+    expect((await home.here(['search', 'first', '--quiet'])).stdout).toBe('main@2\n');
+    home.session('more', user('second'));
+    expect((await home.here([verb, '--fix'])).stdout).toContain('fixed: indexed 2 entries for search\n');
+    expect((await home.here([verb, '--fix'])).stdout).not.toContain('indexed');
+  }
+});
+
+test('a search that leaves entries out says how many, and with --all searches them', async () => {
+  using home = tempHome();
+  {
+    using store = home.open();
+    store.sessions.open('main');
+    for (let n = 0; n < 40; n += 1)
+      store.entries.append('main', [user(`special ${n} ${'. '.repeat(500_000)}`)]);
+  }
+  const first = await home.here(['search', 'special', '-n', '100']);
+  const [, count = '', left = ''] =
+    /^Did not search (\d+) entries: (they are not indexed yet)\nHint: search everything with: tape search --all -- special\n$/.exec(
+      first.stderr,
+    ) ?? [];
+  expect([first.code, Number(count) > 0, left]).toEqual([0, true, 'they are not indexed yet']);
+  expect(first.stdout.split('\n').length - 1 + Number(count)).toBe(40);
+  const dots = await home.here(['search', '. . .', '-n', '100', '--json']);
+  expect(JSON.parse(dots.stdout)).toMatchObject({
+    unsearched: expect.any(Number),
+    unindexed: expect.any(Number),
+  });
+  expect(dots.stderr).toContain("tape search --all -- '. . .'");
+  const all = await home.here(['search', 'special', '--all', '-n', '100', '--json']);
+  expect(all.stderr).toBe('');
+  expect(JSON.parse(all.stdout)).toMatchObject({ unsearched: 0, unindexed: 0 });
+  expect(JSON.parse(all.stdout).hits.length).toBe(40);
+});
