@@ -195,7 +195,7 @@ ${limitRows()}
 | \`--json\` | print one JSON document on stdout; errors as JSON on stderr |
 | \`--jsonl\` | print JSON lines on stdout; errors as JSON on stderr |
 | \`--quiet\` | print ids only, and no status |
-| \`--color\`, \`--no-color\` | colour the output, or not; default: on a terminal, unless \`$NO_COLOR\` is set |
+| \`--color WHEN\` | \`always\`, \`never\` (also \`--no-color\`) or \`auto\`: on a terminal, unless \`$NO_COLOR\` is set |
 | \`--durability fast\` | do not wait for the disk: a power cut may lose the latest entries; default: \`full\` |
 | \`--help\`, \`-h\` | show help for any verb |
 | \`--version\` | print the version |

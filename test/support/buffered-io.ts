@@ -11,10 +11,21 @@ export interface Given {
   readonly cwd?: string;
   /** Whether stdout is a terminal. */
   readonly isTerminal?: boolean;
+  /** Its width; 80 columns unless given. */
+  readonly columns?: number;
+  readonly now?: () => number;
 }
 
 /** An environment for the command line that keeps its output. */
-export function bufferedIo({ home, stdin = '', env, cwd = process.cwd(), isTerminal = false }: Given): {
+export function bufferedIo({
+  home,
+  stdin = '',
+  env,
+  cwd = process.cwd(),
+  isTerminal = false,
+  columns = 80,
+  now = Date.now,
+}: Given): {
   readonly io: Io;
   readonly said: { stdout: string; stderr: string };
 } {
@@ -30,7 +41,11 @@ export function bufferedIo({ home, stdin = '', env, cwd = process.cwd(), isTermi
     cwd,
     isTerminal,
     statusIsTerminal: isTerminal,
-    columns: 80,
+    columns,
+    rows: 24,
+    page: async () => {},
+    done: async () => {},
+    now,
     stdin: (async function* () {
       yield Buffer.from(stdin);
     })(),

@@ -4,6 +4,7 @@ import { type GraphFileState, graphFields, graphLines } from './graph-file.ts';
 import { doesExist, findHome, getHome, type Home, openForReading, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
 import type { MaskedIo } from './masked-io.ts';
+import { type ColorWhen, makeStyle, type Style, usesColor, usesLinks } from './terminal/style.ts';
 
 /** Options of every verb. */
 export interface CommonOptions {
@@ -12,7 +13,7 @@ export interface CommonOptions {
   readonly json?: boolean | undefined;
   readonly jsonl?: boolean | undefined;
   readonly quiet?: boolean | undefined;
-  readonly color?: boolean | undefined;
+  readonly color?: ColorWhen | false | undefined;
   readonly durability?: 'full' | 'fast' | undefined;
 }
 
@@ -25,6 +26,8 @@ export interface Context {
   readonly home: Home;
   /** Whether to colour text output. */
   readonly color: boolean;
+  /** Formats text output, where its user and the terminal allow it. */
+  readonly style: Style;
   /** Opens the home for reading, and closes it after `act`. */
   reading<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
   /** Opens the home for writing, and creates it if it does not exist. */
@@ -81,6 +84,7 @@ export function makeContext(
     }
   };
   const print = async (json: unknown) => io.out(`${jsonText(withGraph(json, written?.graphFile))}\n`);
+  const color = usesColor(options.color === false ? 'never' : (options.color ?? 'auto'), io);
   const status = (text: string) => {
     if (options.quiet !== true) io.err(`${safe(text)}\n`);
   };
@@ -89,7 +93,8 @@ export function makeContext(
     options,
     word,
     home,
-    color: options.color ?? (io.isTerminal && (io.env.NO_COLOR ?? '') === ''),
+    color,
+    style: makeStyle({ color, links: usesLinks(io) }),
     reading: async (act) => during(openForReading(home, io), act),
     writing: async (act) => {
       const isNew = home.isFallback && !doesExist(home.db);

@@ -1,3 +1,5 @@
+import { cutText } from './terminal/width.ts';
+
 /** Characters that can steer a terminal or mislead a reader: controls, bidi and zero-width marks, tags. */
 const unsafe = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
@@ -20,7 +22,7 @@ export function jsonText(value: unknown): string {
   );
 }
 
-/** Text on one line, cut to `width` characters. */
+/** Text on one line, cut to `width` columns. */
 export function oneLine(text: string, width: number): string {
   const flat = safe(
     text
@@ -28,7 +30,7 @@ export function oneLine(text: string, width: number): string {
       .replace(/\s+/g, ' ')
       .trim(),
   );
-  return flat.length <= width ? flat : `${flat.slice(0, Math.max(0, width - 1)).toWellFormed()}…`;
+  return cutText(flat, width);
 }
 
 /** Quotes a text as one shell word, so that a hint with a hostile directory name is safe to paste. */

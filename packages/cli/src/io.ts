@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Pager } from './pager.ts';
 
 /** Environment, input and output of the command line; verbs use nothing else of the process. */
 export interface Io {
@@ -7,11 +8,19 @@ export interface Io {
   /** Whether stdout is a terminal, and its width. */
   readonly isTerminal: boolean;
   readonly columns: number;
+  /** Number of lines of the terminal. */
+  readonly rows: number;
   /** Whether stderr is a terminal. */
   readonly statusIsTerminal: boolean;
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Writes data; resolves when more may be written. */
   out(text: string | Uint8Array): Promise<void>;
+  /** Shows what is written from here on in a pager, if stdout is a terminal and it is longer than that. */
+  page(): Promise<void>;
+  /** Ends the output: waits until the user leaves the pager. */
+  done(): Promise<void>;
+  /** The time, in milliseconds since 1970. */
+  now(): number;
   /** Writes status, hints, progress and errors. */
   err(text: string): void;
   /**
@@ -39,9 +48,16 @@ export function nodeIo(): Io {
   const { stdout } = process;
   let stderr: NodeJS.WriteStream | undefined;
   let failure: Error | undefined;
+  const failed = (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? new PipeClosed() : error);
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    failure = error.code === 'EPIPE' ? new PipeClosed() : error;
+    failure = failed(error);
   });
+  const print = async (text: string | Uint8Array) => {
+    if (failure !== undefined) throw failure;
+    if (!stdout.write(text)) await drained(stdout);
+    if (failure !== undefined) throw failure;
+  };
+  let pager: Pager | undefined;
   let interrupt: AbortController | undefined;
   const listen = (): AbortController => {
     const controller = new AbortController();
@@ -56,6 +72,9 @@ export function nodeIo(): Io {
     get columns() {
       return stdout.columns ?? process.stderr.columns ?? 80;
     },
+    get rows() {
+      return stdout.rows ?? process.stderr.rows ?? 24;
+    },
     get statusIsTerminal() {
       return process.stderr.isTTY === true;
     },
@@ -63,10 +82,21 @@ export function nodeIo(): Io {
       return process.stdin;
     },
     out: async (text) => {
-      if (failure !== undefined) throw failure;
-      if (!stdout.write(text)) await drained(stdout);
-      if (failure !== undefined) throw failure;
+      if (pager === undefined) return await print(text);
+      await pager.write(typeof text === 'string' ? text : Buffer.from(text).toString()).catch((error) => {
+        throw failed(error);
+      });
     },
+    async page() {
+      if (stdout.isTTY !== true) return;
+      const { Pager } = await import('./pager.ts');
+      pager ??= new Pager({ env: process.env, columns: this.columns, rows: this.rows, print });
+    },
+    async done() {
+      await pager?.end();
+      pager = undefined;
+    },
+    now: () => Date.now(),
     err: (text) => {
       stderr ??= process.stderr.on('error', () => {});
       stderr.write(text);

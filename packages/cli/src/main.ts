@@ -28,7 +28,7 @@ export async function main(line: readonly string[], given: Io): Promise<number> 
   const argv = withLiteralWords(line);
   const asJson = requestsJson(argv);
   try {
-    return await parseAndRun(argv, io);
+    return await parseAndRun(argv, io).finally(() => io.done());
   } catch (error) {
     if (error instanceof PipeClosed) return exit.done;
     if (io.interrupted) {
@@ -46,15 +46,17 @@ export async function main(line: readonly string[], given: Io): Promise<number> 
 async function parseAndRun(argv: readonly string[], io: MaskedIo): Promise<number> {
   if (argv.length === 0 || (argv.length === 1 && /^(?:--help|-h|help)$/.test(argv[0] ?? ''))) {
     const { helpPage } = await import('./command-line/help.ts');
+    await io.page();
     await io.out(helpPage(await allVerbs()));
     return argv.length === 0 ? exit.usage : exit.done;
   }
   const line = (await plainLine(argv)) ?? (await anyLine(argv, io));
-  if (typeof line !== 'string')
-    return await line.verb.run(
-      line.values,
-      makeContext(io, { options: line.values as CommonOptions, word: line.word }, main),
-    );
+  if (typeof line !== 'string') {
+    const { verb, values, word } = line;
+    if (verb.paged === true && values.follow !== true && values.watch !== true) await io.page();
+    return await verb.run(values, makeContext(io, { options: values as CommonOptions, word }, main));
+  }
+  await io.page();
   if (line !== '') await io.out(`${line}\n`);
   return exit.done;
 }

@@ -20,6 +20,9 @@ export function maskedIo(io: Io): MaskedIo {
     get columns() {
       return io.columns;
     },
+    get rows() {
+      return io.rows;
+    },
     get statusIsTerminal() {
       return io.statusIsTerminal;
     },
@@ -27,6 +30,9 @@ export function maskedIo(io: Io): MaskedIo {
       return io.stdin;
     },
     out: (text) => io.out(mask === undefined ? text : mask.value(text)),
+    page: () => io.page(),
+    done: () => io.done(),
+    now: () => io.now(),
     err: (text) => io.err(mask === undefined ? text : mask.text(text)),
     // Reading the signal changes what Ctrl-C does.
     get signal() {

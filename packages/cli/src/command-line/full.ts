@@ -66,6 +66,10 @@ function valuesIn(args: Readonly<Record<string, unknown>>, verb: Verb): Values {
     const value = option === undefined ? read[name] : read[camelOf(name)];
     if (Array.isArray(value) && option?.type !== 'list' && !lists.has(name))
       throw new UsageError(`cannot use --${name} more than once`);
+    if (typeof value === 'string' && option?.choices?.includes(value) === false)
+      throw new UsageError(
+        `cannot use --${name} "${value}": expected one of ${option.choices.map((one) => `"${one}"`).join(', ')}`,
+      );
     if (typeof value === 'number' && !isCount(name, value))
       throw new UsageError(
         `cannot read ${name.length === 1 ? '-' : '--'}${name}: it must be a whole number from 0`,
@@ -150,10 +154,11 @@ function withOptions(y: Argv, options: Options): Argv {
 
 /** An option in the form of yargs. */
 function optionOf({ type, required, needs, ...option }: Option): YargsOption {
-  const { negatable: _, choices, ...rest } = option;
+  const { negatable, choices, ...rest } = option;
   return {
     ...rest,
-    ...(choices !== undefined && { choices }),
+    // yargs would check the value of `--no-NAME`, too.
+    ...(choices !== undefined && negatable !== true && { choices }),
     ...(required === true && { demandOption: true }),
     ...(needs !== undefined && { implies: needs }),
     ...(type === 'list'

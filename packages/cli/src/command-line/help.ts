@@ -23,7 +23,7 @@ export function helpPage(verbs: readonly Verb[]): string {
     '  --json      Print one JSON document on stdout; errors as JSON on stderr',
     '  --jsonl     Print JSON lines on stdout',
     '  --quiet     Print ids only, and no status',
-    '  --no-color  Print without colours (default in a pipe)',
+    '  --color WHEN  Colour the output: auto (on a terminal), always or never',
     '  --durability fast  Do not wait for the disk: a power cut may lose the latest entries',
     '  --help      Show help for any verb',
     '',

@@ -15,7 +15,12 @@ export const commonOptions = {
   json: { type: 'boolean', describe: 'Print one JSON document on stdout' },
   jsonl: { type: 'boolean', describe: 'Print JSON lines on stdout' },
   quiet: { type: 'boolean', describe: 'Print ids only, and no status' },
-  color: { type: 'boolean', negatable: true, describe: 'Colour the output (default: on a terminal)' },
+  color: {
+    type: 'string',
+    choices: ['auto', 'always', 'never'],
+    negatable: true,
+    describe: 'Colour the output; --no-color is never (default: auto, on a terminal without $NO_COLOR)',
+  },
   durability: {
     type: 'string',
     choices: ['full', 'fast'],

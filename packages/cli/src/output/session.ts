@@ -1,6 +1,7 @@
 import type { SessionInfo } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
 import { oneLine } from '../escape.ts';
+import { relativeTime } from '../terminal/time.ts';
 import { table } from './table.ts';
 
 /** A session as `--json` prints it; part of the documented contract. */
@@ -33,11 +34,12 @@ const textWidth = 60;
 export function sessionTable(
   sessions: readonly SessionInfo[],
   {
-    aligned,
+    terminal,
     isCut,
     textOf,
   }: {
-    readonly aligned: boolean;
+    /** Undefined in a pipe. */
+    readonly terminal: { readonly columns: number; readonly now: number } | undefined;
     readonly isCut: (info: SessionInfo) => boolean;
     readonly textOf?: ((info: SessionInfo) => string) | undefined;
   },
@@ -48,8 +50,10 @@ export function sessionTable(
     isCut(s) ? 'interrupted' : (s.delivery ?? s.task ?? s.lifecycle),
     `@${s.head}`,
     s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
-    isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19),
+    terminal === undefined
+      ? isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19)
+      : relativeTime(s.lastMessageAt ?? s.createdAt, terminal.now),
     ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
   ]);
-  return table(rows, { aligned });
+  return table(rows, { aligned: terminal !== undefined, ...(terminal && { width: terminal.columns }) });
 }

@@ -9,6 +9,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const audit: Verb = defineVerb({
   command: 'audit [name]',
   group: 'Trust',
+  paged: true,
   summary: 'Find work that was not finished, answered or merged',
   detail:
     'Reports runs that were cut off, messages and calls without an answer, results that were not merged, refused merges, ' +

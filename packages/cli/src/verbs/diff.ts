@@ -6,6 +6,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const diff: Verb = defineVerb({
   command: 'diff <a> <b>',
   group: 'Look',
+  paged: true,
   summary: 'Compare two sessions, or a session at two points',
   detail:
     'Finds the last common position, by lineage and without rewound entries. For each side it shows what follows: messages, tool ' +

@@ -11,6 +11,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const graph: Verb = defineVerb({
   command: 'graph',
   group: 'Look',
+  paged: true,
   summary: 'Draw the forks and merges of all sessions',
   detail:
     'Draws from the database, and compares every line of session_graph.jsonl with it: exits 5 when one differs. Without a ' +
@@ -92,6 +93,7 @@ async function readAbout(name: string, context: Context): Promise<Drawn> {
 export const lineage: Verb = defineVerb({
   command: 'lineage <name>',
   group: 'Look',
+  paged: true,
   summary: 'Show the ancestors and descendants of a session',
   detail:
     'Answers from the database. Compares the end of session_graph.jsonl with it: exits 5 when it differs. An edit before the end ' +

@@ -27,6 +27,7 @@ interface Options {
 export const log: Verb = defineVerb({
   command: 'log <name>',
   group: 'Look',
+  paged: true,
   summary: 'Show the entries of a session',
   detail: 'An arrow (↑) marks inherited entries; --own omits them.',
   examples: [

@@ -11,6 +11,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const search: Verb = defineVerb({
   command: 'search <text>',
   group: 'Look',
+  paged: true,
   summary: 'Find entries that contain a text',
   detail:
     'Matches entries that contain the text as written, ignoring case. No character has a special meaning. A search indexes what ' +

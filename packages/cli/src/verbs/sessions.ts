@@ -16,6 +16,7 @@ export const sessions: Verb = defineVerb({
   command: 'sessions',
   aliases: ['ls'],
   group: 'Look',
+  paged: true,
   summary: 'List sessions, newest first',
   detail:
     'A session has its place by its last message. An imported message counts with the time at its source, not that of the import. ' +
@@ -58,6 +59,7 @@ export const sessions: Verb = defineVerb({
 export const children: Verb = defineVerb({
   command: 'children <name>',
   group: 'Look',
+  paged: true,
   summary: 'List the children of a session, with their results',
   detail:
     'Answers from the database. Compares the end of session_graph.jsonl with it: exits 5 when it differs. An edit before the end ' +
@@ -107,7 +109,9 @@ async function list(context: Context, { found, interrupted, textOf, standing }: 
   else if (options.json === true) await io.out(`${jsonText(found.map(asJson))}\n`);
   else if (options.quiet === true) for (const { session: name } of found) await io.out(`${name}\n`);
   else if (found.length > 0)
-    await io.out(`${sessionTable(found, { aligned: io.isTerminal, isCut, textOf })}\n`);
+    await io.out(
+      `${sessionTable(found, { terminal: io.isTerminal ? { columns: io.columns, now: io.now() } : undefined, isCut, textOf })}\n`,
+    );
   else context.status('No sessions');
   return 0;
 }

@@ -11,6 +11,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const show: Verb = defineVerb({
   command: 'show <place>',
   group: 'Look',
+  paged: true,
   summary: 'Show an entry in full, or the properties of a session',
   detail:
     'Shows the beginning of a tool output larger than 256 KiB; --output prints all of it, --bytes a part, and --raw the stored ' +

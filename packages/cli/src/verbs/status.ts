@@ -17,6 +17,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const status: Verb = defineVerb({
   command: 'status [name]',
   group: 'Look',
+  paged: true,
   summary: 'Show active runs, inboxes and pending tool calls',
   detail:
     'Shows the state of each session: whether it runs, its phase and process, its lifecycle and task, the number of inbox items, and ' +

@@ -7,6 +7,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const trace: Verb = defineVerb({
   command: 'trace <place>',
   group: 'Look',
+  paged: true,
   summary: 'Trace an entry through merges, to its sources and its targets',
   detail:
     'For the anchor or message of a merge, or the result of a tool call that started children: shows the source entries of the ' +

@@ -6,6 +6,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const usage: Verb = defineVerb({
   command: 'usage [name]',
   group: 'Look',
+  paged: true,
   summary: 'Add up the tokens of model calls',
   detail:
     'Counts the calls recorded on the own entries of a session, including entries that a rewind hides and imported calls, but not ' +

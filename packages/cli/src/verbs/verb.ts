@@ -18,6 +18,8 @@ interface Described {
   readonly examples: readonly (readonly [command: string, does: string])[];
   readonly arguments?: Arguments;
   readonly options?: Options;
+  /** Shows its output in a pager where it is longer than the terminal, unless it follows what happens. */
+  readonly paged?: true;
   /** Options that cannot be used together. */
   readonly conflicts?: Readonly<Record<string, readonly string[]>>;
 }

@@ -25,6 +25,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const view: Verb = defineVerb({
   command: 'view <place>',
   group: 'Look',
+  paged: true,
   summary: 'Show the messages that the model sees',
   detail:
     'Computes the view from the entries, the policy and the target provider alone. A policy lists rules: where the view begins, then ' +

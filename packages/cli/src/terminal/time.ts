@@ -1,0 +1,20 @@
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** How long ago a time is, in few columns: `now`, `5 min ago`, `3 h ago`, `2 days ago`, and from 30 days on its date. */
+export function relativeTime(at: number, now: number): string {
+  const age = now - at;
+  if (age < 10 * second) return age > -10 * second ? 'now' : isoDay(at);
+  if (age < minute) return `${Math.floor(age / second)} s ago`;
+  if (age < hour) return `${Math.floor(age / minute)} min ago`;
+  if (age < day) return `${Math.floor(age / hour)} h ago`;
+  if (age < 2 * day) return '1 day ago';
+  return age < 30 * day ? `${Math.floor(age / day)} days ago` : isoDay(at);
+}
+
+/** The day of a time in UTC: `2026-11-21`. */
+function isoDay(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}

@@ -1,0 +1,62 @@
+/**
+ * How texts look on a terminal: their widths, styles and times. Pure functions, which import nothing of the other rooms.
+ */
+
+import { eastAsianWidth } from 'get-east-asian-width';
+
+/** Characters that are one column each, and belong to no cluster with their neighbours. */
+const narrow = /^[\u0020-\u007e\u00a0-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f]*$/;
+
+/** A cluster that terminals draw as an emoji, in two columns. */
+const emoji = /^(?:\p{Emoji_Presentation}|\p{Regional_Indicator}{2}|\p{Emoji}\ufe0f)/u;
+/** Marks that are drawn over the character before them, and characters without a shape. */
+const shapeless = /^[\p{Mn}\p{Me}\p{Cc}\p{Cf}]*$/u;
+
+/** Made when a text needs it: most command lines print none that does. */
+let segmenter: Intl.Segmenter | undefined;
+
+/** What a reader takes for one character, with the columns that it fills. */
+function* clusters(text: string): Iterable<{ readonly cluster: string; readonly width: number }> {
+  segmenter ??= new Intl.Segmenter();
+  for (const { segment: cluster } of segmenter.segment(text)) yield { cluster, width: clusterWidth(cluster) };
+}
+
+function clusterWidth(cluster: string): number {
+  if (narrow.test(cluster)) return cluster.length;
+  if (shapeless.test(cluster)) return 0;
+  return emoji.test(cluster) ? 2 : eastAsianWidth(cluster.codePointAt(0) ?? 0);
+}
+
+/**
+ * Number of columns that a text without control characters fills on a terminal: two for each ideograph and emoji, and
+ * none for a combining mark (Unicode Standard Annexes 11 and 29).
+ */
+export function textWidth(text: string): number {
+  if (narrow.test(text)) return text.length;
+  let width = 0;
+  for (const cluster of clusters(text)) width += cluster.width;
+  return width;
+}
+
+/** A text cut to a number of columns, with `…` at the end of one that was longer. */
+export function cutText(text: string, columns: number): string {
+  if (text.length <= columns && narrow.test(text)) return text;
+  if (columns < 1) return '';
+  let width = 0;
+  // The end of the longest part that leaves room for the ellipsis.
+  let end = 0;
+  let at = 0;
+  for (const cluster of clusters(text)) {
+    width += cluster.width;
+    at += cluster.cluster.length;
+    if (width > columns) return `${text.slice(0, end)}…`;
+    if (width < columns) end = at;
+  }
+  return text;
+}
+
+/** A text with blanks up to a number of columns, after it or before it. */
+export function padText(text: string, columns: number, side: 'end' | 'start' = 'end'): string {
+  const blanks = ' '.repeat(Math.max(0, columns - textWidth(text)));
+  return side === 'end' ? text + blanks : blanks + text;
+}

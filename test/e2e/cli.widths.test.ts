@@ -1,0 +1,55 @@
+import { user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { tempHome } from '../support/temp-home.ts';
+
+/** Texts with the number of columns that a terminal draws them in. */
+const texts: readonly (readonly [text: string, columns: number])[] = [
+  ['plain', 5],
+  ['naïve', 5],
+  ['nai\u0308ve', 5],
+  ['漢字', 4],
+  ['한국어', 6],
+  ['ｆｕｌｌ', 8],
+  ['👍🏽', 2],
+  ['🇨🇭', 2],
+  ['❤️', 2],
+  ['→ …', 3],
+];
+
+test('a line is cut to the columns of the terminal, whatever its characters', async () => {
+  using home = tempHome();
+  home.session('main', ...texts.map(([text]) => user(text.repeat(60))));
+  const { stdout } = await home.here(['log', 'main', '--oneline', '--no-color', '--from', '2'], {
+    isTerminal: true,
+    columns: 60,
+  });
+  const lines = stdout.trimEnd().split('\n');
+  // What stands before the text.
+  const used = (lines[0] ?? '').indexOf('plain');
+  for (const [i, [text, columns]] of texts.entries()) {
+    const [, kept = ''] = /(.*)…$/.exec((lines[i] ?? '').slice(used)) ?? [];
+    // One column is that of the ellipsis.
+    expect([text, kept.split(text).length - 1]).toEqual([text, Math.floor((60 - used - 1) / columns)]);
+  }
+});
+
+test.each([
+  [['--color', 'always'], {}, true],
+  [['--color', 'never'], {}, false],
+  [['--no-color'], {}, false],
+  [[], { NO_COLOR: '1' }, false],
+  [[], { TERM: 'dumb' }, false],
+  [[], {}, true],
+])('a terminal gets colours with %j and %j: %s', async (args, env, expected) => {
+  using home = tempHome();
+  home.session('main', user('Hello'));
+  const { stdout } = await home.here(['log', 'main', '--oneline', ...args], { isTerminal: true, env });
+  expect(stdout.includes('\u001b[')).toBe(expected);
+});
+
+test('a pipe gets colours with --color always alone', async () => {
+  using home = tempHome();
+  home.session('main', user('Hello'));
+  expect((await home.here(['log', 'main', '--color', 'always'])).stdout).toContain('\u001b[');
+  expect((await home.here(['log', 'main'])).stdout).not.toContain('\u001b[');
+});
