@@ -154,6 +154,7 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
       expect(store.sessions.find(ref)?.id).toBe(id);
     // Ids that are counted share their beginnings.
     expect(store.sessions.find(id.slice(0, 24))).toBeUndefined();
+    expect(store.sessions.list({ prefix: session, all: true, limit: 9 }).length).toBeGreaterThan(0);
     expect(store.sessions.list({ parent: 'main' }).length).toBeGreaterThan(0);
     expect(store.sessions.list({ parent: 'main', key: 'none', all: true })).toEqual([]);
     expect(store.sessions.list({ parent: 'main', unfinished: true, all: true })).toEqual([]);

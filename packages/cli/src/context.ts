@@ -4,7 +4,9 @@ import { type GraphFileState, graphFields, graphLines } from './graph-file.ts';
 import { doesExist, findHome, getHome, type Home, openForReading, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
 import type { MaskedIo } from './masked-io.ts';
+import { openRecent } from './recent.ts';
 import { type ColorWhen, makeStyle, type Style, usesColor, usesLinks } from './terminal/style.ts';
+import { setUser, type User } from './user.ts';
 
 /** Options of every verb. */
 export interface CommonOptions {
@@ -60,12 +62,27 @@ export function makeContext(
   main: (argv: readonly string[], io: Io) => Promise<number>,
 ): Context {
   const home = { ...findHome(options.home, io), ...(options.base !== undefined && { base: options.base }) };
+  const recent = openRecent(home, io);
+  let named: string | undefined;
+  const user: User = {
+    // Read when a reference needs it: most command lines have none.
+    get recent() {
+      return recent.read();
+    },
+    now: io.now(),
+    uses: (id) => {
+      // The first session that a line names is what it is about.
+      if (named === undefined) recent.add(id);
+      named ??= id;
+    },
+  };
   /** The store that the verb opened last for writing. */
   let written: SqliteTapeStore | undefined;
   const during = async <T>(
     store: SqliteTapeStore,
     act: (store: SqliteTapeStore) => Promise<T>,
   ): Promise<T> => {
+    setUser(store, user);
     try {
       return await act(store);
     } finally {

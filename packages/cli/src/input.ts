@@ -3,6 +3,7 @@ import { type Json, type JsonObject, type Point, TapeError } from '@tapedeck/tap
 import { isObject, parseJson } from '@tapedeck/tape/internal';
 import { UsageError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
+import { readRelativeTime } from './terminal/time.ts';
 
 /** The word that replaces `-` before parsing: stdin, or stdout where a verb writes. A file of that name is `@./-`. */
 export const stdinWord = '@-';
@@ -91,12 +92,12 @@ export function sinceOf(text: string): Point {
 }
 
 /**
- * Parses a time in the form of ISO 8601: a date, or a date and a time, in UTC where no offset is given. Undefined for
- * another text.
+ * Parses a time: a date, or a date and a time, in the form of ISO 8601, in UTC where no offset is given; or one that
+ * counts from now, as `readRelativeTime` does. Undefined for another text.
  */
-export function timeOf(text: string): number | undefined {
+export function timeOf(text: string, now: number): number | undefined {
   if (!/^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?$/.test(text))
-    return undefined;
+    return readRelativeTime(text, now);
   const isPlaced = !text.includes('T') || /(?:Z|[+-]\d\d:\d\d)$/.test(text);
   const time = Date.parse(isPlaced ? text : `${text}Z`);
   return Number.isNaN(time) ? undefined : time;

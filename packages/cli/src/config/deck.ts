@@ -3,6 +3,7 @@
  * environment and files in order of precedence. `trust-home.ts` shows and records homes. May import `output`, `options`,
  * `context` and the folders below them.
  */
+
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
 import { secretsOf } from '@tapedeck/tape/internal';
@@ -12,6 +13,7 @@ import { shellWord } from '../escape.ts';
 import { doesExist } from '../home.ts';
 import { type ModelArgs, namedIn } from '../options/model.ts';
 import { assertOwn, isConfigForeign, isFromElsewhere } from '../origin.ts';
+import { findSession } from '../reference.ts';
 import { findConfig } from './find.ts';
 import { loadConfig, readConfig } from './load.ts';
 import { needTrust } from './trust.ts';
@@ -145,7 +147,7 @@ export async function getModelFor(name: string, config: DeckConfig, context: Con
   if (config.model === undefined && doesExist(context.home.db)) {
     const { carriedModel } = await import('@tapedeck/runtime/internal');
     const carried = await context.reading(async (store) => {
-      const info = store.sessions.find(name);
+      const info = findSession(store, name);
       return info === undefined ? undefined : await carriedModel(store, info.id);
     });
     if (carried !== undefined) return;

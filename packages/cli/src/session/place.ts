@@ -1,5 +1,9 @@
-import type { Point, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { pointOf } from '../input.ts';
+import type { Point, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { isoTime } from '@tapedeck/tape/internal';
+import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { pointOf, timeOf } from '../input.ts';
+import { findSession, referred } from '../reference.ts';
+import { userOf } from '../user.ts';
 
 /** A session and, if given, a point of it. */
 export interface SessionPoint {
@@ -8,15 +12,19 @@ export interface SessionPoint {
 }
 
 /**
- * Parses `session[@point]`. Names may contain `@`: the longest existing name wins, and the rest is the point.
- * If no session matches, the whole text is the name.
+ * Parses `session[@point]`. Names may contain `@`: the longest existing name wins, and the rest is the point. Without an
+ * existing name, the longest reference to a session wins. If nothing matches, the whole text is the name.
  */
 export function readPlace(store: SqliteTapeStore, text: string): SessionPoint {
   if (store.sessions.find(text) !== undefined) return { session: text };
-  for (let at = text.lastIndexOf('@'); at > 0; at = text.lastIndexOf('@', at - 1)) {
-    const session = text.slice(0, at);
-    const point = text.slice(at + 1);
-    if (point !== '' && store.sessions.find(session) !== undefined) return { session, point: pointOf(point) };
+  for (const find of [store.sessions.find, (ref: string) => referred(store, ref)]) {
+    const whole = find === store.sessions.find ? undefined : find(text);
+    if (whole !== undefined) return { session: whole.session };
+    for (let at = text.lastIndexOf('@'); at > 0; at = text.lastIndexOf('@', at - 1)) {
+      const point = text.slice(at + 1);
+      const info = point === '' ? undefined : find(text.slice(0, at));
+      if (info !== undefined) return { session: info.session, point: pointIn(store, info, point) };
+    }
   }
   // Drops the point, so that the error names the missing session alone.
   const at = text.lastIndexOf('@');
@@ -24,13 +32,48 @@ export function readPlace(store: SqliteTapeStore, text: string): SessionPoint {
 }
 
 /**
- * Finds a session by name, alias or id.
- * @throws TAPE_NO_SESSION with near names
+ * Finds a session: by name, alias or id, by the beginning of one of these, as the parent of another (`NAME^`), or as one
+ * that the user named before (`@{-1}`).
+ * @throws TAPE_NO_SESSION with near names; UsageError for the beginning of several
  */
 export function needSession(store: SqliteTapeStore, text: string): SessionInfo {
-  const info = store.sessions.find(text);
-  if (info !== undefined) return info;
+  const info = findSession(store, text);
+  if (info !== undefined) {
+    userOf(store)?.uses(info.id);
+    return info;
+  }
   // `resolve` throws the error with the nearest names.
   store.entries.resolve(text, 'head');
   throw new TypeError(`session ${text} was created during the lookup`);
+}
+
+/** Reads a point: as `pointOf`, or `-3`, three positions before the last, or `{TIME}`, the last entry by that time. */
+function pointIn(store: SqliteTapeStore, info: SessionInfo, text: string): Point {
+  if (/^-\d{1,15}$/.test(text)) return info.head + Number(text);
+  const [, time] = /^\{(.+)\}$/.exec(text) ?? [];
+  if (time === undefined) return pointOf(text);
+  const at = timeOf(time, userOf(store)?.now ?? Date.now());
+  if (at === undefined)
+    throw new UsageError(`cannot read @{${time}}: it is no time`, {
+      hint: 'write it as @{2026-11-21T10:00}, @{2 hours ago} or @{yesterday}',
+    });
+  return seqBy(store, info, at);
+}
+
+/** The last entry that was recorded by a time, at its source for an import. Times grow along a tape. */
+function seqBy(store: SqliteTapeStore, { session, id, floor, head }: SessionInfo, time: number): Seq {
+  let [low, high] = [floor, head];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    const [entry] = store.entries.read(id, { from: middle, to: middle });
+    if (entry !== undefined && (entry.sourceAt ?? entry.at) <= time) low = middle;
+    else high = middle - 1;
+  }
+  if (low > floor) return low;
+  throw new NotFoundError(
+    `cannot find an entry of '${session}' from before ${isoTime(time)}: all are later`,
+    {
+      session,
+    },
+  );
 }

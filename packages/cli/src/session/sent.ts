@@ -3,6 +3,7 @@
  * files receive a `Context` and print. They may import `config`, `output`, `options` and the folders below
  * those, and never a verb.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sent, Session } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
@@ -12,6 +13,7 @@ import { exit } from '../exit.ts';
 import { doesExist } from '../home.ts';
 import type { ModelArgs } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
+import { findSession } from '../reference.ts';
 import { printAll } from './background.ts';
 import { openDeckAt } from './open-deck.ts';
 
@@ -47,7 +49,7 @@ export async function configUnlessRun(
 ): Promise<LoadedConfig | undefined> {
   const isRun =
     doesExist(context.home.db) &&
-    (await context.reading(async (store) => isOwned(store, store.sessions.find(args.name)?.id)));
+    (await context.reading(async (store) => isOwned(store, findSession(store, args.name)?.id)));
   return isRun ? undefined : await usableConfig(args, context);
 }
 

@@ -3,6 +3,24 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
+const units: readonly (readonly [names: RegExp, ms: number])[] = [
+  [/^s(?:ec(?:ond)?s?)?$/, second],
+  [/^m(?:in(?:ute)?s?)?$/, minute],
+  [/^h(?:(?:ou)?rs?)?$/, hour],
+  [/^d(?:ays?)?$/, day],
+  [/^w(?:eeks?)?$/, 7 * day],
+];
+
+/** Reads `2 hours ago`, `90 min`, `3d`, `now`, `today` or `yesterday`: days begin in UTC. Undefined for another text. */
+export function readRelativeTime(text: string, now: number): number | undefined {
+  const today = now - (now % day);
+  const word = { now, today, yesterday: today - day }[text];
+  if (word !== undefined) return word;
+  const [, count, name = ''] = /^(\d{1,9})\s*([a-z]+)(?:\s+ago)?$/.exec(text) ?? [];
+  const unit = units.find(([names]) => names.test(name));
+  return count === undefined || unit === undefined ? undefined : now - Number(count) * unit[1];
+}
+
 /** How long ago a time is, in few columns: `now`, `5 min ago`, `3 h ago`, `2 days ago`, and from 30 days on its date. */
 export function relativeTime(at: number, now: number): string {
   const age = now - at;

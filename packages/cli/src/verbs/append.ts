@@ -13,6 +13,7 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { decode, readLines } from '../input.ts';
+import { relative } from '../reference.ts';
 import { drained } from '../session/drained.ts';
 import { ensure } from '../session/ensure.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -37,8 +38,10 @@ export const append: Verb = defineVerb({
       describe: 'Idempotency key of the batch, with --each of its lines: a repeat adds nothing',
     },
   },
-  run: async ({ name, each, wait, key }, context) =>
+  run: async (args, context) =>
     await context.writing(async (store) => {
+      const { each, wait, key } = args;
+      const name = relative(store, args.name)?.session ?? args.name;
       // All input is read and checked before the session is created, so that bad input creates nothing.
       if (each === true) return await appendEach(store, { name, key }, context);
       const drafts: Draft[] = [];

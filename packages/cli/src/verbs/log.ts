@@ -76,7 +76,7 @@ export const log: Verb = defineVerb({
       }
       const { head } = needSession(store, name);
       // `--follow` prints the entries that are written from here on.
-      await print(find(store, name, { ...args, to: args.to ?? head }), args, context);
+      await print(find(store, name, { ...args, to: args.to ?? head, now: context.io.now() }), args, context);
       return args.follow === true ? await follow({ store, name, from: head + 1 }, args, context) : 0;
     });
   },
@@ -114,9 +114,13 @@ function isOfKind({ kind, payload }: Entry, wanted: string | undefined): boolean
 }
 
 /** The entries to show. For `--kind tool-call`: messages with calls, as a call has no separate entry. */
-function* find(store: SqliteTapeStore, name: string, args: Options): Iterable<Entry> {
+function* find(
+  store: SqliteTapeStore,
+  name: string,
+  args: Options & { readonly now: number },
+): Iterable<Entry> {
   const calls = args.kind === 'tool-call';
-  const after = timeAfter(store, name, args.since);
+  const after = timeAfter(store, name, args);
   const query = {
     ...(args.from !== undefined && { from: args.from }),
     ...(args.to !== undefined && { to: args.to }),
@@ -154,8 +158,12 @@ function* fromEnd(store: SqliteTapeStore, name: string, query: EntryQuery): Iter
 }
 
 /** The time that `--since` names, unless it is the name of an anchor. */
-function timeAfter(store: SqliteTapeStore, name: string, since: string | undefined): number | undefined {
-  const time = since === undefined ? undefined : timeOf(since);
+function timeAfter(
+  store: SqliteTapeStore,
+  name: string,
+  { since, now }: Pick<Options, 'since'> & { readonly now: number },
+): number | undefined {
+  const time = since === undefined ? undefined : timeOf(since, now);
   if (since === undefined || time === undefined) return undefined;
   try {
     store.entries.resolve(name, since);

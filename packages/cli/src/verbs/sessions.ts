@@ -31,15 +31,15 @@ export const sessions: Verb = defineVerb({
     since: {
       type: 'string',
       describe:
-        'Only with a message at this time or later: 2026-11-21 or 2026-11-21T10:00, in UTC, or with an offset',
+        'Only with a message at this time or later: 2026-11-21 or 2026-11-21T10:00, in UTC or with an offset, 2h or yesterday',
     },
     n: { type: 'number', describe: 'List at most N sessions' },
   },
   run: async ({ all, kind, n, since }, context) => {
-    const from = since === undefined ? undefined : timeOf(since);
+    const from = since === undefined ? undefined : timeOf(since, context.io.now());
     if (since !== undefined && from === undefined)
       throw new UsageError(`cannot list sessions since '${since}': it is no time`, {
-        hint: 'write it as 2026-11-21 or 2026-11-21T10:00',
+        hint: 'write it as 2026-11-21, 2026-11-21T10:00, 2h or yesterday',
       });
     if (!hasTapes(context.home)) return await list(context, { found: [] });
     return await context.reading(async (store) => {

@@ -290,6 +290,18 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     ).toEqual(['aside']);
   });
 
+  test('sessions are listed by the beginning of their names and aliases', async () => {
+    await using store = await open();
+    for (const name of ['release', 'release-notes', 'rel', 'other', 'r%l']) await store.sessions.open(name);
+    await store.sessions.update('other', { alias: { name: 'release-proof', reason: '' } });
+    const listed = async (prefix: string) =>
+      (await store.sessions.list({ prefix })).map(({ session }) => session).sort();
+    expect(await listed('rel')).toEqual(['other', 'rel', 'release', 'release-notes']);
+    expect(await listed('release-')).toEqual(['other', 'release-notes']);
+    expect(await listed('r%')).toEqual(['r%l']);
+    expect(await listed('none')).toEqual([]);
+  });
+
   test('a grandchild keeps the floor, and the state that replaces the entries below it', async () => {
     await using store = await open();
     await store.sessions.open('main');

@@ -142,6 +142,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     kind: 'text',
     lifecycle: true,
     parent: 'text',
+    prefix: 'text',
     key: 'text',
     since: 'count',
     under: 'text',

@@ -136,6 +136,8 @@ export interface SessionQuery {
   readonly lifecycle?: Lifecycle;
   /** Only the children of this session. */
   readonly parent?: Ref;
+  /** Only sessions with a name or an alias that begins with this text. */
+  readonly prefix?: string;
   /** Only sessions that were forked with this key; with `parent`, at most one. */
   readonly key?: string;
   /** Only the sessions below this one: its children, their children, and so on. */
@@ -183,8 +185,14 @@ const pending = `SELECT tape_id FROM open_run UNION SELECT tape_id FROM stream_c
   UNION SELECT tape_id FROM inbox UNION SELECT tape_id FROM open_calls WHERE tape_id > 0 AND to_seq IS NULL
   UNION SELECT id FROM tape WHERE task = 'running'`;
 
-/** The sessions that a query about a tree or about unfinished children selects. */
+/** Those of names and aliases from one text on, and before another. */
+const prefixed = `SELECT id FROM tape WHERE realm = @realm AND name >= @prefix AND name < @prefixEnd
+  UNION SELECT tape_id FROM alias WHERE realm = @realm AND alias >= @prefix AND alias < @prefixEnd`;
+
+/** What selects the sessions of a query beside the columns of their rows. */
 function selected(query: SessionQuery): string {
+  const { prefix, ...others } = query;
+  if (prefix !== undefined) return `AND t.id IN (${prefixed}) ${selected(others)}`;
   if (query.pending === true) return `AND t.id IN (${pending}) ${selected({ ...query, pending: false })}`;
   if (query.under !== undefined)
     return `AND t.id IN (${query.unfinished === true ? unfinishedBelow : below})`;
@@ -204,7 +212,8 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
   const after = idOf(query.after);
   const under = idOf(query.under);
   // With a plus SQLite uses no index for a column: it looks up the selected ids instead.
-  const where = query.unfinished === true || query.pending === true ? '+t' : 't';
+  const isSelected = query.unfinished === true || query.pending === true || query.prefix !== undefined;
+  const where = isSelected ? '+t' : 't';
   const isOfRealm = query.allRealms !== true && parent === null && under === null;
   const rows = db.all<InfoRow>(
     `${selectInfo} WHERE ${isOfRealm ? `${where}.realm = @realm AND ` : ''}t.lifecycle NOT IN ('staging', 'purged')
@@ -215,7 +224,9 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
        ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}
      ORDER BY ${parent === null && query.after === undefined ? `${spokenAt} DESC, t.updated_at DESC, t.id DESC` : 't.id'} LIMIT @limit`,
     {
-      ...(isOfRealm && { realm }),
+      ...((isOfRealm || query.prefix !== undefined) && { realm }),
+      // No character of a name is greater than the last one of Unicode.
+      ...(query.prefix !== undefined && { prefix: query.prefix, prefixEnd: `${query.prefix}\u{10ffff}` }),
       all: query.all === true ? 1 : 0,
       kind: query.kind ?? null,
       lifecycle: query.lifecycle ?? null,

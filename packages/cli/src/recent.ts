@@ -1,0 +1,79 @@
+import { appendFileSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import type { Io } from './io.ts';
+
+/** The sessions that a user's command lines named in one home: what `@{-1}` refers to. */
+export interface Recent {
+  /** Ids, the last used first, each once. */
+  read(): readonly string[];
+  /** Puts a session first. */
+  add(id: string): void;
+}
+
+/** Size from which the file is written again with its last lines alone. */
+const sizeMax = 64 * 1024;
+const linesKept = 200;
+
+interface Line {
+  readonly home: string;
+  readonly session: string;
+}
+
+/**
+ * Opens the record of a home: lines for all homes of the user in one file outside of them, since a home can be read-only
+ * or come from others. It is no truth: where it cannot be read or written, there are no recent sessions.
+ */
+export function openRecent({ dir }: { readonly dir: string }, { env }: Pick<Io, 'env'>): Recent {
+  const directory = recentDirectory(env);
+  const file = join(directory, 'recent.jsonl');
+  const read = () => [
+    ...new Set(linesOf(file).flatMap(({ home, session }) => (home === dir ? [session] : []))),
+  ];
+  return {
+    read,
+    add: (id) => {
+      try {
+        if (read()[0] === id) return;
+        mkdirSync(directory, { recursive: true, mode: 0o700 });
+        appendFileSync(file, `${JSON.stringify({ home: dir, session: id })}\n`, { mode: 0o600 });
+        if (statSync(file).size > sizeMax) shorten(file);
+      } catch {
+        // A user without a home directory, or a read-only one.
+      }
+    },
+  };
+}
+
+/** `$XDG_STATE_HOME/tape`, else `~/.local/state/tape`. */
+function recentDirectory(env: Io['env']): string {
+  const given = env.XDG_STATE_HOME ?? '';
+  const user = env.HOME === undefined || env.HOME === '' ? homedir() : env.HOME;
+  return join(isAbsolute(given) ? given : join(user, '.local', 'state'), 'tape');
+}
+
+/** The lines of the file, the last one first. Skips what is none. */
+function linesOf(file: string): readonly Line[] {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    return [];
+  }
+  const lines = text.split('\n').flatMap((line): readonly Line[] => {
+    try {
+      const { home, session } = JSON.parse(line) as Line;
+      return typeof home === 'string' && typeof session === 'string' ? [{ home, session }] : [];
+    } catch {
+      return [];
+    }
+  });
+  return lines.reverse();
+}
+
+function shorten(file: string): void {
+  const kept = linesOf(file).slice(0, linesKept).reverse();
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, kept.map((line) => `${JSON.stringify(line)}\n`).join(''), { mode: 0o600 });
+  renameSync(draft, file);
+}

@@ -1,0 +1,59 @@
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { NotFoundError, UsageError } from './errors/kinds.ts';
+import { userOf } from './user.ts';
+
+/**
+ * Finds a session: by name, alias or id, by the beginning of one of these, as the parent of another (`NAME^`), or as one
+ * that the user named before (`@{-1}`).
+ * @throws UsageError for the beginning of several
+ */
+export function findSession(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+  return store.sessions.find(text) ?? referred(store, text);
+}
+
+/** Finds the session that a text refers to without being its name, alias or id. */
+export function referred(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+  return relative(store, text) ?? beginning(store, text);
+}
+
+/** Finds the session of `@{-1}` or `NAME^`; undefined for another text. */
+export function relative(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+  const [, back] = /^@\{-([1-9]\d{0,2})\}$/.exec(text) ?? [];
+  if (back !== undefined) return usedBefore(store, Number(back));
+  if (!text.endsWith('^') || text.length === 1) return undefined;
+  const ref = text.slice(0, -1);
+  const child = findSession(store, ref);
+  if (child === undefined) return undefined;
+  const parent = child.parentId === undefined ? undefined : store.sessions.find(child.parentId);
+  if (parent !== undefined) return parent;
+  throw new NotFoundError(`cannot find the parent of '${child.session}': it has none`, {
+    session: child.session,
+  });
+}
+
+function usedBefore(store: SqliteTapeStore, back: number): SessionInfo {
+  const found = userOf(store)
+    ?.recent.flatMap((id) => store.sessions.find(id) ?? [])
+    .at(back - 1);
+  if (found !== undefined) return found;
+  throw new NotFoundError(
+    `cannot find @{-${back}}: you have named ${back === 1 ? 'no' : 'fewer'} sessions in this home`,
+  );
+}
+
+/** Number of sessions that the error for an ambiguous text names. */
+const candidatesMax = 8;
+
+/** Finds the session with the only name or alias that begins with a text. */
+function beginning(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+  if (text === '') return undefined;
+  const found = store.sessions.list({ prefix: text, all: true, limit: candidatesMax + 1 });
+  const [only, another] = found;
+  if (another === undefined) return only;
+  const candidates = found.slice(0, candidatesMax).map(({ session }) => session);
+  const more = found.length > candidatesMax ? ', and more' : '';
+  throw new UsageError(`cannot tell which session '${text}' is: ${candidates.join(', ')}${more}`, {
+    data: { candidates },
+    hint: 'write more of its name',
+  });
+}

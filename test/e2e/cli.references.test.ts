@@ -1,0 +1,145 @@
+import { anchor, assistant, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { type CliResult, json, jsonError } from '../support/cli.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+/** A home with `release`, its child `release-notes` and its grandchild `proofs`. */
+function family(): TempHome {
+  const home = tempHome();
+  home.session('release', user('Plan'), assistant('Planned'), anchor('ready'), user('Go'));
+  using store = home.open();
+  store.lineage.fork('release', { name: 'release-notes' });
+  store.lineage.fork('release-notes', { name: 'proofs' });
+  store.sessions.update('proofs', { alias: { name: 'galley', reason: 'test' } });
+  return home;
+}
+
+const shown = async (home: TempHome, place: string): Promise<unknown> => {
+  const { session, seq } = json(await home.here(['show', place, '--json']));
+  return seq === undefined ? session : `${session}@${seq}`;
+};
+
+test.each([
+  ['proofs', 'proofs'],
+  ['pro', 'proofs'],
+  ['gal', 'proofs'],
+  ['galley', 'proofs'],
+  ['release', 'release'],
+  ['release-', 'release-notes'],
+  ['proofs^', 'release-notes'],
+  ['proofs^^', 'release'],
+  ['pro^^', 'release'],
+  ['release@-1', 'release@4'],
+  ['proofs^^@ready', 'release@4'],
+  ['pro^^@2', 'release@2'],
+  ['release@{now}', 'release@5'],
+  ['release@-0', 'release@5'],
+])('%s refers to %s', async (place, expected) => {
+  using home = family();
+  expect(await shown(home, place)).toBe(expected);
+});
+
+test('the beginning of an id refers to its session', async () => {
+  using home = family();
+  const { id } = json<{ id: string }>(await home.here(['show', 'proofs', '--json']));
+  expect(await shown(home, id)).toBe('proofs');
+  expect(await shown(home, id.slice(0, 25))).toBe('proofs');
+});
+
+test('a name wins over the beginning of another, and over a point', async () => {
+  using home = family();
+  home.session('rel', user('Hello'));
+  home.session('rel@ready', user('Hello'));
+  expect(await shown(home, 'rel')).toBe('rel');
+  expect(await shown(home, 'rel@ready')).toBe('rel@ready');
+});
+
+const refused = async (home: TempHome, args: readonly string[]) =>
+  jsonError(await home.here([...args, '--json']));
+
+test('an ambiguous beginning lists the candidates, and changes nothing', async () => {
+  using home = family();
+  const before = home.contents();
+  expect(await refused(home, ['rewind', 'rele@2'])).toMatchObject({
+    code: 'CLI_USAGE',
+    message: expect.stringContaining("which session 'rele' is: "),
+    data: { candidates: expect.arrayContaining(['release', 'release-notes']) },
+  });
+  expect(home.contents()).toEqual(before);
+});
+
+test('an error for a position says what the session has', async () => {
+  using home = family();
+  expect(await refused(home, ['show', 'release@99'])).toMatchObject({
+    message: 'cannot find release@99: it has 1 to 5',
+  });
+  expect(await refused(home, ['show', 'release@-9'])).toMatchObject({ code: 'TAPE_NO_SEQ' });
+});
+
+test('the parent of a root, an unknown time and a time before the session are errors', async () => {
+  using home = family();
+  expect((await refused(home, ['log', 'release^'])).message).toBe(
+    "cannot find the parent of 'release': it has none",
+  );
+  expect((await refused(home, ['show', 'release@{soon}'])).message).toBe(
+    'cannot read @{soon}: it is no time',
+  );
+  expect((await refused(home, ['show', 'release@{1 week ago}'])).code).toBe('CLI_NOT_FOUND');
+});
+
+test('a time refers to the last entry by then', async () => {
+  using home = tempHome();
+  {
+    using store = home.open();
+    const { id } = store.imports.stage('old');
+    const at = (minute: number) => ({ source: 'import', timestamp: `2026-03-01T10:0${minute}:00Z` });
+    store.imports.append(
+      id,
+      [0, 1, 2, 3].map((minute) => user(`at ${minute}`, at(minute))),
+    );
+    store.imports.publish([id]);
+  }
+  expect(await shown(home, 'old@{2026-03-01T10:02}')).toBe('old@4');
+  expect(await shown(home, 'old@{2026-03-01T10:01:59}')).toBe('old@3');
+});
+
+/** Command lines of one user, who has a directory for the state of programs. */
+function asUser(home: TempHome): { tape(...args: string[]): Promise<CliResult>; [Symbol.dispose](): void } {
+  const state = tempDir();
+  return {
+    tape: async (...args) =>
+      await home.here(args, { env: { XDG_STATE_HOME: state.path }, stdin: '{"role":"user","content":"x"}' }),
+    [Symbol.dispose]: () => state[Symbol.dispose](),
+  };
+}
+
+test('@{-1} is the session that the user named last in this home, @{-2} the one before', async () => {
+  using home = family();
+  using other = family();
+  using user = asUser(home);
+  await user.tape('log', 'release');
+  await user.tape('show', 'pro');
+  await user.tape('status', 'proofs');
+  expect(json(await user.tape('show', '@{-2}', '--json')).session).toBe('release');
+  expect(json(await user.tape('show', '@{-2}', '--json')).session).toBe('proofs');
+  expect(json(await user.tape('append', '@{-1}', '--json'))).toMatchObject({ session: 'proofs' });
+  expect((await other.here(['show', '@{-1}', '--json'])).code).toBe(3);
+  expect(jsonError(await user.tape('show', '@{-7}', '--json')).message).toContain(
+    'you have named fewer sessions',
+  );
+});
+
+test('verbs that create sessions take no beginning for a name', async () => {
+  using home = family();
+  using user = asUser(home);
+  expect(json(await user.tape('append', 'rele', '--json')).session).toBe('rele');
+  expect(json(await user.tape('append', 'proofs^', '--json')).session).toBe('release-notes');
+  expect((await user.tape('append', '@{-9}')).code).toBe(3);
+});
+
+test('a user without a place for state has no recent sessions, and no error', async () => {
+  using home = family();
+  const { code, stderr } = await home.here(['log', 'release']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
