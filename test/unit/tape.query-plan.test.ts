@@ -21,8 +21,9 @@ function statementsOf(act: () => void): string[] {
 function planOf(db: RawDb, sql: string): string[] {
   const names = new Set([...sql.matchAll(/@(\w+)/g)].map(([, name]) => name));
   const params = Object.fromEntries([...names].map((name) => [name, null]));
+  const values = [...sql.matchAll(/\?/g)].map(() => null);
   return db
-    .all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...(names.size > 0 ? [params] : []))
+    .all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...(names.size > 0 ? [params] : values))
     .map(({ detail }) => detail);
 }
 

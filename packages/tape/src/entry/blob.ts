@@ -155,16 +155,27 @@ export function blobHashes(payload: unknown): string[] {
   return Object.values(payload).flatMap(blobHashes);
 }
 
+/** Returns the same array if no item changed. */
 function mapArray(items: readonly unknown[], change: (item: unknown) => unknown): readonly unknown[] {
-  const mapped = items.map(change);
-  return mapped.every((item, i) => item === items[i]) ? items : mapped;
+  let isSame = true;
+  const mapped = items.map((item) => {
+    const now = change(item);
+    isSame &&= now === item;
+    return now;
+  });
+  return isSame ? items : mapped;
 }
 
 /** Returns the same object if no field changed. `fromEntries` keeps `__proto__` a plain key. */
 function mapFields(object: object, change: (field: unknown, name: string) => unknown): object {
-  const mapped = Object.entries(object).map(([name, field]) => [name, change(field, name), field] as const);
-  if (mapped.every(([, now, was]) => now === was)) return object;
-  return Object.fromEntries(mapped);
+  let isSame = true;
+  const mapped: [string, unknown][] = Object.entries(object);
+  for (const pair of mapped) {
+    const now = change(pair[1], pair[0]);
+    isSame &&= now === pair[1];
+    pair[1] = now;
+  }
+  return isSame ? object : Object.fromEntries(mapped);
 }
 
 /** Stores each blob once. */

@@ -5,6 +5,7 @@ import { drainOutbox, type GraphUpdate } from '../lineage/outbox.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import { findTape, getTape } from '../tape/find.ts';
+import { type AppendHead, getHead, type TapeHead } from '../tape/head.ts';
 import { type Lease, writeEpoch } from '../tape/lease.ts';
 import type { Ref, TapeRow } from '../tape/tape.ts';
 
@@ -55,6 +56,11 @@ export class Connection {
     return getTape(this.db, this.realm, ref);
   }
 
+  /** @throws TAPE_NO_SESSION */
+  head(ref: Ref): AppendHead {
+    return getHead(this.db, this.realm, ref);
+  }
+
   /** Returns the name of a session when an error message needs it; the caller's word, if there is no such session. */
   named(ref: Ref): () => string {
     return () => findTape(this.db, this.realm, ref)?.name ?? String(ref);
@@ -64,7 +70,7 @@ export class Connection {
    * Returns the epoch to write a tape under.
    * @throws TAPE_BUSY, TAPE_FENCED
    */
-  epoch(tape: TapeRow, lease: Lease | undefined): number {
+  epoch(tape: TapeHead, lease: Lease | undefined): number {
     return writeEpoch(this.db, tape, { lease, clock: this.clock });
   }
 

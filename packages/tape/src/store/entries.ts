@@ -9,10 +9,11 @@ import { type SearchQuery, type SearchResult, searchEntries } from '../search/se
 import { searchBudget, unbounded, updateIndex } from '../search/text-index.ts';
 import { type Appended, receipt, repeatedOnly, repetitions, writeEncoded } from '../tape/append.ts';
 import { dropChunks } from '../tape/chunks.ts';
+import type { AppendHead } from '../tape/head.ts';
 import { settleDead } from '../tape/leftovers.ts';
 import { type Point, resolvePoint } from '../tape/point.ts';
 import { readEntries } from '../tape/read.ts';
-import type { Ref, TapeRow } from '../tape/tape.ts';
+import type { Ref } from '../tape/tape.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';
 import { keyedDrafts } from './keys.ts';
@@ -32,14 +33,15 @@ export function entriesOn(at: Connection): InProcess<Entries> {
   const { db, realm, writer } = at;
 
   function appendTo(
-    tape: TapeRow,
+    tape: AppendHead,
     drafts: readonly Encoded[],
     { lease, expectHead, settles }: AppendOptions,
   ): Appended {
     const repeated = repetitions(writer, tape, drafts);
     const before = repeatedOnly(tape, repeated);
     if (before !== undefined) return before;
-    const epoch = at.epoch(tape, lease);
+    const isFree = lease === undefined && tape.is_leased === 0;
+    const epoch = isFree ? tape.epoch + 1 : at.epoch(tape, lease);
     if (expectHead !== undefined && expectHead !== hex(tape.head_hash))
       throw new TapeError(
         'TAPE_STALE_HEAD',
@@ -47,7 +49,8 @@ export function entriesOn(at: Connection): InProcess<Entries> {
         { data: { session: tape.name, head: tape.head_seq } },
       );
     if (drafts.length === 0) return receipt({ tape, seqs: [], added: 0 });
-    const now = lease === undefined ? settleDead(writer, tape, { epoch, but: settles }) : tape;
+    const hasDead = lease === undefined && tape.is_live === 1;
+    const now = hasDead ? settleDead(writer, tape, { epoch, but: settles }) : tape;
     return receipt(writeEncoded(writer, now, drafts, { epoch, repeated }));
   }
 
@@ -59,7 +62,7 @@ export function entriesOn(at: Connection): InProcess<Entries> {
       if (drafts.length === 0 && o.settles === undefined)
         throw new TapeError('TAPE_BAD_ENTRY', 'cannot append: the batch is empty');
       return db.write(() => {
-        const tape = at.need(ref);
+        const tape = at.head(ref);
         const appended = appendTo(tape, drafts, o);
         if (o.settles !== undefined) {
           crashPoint('settle/appended');

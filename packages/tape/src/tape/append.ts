@@ -9,10 +9,10 @@ import { saveTouches } from '../entry/touch.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { addCall, type CallsRow, callsRow, saveCalls } from './calls.ts';
+import type { TapeHead } from './head.ts';
 import { fenced } from './lease.ts';
 import { loadBatch, nextBatch, saveBatch } from './open-calls.ts';
 import { saveRun } from './open-run.ts';
-import type { TapeRow } from './tape.ts';
 
 /** The receipt of an append. */
 export interface Appended {
@@ -32,8 +32,8 @@ export interface Writer {
   readonly sources: Sources;
 }
 
-interface Written {
-  readonly tape: TapeRow;
+interface Written<Tape extends TapeHead> {
+  readonly tape: Tape;
   readonly seqs: readonly Seq[];
   readonly added: number;
 }
@@ -44,12 +44,12 @@ interface Written {
  * the tape adds nothing.
  * @throws TAPE_FENCED, TAPE_KEY_CONFLICT, TAPE_BAD_ENTRY
  */
-export function writeEntries(
+export function writeEntries<Tape extends TapeHead>(
   writer: Writer,
-  tape: TapeRow,
+  tape: Tape,
   drafts: readonly Draft[],
   epoch: number = tape.epoch,
-): Written {
+): Written<Tape> {
   const encoded = drafts.map(encodeDraft);
   return writeEncoded(writer, tape, encoded, { epoch, repeated: repetitions(writer, tape, encoded) });
 }
@@ -58,13 +58,14 @@ export function writeEntries(
  * Does `writeEntries` for encoded drafts. `repeated`: for each draft the position that already has its key,
  * if any.
  */
-export function writeEncoded(
-  { db, sources }: Writer,
-  tape: TapeRow,
+export function writeEncoded<Tape extends TapeHead>(
+  writer: Writer,
+  tape: Tape,
   drafts: readonly Encoded[],
   { epoch, repeated }: { readonly epoch: number; readonly repeated: readonly (Seq | undefined)[] },
-): Written {
-  const at = sources.now();
+): Written<Tape> {
+  const { db } = writer;
+  const at = writer.sources.now();
   const seqs: Seq[] = [];
   const keys = new Set<string>();
   let seq = tape.head_seq;
@@ -83,7 +84,7 @@ export function writeEncoded(
     }
     if (draft.key !== null) keys.add(draft.key);
     seq += 1;
-    head = insertEntry({ db, sources }, tape, { draft, seq, at, epoch, previous: head });
+    head = insertEntry(writer, tape, { draft, seq, at, epoch, previous: head });
     crashPoint('append/entry');
     const next = nextBatch(batch, { seq, kind: draft.kind, payload: draft.value });
     saveBatch(db, tape.id, seq, { was: batch, now: next });
@@ -104,10 +105,9 @@ export function writeEncoded(
   if (opensRun !== undefined) saveRun(db, tape.id, opensRun);
   if (calls.size > 0) saveCalls(db, tape.id, calls.values());
   const moved = db.run(
-    `UPDATE tape SET head_seq = @seq, head_hash = @head, settled_seq = @settled, epoch = @epoch, updated_at = @at,
-       last_message_at = @spoken
-       WHERE id = @id AND epoch = @was AND head_seq = @from`,
-    { id: tape.id, seq, head, settled, epoch, at, spoken, was: tape.epoch, from: tape.head_seq },
+    `UPDATE tape SET head_seq = ?, head_hash = ?, settled_seq = ?, epoch = ?, updated_at = ?, last_message_at = ?
+       WHERE id = ? AND epoch = ? AND head_seq = ?`,
+    [seq, head, settled, epoch, at, spoken, tape.id, tape.epoch, tape.head_seq],
   );
   if (moved === 0) throw fenced(tape.name);
   crashPoint('append/head');
@@ -136,18 +136,17 @@ interface NewEntry {
 
 function insertEntry(
   { db, sources }: Writer,
-  tape: TapeRow,
+  tape: TapeHead,
   { draft, seq, at, epoch, previous }: NewEntry,
 ): Buffer {
   const { kind, mark, name, ref, key, meta, payload, blobs } = draft;
   const salt = sources.salt();
   const body = bodyHash(salt, payload, meta);
-  const link = { seq, kind, mark, name, ref, at, key };
-  const hash = entryHash(tape.ulid, link, body, previous);
+  const hash = entryHash(tape.ulid, { seq, kind, mark, name, ref, at, key }, body, previous);
   const id = db.insert(
     `INSERT INTO entry (tape_id, seq, kind, mark, name, ref, at, key, epoch, salt, body_hash, hash, meta, payload)
-       VALUES (@tape, @seq, @kind, @mark, @name, @ref, @at, @key, @epoch, @salt, @body, @hash, @meta, @payload)`,
-    { ...link, tape: tape.id, epoch, salt, body, hash, meta, payload },
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    [tape.id, seq, kind, mark, name, ref, at, key, epoch, salt, body, hash, meta, payload],
   );
   if (blobs.length > 0) keepBlobs(db, id, blobs);
   return hash;
@@ -156,13 +155,13 @@ function insertEntry(
 /** Returns for each draft the position that already has its key, if kind, name and payload are the same. */
 export function repetitions(
   { db }: Writer,
-  tape: TapeRow,
+  tape: TapeHead,
   drafts: readonly Encoded[],
 ): readonly (Seq | undefined)[] {
   return drafts.map((draft) => (draft.key === null ? undefined : findRepeated(db, tape, draft)));
 }
 
-function findRepeated(db: Db, tape: TapeRow, { key, kind, name, payload }: Encoded): Seq | undefined {
+function findRepeated(db: Db, tape: TapeHead, { key, kind, name, payload }: Encoded): Seq | undefined {
   const row = db.get<{ seq: Seq; kind: string; name: string | null; payload: string | null }>(
     'SELECT seq, kind, name, payload FROM entry WHERE tape_id = @tape AND key = @key',
     { tape: tape.id, key },
@@ -178,7 +177,7 @@ function findRepeated(db: Db, tape: TapeRow, { key, kind, name, payload }: Encod
 }
 
 /** Returns the receipt of a write. */
-export function receipt({ tape, seqs, added }: Written): Appended {
+export function receipt({ tape, seqs, added }: Written<TapeHead>): Appended {
   const from = seqs.reduce((least, seq) => Math.min(least, seq), seqs[0] ?? tape.head_seq);
   const to = seqs.reduce((most, seq) => Math.max(most, seq), seqs[0] ?? tape.head_seq);
   return { session: tape.name, from, to, added, repeated: seqs.length - added, head: hex(tape.head_hash) };
@@ -187,7 +186,7 @@ export function receipt({ tape, seqs, added }: Written): Appended {
 /**
  * Returns the receipt of a batch that is completely on the tape, or undefined. It requires no right to write.
  */
-export function repeatedOnly(tape: TapeRow, repeated: readonly (Seq | undefined)[]): Appended | undefined {
+export function repeatedOnly(tape: TapeHead, repeated: readonly (Seq | undefined)[]): Appended | undefined {
   const seqs = repeated.filter((seq) => seq !== undefined);
   return seqs.length === repeated.length ? receipt({ tape, seqs, added: 0 }) : undefined;
 }

@@ -22,6 +22,9 @@ export interface LiveRun {
   readonly chunks: readonly StreamChunk[];
 }
 
+/** The tape of a live answer. */
+type OfTape = Pick<TapeRow, 'id' | 'name'>;
+
 /** Selects runs of a session, and their chunks. */
 export interface LiveQuery {
   /** Only this run. */
@@ -34,7 +37,7 @@ export interface LiveQuery {
  * Saves chunks of a run's live answer, in the caller's transaction. Chunks that are already saved do not
  * change.
  */
-export function saveChunks(db: Db, tape: TapeRow, { run, chunks }: LiveStream): void {
+export function saveChunks(db: Db, tape: OfTape, { run, chunks }: LiveStream): void {
   for (const { index, chunk } of chunks)
     db.run(
       'INSERT INTO stream_chunk (tape_id, run, idx, chunk) VALUES (@tape, @run, @index, @chunk) ON CONFLICT DO NOTHING',
@@ -45,7 +48,7 @@ export function saveChunks(db: Db, tape: TapeRow, { run, chunks }: LiveStream): 
 /**
  * Returns the runs of a session that have saved chunks, and the chunks: the run is live, or its process died.
  */
-export function liveRuns(db: Db, tape: TapeRow, { run: only, from = 0 }: LiveQuery = {}): LiveRun[] {
+export function liveRuns(db: Db, tape: OfTape, { run: only, from = 0 }: LiveQuery = {}): LiveRun[] {
   const one = only === undefined ? '' : 'AND run = @only';
   return db
     .all<{ run: string }>(`SELECT DISTINCT run FROM stream_chunk WHERE tape_id = @tape ${one}`, {
@@ -58,7 +61,7 @@ export function liveRuns(db: Db, tape: TapeRow, { run: only, from = 0 }: LiveQue
     }));
 }
 
-function savedChunks(db: Db, tape: TapeRow, run: string, from: number): StreamChunk[] {
+function savedChunks(db: Db, tape: OfTape, run: string, from: number): StreamChunk[] {
   return db
     .all<{ idx: number; chunk: string }>(
       'SELECT idx, chunk FROM stream_chunk WHERE tape_id = @tape AND run = @run AND idx >= @from ORDER BY idx',
@@ -68,7 +71,7 @@ function savedChunks(db: Db, tape: TapeRow, run: string, from: number): StreamCh
 }
 
 function parsedChunk(
-  { name }: TapeRow,
+  { name }: OfTape,
   run: string,
   { idx, chunk }: { readonly idx: number; readonly chunk: string },
 ): Json {
@@ -87,6 +90,6 @@ function parsedChunk(
 }
 
 /** Deletes the chunks of a run, once its answer is on the tape. */
-export function dropChunks(db: Db, tape: TapeRow, run: string): void {
+export function dropChunks(db: Db, tape: OfTape, run: string): void {
   db.run('DELETE FROM stream_chunk WHERE tape_id = @tape AND run = @run', { tape: tape.id, run });
 }

@@ -177,7 +177,7 @@ function inboxWaits(db: Db, tape: TapeRow, inputs: boolean): boolean {
  */
 export function writeEpoch(
   db: Db,
-  tape: TapeRow,
+  tape: Pick<TapeRow, 'id' | 'ulid' | 'name' | 'epoch'>,
   { lease, clock }: { lease?: Lease | undefined; clock: Clock },
 ): number {
   if (lease !== undefined) {
@@ -191,7 +191,7 @@ export function writeEpoch(
 }
 
 /** @throws TAPE_BUSY while the tape has a live lease */
-export function assertIdle(db: Db, tape: TapeRow, clock: Clock): void {
+export function assertIdle(db: Db, tape: Pick<TapeRow, 'id' | 'name'>, clock: Clock): void {
   const held = liveLease(db, tape.id, clock);
   if (held !== undefined) throw busy(tape.name, held);
 }

@@ -5,8 +5,8 @@ import { normalise } from '../entry/normalise.ts';
 import { TapeError } from '../errors.ts';
 import { type Writer, writeEntries } from './append.ts';
 import { dropChunks, type LiveRun, liveRuns } from './chunks.ts';
+import type { TapeHead } from './head.ts';
 import { partialAnswer } from './partial-answer.ts';
-import type { TapeRow } from './tape.ts';
 
 /**
  * The entries that record the saved chunks of a run that died: the partial answer, if anything of it had arrived,
@@ -28,11 +28,11 @@ export function leftoverEntries({ run, chunks: saved }: LiveRun): readonly Draft
  * Records the saved chunks of runs that died, in the transaction of a writer that found no live owner: they were
  * said before what it writes. Returns the tape after them. Chunks of the run `but` stay.
  */
-export function settleDead(
+export function settleDead<Tape extends TapeHead>(
   writer: Writer,
-  tape: TapeRow,
+  tape: Tape,
   { epoch, but }: { readonly epoch: number; readonly but?: string | undefined },
-): TapeRow {
+): Tape {
   let now = tape;
   for (const live of liveRuns(writer.db, tape)) {
     if (live.run === but) continue;
@@ -43,7 +43,12 @@ export function settleDead(
   return now;
 }
 
-function written(writer: Writer, tape: TapeRow, entries: readonly Draft[], epoch: number): TapeRow {
+function written<Tape extends TapeHead>(
+  writer: Writer,
+  tape: Tape,
+  entries: readonly Draft[],
+  epoch: number,
+): Tape {
   try {
     return writer.db.savepoint(() => writeEntries(writer, tape, entries.flatMap(normalise), epoch).tape);
   } catch (error) {
