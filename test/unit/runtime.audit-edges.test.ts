@@ -4,7 +4,7 @@ import { audit } from '@tapedeck/runtime';
 import { anchor, assistant, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
-import { storeUnderTest } from '../support/deck.ts';
+import { audited } from '../support/audited.ts';
 import { type RawDb, rawDb } from '../support/raw-db.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -49,7 +49,7 @@ function forge({ path }: Scene, act: (db: RawDb) => void): void {
 }
 
 async function edges({ store }: Scene, graph?: string): Promise<string[]> {
-  const { findings } = await audit(storeUnderTest(store), graph === undefined ? {} : { graph });
+  const { findings } = await audited(store, graph === undefined ? {} : { graph });
   return findings.map(
     ({ code, session, seq, message }) =>
       `${code === 'edge-on-one-side' ? '' : code}${session}@${seq}: ${message}`,
@@ -227,7 +227,7 @@ describe('a fault of the graph file', () => {
     home.store.sessions.open('other');
     write(home, linesOf(home).toSpliced(3, 1));
     const of = async (session: string) =>
-      (await audit(storeUnderTest(home.store), { graph: home.graph, session })).findings.length;
+      (await audited(home.store, { graph: home.graph, session })).findings.length;
     expect([await of('main'), await of('kid'), await of('left'), await of('other')]).toEqual([1, 1, 0, 0]);
   });
 

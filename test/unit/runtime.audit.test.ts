@@ -12,8 +12,8 @@ import {
 } from '@tapedeck/tape';
 import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
+import { audited } from '../support/audited.ts';
 import { fixedClock } from '../support/clock.ts';
-import { storeUnderTest } from '../support/deck.ts';
 import { playScript } from '../support/script.ts';
 import { openStore, refusal } from '../support/store.ts';
 
@@ -38,7 +38,7 @@ async function findingsOf(
   store: SqliteTapeStore,
   options: AuditOptions = {},
 ): Promise<readonly AuditFinding[]> {
-  return (await audit(storeUnderTest(store), options)).findings;
+  return (await audited(store, options)).findings;
 }
 
 /** Findings as short texts: `result-not-merged a: … → merge a`. */
@@ -75,7 +75,7 @@ test('a record in which every child was merged is complete', async () => {
   store.lineage.merge('nested', { into: 'main' });
   const { seq } = store.lineage.merge('kept');
   store.entries.redact('main', seq, 'a test');
-  expect(await audit(storeUnderTest(store))).toEqual({ sessions: 8, findings: [] });
+  expect(await audited(store)).toEqual({ sessions: 8, findings: [] });
 });
 
 test('a child that has not ended, and that no process runs, is reported', async () => {
@@ -358,13 +358,13 @@ test('of one session covers it and all its descendants', async () => {
   child(store, 'b', 'completed');
   store.lineage.fork('a', { name: 'below', deliver: 'merge' });
   const sessions = async (session: string) => {
-    const { sessions: count, findings } = await audit(storeUnderTest(store), { session });
+    const { sessions: count, findings } = await audited(store, { session });
     return [count, findings.map((found) => found.session)];
   };
   expect(await sessions('a')).toEqual([2, ['a', 'below']]);
   expect(await sessions('main')).toEqual([4, ['a', 'b', 'below']]);
   expect(await sessions('below')).toEqual([1, ['below']]);
-  await expect(audit(storeUnderTest(store), { session: 'missing' })).rejects.toMatchObject({
+  await expect(audited(store, { session: 'missing' })).rejects.toMatchObject({
     code: 'TAPE_NO_SESSION',
   });
 });

@@ -221,6 +221,21 @@ test('the entries of a rare kind are found by an index of kinds', () => {
     ]);
 });
 
+test('a look at all sessions seeks what belongs to those of a page, and makes no index of its own', () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  const statements = statementsOf(() => {
+    using store = openStore(path);
+    store.sessions.open('main');
+    expect(store.looseEnds()).toEqual({ sessions: 1, found: [] });
+  });
+  using db = rawDb(path);
+  const pages = statements.filter((sql) => /@after/.test(sql));
+  expect(pages.length).toBe(2);
+  for (const sql of pages)
+    expect(planOf(db, sql).filter((step) => /SCAN|AUTOMATIC|MATERIALIZE|TEMP B-TREE/.test(step))).toEqual([]);
+});
+
 describe('no statement reads a whole table', () => {
   test.each(Object.entries(acts))('%s', (_, act) => {
     using dir = tempDir();

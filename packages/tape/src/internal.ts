@@ -3,6 +3,7 @@
  * names come, change and go in any release. Imports `store` and what lies below it.
  */
 export type { Finding } from './check/doctor.ts';
+export type { LooseEnds } from './check/loose-ends.ts';
 export type { Sources } from './clock.ts';
 export { artifactOf, isObjectName, patchPaths, workspaceClosed } from './entry/artifact.ts';
 export { type Call, callOf } from './entry/call.ts';

@@ -12,7 +12,7 @@ export async function* examineGraphFile(
   path: string,
   within: ReadonlySet<string> | undefined,
 ): AsyncGenerator<AuditFinding> {
-  if (within !== undefined && (await hasLinesOf(store, path, within))) return;
+  if (within === undefined ? await hasAllLines(store, path) : await hasLinesOf(store, path, within)) return;
   const { parseRecord, readLines } = await import('@tapedeck/graph');
   const recorded = new Recorded(store);
   /** Lines of the database that the file has skipped so far. */
@@ -38,6 +38,17 @@ export async function* examineGraphFile(
   for (const line of passed.values())
     if (within === undefined || within.has(line.session))
       yield finding(line, `line ${line.g} of the lineage, ${describe(line)}, is not in the graph file`);
+}
+
+/** Whether the file has the lines of the database and no other, as texts. It may lack the last ones. */
+async function hasAllLines(store: TapeStore, path: string): Promise<boolean> {
+  const { FileComparison } = await import('@tapedeck/graph');
+  using comparison = new FileComparison(path);
+  for await (const line of store.lineage.read()) {
+    comparison.expect(encodeLine(line));
+    if (comparison.line !== undefined) return false;
+  }
+  return comparison.standing === 'same' || comparison.standing === 'behind';
 }
 
 /** How many lines are looked up, at most, before reading the whole file takes less. */

@@ -4,6 +4,7 @@
  * Reads only, and loads no AI SDK. Imports `terms`, `tools`, `store-of`, `fields` and `stream`.
  */
 import { TapeError, type TapeStore } from '@tapedeck/tape';
+import type { LooseEnds } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { assertFields, type Fields } from '../fields.ts';
 import { inProcess, type StoreSource, storeOf } from '../store-of.ts';
@@ -24,7 +25,10 @@ export interface AuditOptions {
   readonly graph?: string;
   /** Only this session and its descendants. */
   readonly session?: string;
-  /** Called after each hundred sessions. The total is the number of all sessions of the store, where it can be counted. */
+  /**
+   * Called some times while sessions are looked at, and after each hundred that are examined. The total is their number,
+   * where it is known.
+   */
   readonly onProgress?: OnProgress;
 }
 
@@ -62,15 +66,16 @@ export async function audit(source: StoreSource, options: AuditOptions = {}): Pr
   assertFields(options, auditFields, 'audit');
   const { graph, session, onProgress } = options;
   const store = storeOf(source, 'audit');
-  const total = onProgress === undefined ? 0 : (inProcess(store)?.count().sessions ?? 0);
+  const ends = session === undefined ? looseEnds(store, onProgress) : undefined;
   const findings: AuditFinding[] = [];
   const within = session === undefined ? undefined : new Set<string>();
   let sessions = 0;
   const seen: { now: Seen | undefined } = { now: undefined };
-  for await (const { id, session: name } of sessionsOf(store, session)) {
+  for await (const { id, session: name } of ends?.found ?? sessionsOf(store, session)) {
     sessions += 1;
     within?.add(id);
-    if (sessions % 100 === 0) onProgress?.({ done: sessions, total: Math.max(sessions, total) });
+    if (sessions % 100 === 0)
+      onProgress?.({ done: sessions, total: Math.max(sessions, ends?.found.length ?? 0) });
     try {
       findings.push(...(await examine(store, id, seen)));
     } catch (error) {
@@ -79,7 +84,20 @@ export async function audit(source: StoreSource, options: AuditOptions = {}): Pr
   }
   if (graph !== undefined)
     for await (const found of examineGraphFile(store, graph, within)) findings.push(found);
-  return { sessions, findings };
+  return { sessions: ends?.sessions ?? sessions, findings };
+}
+
+/**
+ * The sessions that can have findings, where a database of this process answers; each session is examined where that
+ * cannot be read, and of other stores.
+ */
+function looseEnds(store: TapeStore, onProgress: OnProgress | undefined): LooseEnds | undefined {
+  try {
+    return inProcess(store)?.looseEnds({ ...(onProgress !== undefined && { onProgress }) });
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+    return undefined;
+  }
 }
 
 /** The finding of a session that cannot be read. The others are still examined. */

@@ -42,7 +42,11 @@ export function* readLineage(
   }
 }
 
-function parseLine(g: number, line: string): LineageLine {
+/**
+ * Parses a stored line.
+ * @throws TAPE_CORRUPT when it is not a record
+ */
+export function parseLine(g: number, line: string): LineageLine {
   let value: unknown;
   try {
     value = JSON.parse(line);

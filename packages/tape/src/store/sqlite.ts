@@ -1,6 +1,7 @@
 import { rebuildBatches } from '../check/calls.ts';
 import { verifyFile } from '../check/database.ts';
 import { examine, type Finding } from '../check/doctor.ts';
+import { type LooseEnds, looseEnds } from '../check/loose-ends.ts';
 import type { Problem } from '../check/problem.ts';
 import { assertOwnSchema, isSchemaCode, mendSchema } from '../check/schema.ts';
 import { rebuildUsage } from '../check/usage.ts';
@@ -257,6 +258,15 @@ export class SqliteTapeStore implements TapeStore {
   /** Counts the sessions and entries of the store, or those that a session reads. */
   count(ref?: Ref): { readonly sessions: number; readonly entries: number } {
     return countVerified(this.#at.db, ref === undefined ? undefined : this.#at.need(ref));
+  }
+
+  /**
+   * Finds, among all sessions, those with a sign of unfinished work, or of a fork or merge that is recorded on one side
+   * only. `audit` examines these alone.
+   */
+  looseEnds(o: ProgressOptions = {}): LooseEnds {
+    assertOptions(o, fieldsOf.progress, 'look for loose ends', 'the store');
+    return looseEnds(this.#at.db, o.onProgress);
   }
 
   /**
