@@ -1,6 +1,8 @@
 import { contract, errorCodes, type Form, type JsonSchema, jsonSchema } from '@tapedeck/cli/contract';
 import { defaultLimits } from '@tapedeck/runtime';
 import { wordsOf } from '../../packages/cli/dist/command-line/line.js';
+import type { Topic } from '../../packages/cli/dist/help/page.js';
+import { topics } from '../../packages/cli/dist/help/topics/index.js';
 import type { Option } from '../../packages/cli/dist/options/declare.js';
 import { allVerbs } from '../../packages/cli/dist/verbs/index.js';
 import { nameOf, type Verb } from '../../packages/cli/dist/verbs/verb.js';
@@ -37,6 +39,9 @@ export function cliReference(): string {
   const groups = [...new Set(verbs.map((verb) => verb.group))];
   const page = [
     head,
+    '## Topics',
+    '`tape help TOPIC` prints each.',
+    ...topics.map(topicSection),
     '## Verbs',
     table(
       ['verb', 'what it does'],
@@ -58,6 +63,19 @@ export function cliReference(): string {
   ].join('\n\n');
   const parts = page.split(/(^```[\s\S]*?^```$)/m);
   return `${parts.map((part) => (part.startsWith('```') ? part : wrapProse(part))).join('')}\n`;
+}
+
+function topicSection({ name, summary, page }: Topic): string {
+  const parts = page.sections.flatMap(({ title, blocks }) => [
+    ...(title === undefined ? [] : [`**${title}.**`]),
+    ...blocks.map((block) => {
+      if (typeof block === 'string') return block;
+      return 'lines' in block
+        ? `\`\`\`\n${block.lines.join('\n')}\n\`\`\``
+        : table([name, 'meaning'], block.terms);
+    }),
+  ]);
+  return [`### Topic: ${name}`, `${summary}.`, ...parts].join('\n\n');
 }
 
 function wrapProse(text: string): string {
@@ -117,10 +135,6 @@ tape <verb> [session[@point]] [options]
 
 In a checkout, run \`pnpm tape …\`. The [glossary](glossary.md) defines the terms.
 
-**Sessions and points.** A session is given by its name, an alias, its ULID, or an unambiguous prefix of its ULID. A point is
-\`@42\` (a position), \`@task-start\` (the last anchor of that name), \`@task-start~1\` (the anchor of that name before the last)
-or \`@head\`. Session names may contain \`@\`: the longest existing name wins, and the rest is the point.
-
 **Text arguments.** Arguments marked (-, @FILE) accept \`-\` for standard input and \`@FILE\` for the contents of a file.
 A text that begins with \`@\` is written with \`@@\`.
 \`--\` ends the options: the words after it are arguments, also those that begin with a dash.
@@ -131,26 +145,9 @@ the same document as with \`--json\`, except \`graph\` and \`log --graph\`, whic
 [\`tape schema\`](#schema) prints the fields of this version as JSON Schema, and \`@tapedeck/cli/contract\` exports them as zod
 schemas. Text output shows characters that could steer a terminal as escapes (\`\\u{1b}\`); JSON output has them unchanged.
 
-**Models.** \`run\`, \`send\`, \`approve\`, \`delegate\` and \`recover\` use \`--model\`, else the model of the last message of the session
-(set by \`--model\` of an earlier \`run\` or \`send\`, unless that run failed before any answer) or of \`new --model\`, else \`$TAPE_MODEL\`, else the [configured](#configuration) model:
-
-| model | needs |
-| --- | --- |
-| \`openai-compatible/NAME\` | \`OPENAI_BASE_URL\` and \`OPENAI_API_KEY\` |
-| \`anthropic/NAME\`, \`openai/NAME\`, \`google/NAME\` | the AI SDK package of the provider, installed beside the project, and \`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\` or \`GOOGLE_GENERATIVE_AI_API_KEY\`; without that package, the AI Gateway |
-| anything else of the form \`PROVIDER/NAME\` | the AI Gateway: \`AI_GATEWAY_API_KEY\` |
-| \`script:FILE\` | nothing: scripted answers, offline |
-
-Errors of a model say where its name comes from, and have it in \`data.modelFrom\`. \`--temperature\` and \`--effort\` stay with the
-session in the same way, one by one; \`--effort\` is the reasoning effort in the terms of the AI SDK.
-
-A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input", "id"?}], "delayMs"?, "usage"?: {"input"?, "output"?},
-"error"?, "when"?: {"session"?: GLOB, "text"?: PART_OF_THE_LAST_USER_MESSAGE}}]\`. A call receives the first
-answer whose \`when\` matches, after as many matching answers as the session has received from scripts. The tape records the received answers, so this holds across processes.
-
 ## Configuration
 
-Verbs that use a model (\`run\`, \`send\`, \`approve\`, \`delegate\`, \`recover\`, \`compact\`, \`rewind\`, \`merge --strategy summary\`) or show its instructions
+[Topic: config](#topic-config) is the short form. Verbs that use a model (\`run\`, \`send\`, \`approve\`, \`delegate\`, \`recover\`, \`compact\`, \`rewind\`, \`merge --strategy summary\`) or show its instructions
 (\`view --instructions\`) read two files. The first has precedence, for each field and each limit.
 
 * \`tape.config.mts\`, whose default export is \`defineDeck({ … })\` of \`@tapedeck/runtime\`, or a plain object of that
@@ -197,24 +194,8 @@ ${limitRows()}
 | \`--quiet\` | print ids only, and no status |
 | \`--color WHEN\` | \`always\`, \`never\` (also \`--no-color\`) or \`auto\`: on a terminal, unless \`$NO_COLOR\` is set |
 | \`--durability fast\` | do not wait for the disk: a power cut may lose the latest entries; default: \`full\` |
-| \`--help\`, \`-h\` | show help for any verb |
-| \`--version\` | print the version |
-
-## Exit codes
-
-| code | meaning |
-| --- | --- |
-| 0 | done, or done before; also when the reader of stdout closes it |
-| 1 | failed |
-| 2 | invalid usage, or a name or content that is not allowed |
-| 3 | not found |
-| 4 | busy, taken, or in conflict with recorded entries |
-| 5 | damaged |
-| 6 | accepted and durable, but not done yet |
-| 130 | interrupted |
-
-\`tape\` without a verb exits 2. Every verb that opens a home can exit 1 (it cannot be opened), 4 (another process has its lock)
-or 5 (it is damaged). The lists below have the further codes of each verb.`;
+| \`--help\`, \`-h\` | show help for any verb, as \`tape help VERB\` does; \`tape help --all\` lists all verbs |
+| \`--version\`, \`-v\` | print the version |`;
 
 const errorsIntro = `An error is one or two lines on stderr: \`Error: …\`, and \`Hint: …\` if a next command is known. With \`--json\` or \`--jsonl\`
 it is one line:

@@ -47,3 +47,43 @@ test('a backup without sessions is not restored beside the graph file of other t
   expect(readdirSync(dir)).toEqual(['session_graph.jsonl']);
   expect(existsSync(`${dir}/tape.db`)).toBe(false);
 });
+
+/** Wrong lines with words that are named like verbs, and the help that the hint names. */
+const hints: readonly (readonly [line: string, hint: string])[] = [
+  ['log demo --onelin', 'tape log --help'],
+  ['--json log demo --onelin', 'tape log --help'],
+  ['--home run log demo --onelin', 'tape log --help'],
+  ['--home=run --base check log demo --onelin', 'tape log --help'],
+  ['-n 5 log demo --onelin', 'tape log --help'],
+  ['anchor log', 'tape anchor --help'],
+  ['send main', 'tape send --help'],
+  ['nosuch log main', 'tape --help'],
+  ['--home log', 'tape --help'],
+  ['--quiet', 'tape --help'],
+];
+
+test.each(hints)('the hint for tape %s is %s', async (line, hint) => {
+  using home = tempHome();
+  home.session('demo', user('Hello.'));
+  const result = await home.here(['--json', ...line.split(' ')]);
+  expect({ code: result.code, hint: jsonError(result).hint }).toEqual({ code: 2, hint: `see: ${hint}` });
+});
+
+test('a session may be named help or like a verb', async () => {
+  using home = tempHome();
+  for (const name of ['help', 'log', 'demo']) {
+    home.session(name, user('Hello.'));
+    expect((await home.here(['log', name, '--quiet'])).code).toBe(0);
+  }
+});
+
+test('a flag does not take the word true or false behind it', async () => {
+  using home = tempHome();
+  home.session('true', user('Hello.'));
+  for (const args of [
+    ['log', '--own', 'true'],
+    ['log', '--oneline=false', '--json', 'true'],
+    ['--home', home.path, 'log', '--json', 'true'],
+  ])
+    expect((await home.here(args)).code, args.join(' ')).toBe(0);
+});

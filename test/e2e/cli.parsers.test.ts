@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { readLine } from '../../packages/cli/dist/command-line/full.js';
 import { wordsOf } from '../../packages/cli/dist/command-line/line.js';
+import { withLiteralWords } from '../../packages/cli/dist/command-line/literal-words.js';
+import { verbFirst } from '../../packages/cli/dist/command-line/verb-in.js';
 import { commonOptions } from '../../packages/cli/dist/options/common.js';
 import type { Option } from '../../packages/cli/dist/options/declare.js';
 import { allVerbs, verbNamed } from '../../packages/cli/dist/verbs/index.js';
@@ -91,6 +94,30 @@ test(`both parsers read each of ${lines} random command lines alike, or one refu
     { numRuns: lines },
   );
   expect(plain).toBeGreaterThan(lines / 10);
+});
+
+/** How each message about a command line begins. */
+const ownWords =
+  /^(?:cannot (?:use|read) -|cannot use (?:'|"|[a-z]+ ")|arguments are missing: expected tape |--)/;
+
+test(`a command line that is refused is refused in words of our own`, async () => {
+  let refused = 0;
+  const any = fc.constantFrom(...verbs).chain((verb) => lineOf(verb).map((line) => ({ verb, line })));
+  await fc.assert(
+    fc.asyncProperty(any, async ({ verb, line }) => {
+      const argv = verbFirst(withLiteralWords(line));
+      const error = await readLine(argv, verb).then(
+        () => undefined,
+        (fault: Error & { code?: string }) => fault,
+      );
+      if (error === undefined) return;
+      refused += 1;
+      expect(error.code, line.join(' ')).toBe('CLI_USAGE');
+      expect(error.message).toMatch(ownWords);
+    }),
+    { numRuns: lines },
+  );
+  expect(refused).toBeGreaterThan(lines / 10);
 });
 
 test('command lines without quotes, as the help shows them, are plain', async () => {

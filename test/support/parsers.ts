@@ -3,6 +3,7 @@ import { readLine } from '../../packages/cli/dist/command-line/full.js';
 import type { Line } from '../../packages/cli/dist/command-line/line.js';
 import { withLiteralWords } from '../../packages/cli/dist/command-line/literal-words.js';
 import { plainLine } from '../../packages/cli/dist/command-line/plain.js';
+import { verbFirst } from '../../packages/cli/dist/command-line/verb-in.js';
 
 /**
  * Reads a command line with both parsers, and fails unless yargs reads what the parser of plain lines has read.
@@ -12,8 +13,8 @@ export async function assertParsersAgree(args: readonly string[]): Promise<boole
   const argv = withLiteralWords(args);
   const plain = await plainLine(argv);
   if (plain === undefined) return false;
-  const full = await readLine(argv, [plain.verb], { columns: 80 });
-  deepStrictEqual(read(plain), typeof full === 'string' ? full : read(full), `of: tape ${args.join(' ')}`);
+  const full = await readLine(verbFirst(argv), plain.verb);
+  deepStrictEqual(read(plain), read(full), `of: tape ${args.join(' ')}`);
   return true;
 }
 

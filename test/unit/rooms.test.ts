@@ -93,6 +93,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'start',
     'main',
+    'help',
     'command-line',
     'early-exit',
     'verbs',

@@ -12,7 +12,7 @@
 import type { Line } from './command-line/line.ts';
 import { withLiteralWords } from './command-line/literal-words.ts';
 import { plainLine } from './command-line/plain.ts';
-import { helpFor } from './command-line/verb-in.ts';
+import { helpFor, verbFirst } from './command-line/verb-in.ts';
 import { type CommonOptions, makeContext } from './context.ts';
 import { describeError } from './errors/describe.ts';
 import { errorText, requestsJson } from './errors/print.ts';
@@ -20,7 +20,6 @@ import { jsonText } from './escape.ts';
 import { exit } from './exit.ts';
 import { type Io, nodeIo, PipeClosed } from './io.ts';
 import { consoleOn, type MaskedIo, maskedIo } from './masked-io.ts';
-import { allVerbs } from './verbs/index.ts';
 
 /** Runs the `tape` command and returns its exit code. */
 export async function main(line: readonly string[], given: Io): Promise<number> {
@@ -44,27 +43,26 @@ export async function main(line: readonly string[], given: Io): Promise<number> 
 }
 
 async function parseAndRun(argv: readonly string[], io: MaskedIo): Promise<number> {
-  if (argv.length === 0 || (argv.length === 1 && /^(?:--help|-h|help)$/.test(argv[0] ?? ''))) {
-    const { helpPage } = await import('./command-line/help.ts');
-    await io.page();
-    await io.out(helpPage(await allVerbs()));
-    return argv.length === 0 ? exit.usage : exit.done;
-  }
-  const line = (await plainLine(argv)) ?? (await anyLine(argv, io));
+  const line = (await plainLine(argv)) ?? (await otherLine(argv, io));
   if (typeof line !== 'string') {
     const { verb, values, word } = line;
     if (verb.paged === true && values.follow !== true && values.watch !== true) await io.page();
     return await verb.run(values, makeContext(io, { options: values as CommonOptions, word }, main));
   }
   await io.page();
-  if (line !== '') await io.out(`${line}\n`);
-  return exit.done;
+  await io.out(line);
+  return argv.length === 0 ? exit.usage : exit.done;
 }
 
-/** Reads a line with yargs, which takes ten times as long to load as the rest. */
-async function anyLine(argv: readonly string[], io: Io): Promise<Line | string> {
+/** Reads a line that is not plain: the help that it requests, or its values with yargs, which takes long to load. */
+async function otherLine(argv: readonly string[], io: Io): Promise<Line | string> {
+  const { helpIn } = await import('./help/help.ts');
+  const help = await helpIn(argv, io);
+  if (help !== undefined) return help;
+  const { askedVerb } = await import('./command-line/asked-verb.ts');
+  const verb = await askedVerb(argv);
   const { readLine } = await import('./command-line/full.ts');
-  return await readLine(argv, await allVerbs(), io);
+  return await readLine(verbFirst(argv), verb);
 }
 
 export { reportEarlyExit } from './early-exit.ts';

@@ -5,9 +5,11 @@ import { verbNamed } from '../verbs/index.ts';
 import type { Verb } from '../verbs/verb.ts';
 import { isCount, type Line, type Values, valuesOf, wordsOf } from './line.ts';
 import { unmarked } from './literal-words.ts';
+import { verbFirst } from './verb-in.ts';
 
 /** Reads a command line that leaves no doubt; undefined for every other line. */
-export async function plainLine([word = '', ...words]: readonly string[]): Promise<Line | undefined> {
+export async function plainLine(argv: readonly string[]): Promise<Line | undefined> {
+  const [word = '', ...words] = verbFirst(argv);
   const verb = await verbNamed(word);
   const values = verb && plainValues(words, verb);
   return verb && values && { verb, word, values };
@@ -25,7 +27,7 @@ function plainValues(words: readonly string[], verb: Verb): Values | undefined {
   const loose: string[] = [];
   for (let i = 0; i < words.length; i += 1) {
     const word = words[i] ?? '';
-    if (word === 'help' || word === '') return undefined;
+    if (word === '') return undefined;
     if (word === '-' || !word.startsWith('-')) {
       if (isQuoted(word)) return undefined;
       loose.push(word === '-' ? stdinWord : word);
@@ -36,7 +38,7 @@ function plainValues(words: readonly string[], verb: Verb): Values | undefined {
     let value: unknown;
     if (negated === true) value = option.type === 'number' ? 0 : false;
     else if (option.type === 'boolean') {
-      if (attached !== undefined || /^(?:true|false)$/.test(words[i + 1] ?? '')) return undefined;
+      if (attached !== undefined) return undefined;
       value = true;
     } else {
       if (attached === undefined) i += 1;

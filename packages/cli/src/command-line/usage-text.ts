@@ -1,11 +1,13 @@
 import { nearNames } from '@tapedeck/tape/store';
+import type { Options } from '../options/declare.ts';
+import type { Verb } from '../verbs/verb.ts';
+import { wordsOf } from './line.ts';
 
-/** The command line that yargs refuses, all options that it could have, and the grammar of its verb. */
+/** The command line that yargs refuses, its verb, and the options of that. */
 interface Line {
   readonly argv: readonly string[];
-  readonly options: readonly string[];
-  /** As `handoff <name> <anchor>`; undefined for an unknown verb. */
-  readonly grammar: string | undefined;
+  readonly verb: Verb;
+  readonly options: Options;
 }
 
 /** Says what is wrong with a command line, from what yargs says of it. Pure. */
@@ -15,18 +17,14 @@ export function usageText(message: string, line: Line): string {
     const found = pattern.exec(text);
     if (found !== null) return words(line, ...found.slice(1));
   }
-  return text;
+  return 'cannot read the command line';
 }
 
 type Words = (line: Line, ...found: readonly string[]) => string;
 
 const rules: readonly (readonly [pattern: RegExp, words: Words])[] = [
   [/^Unknown arguments?: (.+)$/s, (line, names = '') => unknown(line, names.split(', '))],
-  [
-    /^Not enough non-option arguments: got (\d+), need at least (\d+)/,
-    ({ grammar }, got, least) =>
-      `arguments are missing: expected ${grammar === undefined ? `at least ${least}, got ${got}` : `tape ${grammar}`}`,
-  ],
+  [/^Not enough non-option arguments/, ({ verb }) => `arguments are missing: expected tape ${verb.command}`],
   [/^Missing required arguments?: (.+)$/, (_, names = '') => `${listOf(names.split(', '))} is missing`],
   [/^Not enough arguments following: (\S+)/, (_, name = '') => `cannot use ${dashed(name)}: it has no value`],
   [
@@ -44,8 +42,8 @@ const rules: readonly (readonly [pattern: RegExp, words: Words])[] = [
   ],
   [
     /^Invalid values: Argument: (\S+), Given: (.+), Choices: (.+)$/s,
-    ({ grammar = '' }, name = '', given, choices) => {
-      const isArgument = grammar.includes(`<${name}>`) || grammar.includes(`[${name}]`);
+    ({ verb }, name = '', given, choices) => {
+      const isArgument = wordsOf(verb).some((word) => word.name === name);
       return `cannot use ${isArgument ? name : dashed(name)} ${given}: expected one of ${choices}`;
     },
   ],
@@ -59,7 +57,7 @@ function unknown({ argv, options }: Line, names: readonly string[]): string {
     return `cannot use ${names.map((name) => `'${name}'`).join(', ')}: there are too many arguments`;
   const near = nearNames(
     option,
-    options.filter(({ length }) => length > 1),
+    Object.keys(options).filter((name) => name.length > 1 && options[name]?.hidden !== true),
   ).map(dashed);
   const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
   return `cannot use ${dashed(option)}: no such option${hint}`;

@@ -1,8 +1,37 @@
+import { commonOptions } from '../options/common.ts';
+import type { Options } from '../options/declare.ts';
 import { verbName } from '../verbs/index.ts';
 
-/** The name of the first verb in a command line. */
+const options: Options = commonOptions;
+
+/**
+ * The index of the verb in a command line: the first word that is neither an option nor the value of one. -1 without
+ * a verb.
+ */
+export function verbAt(argv: readonly string[]): number {
+  for (let i = 0; i < argv.length; i += 1) {
+    const word = argv[i] ?? '';
+    if (!word.startsWith('-')) return i;
+    if (takesNext(word) && argv[i + 1]?.startsWith('-') === false) i += 1;
+  }
+  return -1;
+}
+
+/** Whether the next word is the value of an option that stands before the verb: also of an unknown option. */
+function takesNext(option: string): boolean {
+  if (/=|^--no-|^-[hv]$|^--(?:help|version)$/.test(option)) return false;
+  return options[option.slice(2)]?.type !== 'boolean';
+}
+
+/** The words of a command line with its verb first, where it has one. */
+export function verbFirst(argv: readonly string[]): readonly string[] {
+  const at = verbAt(argv);
+  return at < 1 ? argv : [argv[at] ?? '', ...argv.slice(0, at), ...argv.slice(at + 1)];
+}
+
+/** The name of the verb of a command line; undefined when there is no such verb. */
 export function namedIn(argv: readonly string[]): string | undefined {
-  return argv.map(verbName).find((name) => name !== undefined);
+  return verbName(argv[verbAt(argv)] ?? '');
 }
 
 /** The help command for the verb of a command line, or for all verbs. */

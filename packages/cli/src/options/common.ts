@@ -2,18 +2,20 @@
 export const commonOptions = {
   home: {
     type: 'string',
+    takes: 'DIR',
     describe: 'Tape home (default: $TAPE_HOME, else the nearest .tape, else ~/.tape)',
   },
   base: {
     type: 'string',
+    takes: 'NAME',
     describe: 'Realm of the session names (default: that of the home, else tape)',
   },
   id: {
     type: 'string',
     describe: 'Id of another program, in the place of the session: its session name is made of it',
   },
-  json: { type: 'boolean', describe: 'Print one JSON document on stdout' },
-  jsonl: { type: 'boolean', describe: 'Print JSON lines on stdout' },
+  json: { type: 'boolean', describe: 'Print one JSON document on stdout; errors as JSON on stderr' },
+  jsonl: { type: 'boolean', describe: 'Print JSON lines on stdout; errors as JSON on stderr' },
   quiet: { type: 'boolean', describe: 'Print ids only, and no status' },
   color: {
     type: 'string',

@@ -4,6 +4,8 @@ export interface Option {
   readonly type: 'string' | 'number' | 'boolean' | 'list';
   /** What it does, for the help. A hidden option has none. */
   readonly describe?: string;
+  /** What its value is, in the help: `FILE`. Default: `TEXT`, or `N` for a number. */
+  readonly takes?: string;
   /** Another name, of one letter. */
   readonly alias?: string;
   readonly choices?: readonly string[];

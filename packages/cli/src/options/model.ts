@@ -19,10 +19,12 @@ interface SettingsArgs {
 export const modelOptions = {
   model: {
     type: 'string',
+    takes: 'SPEC',
     describe: 'PROVIDER/MODEL or script:FILE (default: $TAPE_MODEL, else as configured)',
   },
   config: {
     type: 'string',
+    takes: 'FILE',
     negatable: true,
     describe: 'Configuration file (default: nearest tape.config.mts; --no-config: load none)',
   },

@@ -7,7 +7,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const abort: Verb = defineVerb({
   command: 'abort <name>',
-  group: 'Change direction',
+  group: 'Run',
   summary: 'Stop the run of a session, in this or another process',
   detail:
     'Aborts the model call and the running tools, and waits until the run has ended. Output received before the abort stays on ' +

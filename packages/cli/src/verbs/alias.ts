@@ -3,7 +3,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const alias: Verb = defineVerb({
   command: 'alias <name> <alias>',
-  group: 'Change direction',
+  group: 'Change',
   summary: 'Give a session another name',
   detail:
     'Every verb then finds the session by this name too. The lineage records it, with the reason. To give another reason, take the alias away first (unalias).',
@@ -33,7 +33,7 @@ export const alias: Verb = defineVerb({
 
 export const unalias: Verb = defineVerb({
   command: 'unalias <alias>',
-  group: 'Change direction',
+  group: 'Change',
   summary: 'Take an alias away from its session',
   detail: 'The name is free then. The lineage keeps both lines.',
   examples: [['tape unalias dm:mom', 'Free the name dm:mom']],

@@ -7,7 +7,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const anchor: Verb = defineVerb({
   command: 'anchor <name> <anchor>',
-  group: 'Change direction',
+  group: 'Change',
   summary: 'Mark the current point of a session with a name and a state',
   detail: 'Forks can start at an anchor. An anchor does not change the view of the model; a handoff does.',
   examples: [[`tape anchor main task-start --state '{"phase":"build"}'`, 'Mark the point before a task']],
@@ -24,7 +24,7 @@ export const anchor: Verb = defineVerb({
 
 export const handoff: Verb = defineVerb({
   command: 'handoff <name> <anchor>',
-  group: 'Change direction',
+  group: 'Change',
   summary: 'Start a new view here, with a summary',
   detail: 'The model sees the summary and the state in place of the earlier entries, which stay readable.',
   examples: [['tape handoff main design-done --summary "The API is agreed"', 'Begin a new view']],

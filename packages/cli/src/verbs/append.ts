@@ -20,7 +20,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const append: Verb = defineVerb({
   command: 'append <name>',
-  group: 'Change direction',
+  group: 'Change',
   summary: 'Append JSON lines from stdin, all or none',
   detail:
     'A line is {"role":"user","content":"…"} or {"kind":…,"payload":…}, with an optional "name", "meta" and "key". ' +

@@ -9,8 +9,8 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const approve: Verb = defineVerb({
   command: 'approve <name> [call]',
-  group: 'Change direction',
-  summary: 'Approve, deny or answer a pending tool call, and continue the run',
+  group: 'Run',
+  summary: 'Approve, deny or answer a pending tool call, and continue',
   detail:
     'Without CALL, answers the only pending call. The run continues in this process, or in the process that runs the session. ' +
     'A message sent to the session instead answers all pending calls as superseded.',

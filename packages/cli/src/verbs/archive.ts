@@ -3,7 +3,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const archive: Verb = defineVerb({
   command: 'archive <name>',
-  group: 'Change direction',
+  group: 'Change',
   summary: 'Archive a session: hide it from lists and refuse new work',
   detail:
     'An archived session can be read, forked and branched. It refuses runs, messages, delegation, compaction, rewinds and merges ' +

@@ -6,7 +6,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const backup: Verb = defineVerb({
   command: 'backup <file>',
-  group: 'Trust',
+  group: 'Share',
   summary: 'Copy all tapes to one file, also while they are in use',
   detail:
     'Verifies the copy before it gets its name, and never replaces an existing file. tape restore makes a home of it.',

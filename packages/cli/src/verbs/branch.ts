@@ -7,7 +7,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const branch: Verb = defineVerb({
   command: 'branch <place>',
-  group: 'Change direction',
+  group: 'Merge',
   summary: 'Continue from a point of a session in a second session',
   detail:
     'The branch inherits the visible entries up to and including the point (default: the head), and the settings. Unlike a fork ' +

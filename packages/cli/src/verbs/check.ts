@@ -17,7 +17,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const check: Verb = defineVerb({
   command: 'check [name]',
   group: 'Trust',
-  summary: 'Check everything: home, entries, lineage, graph file, unfinished work',
+  summary: 'Check home, entries, lineage, graph file and unfinished work',
   detail:
     'Does what verify, audit and doctor do, and prints the findings in sections. docs/findings.md explains each. With a name: ' +
     'checks that session, the entries that it inherits, and the work of its descendants. Exits 5 when something recorded was ' +

@@ -8,7 +8,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const compact: Verb = defineVerb({
   command: 'compact <name>',
-  group: 'Change direction',
+  group: 'Change',
   summary: 'Replace the older part of the view with a summary',
   detail:
     'A model writes the summary, which is used only if it makes the view smaller. The summarised entries stay readable with tape ' +

@@ -21,8 +21,8 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const delegate: Verb = defineVerb({
   command: 'delegate <parent>',
-  group: 'Start',
-  summary: 'Fork a child for each task, run the children, and merge their results',
+  group: 'Run',
+  summary: 'Fork a child for each task, run them, and merge their results',
   detail:
     'Children inherit the entries of the parent, or the part that --inherit, --since or --last selects. On a terminal, a ' +
     'line shows the progress of each child. A child that halts at its budget is merged as partial; a child with a pending call is merged after ' +

@@ -7,7 +7,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const discard: Verb = defineVerb({
   command: 'discard <child>',
-  group: 'Change direction',
+  group: 'Merge',
   summary: 'Record on the parent that the work of a child is not wanted',
   detail:
     'Appends one anchor to the parent, and no message: the model does not see it. The child gets only what was saved of an ' +

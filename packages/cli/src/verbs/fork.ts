@@ -15,7 +15,7 @@ const deliveries: Readonly<Record<Delivery, true>> = { merge: true, 'merge+turn'
 
 export const fork: Verb = defineVerb({
   command: 'fork <parent>',
-  group: 'Change direction',
+  group: 'Merge',
   summary: 'Fork a child session from a point of another session',
   detail:
     'The child inherits the entries of the parent up to @CUT (default: the head), or the part that --inherit, --since or --last ' +

@@ -17,7 +17,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const merge: Verb = defineVerb({
   command: 'merge <child>',
-  group: 'Change direction',
+  group: 'Merge',
   summary: 'Append the result of a child to its parent',
   detail:
     'Appends one anchor and one message to the parent. A repeated merge changes nothing; if the child has new entries, it merges ' +

@@ -3,7 +3,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const raw: Verb = defineVerb({
   command: 'raw <action>',
-  group: 'Other',
+  group: 'Share',
   summary: 'Low-level commands: checkpoint writes the WAL back into tape.db',
   examples: [['tape raw checkpoint', 'Write all data into tape.db, so that the file can be copied alone']],
   arguments: { action: { describe: 'Command', choices: ['checkpoint'] as const } },

@@ -12,7 +12,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const recover: Verb = defineVerb({
   command: 'recover [name]',
-  group: 'Trust',
+  group: 'Run',
   summary: 'Continue sessions whose process was killed, and merge delegated children',
   detail:
     'Each session continues from its last recorded step, with the model that its tape records: what was saved of an answer goes ' +

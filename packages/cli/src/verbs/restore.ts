@@ -12,7 +12,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const restore: Verb = defineVerb({
   command: 'restore <file> [dir]',
-  group: 'Trust',
+  group: 'Share',
   summary: 'Make a new home of a backup, and check it',
   detail:
     'Copies the backup to DIR/tape.db, or to the home of --home, else to .tape in the working directory; verifies the copy before ' +

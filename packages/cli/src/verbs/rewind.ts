@@ -16,7 +16,7 @@ const modes = ['edit', 'resend'] as const;
 
 export const rewind: Verb = defineVerb({
   command: 'rewind <place>',
-  group: 'Change direction',
+  group: 'Change',
   summary: 'Rewind a session to before a user message',
   detail:
     'The session reads as if it ended before SESSION@POINT, a user message; hidden entries stay on the tape. --mode edit prints ' +

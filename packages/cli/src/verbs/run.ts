@@ -14,7 +14,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const run: Verb = defineVerb({
   command: 'run <name> [prompt]',
-  group: 'Start',
+  group: 'Run',
   summary: 'Send a prompt to a session and follow its run',
   detail:
     'Without a prompt, runs the messages in the inbox, or else continues what is unfinished: a run that was cut off, stopped or ' +

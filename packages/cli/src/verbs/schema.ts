@@ -5,7 +5,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const schema: Verb = defineVerb({
   command: 'schema [verb]',
-  group: 'Other',
+  group: 'Share',
   paged: true,
   summary: 'Print the JSON Schema of the output of verbs',
   detail:

@@ -19,7 +19,7 @@ const modes: Readonly<Record<QueueMode, true>> = {
 
 export const send: Verb = defineVerb({
   command: 'send <name> <text>',
-  group: 'Start',
+  group: 'Run',
   summary: 'Send a message to a session, running or idle',
   detail:
     'If the session has no active run, runs it in this process, as run does. Otherwise posts the message to its inbox for the ' +

@@ -9,7 +9,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const undo: Verb = defineVerb({
   command: 'undo <place>',
   synonyms: ['unrewind'],
-  group: 'Change direction',
+  group: 'Change',
   summary: 'Undo the newest rewind or compaction of a session',
   detail:
     'The view is then what it was before the act: the newest rewind, summary or pruning, or the one at @POINT. An undone rewind ' +

@@ -1,7 +1,10 @@
 import type { CommonOptions, Context } from '../context.ts';
 import type { Arguments, ArgumentValues, Options, OptionValues } from '../options/declare.ts';
 
-export type Group = 'Start' | 'Look' | 'Change direction' | 'Trust' | 'Other';
+/** What a user wants of a verb, in the order of the help. */
+export const groups = ['Start', 'Run', 'Look', 'Change', 'Merge', 'Trust', 'Share'] as const;
+
+type Group = (typeof groups)[number];
 
 /** Name, help texts, grammar and examples of a verb. */
 interface Described {

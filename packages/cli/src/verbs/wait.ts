@@ -5,7 +5,7 @@ import { defineVerb, type Verb } from './verb.ts';
 
 export const wait: Verb = defineVerb({
   command: 'wait <names..>',
-  group: 'Change direction',
+  group: 'Run',
   summary: 'Wait until sessions are idle',
   examples: [
     ['tape wait main', 'Wait until main has finished its run and its inbox'],

@@ -114,14 +114,20 @@ export function quote(text: string): string {
   return `'${shown.replace(/\p{C}/gu, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`)}'`;
 }
 
-/** Returns the candidates nearest to a mistyped name: at most three, nearest first. */
-export function nearNames(wanted: string, candidates: Iterable<string>): string[] {
-  const limit = Math.max(2, Math.floor(wanted.length / 3));
+/**
+ * Returns the candidates nearest to a mistyped name: at most three, nearest first.
+ * @param within the number of edits that a candidate may be away. Default: what suits a long name, and a name is near
+ *   that contains the other
+ */
+export function nearNames(
+  wanted: string,
+  candidates: Iterable<string>,
+  { within }: { readonly within?: number } = {},
+): string[] {
+  const limit = within ?? Math.max(2, Math.floor(wanted.length / 3));
+  const contains = (name: string) => within === undefined && (name.includes(wanted) || wanted.includes(name));
   return [...new Set(candidates)]
-    .map((name) => ({
-      name,
-      far: name.includes(wanted) || wanted.includes(name) ? 1 : distance(wanted, name),
-    }))
+    .map((name) => ({ name, far: contains(name) ? 1 : distance(wanted, name) }))
     .filter(({ far }) => far <= limit)
     .sort((a, b) => a.far - b.far || (a.name < b.name ? -1 : 1))
     .slice(0, 3)

@@ -1,0 +1,58 @@
+import { groups, nameOf, type Verb } from '../verbs/verb.ts';
+import { type Page, wrapped } from './page.ts';
+import { topics } from './topics/index.ts';
+import { commonSection } from './verb-page.ts';
+
+/** The verbs of the first page: with these a user starts, and finds the others by their groups. */
+const first: ReadonlySet<string> = new Set([
+  ...['init', 'new', 'import', 'run', 'send', 'delegate', 'approve', 'sessions', 'status', 'log', 'search'],
+  ...['graph', 'anchor', 'rewind', 'undo', 'fork', 'merge', 'discard', 'check', 'backup'],
+]);
+
+const usage = [
+  'tape VERB [SESSION[@POINT]] [OPTIONS]',
+  'Record, fork, run and merge agent sessions on append-only tapes.',
+];
+
+/** What `tape --help` prints: one screen. */
+export function frontPage(verbs: readonly Verb[]): Page {
+  const rows = groups.flatMap((group) =>
+    verbs
+      .filter((verb) => verb.group === group && first.has(nameOf(verb)))
+      .map((verb, i) => `${(i === 0 ? group : '').padEnd(8)}${nameOf(verb).padEnd(10)}${verb.summary}`),
+  );
+  const others = verbs.map(nameOf).filter((name) => !first.has(name));
+  const names = topics.map(({ name }) => name);
+  const labels = [
+    ...labelled('Also', others),
+    ...labelled('Topics', names),
+    ...labelled('More', ['tape help VERB,', 'tape help TOPIC,', 'tape help --all']),
+  ];
+  return { sections: [usage, rows, labels].map((lines) => ({ blocks: [{ lines }] })) };
+}
+
+/** Words behind a label, in as many lines of 80 columns as they take. */
+function labelled(label: string, words: readonly string[]): readonly string[] {
+  return wrapped(words.join(' '), 70).map((line, i) => `${(i === 0 ? label : '').padEnd(8)}${line}`);
+}
+
+/** What `tape help --all` prints: each verb and each topic with its summary. */
+export function allPage(verbs: readonly Verb[]): Page {
+  return {
+    sections: [
+      { blocks: [{ lines: usage }] },
+      ...groups.map((group) => ({
+        title: group,
+        blocks: [
+          {
+            terms: verbs
+              .filter((verb) => verb.group === group)
+              .map((verb) => [nameOf(verb), verb.summary] as const),
+          },
+        ],
+      })),
+      { title: 'Topics', blocks: [{ terms: topics.map(({ name, summary }) => [name, summary] as const) }] },
+      commonSection,
+    ],
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * The help: the first page, a page for each verb and for each topic. `page.ts` has the form of a page, and prints it.
+ * A page is made of what verbs and options declare; only topics are texts of their own. Imports `command-line` and what
+ * lies below.
+ */
+import { readFileSync } from 'node:fs';
+import { nearNames } from '@tapedeck/tape/store';
+import { askedVerb } from '../command-line/asked-verb.ts';
+import { verbAt } from '../command-line/verb-in.ts';
+import { UsageError } from '../errors/kinds.ts';
+import type { Io } from '../io.ts';
+import { packageFile } from '../package-file.ts';
+import { allVerbs } from '../verbs/index.ts';
+import { allPage, frontPage } from './front.ts';
+import { type Page, pageText } from './page.ts';
+import { topics } from './topics/index.ts';
+import { verbPage } from './verb-page.ts';
+
+/**
+ * The text of the help or the version that a command line requests; undefined when it requests neither. A line without
+ * any word requests the first page.
+ * @throws UsageError for help of what is neither a verb nor a topic
+ */
+export async function helpIn(
+  argv: readonly string[],
+  { columns }: Pick<Io, 'columns'>,
+): Promise<string | undefined> {
+  const at = verbAt(argv);
+  const before = at === -1 ? argv : argv.slice(0, at);
+  if (argv.includes('--version') || before.includes('-v')) return `${version()}\n`;
+  const asks = argv.length === 0 || argv.includes('--help') || argv.includes('-h');
+  const isHelp = argv[at] === 'help';
+  if (!asks && !isHelp) return undefined;
+  if (!isHelp) return pageText(await pageOf(at === -1 ? [] : [argv[at] ?? '']), columns);
+  const words = argv.slice(at + 1).filter((word) => !/^-h$|^--(?:help|json|jsonl|quiet)$/.test(word));
+  return pageText(words[0] === '--all' ? allPage(await allVerbs()) : await pageOf(words), columns);
+}
+
+/** The page on a verb or a topic; without a word the first one. */
+async function pageOf([word, more]: readonly string[]): Promise<Page> {
+  if (word === undefined) return frontPage(await allVerbs());
+  if (more !== undefined) throw new UsageError(`cannot use '${more}': there are too many arguments`);
+  const topic = topics.find(({ name }) => name === word);
+  if (topic !== undefined) return topic.page;
+  if (word.startsWith('-')) throw new UsageError(`cannot use ${word}: no such option`);
+  const [near] = nearNames(
+    word,
+    topics.map(({ name }) => name),
+    { within: 1 },
+  );
+  if (near !== undefined)
+    throw new UsageError(`cannot show the help of '${word}': no such verb or topic; did you mean ${near}?`);
+  return verbPage(await askedVerb([word]));
+}
+
+function version(): string {
+  return (JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }).version;
+}

@@ -1,0 +1,73 @@
+/** A page of help, in the form from which the terminal, the reference and the manual print it. */
+export interface Page {
+  readonly sections: readonly Section[];
+}
+
+/** A page on what several verbs share. */
+export interface Topic {
+  readonly name: string;
+  /** What the page is on; no full stop. */
+  readonly summary: string;
+  readonly page: Page;
+}
+
+export interface Section {
+  /** Without a title, the section has no heading. */
+  readonly title?: string;
+  readonly blocks: readonly Block[];
+}
+
+/**
+ * A paragraph, in which backquotes mark what is typed; terms with their meaning; or lines to print as they are.
+ */
+type Block = string | { readonly terms: readonly Term[] } | { readonly lines: readonly string[] };
+
+export type Term = readonly [term: string, meaning: string];
+
+/** The text of a page for a terminal, at most 100 columns wide. */
+export function pageText({ sections }: Page, columns: number): string {
+  const width = Math.min(100, Math.max(40, columns));
+  return sections
+    .map(({ title, blocks }) => {
+      const indent = title === undefined ? 0 : 2;
+      const body = blocks.flatMap((block, i) => [
+        ...(i === 0 ? [] : ['']),
+        ...linesOf(block, width - indent).map((line) => (line === '' ? '' : ' '.repeat(indent) + line)),
+      ]);
+      return [...(title === undefined ? [] : [`${title}:`]), ...body].map((line) => `${line}\n`).join('');
+    })
+    .join('\n');
+}
+
+function linesOf(block: Block, width: number): readonly string[] {
+  if (typeof block === 'string') return wrapped(plain(block), width);
+  if ('lines' in block) return block.lines;
+  const terms = block.terms.map(([term, meaning]): Term => [plain(term), plain(meaning)]);
+  return terms.flatMap((term) => termLines(term, terms, width));
+}
+
+/** A text without the marks of what is typed. */
+function plain(text: string): string {
+  return text.replaceAll('`', '');
+}
+
+/** A term that is longer than most stands on a line of its own. */
+function termLines([term, meaning]: Term, all: readonly Term[], width: number): readonly string[] {
+  const usual = all.map(([name]) => name.length).filter((length) => length <= 28);
+  const column = Math.max(4, ...usual) + 2;
+  const text = wrapped(meaning, width - column);
+  const [first = '', ...rest] = term.length > 28 ? ['', ...text] : text;
+  return [`${term.padEnd(column)}${first}`.trimEnd(), ...rest.map((line) => ' '.repeat(column) + line)];
+}
+
+/** A text in lines of at most `width` characters, where its words allow it. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}

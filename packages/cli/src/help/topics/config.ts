@@ -1,0 +1,65 @@
+import type { Topic } from '../page.ts';
+
+export const config: Topic = {
+  name: 'config',
+  summary: 'The files that configure sessions, and their fields',
+  page: {
+    sections: [
+      {
+        blocks: [
+          'Verbs that use a model, and `view --instructions`, read two files. The first has precedence, for each ' +
+            'field and each limit; options and `$TAPE_MODEL` have precedence over both.',
+          {
+            terms: [
+              [
+                '`tape.config.mts`',
+                'Code: the file of `--config FILE`; else the nearest from the working directory up to `$HOME`; else the ' +
+                  'one beside the home. `--no-config` loads none',
+              ],
+              ['`config.yaml`', 'Data, in the tape home, with names in snake_case'],
+            ],
+          },
+          'The first runs with your permissions: unless `--config` names it, tape does not run it until you trust its ' +
+            'directory with `tape trust DIR`, and again after it changes.',
+        ],
+      },
+      {
+        title: 'Fields of both',
+        blocks: [
+          {
+            terms: [
+              ['`model`', 'Model of sessions without one: see `tape help models`'],
+              ['`settings`', 'Temperature, effort and provider options of model calls'],
+              ['`summarizer`', 'Model that writes summaries'],
+              ['`windows`', 'Context windows in tokens, by model'],
+              ['`view`', 'Limit of what a model sees, in messages or tokens'],
+              ['`compaction`', 'When and how sessions are summarised'],
+              ['`instructions`', 'Instructions for every model call'],
+              ['`prompt.project`', 'Add `AGENTS.md`, `CLAUDE.md` and `CONTEXT.md`'],
+              ['`prompt.skills`', 'Add the names of the skills in these folders'],
+              ['`prompt.environment`', 'Add platform, directory, git branch, date and model'],
+              ['`prompt.tools`', 'Add a description of the tools'],
+              ['`limits.NAME`', 'Steps, timeouts, retries, children, concurrency'],
+            ],
+          },
+        ],
+      },
+      {
+        title: 'Fields of tape.config.mts alone',
+        blocks: [
+          {
+            terms: [
+              ['`tools`', 'AI SDK tools, by name'],
+              ['`budget`', 'Budgets of delegated children: `budget.child` and `budget.tree`'],
+              ['`cost`', 'Function that returns the cost of a model call'],
+              ['`onApproval`', 'Function that approves or denies a tool call, or leaves it pending'],
+              ['`hooks`', 'Functions for messages and rewinds: `onMessage`, `onRewind`'],
+              ['`secrets`', 'Texts that are never written or printed, by name'],
+            ],
+          },
+          'docs/cli.md lists the values of each field and all limits with their defaults.',
+        ],
+      },
+    ],
+  },
+};

@@ -1,0 +1,37 @@
+import type { Topic } from '../page.ts';
+
+export const environment: Topic = {
+  name: 'environment',
+  summary: 'The variables that the command reads',
+  page: {
+    sections: [
+      {
+        blocks: [
+          {
+            terms: [
+              [
+                '`TAPE_HOME`',
+                'Tape home, unless `--home` names one; else the nearest `.tape` upward, else `~/.tape`',
+              ],
+              ['`TAPE_MODEL`', 'Model of sessions that have none: see `tape help models`'],
+              ['`OPENAI_BASE_URL`', 'Address of the server of `openai-compatible/NAME`'],
+              ['`OPENAI_API_KEY`', 'Key of that server, and of `openai/NAME`'],
+              ['`ANTHROPIC_API_KEY`', 'Key of `anthropic/NAME`'],
+              ['`GOOGLE_GENERATIVE_AI_API_KEY`', 'Key of `google/NAME`'],
+              ['`AI_GATEWAY_API_KEY`', 'Key of the AI Gateway, for all other models'],
+              ['`NO_COLOR`', 'Set to anything: no colours'],
+              ['`TAPE_TRUST_HOME`', '`1`: trust every home whole, in containers that keep no record of it'],
+              [
+                '`TAPE_ALLOW_UNSAFE_FS`',
+                '`1`: use a home on a file system without reliable locks, at your risk',
+              ],
+              ['`XDG_CONFIG_HOME`', 'Where `tape` keeps what you trust, in `tape/`; default: `~/.config`'],
+            ],
+          },
+          'Values of variables that hold a key, a token or a password are replaced by their names in all that is ' +
+            'written and printed.',
+        ],
+      },
+    ],
+  },
+};

@@ -1,0 +1,42 @@
+import type { Topic } from '../page.ts';
+
+export const points: Topic = {
+  name: 'points',
+  summary: 'How to name a session, and a position in it',
+  page: {
+    sections: [
+      {
+        blocks: [
+          'An argument that takes a session accepts each of these:',
+          {
+            terms: [
+              ['`NAME`', 'The name of a session, or an alias'],
+              ['`01J9Z0A3…`', 'Its ULID, which `tape show NAME --json` prints'],
+              ['`PREFIX`', 'The beginning of a name, an alias or a ULID, if no other session has it'],
+              ['`@{-1}`', 'The session that was used last in this home; `@{-2}` is the one before'],
+              ['`NAME^`', 'The parent of a fork; `NAME^^` is the parent of the parent'],
+            ],
+          },
+          'A whole name comes before a prefix. An error lists the sessions that an ambiguous prefix could mean.',
+        ],
+      },
+      {
+        title: 'Points',
+        blocks: [
+          'Behind a session, `@` names one of its entries. A position counts from 1, which is the start of the session.',
+          {
+            terms: [
+              ['`NAME@42`', 'The entry at position 42'],
+              ['`NAME@head`', 'The last entry'],
+              ['`NAME@-3`', 'The third entry from the end'],
+              ['`NAME@task-start`', 'The last anchor of that name; `@task-start~1` is the one before'],
+              ['`NAME@{1 hour ago}`', 'The last entry that was written by then: minutes, hours, days, weeks'],
+            ],
+          },
+          'A session name may contain `@`: the longest name that exists wins, and the rest is the point. Quote what ' +
+            'contains a blank or a brace: `tape show "main@{1 hour ago}"`.',
+        ],
+      },
+    ],
+  },
+};

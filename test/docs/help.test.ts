@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import { topics } from '../../packages/cli/dist/help/topics/index.js';
+import { commonOptions } from '../../packages/cli/dist/options/common.js';
+import { allVerbs } from '../../packages/cli/dist/verbs/index.js';
+import { groups, nameOf } from '../../packages/cli/dist/verbs/verb.js';
+import { tapeHere } from '../support/cli.ts';
+
+const verbs = await allVerbs();
+
+/** What a command line of help prints, which is without an error. */
+async function help(...args: string[]): Promise<string> {
+  const { stdout, stderr, code } = await tapeHere(args);
+  expect({ code, stderr }, args.join(' ')).toEqual({ code: 0, stderr: '' });
+  return stdout;
+}
+
+test('the first page fits on a screen of 80 columns, and names each group, verb and topic', async () => {
+  const page = await help('--help');
+  const lines = page.trimEnd().split('\n');
+  expect(lines.length).toBeGreaterThan(20);
+  expect(lines.length).toBeLessThanOrEqual(30);
+  expect(lines.filter(({ length }) => length > 80)).toEqual([]);
+  for (const group of groups) expect(page).toMatch(new RegExp(`^${group} +[a-z]+ +[A-Z]`, 'm'));
+  const words = new Set(page.split(/\s+/));
+  expect(
+    [...verbs.map(nameOf), ...topics.map(({ name }) => name)].filter((name) => !words.has(name)),
+  ).toEqual([]);
+  for (const line of [['help'], ['-h'], ['--quiet', '--help']]) expect(await help(...line)).toBe(page);
+});
+
+test('help --all lists each verb with its summary, by what a user wants', async () => {
+  const page = await help('help', '--all');
+  expect([...page.matchAll(/^([A-Z][a-z]+):$/gm)].map(([, title]) => title)).toEqual([...groups, 'Topics']);
+  const flat = page.replace(/\s+/g, ' ');
+  for (const verb of verbs) expect(flat).toContain(` ${nameOf(verb)} ${verb.summary}`);
+});
+
+test.each(verbs.map((verb) => [nameOf(verb), verb] as const))(
+  'help %s is that of --help: examples, then the options of every verb, once',
+  async (name, verb) => {
+    const page = await help('help', name);
+    expect(await help(name, '--help')).toBe(page);
+    expect(await help('--quiet', name, '-h')).toBe(page);
+    expect(page.startsWith(`tape ${verb.command}`)).toBe(true);
+    expect(page.split('\n').filter((line) => line.length > 80 && !line.startsWith('  '))).toEqual([]);
+    const at = page.indexOf('\nOptions of every verb:\n');
+    const [own, common] = [page.slice(0, at), page.slice(at)];
+    for (const [command] of verb.examples) expect(own).toContain(`\n  ${command}\n`);
+    for (const option of Object.keys(commonOptions)) {
+      const written = new RegExp(`^  --(?:\\[no-\\])?${option}\\b`, 'm');
+      expect(own).not.toMatch(written);
+      expect(common).toMatch(written);
+    }
+    expect(verb.examples.length).toBeGreaterThan(0);
+  },
+);
+
+test.each(topics.map(({ name }) => name))('help %s prints a short page', async (name) => {
+  const page = await help('help', name);
+  const lines = page.trimEnd().split('\n');
+  expect(lines.length).toBeGreaterThan(8);
+  expect(lines.length).toBeLessThanOrEqual(50);
+  expect(lines.filter(({ length }) => length > 80)).toEqual([]);
+  expect(page).not.toContain('`');
+});
+
+test('a topic is not named like a verb, and help of anything else is refused', async () => {
+  expect(
+    topics.map(({ name }) => name).filter((name) => verbs.some((verb) => nameOf(verb) === name)),
+  ).toEqual([]);
+  expect(await tapeHere(['help', 'lgo'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: "Error: cannot run 'lgo': no such verb; did you mean log?\nHint: see: tape --help\n",
+  });
+  expect((await tapeHere(['help', 'point'])).stderr).toContain('did you mean points?');
+  expect((await tapeHere(['help', 'log', 'main'])).code).toBe(2);
+  expect((await tapeHere(['help', '--al'])).code).toBe(2);
+});
+
+test('-v and --version print the version, and a word after -- is neither', async () => {
+  const version = await help('--version');
+  expect(version).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect(await help('-v')).toBe(version);
+  expect(await help('log', '--version')).toBe(version);
+  expect((await tapeHere(['log', 'main', '-v'])).stderr).toContain('cannot use -v: no such option');
+  expect((await tapeHere(['help', '--', '--version'])).code).toBe(2);
+});
