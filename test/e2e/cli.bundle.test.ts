@@ -28,6 +28,8 @@ test('stack traces name the source files', () => {
 
 test('each file of the bundle is a verb, or named by what it contains; none reads a path of this machine', () => {
   const files = globSync('*.cjs', { cwd: bundle });
-  expect(files).toEqual(expect.arrayContaining(['start.cjs', 'core.cjs', 'log.cjs', 'run.cjs']));
+  expect(files).toEqual(
+    expect.arrayContaining(['start.cjs', 'writes.cjs', 'checks.cjs', 'log.cjs', 'run.cjs']),
+  );
   for (const file of files) expect(readFileSync(join(bundle, file), 'utf8')).not.toContain(dirname(bundle));
 });

@@ -19,7 +19,6 @@ import {
   searchBudget,
   searchText,
   spend,
-  unbounded,
   unindexed,
 } from './text-index.ts';
 
@@ -84,7 +83,7 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Search
   const hits: Hit[] = [];
   let unsearched = 0;
   const scan: Scan = {
-    budget: query.all === true ? unbounded : searchBudget,
+    budget: searchBudget(query),
     skipped: (count) => {
       unsearched = count;
     },
@@ -125,7 +124,7 @@ function* candidates(db: Db, text: string, { budget, skipped }: Scan): Generator
       'SELECT rowid FROM entry_fts WHERE entry_fts MATCH @match AND rowid < @before ORDER BY rowid DESC LIMIT @limit',
       { match, before, limit: pageRows },
     );
-    for (const { rowid } of found) yield* rows(db, { lo: rowid - 1, hi: rowid }, unbounded);
+    for (const { rowid } of found) yield* rows(db, { lo: rowid - 1, hi: rowid }, searchBudget({ all: true }));
     if (found.length < pageRows) return;
     before = found.at(-1)?.rowid ?? 0;
   }

@@ -56,9 +56,12 @@ export interface Budget {
   readonly chars: number;
 }
 
-/** What a search may index, and may scan without the index: about a second each. */
-export const searchBudget: Budget = { entries: 20_000, chars: 2 ** 24 };
-export const unbounded: Budget = { entries: Number.POSITIVE_INFINITY, chars: Number.POSITIVE_INFINITY };
+/** What a search may index, and may scan without the index: about a second each, or with `all` everything. */
+export function searchBudget({ all = false }: { readonly all?: boolean | undefined } = {}): Budget {
+  return all
+    ? { entries: Number.POSITIVE_INFINITY, chars: Number.POSITIVE_INFINITY }
+    : { entries: 20_000, chars: 2 ** 24 };
+}
 
 /** Returns what is left of a budget after some rows. */
 export function spend({ entries, chars }: Budget, rows: readonly SearchRow[]): Budget {
@@ -88,7 +91,7 @@ function indexChunk(db: Db): readonly SearchRow[] {
  * Indexes entries in chunks, until the budget is spent or nothing is left. A store that cannot be written now is
  * searched without.
  */
-export function updateIndex(db: Db, budget: Budget = searchBudget): void {
+export function updateIndex(db: Db, budget: Budget = searchBudget()): void {
   try {
     for (let left = budget; !isSpent(left); ) {
       const page = db.tryWrite(() => indexChunk(db));

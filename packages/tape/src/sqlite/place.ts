@@ -10,6 +10,7 @@ import {
   readdirSync,
   type Stats,
   statfsSync,
+  statSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { TapeError } from '../errors.ts';
@@ -118,6 +119,22 @@ export function assertWritable(file: string): void {
       cause,
     });
   }
+}
+
+/**
+ * Why a process cannot read a database in place, which needs files beside it: `EROFS` or `EACCES` for a directory
+ * that it cannot write, `owner` for a database of another user. Undefined when it can.
+ */
+export function whyNotInPlace(
+  file: string,
+  { uid, ownerOf }: Pick<Probe, 'uid' | 'ownerOf'>,
+): string | undefined {
+  try {
+    accessSync(dirname(file), constants.W_OK);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'EACCES';
+  }
+  return uid() !== undefined && ownerOf(statSync(file)) !== uid() ? 'owner' : undefined;
 }
 
 /**

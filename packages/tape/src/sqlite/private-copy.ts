@@ -1,10 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import {
-  accessSync,
   type BigIntStats,
   chmodSync,
   closeSync,
-  constants,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -13,10 +11,10 @@ import {
   statSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { TapeError } from '../errors.ts';
 import { lockWaitDefault, pause } from './lock-wait.ts';
-import { cannotOpen, type Probe } from './place.ts';
+import { cannotOpen } from './place.ts';
 
 /** A copy of a database in a directory of its own. */
 export interface PrivateCopy {
@@ -29,22 +27,6 @@ export interface PrivateCopy {
 const suffixes = ['', '-wal', '-journal'];
 /** How long a process tries to get a copy of a database that changes, in milliseconds, as long as it waits for a lock. */
 const patience = lockWaitDefault;
-
-/**
- * Why a process cannot read a database in place, which needs files beside it: `EROFS` or `EACCES` for a directory
- * that it cannot write, `owner` for a database of another user. Undefined when it can.
- */
-export function whyNotInPlace(
-  file: string,
-  { uid, ownerOf }: Pick<Probe, 'uid' | 'ownerOf'>,
-): string | undefined {
-  try {
-    accessSync(dirname(file), constants.W_OK);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'EACCES';
-  }
-  return uid() !== undefined && ownerOf(statSync(file)) !== uid() ? 'owner' : undefined;
-}
 
 /**
  * Copies a database and its log to a new directory of this user under the system's directory for temporary files,

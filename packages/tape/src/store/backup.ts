@@ -1,7 +1,7 @@
 import { TapeError } from '../errors.ts';
 import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
-import { cannotOpen, machineProbe } from '../sqlite/place.ts';
-import { privateCopy, whyNotInPlace } from '../sqlite/private-copy.ts';
+import { cannotOpen, machineProbe, whyNotInPlace } from '../sqlite/place.ts';
+import { privateCopy } from '../sqlite/private-copy.ts';
 import { Db } from '../sqlite/sqlite.ts';
 
 /**

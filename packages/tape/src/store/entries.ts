@@ -6,7 +6,7 @@ import { hex } from '../entry/hash.ts';
 import { TapeError } from '../errors.ts';
 import { emptyLog, ownerOfSeq, type Redacted, redactEntry } from '../history/redact.ts';
 import { type SearchQuery, type SearchResult, searchEntries } from '../search/search.ts';
-import { searchBudget, unbounded, updateIndex } from '../search/text-index.ts';
+import { searchBudget, updateIndex } from '../search/text-index.ts';
 import { type Appended, receipt, repeatedOnly, repetitions, writeEncoded } from '../tape/append.ts';
 import { dropChunks } from '../tape/chunks.ts';
 import type { AppendHead } from '../tape/head.ts';
@@ -94,7 +94,7 @@ export function entriesOn(at: Connection): InProcess<Entries> {
     search(query: SearchQuery): SearchResult {
       assertOptions(query, fieldsOf['entries.search'], 'search');
       assertArgument(query.text, 'text', 'search', 'text');
-      if (!at.readonly) updateIndex(db, query.all === true ? unbounded : searchBudget);
+      if (!at.readonly) updateIndex(db, searchBudget(query));
       return db.read(() => searchEntries(db, realm, query));
     },
 

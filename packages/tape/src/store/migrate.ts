@@ -19,28 +19,7 @@ import { Db } from '../sqlite/sqlite.ts';
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { nameHome, toSchema2 } from './schema-2.ts';
-
-/**
- * Returns the schema version of a file, or `new` for an empty one. Writes nothing.
- * @throws TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER, TAPE_CORRUPT
- */
-export function versionOf(db: Db, path: string): number | 'new' {
-  const version = Number(db.pragma('user_version'));
-  const application = Number(db.pragma('application_id'));
-  if (application === 0 && version === 0 && db.get('SELECT 1 FROM sqlite_schema LIMIT 1') === undefined)
-    return 'new';
-  if (application !== applicationId)
-    throw new TapeError('TAPE_NOT_A_TAPE', `cannot open '${path}': it is the database of another program`);
-  if (version < 0)
-    throw new TapeError('TAPE_CORRUPT', `cannot open '${path}': ${version} is not a schema version`);
-  if (version > schemaVersion)
-    throw new TapeError(
-      'TAPE_SCHEMA_NEWER',
-      `cannot open '${path}': it has schema ${version}, and this build reads up to ${schemaVersion}`,
-      { data: { found: version, known: schemaVersion } },
-    );
-  return version;
-}
+import { versionOf } from './version.ts';
 
 /**
  * Creates the tables of a new file, or upgrades an older one, in one immediate transaction. It reads the

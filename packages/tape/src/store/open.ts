@@ -10,11 +10,13 @@ import {
   type Probe,
   prepareDirectory,
   prepareFile,
+  whyNotInPlace,
 } from '../sqlite/place.ts';
-import { privateCopy, whyNotInPlace } from '../sqlite/private-copy.ts';
+import { privateCopy } from '../sqlite/private-copy.ts';
 import { pageSize, schemaVersion } from '../sqlite/schema.ts';
 import { Db } from '../sqlite/sqlite.ts';
-import { migrate, versionOf } from './migrate.ts';
+import { migrate } from './migrate.ts';
+import { versionOf } from './version.ts';
 
 export interface OpenOptions {
   /** `full` (default): commits survive a power loss. `fast`: a power loss can lose the last moments. */
