@@ -72,7 +72,7 @@ function sourceOf(db: Db, { parent_id, from_anchor, floor_seq, base_seq }: TapeR
     return { state: undefined, what: `${parent.name}${from_anchor}, which is no anchor` };
   // Where nothing is inherited, the anchor may lie behind the base.
   if (floor_seq === base_seq) return undefined;
-  const [owner] = segments(db, { id: parent.id, floor_seq: 0 }, floor_seq - 1, floor_seq);
+  const [owner] = segments(db, { ...parent, floor_seq: 0 }, floor_seq - 1, floor_seq);
   const anchor = owner === undefined ? undefined : rowAt(db, owner.tapeId, floor_seq);
   if (anchor === undefined) return undefined;
   const isAnchor = anchor.mark === 'anchor' || anchor.mark === 'boundary';

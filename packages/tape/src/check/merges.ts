@@ -195,7 +195,7 @@ function entryOf(db: Db, tape: TapeRow, seq: Seq): MergeEntry | undefined {
 
 /** Returns the hash of an entry that a session reads, in lower-case hex. */
 function hashAt(db: Db, tape: TapeRow, seq: Seq): string | undefined {
-  const [owner] = segments(db, { id: tape.id, floor_seq: 0 }, seq - 1, seq);
+  const [owner] = segments(db, { ...tape, floor_seq: 0 }, seq - 1, seq);
   if (owner === undefined) return undefined;
   return db.get<{ hash: string }>(
     'SELECT lower(hex(hash)) AS hash FROM entry WHERE tape_id = @id AND seq = @seq',

@@ -249,7 +249,7 @@ function* verifyBlobs(
 function baseHash(db: Db, tape: TapeRow): Uint8Array | undefined {
   if (tape.parent_id === null) return genesisHash(tape.ulid);
   const parent = tapeById(db, tape.parent_id);
-  const [owner] = segments(db, { id: parent.id, floor_seq: 0 }, tape.base_seq - 1, tape.base_seq);
+  const [owner] = segments(db, { ...parent, floor_seq: 0 }, tape.base_seq - 1, tape.base_seq);
   if (owner === undefined) return undefined;
   return db.get<{ hash: Uint8Array }>('SELECT hash FROM entry WHERE tape_id = @tape AND seq = @seq', {
     tape: owner.tapeId,

@@ -37,7 +37,7 @@ export function resolveCut({ db }: Writer, parent: TapeRow, request: ForkRequest
 
 function hashAt(db: Writer['db'], tape: TapeRow, seq: Seq): Uint8Array {
   if (seq === tape.head_seq) return tape.head_hash;
-  const [owner] = segments(db, { id: tape.id, floor_seq: 0 }, seq - 1, seq);
+  const [owner] = segments(db, { ...tape, floor_seq: 0 }, seq - 1, seq);
   const row =
     owner === undefined
       ? undefined

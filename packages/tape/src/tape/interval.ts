@@ -15,7 +15,7 @@ export interface Interval {
   readonly hi: Seq;
 }
 
-type ChainTape = Pick<TapeRow, 'id' | 'floor_seq'>;
+type ChainTape = Pick<TapeRow, 'id' | 'floor_seq' | 'base_seq'>;
 
 /**
  * The chain of tapes of a session: a position belongs to the first tape whose base is below it. A parent is older than
@@ -29,25 +29,48 @@ const chain = `WITH RECURSIVE seg(tape_id, parent_id, base, hi) AS (
 
 /** Returns the tapes that store positions `(lo, hi]` of a session, newest first. */
 export function segments(db: Db, tape: ChainTape, lo: Seq, hi: Seq): Segment[] {
+  const from = Math.max(lo, tape.floor_seq);
+  if (from >= tape.base_seq) return hi > from ? [{ tapeId: tape.id, lo: from, hi }] : [];
   return db.all<Segment>(
     `${chain} SELECT tape_id AS tapeId, max(base, @lo) AS lo, hi FROM seg WHERE hi > max(base, @lo)`,
-    { tape: tape.id, lo: Math.max(lo, tape.floor_seq), hi },
+    { tape: tape.id, lo: from, hi },
   );
 }
 
-/** Returns the newest entry with a mark among positions `(lo, hi]`, with its `ref`. */
+/** An entry with a mark, and the tape that stores it. */
+interface Marked {
+  readonly tapeId: number;
+  readonly seq: Seq;
+  readonly ref: Seq | null;
+}
+
+/** Returns the newest entry with a mark among positions `(lo, hi]`, with its `ref`: of the session's own, then of the inherited ones. */
 export function lastMarked(
   db: Db,
   tape: ChainTape,
   mark: 'boundary' | 'rewind',
   { lo, hi }: Interval,
-): { tapeId: number; seq: Seq; ref: Seq | null } | undefined {
+): Marked | undefined {
+  const own = db.get<Marked>(
+    `SELECT tape_id AS tapeId, seq, ref FROM entry WHERE tape_id = ? AND mark = '${mark}'
+       AND mark IN ('boundary','rewind','redaction') AND seq > ? AND seq <= ? ORDER BY seq DESC LIMIT 1`,
+    [tape.id, Math.max(lo, tape.base_seq), hi],
+  );
+  return own ?? (lo < tape.base_seq ? lastInherited(db, tape, mark, { lo, hi }) : undefined);
+}
+
+function lastInherited(
+  db: Db,
+  { id }: ChainTape,
+  mark: 'boundary' | 'rewind',
+  { lo, hi }: Interval,
+): Marked | undefined {
   const found = db.get<{ tapeId: number; seq: Seq }>(
     `${chain} SELECT tape_id AS tapeId,
        (SELECT max(seq) FROM entry e WHERE e.tape_id = seg.tape_id AND e.mark = '${mark}'
          AND e.mark IN ('boundary','rewind','redaction') AND e.seq > max(base, @lo) AND e.seq <= seg.hi) AS seq
      FROM seg WHERE hi > max(base, @lo) AND seq IS NOT NULL LIMIT 1`,
-    { tape: tape.id, lo, hi },
+    { tape: id, lo, hi },
   );
   if (found === undefined) return undefined;
   const row = db.get<{ ref: Seq | null }>('SELECT ref FROM entry WHERE tape_id = @tapeId AND seq = @seq', {

@@ -244,26 +244,41 @@ export function noSeq(tape: TapeRow, seq: Seq): TapeError {
 function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: EntryRow) => Entry {
   const owner = tapeId === requested.id ? requested : tapeById(db, tapeId);
   const tape = tapeName(owner.realm, owner.name, owner.incarnation);
+  const session = requested.name;
   const inherited = owner.id !== requested.id;
   return (row) => {
     const meta = row.meta === null ? {} : parseMeta(owner, row, row.meta);
     const sourceAt = sourceTime(meta);
+    const { mark, name, ref, at, key, hash } = row;
+    const isElsewhere = row.id <= db.elsewhere.entries || meta.elsewhere === true;
+    const payload = row.payload === null ? null : parseStored(owner, row, row.payload);
+    const kind = row.kind as EntryKind;
+    // Most entries have nothing else, and what an object may have costs more than what it has.
+    if (
+      mark === null &&
+      name === null &&
+      ref === null &&
+      key === null &&
+      sourceAt === undefined &&
+      !isElsewhere
+    )
+      return { session, tape, seq: row.seq, kind, payload, meta, at, hash, inherited };
     return {
-      session: requested.name,
+      session,
       tape,
       seq: row.seq,
-      kind: row.kind as EntryKind,
-      ...(row.mark !== null && { mark: row.mark }),
-      ...(row.name !== null && { name: row.name }),
-      ...(row.ref !== null && { ref: row.ref }),
-      payload: row.payload === null ? null : parseStored(owner, row, row.payload),
+      kind,
+      ...(mark !== null && { mark }),
+      ...(name !== null && { name }),
+      ...(ref !== null && { ref }),
+      payload,
       meta,
-      at: row.at,
+      at,
       ...(sourceAt !== undefined && { sourceAt }),
-      ...(row.key !== null && { key: row.key }),
-      hash: row.hash,
+      ...(key !== null && { key }),
+      hash,
       inherited,
-      ...((row.id <= db.elsewhere.entries || meta.elsewhere === true) && { elsewhere: true as const }),
+      ...(isElsewhere && { elsewhere: true as const }),
     };
   };
 }

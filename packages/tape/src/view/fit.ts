@@ -54,7 +54,10 @@ export function fitTo(rendered: readonly Rendered[], target: Target = {}): Store
   for (const item of rendered) plan.take(item);
   plan.end();
   const fitter = new Fitter(plan);
-  return [...rendered.flatMap((item) => fitter.take(item)), ...fitter.end()];
+  const messages: StoredMessage[] = [];
+  for (const item of rendered) messages.push(...fitter.take(item));
+  messages.push(...fitter.end());
+  return messages;
 }
 
 /** First pass over all rendered entries: collects what the first message already depends on. */
@@ -130,11 +133,11 @@ export class Fitter {
   take(item: Rendered): readonly StoredMessage[] {
     if (item.type === 'result') this.#answer(item.part);
     else this.#turns.push(this.#turnOf(this.#items.once(item)));
-    let ready = 0;
-    while (this.#turns[ready]?.calls.every(({ isLost, result }) => isLost || result !== undefined))
-      ready += 1;
-    for (const turn of this.#turns.splice(0, ready)) this.#add(turn);
-    return this.#made.splice(0, this.#made.length - 1);
+    for (let turn = this.#turns[0]; turn !== undefined && isAnswered(turn); turn = this.#turns[0]) {
+      this.#turns.shift();
+      this.#add(turn);
+    }
+    return this.#made.length < 2 ? [] : this.#made.splice(0, this.#made.length - 1);
   }
 
   end(): readonly StoredMessage[] {
@@ -204,9 +207,12 @@ export class Fitter {
       const shown = { ...part, toolCallId: id, toolName: name, input: callInput(part.input) };
       return own ? asAuthored(shown, dialect) : withOptions(shown, dialect);
     };
-    const content = withoutLooseReasoning(
-      message.content.flatMap((part, index) => fitted(part, index) ?? []),
-    );
+    const shown: Part[] = [];
+    for (const [index, part] of message.content.entries()) {
+      const one = fitted(part, index);
+      if (one !== undefined) shown.push(one);
+    }
+    const content = withoutLooseReasoning(shown);
     // Of two calls in one message with the same id, the first gets the first result.
     for (const call of calls.toReversed()) pushTo(this.#open, call.onTape, call);
     const options = optionsFor(message.providerOptions, dialect);
@@ -217,6 +223,10 @@ export class Fitter {
       continues: runs.continuing.has(number),
     };
   }
+}
+
+function isAnswered({ calls }: Turn): boolean {
+  return calls.every(({ isLost, result }) => isLost || result !== undefined);
 }
 
 function pushTo<T>(lists: Map<string, T[]>, key: string, item: T): void {

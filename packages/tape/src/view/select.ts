@@ -48,10 +48,7 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
     if (entry === start) reasons.set(entry.seq, { in: true, why: 'its state begins the view' });
     else if (entry.seq < keep) reasons.set(entry.seq, { in: false, why: beforeStart({ start, keep }) });
     else {
-      reasons.set(entry.seq, {
-        in: true,
-        why: start !== undefined && entry.seq < start.seq ? 'kept tail' : 'in view',
-      });
+      reasons.set(entry.seq, start !== undefined && entry.seq < start.seq ? keptTail : inView);
       begun.push(entry);
     }
   let shown: readonly Entry[] = begun;
@@ -84,6 +81,9 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
     reasons,
   };
 }
+
+const inView = { in: true, why: 'in view' } as const;
+const keptTail = { in: true, why: 'kept tail' } as const;
 
 /** The reason for entries before the start of a view. */
 export function beforeStart({ start, keep }: Pick<Selection, 'start' | 'keep'>): string {

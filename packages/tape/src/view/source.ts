@@ -33,9 +33,10 @@ function needed(db: Db, tape: TapeRow, policy: ViewPolicy): Needed {
   const { base, windows } = rulesOf(policy);
   const { spans, start } = begun(db, tape, base);
   const shown = windowed(db, tape, spans, { windows, prunes: base !== 'full' });
+  const isMissing = start !== undefined && isIn(spans, start) && !isIn(shown, start);
   const single = [
     ...structuralEntries(db, tape),
-    ...(start === undefined || !isIn(spans, start) ? [] : readEntries(db, tape, { from: start, to: start })),
+    ...(isMissing ? readEntries(db, tape, { from: start, to: start }) : []),
   ];
   const extra = single
     .filter(

@@ -38,7 +38,7 @@ export interface ViewOptions {
  */
 export interface View {
   readonly messages: readonly StoredMessage[];
-  /** SHA-256 of the messages' compact JSON, lower-case hex. */
+  /** SHA-256 of the messages' compact JSON, lower-case hex. Computed when it is first read. */
   readonly digest: string;
   /**
    * How many tokens of a model's window it uses: the usage that the provider reported for the last step,
@@ -87,12 +87,18 @@ export function view(
     target,
   );
   const shown = inOrder(selection);
-  const digest = sha256(JSON.stringify(messages));
+  let made: string | undefined;
+  const digest = () => {
+    made ??= sha256(JSON.stringify(messages));
+    return made;
+  };
   const used = usedSinceStep(shown, { policy, count: countTokens });
   const tokens = used ?? estimateTokens(messages, countTokens);
   return {
     messages,
-    digest,
+    get digest() {
+      return digest();
+    },
     tokens,
     isEstimate: used === undefined,
     from: shown[0]?.seq ?? 0,
@@ -106,7 +112,8 @@ export function view(
           ...(skipped ? { in: false, why: `views skip ${entry.kind} entries` } : reason),
         };
       }),
-    manifest: () => manifestOf(all, selection, { policy, provider: target.provider, tokens, digest }),
+    manifest: () =>
+      manifestOf(all, selection, { policy, provider: target.provider, tokens, digest: digest() }),
   };
 }
 
