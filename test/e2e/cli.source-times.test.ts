@@ -40,7 +40,9 @@ test('log, show and sessions know when an imported entry happened, beside when i
   expect(await since('2025-03-01', '-n', '1')).toBe('4\n');
   expect(await since('2025-03-01T09:00:01')).toBe('4\n');
   expect(await since('2099-01-01')).toBe('');
-  expect(jsonError(await home.here(['sessions', '--since', 'yesterday', '--json']))).toMatchObject({
+  expect(await since('2 weeks ago')).toBe('');
+  expect(await names('--since', 'yesterday')).toBe('new\n');
+  expect(jsonError(await home.here(['sessions', '--since', 'soon', '--json']))).toMatchObject({
     code: 'CLI_USAGE',
   });
   // The name of an anchor goes before a time.

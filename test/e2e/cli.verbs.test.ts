@@ -230,7 +230,8 @@ test('sessions and children print arrays with the documented fields', async () =
   };
   expect(json(await home.here(['children', 'main', '--json']))).toEqual([{ ...kid, text: '(no result)' }]);
   const all = json<object[]>(await home.here(['sessions', '--json']));
-  expect(all).toContainEqual(kid);
+  const none = { all: 0, open: 0, merged: 0 };
+  expect(all).toContainEqual({ ...kid, messages: 0, children: none, tokens: 0 });
   expect(all).toContainEqual({
     session: 'main',
     id: ulid,
@@ -239,6 +240,9 @@ test('sessions and children print arrays with the documented fields', async () =
     head: 8,
     updated_at: date,
     last_message_at: date,
+    messages: 4,
+    children: { ...none, all: 1, merged: 1 },
+    tokens: 0,
   });
   expect(jsonLines(await home.here(['ls', '--jsonl']))).toEqual(all);
   expect((await home.here(['sessions', '--quiet', '-n', '1'])).stdout.split('\n')).toHaveLength(2);

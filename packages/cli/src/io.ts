@@ -70,10 +70,11 @@ export function nodeIo(): Io {
     isTerminal: stdout.isTTY === true,
     // Node.js makes a stream when it is first read.
     get columns() {
-      return stdout.columns ?? process.stderr.columns ?? 80;
+      // A terminal without a size has 0 columns.
+      return stdout.columns || process.stderr.columns || 80;
     },
     get rows() {
-      return stdout.rows ?? process.stderr.rows ?? 24;
+      return stdout.rows || process.stderr.rows || 24;
     },
     get statusIsTerminal() {
       return process.stderr.isTTY === true;

@@ -67,6 +67,12 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   last_message_at: text(
     'latest time of its messages, at the source for an import; absent without one',
   ).optional(),
+  messages: count('number of its own messages; absent with more than 5,000 entries of its own').optional(),
+  children: object(
+    'number of its children, of those neither merged, discarded nor archived, and of those merged',
+    { all: whole, open: whole, merged: whole },
+  ).optional(),
+  tokens: count('input and output tokens of its own model calls').optional(),
 });
 
 /**

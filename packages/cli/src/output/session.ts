@@ -1,5 +1,6 @@
 import type { SessionInfo } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
+import type { SessionCounts } from '@tapedeck/tape/store';
 import { oneLine } from '../escape.ts';
 import { relativeTime } from '../terminal/time.ts';
 import { table } from './table.ts';
@@ -21,7 +22,22 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
     head: info.head,
     updated_at: isoTime(info.updatedAt),
     ...(info.lastMessageAt !== undefined && { last_message_at: isoTime(info.lastMessageAt) }),
+    ...(info.counts && countsJson(info.counts)),
   };
+}
+
+function countsJson(counts: SessionCounts): Readonly<Record<string, unknown>> {
+  const { messages, children, openChildren, mergedChildren, tokens } = counts;
+  return {
+    ...(messages !== undefined && { messages }),
+    children: { all: children, open: openChildren, merged: mergedChildren },
+    tokens,
+  };
+}
+
+/** The state of a session in one word: what became of its result, else of its task, else of itself. */
+export function stateOf({ delivery, task, lifecycle }: SessionInfo): string {
+  return delivery ?? task ?? lifecycle;
 }
 
 /** Maximum number of characters of a result in a table. */
@@ -47,7 +63,7 @@ export function sessionTable(
   const rows = sessions.map((s) => [
     s.session,
     s.kind,
-    isCut(s) ? 'interrupted' : (s.delivery ?? s.task ?? s.lifecycle),
+    isCut(s) ? 'interrupted' : stateOf(s),
     `@${s.head}`,
     s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
     terminal === undefined

@@ -1,5 +1,6 @@
 /**
- * How texts look on a terminal: their widths, styles and times. Pure functions, which import nothing of the other rooms.
+ * How values look on a terminal: widths of texts in columns, colours and links, times as people say them, and short
+ * numbers. Pure functions; the files import no other room.
  */
 
 import { eastAsianWidth } from 'get-east-asian-width';

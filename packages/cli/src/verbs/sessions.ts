@@ -1,5 +1,5 @@
 import { interruptedAmong } from '@tapedeck/runtime/internal';
-import type { SessionInfo } from '@tapedeck/tape';
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
@@ -8,9 +8,22 @@ import { compareTail, type FileStanding, reportStanding, standingFields } from '
 import { hasTapes } from '../home.ts';
 import { timeOf } from '../input.ts';
 import { otherRealms } from '../output/other-realms.ts';
-import { sessionJson, sessionTable } from '../output/session.ts';
+import { sessionJson, sessionTable, stateOf } from '../output/session.ts';
+import { sessionsTable } from '../output/sessions.ts';
+import { aboutOf, beganIn, withDescendants } from '../session/listing.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
+
+/** Number of sessions that a terminal shows without `-n`. */
+const shownMax = 50;
+
+const orders = {
+  last: undefined,
+  created: (a, b) => b.createdAt - a.createdAt,
+  name: (a, b) => (a.session < b.session ? -1 : 1),
+  messages: (a, b) => (b.counts?.messages ?? b.head - b.base) - (a.counts?.messages ?? a.head - a.base),
+  tokens: (a, b) => (b.counts?.tokens ?? 0) - (a.counts?.tokens ?? 0),
+} as const satisfies Record<string, ((a: SessionInfo, b: SessionInfo) => number) | undefined>;
 
 export const sessions: Verb = defineVerb({
   command: 'sessions',
@@ -20,14 +33,25 @@ export const sessions: Verb = defineVerb({
   summary: 'List sessions, newest first',
   detail:
     'A session has its place by its last message. An imported message counts with the time at its source, not that of the import. ' +
+    `A terminal shows ${shownMax} unless -n is given. ` +
     'Lists one realm (--base), and says on stderr how many sessions others have.',
   examples: [
     ['tape sessions --json', 'List sessions as JSON'],
     ['tape sessions --since 2026-11-21', 'List sessions with a message on that day or later'],
+    ['tape sessions --tree', 'List sessions with their children below them'],
+    ['tape sessions --here --grep release', 'List sessions of this directory about a word'],
   ],
   options: {
     all: { type: 'boolean', describe: 'Include archived and ephemeral sessions' },
     kind: { type: 'string', describe: 'Only this kind: session, subagent, …' },
+    tree: { type: 'boolean', describe: 'List sessions without a parent, each with its descendants' },
+    here: { type: 'boolean', describe: 'Only sessions that began to run in this directory or below it' },
+    grep: { type: 'string', describe: 'Only with this text in the name, the title or the first prompt' },
+    sort: {
+      type: 'string',
+      choices: ['last', 'created', 'name', 'messages', 'tokens'],
+      describe: 'Order: by the last message (default), creation, name, or the most messages or tokens',
+    },
     since: {
       type: 'string',
       describe:
@@ -35,7 +59,9 @@ export const sessions: Verb = defineVerb({
     },
     n: { type: 'number', describe: 'List at most N sessions' },
   },
-  run: async ({ all, kind, n, since }, context) => {
+  conflicts: { tree: ['kind', 'sort'] },
+  run: async (args, context) => {
+    const { since } = args;
     const from = since === undefined ? undefined : timeOf(since, context.io.now());
     if (since !== undefined && from === undefined)
       throw new UsageError(`cannot list sessions since '${since}': it is no time`, {
@@ -43,18 +69,77 @@ export const sessions: Verb = defineVerb({
       });
     if (!hasTapes(context.home)) return await list(context, { found: [] });
     return await context.reading(async (store) => {
-      const found = store.sessions.list({
-        ...(all === true && { all }),
-        ...(kind !== undefined && { kind }),
-        ...(n !== undefined && { limit: n }),
-        ...(from !== undefined && { since: from }),
-      });
-      await list(context, { found, interrupted: await interruptedAmong(store, found.filter(isActive)) });
+      const { json, jsonl, quiet } = context.options;
+      const isForPeople = context.io.isTerminal && json !== true && jsonl !== true && quiet !== true;
+      const limit = args.n ?? (isForPeople ? shownMax : Number.POSITIVE_INFINITY);
+      const rows = [...select(store, { ...args, from, limit }, context)];
+      const shown = rows.slice(0, limit);
+      const found = shown.map(({ info }) => info);
+      const interrupted = await interruptedAmong(store, found.filter(isActive));
+      if (isForPeople && shown.length > 0) {
+        const listed = shown.map(({ info, depth }) => ({
+          info,
+          depth,
+          state: interrupted.has(info.id) ? 'interrupted' : stateOf(info),
+          about: aboutOf(store, info),
+        }));
+        await context.io.out(`${sessionsTable(listed, context)}\n`);
+      } else await list(context, { found, interrupted });
+      if (isForPeople && rows.length > limit)
+        context.status(`There are more sessions (see them with -n ${limit * 4})`);
       for (const line of otherRealms(store)) context.status(line);
       return 0;
     });
   },
 });
+
+interface Selection {
+  readonly all: boolean | undefined;
+  readonly kind: string | undefined;
+  readonly tree: boolean | undefined;
+  readonly here: boolean | undefined;
+  readonly grep: string | undefined;
+  readonly sort: keyof typeof orders | undefined;
+  readonly from: number | undefined;
+  readonly limit: number;
+}
+
+/** The sessions to list, and one more than the limit where there are more. */
+function* select(
+  store: SqliteTapeStore,
+  { all, kind, tree, here, grep, sort, from, limit }: Selection,
+  { io }: Context,
+): Iterable<{ readonly info: SessionInfo; readonly depth: number }> {
+  const text = grep?.toLowerCase();
+  const isWanted = (info: SessionInfo) =>
+    (text === undefined || `${info.session} ${aboutOf(store, info)}`.toLowerCase().includes(text)) &&
+    (here !== true || beganIn(store, info, io.cwd));
+  const order = orders[sort ?? 'last'];
+  const isFiltered = text !== undefined || here === true || order !== undefined;
+  const found = store.sessions.list({
+    counts: true,
+    ...(all === true && { all }),
+    ...(tree === true && { roots: true }),
+    ...(kind !== undefined && { kind }),
+    ...(from !== undefined && { since: from }),
+    ...(!isFiltered && limit < Number.POSITIVE_INFINITY && { limit: limit + 1 }),
+  });
+  let left = limit + 1;
+  for (const info of order === undefined ? found : found.toSorted(order)) {
+    if (left <= 0) return;
+    if (!isWanted(info)) continue;
+    const below =
+      tree === true
+        ? store.sessions.list({ under: info.id, after: null, counts: true, ...(all === true && { all }) })
+        : [];
+    const family = withDescendants(
+      info,
+      below.filter((one) => !isSummarizer(one)),
+    ).slice(0, left);
+    left -= family.length;
+    yield* family;
+  }
+}
 
 export const children: Verb = defineVerb({
   command: 'children <name>',

@@ -52,6 +52,21 @@ export interface SessionInfo {
   readonly updatedAt: number;
   /** The latest time of a message of its own: at its source, where it was imported. Absent without one. */
   readonly lastMessageAt?: number;
+  /** Only where the query requests them. */
+  readonly counts?: SessionCounts;
+}
+
+/** What a session has: its own entries, its children and the calls of its own entries. */
+export interface SessionCounts {
+  /** Absent for a session with more than 5,000 entries of its own. */
+  readonly messages?: number;
+  /** Its children, without the writers of its summaries. */
+  readonly children: number;
+  /** Those of the children that are neither merged, discarded nor archived. */
+  readonly openChildren: number;
+  readonly mergedChildren: number;
+  /** Input and output tokens of its own model calls. */
+  readonly tokens: number;
 }
 
 /** The columns of `SessionInfo`. */
@@ -80,7 +95,13 @@ type InfoRow = Pick<
   | 'created_at'
   | 'updated_at'
   | 'last_message_at'
-> & { readonly head_hash: string; readonly aliases: string; readonly open_run: number };
+> & {
+  readonly head_hash: string;
+  readonly aliases: string;
+  readonly open_run: number;
+  /** A `SessionCounts` as JSON, without what is absent. */
+  readonly counts?: string;
+};
 
 /** What the tables beside the row of a tape have of it. A run that saved a part of its answer is open. */
 function besideTape(id: string): string {
@@ -89,11 +110,33 @@ function besideTape(id: string): string {
       OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = ${id}) AS open_run`;
 }
 
-const selectInfo = `SELECT t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
+/** Number of own entries up to which the messages among them are counted. */
+const countedMax = 5_000;
+
+/** Kind of a child that wrote a summary of its parent. */
+export const summarizerKind = 'summarizer';
+
+const children = `SELECT count(*) FROM tape c WHERE c.parent_id = t.id AND c.id > t.id AND c.kind <> '${summarizerKind}'
+  AND c.lifecycle NOT IN ('staging', 'purged')`;
+
+/** The counts of a session, each by its own index. */
+const countsOf = `json_object(
+    'messages', CASE WHEN t.head_seq - t.base_seq <= ${countedMax} THEN
+      (SELECT count(*) FROM entry WHERE tape_id = t.id AND kind = 'message') END,
+    'children', (${children}),
+    'openChildren', (${children} AND c.delivery IS NULL AND c.lifecycle = 'active'),
+    'mergedChildren', (${children} AND c.delivery = 'merged'),
+    'tokens', (SELECT coalesce(sum(input + output), 0) FROM usage WHERE tape_id = t.id))`;
+
+const infoColumns = ` t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
   p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,
   t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, t.last_message_at, lower(hex(t.head_hash)) AS head_hash,
-  ${besideTape('t.id')}
-  FROM tape t LEFT JOIN tape p ON p.id = t.parent_id AND p.id < t.id`;
+  ${besideTape('t.id')}`;
+
+function selectInfo({ counts }: SessionQuery): string {
+  return `SELECT ${infoColumns}${counts === true ? `, ${countsOf} AS counts` : ''}
+    FROM tape t LEFT JOIN tape p ON p.id = t.parent_id AND p.id < t.id`;
+}
 
 export function infoOf(db: Db, row: TapeRow): SessionInfo {
   const beside = db.get<Pick<InfoRow, 'aliases' | 'open_run'>>(`SELECT ${besideTape('@id')}`, { id: row.id });
@@ -127,7 +170,13 @@ function toInfo(row: InfoRow): SessionInfo {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     ...(row.last_message_at !== null && { lastMessageAt: row.last_message_at }),
+    ...(row.counts !== undefined && { counts: countsIn(row.counts) }),
   };
+}
+
+function countsIn(text: string): SessionCounts {
+  const { messages, ...counts } = JSON.parse(text) as SessionCounts & { readonly messages: number | null };
+  return { ...(messages !== null && { messages }), ...counts };
 }
 
 /** Selects sessions. */
@@ -136,6 +185,8 @@ export interface SessionQuery {
   readonly lifecycle?: Lifecycle;
   /** Only the children of this session. */
   readonly parent?: Ref;
+  /** Only sessions without a parent. */
+  readonly roots?: boolean;
   /** Only sessions with a name or an alias that begins with this text. */
   readonly prefix?: string;
   /** Only sessions that were forked with this key; with `parent`, at most one. */
@@ -161,6 +212,8 @@ export interface SessionQuery {
   /** List in order of creation, after this session; null starts with the first. */
   readonly after?: Ref | null;
   readonly limit?: number;
+  /** Count what each session has. */
+  readonly counts?: boolean;
 }
 
 /** When something was last said in a session: so an import has its place by the times of its source. */
@@ -216,10 +269,11 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
   const where = isSelected ? '+t' : 't';
   const isOfRealm = query.allRealms !== true && parent === null && under === null;
   const rows = db.all<InfoRow>(
-    `${selectInfo} WHERE ${isOfRealm ? `${where}.realm = @realm AND ` : ''}t.lifecycle NOT IN ('staging', 'purged')
+    `${selectInfo(query)} WHERE ${isOfRealm ? `${where}.realm = @realm AND ` : ''}t.lifecycle NOT IN ('staging', 'purged')
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        ${query.since === undefined ? '' : `AND ${spokenAt} >= @since`}
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
+       ${query.roots === true ? `AND ${where}.parent_id IS NULL` : ''}
        ${parent === null ? '' : `AND ${where}.parent_id = @parent AND @parent < t.id`} ${after === null ? '' : 'AND t.id > @after'}
        ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}
      ORDER BY ${parent === null && query.after === undefined ? `${spokenAt} DESC, t.updated_at DESC, t.id DESC` : 't.id'} LIMIT @limit`,
@@ -240,9 +294,6 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
   );
   return rows.map(toInfo);
 }
-
-/** Kind of a child that wrote a summary of its parent. */
-export const summarizerKind = 'summarizer';
 
 /** Returns whether a session only records how a summary was made. It has no result to merge. */
 export function isSummarizer({ parentId, kind }: Pick<SessionInfo, 'parentId' | 'kind'>): boolean {

@@ -1,0 +1,55 @@
+import { sep } from 'node:path';
+import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { partText } from '../output/entry.ts';
+
+/** Number of a session's own first entries among which its prompt and its directory are looked for. */
+const firstMax = 20;
+
+/** The title of a session, or the text of its first prompt, or of its task. */
+export function aboutOf(store: SqliteTapeStore, info: SessionInfo): string {
+  if (info.title !== undefined) return info.title;
+  const first = firstEntries(store, info);
+  const prompt = first.find(
+    ({ kind, payload }) => kind === 'message' && isObject(payload) && payload.role === 'user',
+  );
+  if (prompt !== undefined) return textIn(prompt);
+  const intention = first.find(({ name }) => name === 'intention')?.payload;
+  const state = isObject(intention) && isObject(intention.state) ? intention.state : {};
+  return typeof state.next_steps === 'string' ? state.next_steps : '';
+}
+
+/** Whether a session began in a directory or below it. One that records no directory is where its parent began. */
+export function beganIn(store: SqliteTapeStore, info: SessionInfo, directory: string): boolean {
+  for (let at: SessionInfo | undefined = info; at !== undefined; ) {
+    const place = firstEntries(store, at)
+      .map(({ meta }) => meta.place)
+      .find(isObject);
+    if (typeof place?.cwd === 'string')
+      return place.cwd === directory || place.cwd.startsWith(directory + sep);
+    at = at.parentId === undefined ? undefined : store.sessions.find(at.parentId);
+  }
+  return false;
+}
+
+function firstEntries(store: SqliteTapeStore, { id }: SessionInfo): readonly Entry[] {
+  return [...store.entries.read(id, { own: true, limit: firstMax })];
+}
+
+function textIn({ payload }: Entry): string {
+  const content = isObject(payload) && Array.isArray(payload.content) ? payload.content : [];
+  return content.map(partText).join(' ');
+}
+
+/** A session with its descendants, each after its parent, children in the order of their creation. */
+export function withDescendants(
+  root: SessionInfo,
+  below: readonly SessionInfo[],
+): readonly { readonly info: SessionInfo; readonly depth: number }[] {
+  const children = Map.groupBy(below, ({ parentId }) => parentId);
+  const under = (info: SessionInfo, depth: number): readonly { info: SessionInfo; depth: number }[] => [
+    { info, depth },
+    ...(children.get(info.id) ?? []).flatMap((child) => under(child, depth + 1)),
+  ];
+  return under(root, 0);
+}

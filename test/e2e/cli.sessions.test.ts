@@ -1,0 +1,122 @@
+import { assistant, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json, jsonLines } from '../support/cli.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+const usage = { input: 1000, output: 234, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+
+/** Two roots: `plan` with a merged, an open and a discarded child, one of which has a child; and `notes`. */
+function withFamilies(): TempHome {
+  const home = tempHome();
+  home.session('plan', user('Plan the release of 漢字'), assistant('Planned.', { model: 'm', usage }));
+  using store = home.open();
+  for (const name of ['one', 'two', 'three'])
+    store.lineage.fork('plan', { name, intention: { nextSteps: `Do ${name}.` } });
+  store.lineage.fork('two', { name: 'deep' });
+  store.entries.append('one', [assistant('Done.')]);
+  store.lineage.merge('one');
+  store.lineage.merge('three', { strategy: 'discard' });
+  store.sessions.open('notes', { title: 'Notes of a meeting' });
+  return home;
+}
+
+/** The rows that a terminal shows, without the headings. */
+async function rows(home: TempHome, args: readonly string[] = [], columns = 120): Promise<readonly string[]> {
+  const { stdout } = await home.here(['sessions', '--no-color', ...args], { isTerminal: true, columns });
+  const [, ...lines] = stdout.trimEnd().split('\n');
+  return lines;
+}
+
+const names = (lines: readonly string[]) => lines.map((line) => /[a-z]+/.exec(line)?.[0]);
+
+test('a row tells what a session is about, what it has, and how it stands', async () => {
+  using home = withFamilies();
+  const all = await rows(home);
+  const row = (name: string) => all.find((line) => line.startsWith(name))?.split(/ {2,}/);
+  expect(row('plan')).toEqual([
+    'plan',
+    'active',
+    '3',
+    '1 open, 1 merged',
+    '1.2k',
+    'now',
+    'Plan the release of 漢字',
+  ]);
+  expect(row('one')?.[1]).toBe('merged');
+  expect(row('two')?.at(-1)).toBe('Do two.');
+  expect(row('notes')?.at(-1)).toBe('Notes of a meeting');
+});
+
+test('rows fit the terminal', async () => {
+  using home = withFamilies();
+  {
+    using store = home.open();
+    store.sessions.open(`long-${'x'.repeat(90)}`, { title: '漢字'.repeat(60) });
+  }
+  for (const columns of [80, 100]) {
+    // Each ideograph takes two columns.
+    const widths = (await rows(home, [], columns)).map(
+      (line) => line.length + (line.match(/\p{Lo}/gu)?.length ?? 0),
+    );
+    expect(Math.max(...widths)).toBeLessThanOrEqual(columns);
+  }
+});
+
+test('--tree lists children below their parents', async () => {
+  using home = withFamilies();
+  expect((await rows(home, ['--tree'])).map((line) => line.replace(/ {2,}[a-z].*/, ''))).toEqual([
+    'notes',
+    'plan',
+    '╰ one',
+    '╰ two',
+    '  ╰ deep',
+    '╰ three',
+  ]);
+  expect(jsonLines(await home.here(['sessions', '--tree', '--jsonl'])).map(({ session }) => session)).toEqual(
+    ['notes', 'plan', 'one', 'two', 'deep', 'three'],
+  );
+});
+
+test('--grep, --sort, --kind and -n select sessions', async () => {
+  using home = withFamilies();
+  expect(names(await rows(home, ['--grep', '漢字']))).toEqual(['plan']);
+  expect(names(await rows(home, ['--grep', 'MEETING']))).toEqual(['notes']);
+  expect(names(await rows(home, ['--grep', 'Do t', '--sort', 'name']))).toEqual(['three', 'two']);
+  expect(names(await rows(home, ['--sort', 'tokens', '-n', '1']))).toEqual(['plan']);
+  expect(names(await rows(home, ['--kind', 'subagent', '--sort', 'name']))).toEqual([
+    'deep',
+    'one',
+    'three',
+    'two',
+  ]);
+  expect(names(await rows(home, ['--sort', 'name', '-n', '2']))).toEqual(['deep', 'notes']);
+});
+
+test('a terminal shows 50 sessions and says that there are more; a pipe gets all', async () => {
+  using home = tempHome();
+  {
+    using store = home.open();
+    for (let i = 0; i < 60; i += 1) store.sessions.open(`s${i}`);
+  }
+  const { stdout, stderr } = await home.here(['sessions'], { isTerminal: true });
+  expect(stdout.trimEnd().split('\n')).toHaveLength(51);
+  expect(stderr).toContain('There are more sessions (see them with -n 200)');
+  expect(json<object[]>(await home.here(['sessions', '--json'], { isTerminal: true }))).toHaveLength(60);
+  expect((await home.here(['sessions'])).stdout.trimEnd().split('\n')).toHaveLength(60);
+});
+
+test('--here lists the sessions that began in the directory or below it, with their children', async () => {
+  using home = tempHome();
+  const place = (cwd: string) => ({ place: { cwd, host: 'h' } });
+  home.session('above', user('Hi', place('/work')));
+  home.session('at', user('Hi', place('/work/project')));
+  home.session('below', user('Hi', place('/work/project/deep')));
+  home.session('beside', user('Hi', place('/work/project-2')));
+  home.session('nowhere', user('Hi'));
+  using store = home.open();
+  store.lineage.fork('at', { name: 'child', inherit: 'nothing' });
+  const { stdout } = await home.here(['sessions', '--here', '--quiet', '--sort', 'name'], {
+    cwd: '/work/project',
+  });
+  expect(stdout).toBe('at\nbelow\nchild\n');
+});
