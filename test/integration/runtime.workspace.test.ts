@@ -443,7 +443,7 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('an impossible worktre
     const child = await at.main.fork(asked);
     writeFileSync(join(child.workspace ?? '', 'a.txt'), 'x\n');
     const { TMPDIR } = process.env;
-    process.env.TMPDIR = '/nonexistent';
+    process.env.TMPDIR = '/dev/null/none';
     const failed = refused(child.finish());
     expect(await failed).toMatchObject({ code: 'SESSION_WORKSPACE_FAILED' });
     if (TMPDIR === undefined) delete process.env.TMPDIR;

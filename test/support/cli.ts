@@ -6,7 +6,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { bufferedIo, type Given } from './buffered-io.ts';
 import { compileCache } from './compile-cache.ts';
 import { checkContract } from './contract.ts';
-import { assertParsersAgree } from './parsers.ts';
+import { assertRunLineAgrees } from './parsers.ts';
 import { tapeProgram } from './programs.ts';
 import { sized } from './size.ts';
 
@@ -56,7 +56,7 @@ export async function tapeProcess(args: readonly string[], options: CliOptions =
 export async function tapeHere(args: readonly string[], options: HereOptions = {}): Promise<CliResult> {
   const { io, said } = bufferedIo(options);
   const code = await main(args, io);
-  await assertParsersAgree(args);
+  await assertRunLineAgrees(args);
   checkContract(args, { ...said, code });
   return { ...said, code };
 }
@@ -90,7 +90,7 @@ export function startTape(args: readonly string[], options: CliOptions = {}): Ru
     child.once('close', async (code, signal) => {
       const ended = { ...said, code: code ?? 128 + (signal === null ? 0 : constants.signals[signal]) };
       try {
-        await assertParsersAgree(args);
+        await assertRunLineAgrees(args);
         checkContract(args, ended);
         resolve(ended);
       } catch (fault) {

@@ -6,6 +6,7 @@ import type { Acknowledged } from './acknowledged.ts';
 import { crashActs } from './crash-acts.ts';
 import { program } from './programs.ts';
 import type { Random } from './seeded.ts';
+import { sized } from './size.ts';
 import type { TempHome } from './temp-home.ts';
 
 /** The order of a `crash-worker.ts`. */
@@ -33,9 +34,10 @@ export interface CrashRound {
   readonly deaths: readonly string[];
 }
 
-const acts = 40;
 /** Every kind of act, and a new opening, occurs once in this many. */
 const actsPerCycle = Object.keys(crashActs).length + 1;
+/** What each worker does that is not killed before. */
+const acts = sized(actsPerCycle + 6, 40, 40);
 const recoveriesMax = 3;
 
 /**

@@ -4,6 +4,30 @@ import type { Line } from '../../packages/cli/dist/command-line/line.js';
 import { withLiteralWords } from '../../packages/cli/dist/command-line/literal-words.js';
 import { plainLine } from '../../packages/cli/dist/command-line/plain.js';
 import { verbFirst } from '../../packages/cli/dist/command-line/verb-in.js';
+import { sized } from './size.ts';
+
+const compared = new Set<string>();
+
+/**
+ * As `assertParsersAgree`, of a line that a test runs: yargs takes longer than most verbs, so on a push this worker
+ * compares one line of each form.
+ */
+export async function assertRunLineAgrees(args: readonly string[]): Promise<void> {
+  const form = JSON.stringify(sized(formOf(args), args, args));
+  if (sized(compared.has(form), false, false)) return;
+  compared.add(form);
+  await assertParsersAgree(args);
+}
+
+/** The form of a line: the names of its verb and options as they are, all other letters and digits alike. */
+function formOf(args: readonly string[]): string[] {
+  const verb = args.findIndex((word) => !word.startsWith('-'));
+  return args.map((word, i) => {
+    if (i === verb || /^(?:true|false|help)$/.test(word)) return word;
+    const [, name = '', value = word] = /^(-[^=]*=?)(.*)$/s.exec(word) ?? [];
+    return name + value.replaceAll(/\p{L}+/gu, 'a').replaceAll(/\p{N}+/gu, '0');
+  });
+}
 
 /**
  * Reads a command line with both parsers, and fails unless yargs reads what the parser of plain lines has read.

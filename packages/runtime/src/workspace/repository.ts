@@ -30,24 +30,53 @@ export async function findRepository(dir: string, doing: string): Promise<Reposi
     throw refuse('is missing');
   });
   if (!(await stat(cwd)).isDirectory()) throw refuse('is not a directory');
-  const ask = async (...args: readonly string[]) => {
+  const ask = async (...args: readonly string[]): Promise<Answer> => {
     const { ok, stdout, stderr } = await tryGit({ cwd, doing }, ['rev-parse', ...args]);
     return ok ? { line: lineOf(stdout) } : { stderr };
   };
+  const [top, gitDir, common] = (await placesAtOnce({ cwd, doing })) ?? (await placesOneByOne(ask, refuse));
+  const head = await ask('--verify', '--quiet', 'HEAD^{commit}');
+  if (head.line === undefined) throw refuse('is in a git repository without commits');
+  return { top, gitDir, common, head: head.line };
+}
+
+/** The questions for the working tree, its git directory, and the common one. */
+const places = ['--show-toplevel', '--absolute-git-dir', '--git-common-dir'] as const;
+const absolute = '--path-format=absolute';
+
+type Places = readonly [top: string, gitDir: string, common: string];
+
+/** Asks git once for all: most repositories answer with a line for each. Undefined for the others. */
+async function placesAtOnce(call: GitCall): Promise<Places | undefined> {
+  const { ok, stdout } = await tryGit(call, ['rev-parse', '--is-inside-work-tree', absolute, ...places]);
+  const [inside, top, gitDir, common, ...more] = lineOf(stdout).split('\n');
+  const isClear = ok && inside === 'true' && more.length === 0;
+  return isClear && top !== undefined && gitDir !== undefined && common !== undefined
+    ? [top, gitDir, common]
+    : undefined;
+}
+
+/** An answer of git: a line, which contains line ends where a path does, or its stderr. */
+type Answer =
+  | { readonly line: string; readonly stderr?: never }
+  | { readonly line?: never; readonly stderr: string };
+
+/** @throws SESSION_NO_REPOSITORY */
+async function placesOneByOne(
+  ask: (...args: readonly string[]) => Promise<Answer>,
+  refuse: (why: string) => SessionError,
+): Promise<Places> {
   const inside = await ask('--is-inside-work-tree');
   if (inside.line === undefined) throw refuse(`is not in a git repository: git says '${inside.stderr}'`);
   if (inside.line !== 'true') throw refuse('is not in a working tree of its git repository');
-  const absolute = '--path-format=absolute';
   const [top, gitDir, common] = [
-    await ask(absolute, '--show-toplevel'),
-    await ask(absolute, '--absolute-git-dir'),
-    await ask(absolute, '--git-common-dir'),
+    await ask(absolute, places[0]),
+    await ask(absolute, places[1]),
+    await ask(absolute, places[2]),
   ];
   if (top.line === undefined || gitDir.line === undefined || common.line === undefined)
     throw refuse(`cannot be used: git says '${top.stderr ?? gitDir.stderr ?? common.stderr}'`);
-  const head = await ask('--verify', '--quiet', 'HEAD^{commit}');
-  if (head.line === undefined) throw refuse('is in a git repository without commits');
-  return { top: top.line, gitDir: gitDir.line, common: common.line, head: head.line };
+  return [top.line, gitDir.line, common.line];
 }
 
 /**
