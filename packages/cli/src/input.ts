@@ -24,6 +24,29 @@ export async function readText(argument: string, io: Io): Promise<string> {
   }
 }
 
+/**
+ * Reads a text argument that needs no quotes: one word as `readText` reads it, several joined by blanks.
+ * @throws UsageError for several words where the first one alone would be stdin or a file
+ */
+export async function readWords(words: readonly string[], io: Io): Promise<string> {
+  const [first = '', ...others] = words;
+  if (others.length === 0) return await readText(first, io);
+  if (!first.startsWith('@')) return joined(words);
+  if (first.startsWith('@@')) return joined([first.slice(1), ...others]);
+  const shown = first === stdinWord ? '-' : first;
+  throw new UsageError(`cannot read '${shown}' as ${shown === '-' ? 'stdin' : 'a file'}: more words follow`, {
+    hint:
+      shown === '-'
+        ? 'for a text that begins with a dash, quote all of it'
+        : `for a text that begins with @, write @${shown}`,
+  });
+}
+
+/** Words joined by blanks, as they were typed: among others, a dash is a dash. */
+export function joined(words: readonly string[]): string {
+  return words.map((word) => (word === stdinWord ? '-' : word)).join(' ');
+}
+
 /** Reads the JSON argument of the option `what`. */
 export async function readJson(argument: string, what: string, io: Io): Promise<Json> {
   try {

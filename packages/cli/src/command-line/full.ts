@@ -96,8 +96,10 @@ function parserFor(argv: readonly string[], { verb, options }: Described): Argv 
       // This handler must throw, as yargs would otherwise run the command.
       // yargs throws a YError for a bad command line; other errors come from the check of values.
       if (error !== undefined && error !== null && error.name !== 'YError') throw error;
-      throw new UsageError(usageText(unmarked({ message }).message, { argv, options, verb }), {
-        hint: `see: ${helpFor(argv)}`,
+      const text = usageText(unmarked({ message }).message, { argv, options, verb });
+      const isWord = text.includes(': no such option') && wordsOf(verb).at(-1)?.several === true;
+      throw new UsageError(text, {
+        hint: `${isWord ? 'for a word that begins with a dash, write -- before it; or ' : ''}see: ${helpFor(argv)}`,
       });
     });
 }

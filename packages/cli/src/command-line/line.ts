@@ -25,7 +25,7 @@ export interface Word {
   readonly several: boolean;
 }
 
-/** The arguments in the grammar of a verb: `<name>`, `[name]` or `<names..>`. */
+/** The arguments in the grammar of a verb: `<name>`, `[name]`, `<names..>` or `[names..]`. */
 export function wordsOf({ command }: Pick<Verb, 'command'>): readonly Word[] {
   return command
     .split(' ')

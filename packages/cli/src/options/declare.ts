@@ -56,13 +56,16 @@ type Words<Grammar extends string> = Grammar extends `${infer Word} ${infer Rest
   ? Word | Words<Rest>
   : Grammar;
 
-/** The values of the arguments in a grammar: `<name>` is a text, `[name]` one or undefined, `<names..>` several. */
+/**
+ * The values of the arguments in a grammar: `<name>` is a text, `[name]` one or undefined, `<names..>` several, and
+ * `[names..]` any number.
+ */
 export type ArgumentValues<Grammar extends string> = {
-  readonly [Word in Words<Grammar> as Word extends `<${infer Name}..>`
+  readonly [Word in Words<Grammar> as Word extends `<${infer Name}..>` | `[${infer Name}..]`
     ? Name
     : Word extends `<${infer Name}>` | `[${infer Name}]`
       ? Name
-      : never]: Word extends `<${string}..>`
+      : never]: Word extends `<${string}..>` | `[${string}..]`
     ? readonly string[]
     : Word extends `<${string}>`
       ? string

@@ -1,7 +1,7 @@
 import { deckConfig, getModelFor } from '../config/deck.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
-import { readText } from '../input.ts';
+import { readWords } from '../input.ts';
 import { authorIn, authorOptions } from '../options/author.ts';
 import { namedIn, runOptions } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
@@ -13,7 +13,7 @@ import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const run: Verb = defineVerb({
-  command: 'run <name> [prompt]',
+  command: 'run <name> [prompt..]',
   group: 'Run',
   summary: 'Send a prompt to a session and follow its run',
   detail:
@@ -27,9 +27,12 @@ export const run: Verb = defineVerb({
       'tape run main "Plan the release" --model openai-compatible/gpt-oss',
       'Run with OPENAI_BASE_URL and OPENAI_API_KEY',
     ],
-    ['tape run main "Plan the release" --model script:answers.json', 'Run with scripted answers, offline'],
+    ['tape run main Plan the release --model script:answers.json', 'Run with scripted answers, offline'],
   ],
-  arguments: { name: 'Session; created if it does not exist', prompt: 'Message (- for stdin, @FILE)' },
+  arguments: {
+    name: 'Session; created if it does not exist',
+    prompt: 'Message (- for stdin, @FILE); its words need no quotes',
+  },
   options: {
     ...runOptions,
     ...authorOptions,
@@ -39,7 +42,7 @@ export const run: Verb = defineVerb({
     const { name, prompt } = args;
     const { io, options } = context;
     if (args.attach === true) {
-      if (prompt !== undefined) throw new UsageError('cannot attach with a prompt: use tape send');
+      if (prompt.length > 0) throw new UsageError('cannot attach with a prompt: use tape send');
       return await context.reading(
         async (store) => await attach(store, needSession(store, name).session, context),
       );
@@ -47,7 +50,7 @@ export const run: Verb = defineVerb({
     const author = authorIn(args);
     const config = await deckConfig(args, context);
     await getModelFor(name, config, context);
-    const input = prompt === undefined ? undefined : await readText(prompt, io);
+    const input = prompt.length === 0 ? undefined : await readWords(prompt, io);
     if (input !== undefined && input.trim() === '') throw new UsageError('cannot run: the prompt is empty');
     const { assertModel } = await import('@tapedeck/runtime/internal');
     if (config.model !== undefined) await assertModel(config.model, { env: io.env, from: config.modelFrom });

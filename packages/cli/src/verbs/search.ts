@@ -3,13 +3,14 @@ import { isoTime } from '@tapedeck/tape/internal';
 import { isUlid, type SearchResult } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { jsonText, oneLine, shellWord } from '../escape.ts';
+import { joined } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const search: Verb = defineVerb({
-  command: 'search <text>',
+  command: 'search <text..>',
   group: 'Look',
   paged: true,
   summary: 'Find entries that contain a text',
@@ -18,18 +19,22 @@ export const search: Verb = defineVerb({
     'was written since the last one, at most 20,000 entries, and scans as many that are not indexed, the newest. It says when ' +
     'that left entries out.',
   examples: [
-    ['tape search "invoice rounding"', 'Search all sessions, newest entries first'],
+    [
+      'tape search invoice rounding',
+      'Search all sessions for these words in this order, newest entries first',
+    ],
     ['tape search CHANGELOG.md --session main -n 5', 'Search the entries that main sees'],
   ],
-  arguments: { text: 'Text to find' },
+  arguments: { text: 'Text to find; several words need no quotes' },
   options: {
     session: { type: 'string', describe: 'Only entries that this session sees' },
     kind: { type: 'string', describe: 'Only entries of this kind' },
     n: { type: 'number', default: 20, describe: 'Show at most N hits' },
     all: { type: 'boolean', describe: 'Search all entries, and index them, however long it takes' },
   },
-  run: async ({ text, session, kind, n, all }, context) =>
+  run: async ({ text: words, session, kind, n, all }, context) =>
     await opened(context, async (store, canWrite) => {
+      const text = joined(words);
       const ref = session === undefined ? undefined : needSession(store, session).id;
       if (all === true && canWrite)
         await withProgress(context, (progress) =>

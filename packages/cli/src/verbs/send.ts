@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { QueueMode, Session } from '@tapedeck/runtime';
 import { UsageError } from '../errors/kinds.ts';
-import { readText } from '../input.ts';
+import { readWords } from '../input.ts';
 import { authorIn, authorOptions } from '../options/author.ts';
 import { namedIn, runOptions } from '../options/model.ts';
 import { ensure } from '../session/ensure.ts';
@@ -18,7 +18,7 @@ const modes: Readonly<Record<QueueMode, true>> = {
 };
 
 export const send: Verb = defineVerb({
-  command: 'send <name> <text>',
+  command: 'send <name> <text..>',
   group: 'Run',
   summary: 'Send a message to a session, running or idle',
   detail:
@@ -31,13 +31,16 @@ export const send: Verb = defineVerb({
       'tape send main "And the changelog?" --model openai-compatible/gpt-oss',
       'Answer here, or in the process that runs main',
     ],
-    ['tape send main "Use the other branch" --mode steer', 'Steer the next step of the active run'],
+    ['tape send main Use the other branch --mode steer', 'Steer the next step of the active run'],
     [
       'tape send main "Nightly check" --source timer --key check-2026-11-21',
       'Send once, even if the command repeats',
     ],
   ],
-  arguments: { name: 'Session; created if it does not exist', text: 'Message (- for stdin, @FILE)' },
+  arguments: {
+    name: 'Session; created if it does not exist',
+    text: 'Message (- for stdin, @FILE); its words need no quotes',
+  },
   options: {
     ...runOptions,
     ...authorOptions,
@@ -57,7 +60,7 @@ export const send: Verb = defineVerb({
   },
   run: async (args, context) => {
     const { name, text, mode, source, key = randomUUID() } = args;
-    const message = await readText(text, context.io);
+    const message = await readWords(text, context.io);
     if (message.trim() === '') throw new UsageError('cannot send: the text is empty');
     if (key === '' || source === '')
       throw new UsageError('cannot send: --key and --source must not be empty');
