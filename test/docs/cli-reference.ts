@@ -136,7 +136,7 @@ tape <verb> [session[@point]] [options]
 In a checkout, run \`pnpm tape …\`. The [glossary](glossary.md) defines the terms.
 
 **Text arguments.** Arguments marked (-, @FILE) accept \`-\` for standard input and \`@FILE\` for the contents of a file.
-A text that begins with \`@\` is written with \`@@\`.
+A text that begins with \`@\` is written with \`@@\`. The words of \`run\`, \`send\` and \`search\` need no quotes: they are joined with blanks.
 \`--\` ends the options: the words after it are arguments, also those that begin with a dash.
 
 **Output.** Results are on stdout. Status, hints, errors, and \`console\` output of tools are on stderr. With \`--json\` stdout has one

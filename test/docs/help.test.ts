@@ -1,9 +1,11 @@
+import { globSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { topics } from '../../packages/cli/dist/help/topics/index.js';
 import { commonOptions } from '../../packages/cli/dist/options/common.js';
 import { allVerbs } from '../../packages/cli/dist/verbs/index.js';
 import { groups, nameOf } from '../../packages/cli/dist/verbs/verb.js';
 import { tapeHere } from '../support/cli.ts';
+import { page, root, tableAfter } from './pages.ts';
 
 const verbs = await allVerbs();
 
@@ -62,6 +64,31 @@ test.each(topics.map(({ name }) => name))('help %s prints a short page', async (
   expect(lines.length).toBeLessThanOrEqual(50);
   expect(lines.filter(({ length }) => length > 80)).toEqual([]);
   expect(page).not.toContain('`');
+});
+
+/** The words of a topic that are marked as typed. */
+function marked(name: string): Set<string> {
+  const topic = topics.find((one) => one.name === name);
+  return new Set(JSON.stringify(topic).match(/(?<=`)[^`]+(?=`)/g));
+}
+
+test('the topic environment names each variable that the sources read, but for those of systems and terminals', () => {
+  const others = ['HOME', 'PATH', 'TERM', 'TERM_PROGRAM', 'VTE_VERSION', 'WT_SESSION'];
+  const sources = globSync('packages/{cli,runtime,tape}/src/**/*.ts', { cwd: root }).map(page).join('\n');
+  const read = new Set(sources.match(/(?<=\benv\.)[A-Z][A-Z_]+|\b[A-Z_]+_(?:API_KEY|BASE_URL)\b/g));
+  const named = marked('environment');
+  expect(read.size).toBeGreaterThan(10);
+  expect([...read].filter((name) => !named.has(name) && !others.includes(name))).toEqual([]);
+  expect([...named].filter((name) => /^[A-Z]+_[A-Z_]+$/.test(name) && !read.has(name))).toEqual([]);
+});
+
+test('the topic config names each field of the reference', () => {
+  const fields = tableAfter(page('docs/cli.md'), 'Configuration').map(([field = '']) =>
+    field.replace(/^limits\..*/, 'limits.NAME'),
+  );
+  const named = marked('config');
+  expect(fields.length).toBeGreaterThan(20);
+  expect(fields.filter((field) => !named.has(field))).toEqual([]);
 });
 
 test('a topic is not named like a verb, and help of anything else is refused', async () => {

@@ -12,12 +12,13 @@ export const points: Topic = {
             terms: [
               ['`NAME`', 'The name of a session, or an alias'],
               ['`01J9Z0A3…`', 'Its ULID, which `tape show NAME --json` prints'],
-              ['`PREFIX`', 'The beginning of a name, an alias or a ULID, if no other session has it'],
-              ['`@{-1}`', 'The session that was used last in this home; `@{-2}` is the one before'],
+              ['`PREFIX`', 'The beginning of a name, an alias or a ULID that no other session has'],
+              ['`@{-1}`', 'The session that you named last in this home; `@{-2}` is the one before'],
               ['`NAME^`', 'The parent of a fork; `NAME^^` is the parent of the parent'],
             ],
           },
-          'A whole name comes before a prefix. An error lists the sessions that an ambiguous prefix could mean.',
+          'A whole name comes before a prefix. An error lists the sessions that an ambiguous prefix could mean. ' +
+            '`run`, `send` and `append` take no prefix: they create a session of that name.',
         ],
       },
       {
@@ -28,9 +29,13 @@ export const points: Topic = {
             terms: [
               ['`NAME@42`', 'The entry at position 42'],
               ['`NAME@head`', 'The last entry'],
-              ['`NAME@-3`', 'The third entry from the end'],
+              ['`NAME@-3`', 'Three positions before the last'],
               ['`NAME@task-start`', 'The last anchor of that name; `@task-start~1` is the one before'],
-              ['`NAME@{1 hour ago}`', 'The last entry that was written by then: minutes, hours, days, weeks'],
+              ['`NAME@{1 hour ago}`', 'The last entry that was written by then'],
+              [
+                '`NAME@{2026-11-21T10:00}`',
+                'The same, in UTC or with an offset; also `@{yesterday}`, `@{3d}`',
+              ],
             ],
           },
           'A session name may contain `@`: the longest name that exists wins, and the rest is the point. Quote what ' +

@@ -1,0 +1,275 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openJournal } from '@tapedeck/graph/journal';
+import {
+  anchor,
+  assistant,
+  type Draft,
+  openTapeStore,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+} from '@tapedeck/tape';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { allVerbs } from '../../packages/cli/dist/verbs/index.js';
+import { nameOf } from '../../packages/cli/dist/verbs/verb.js';
+import type { CliResult } from '../support/cli.ts';
+import { type Provider, startProvider } from '../support/provider.ts';
+import { tapeInNode } from '../support/tape-in-node.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { root } from './pages.ts';
+import { bin, plainEnv } from './tape.ts';
+
+/** A directory in which an example runs, with a tape home in it. */
+interface Scene {
+  readonly home: string;
+  /** The working directory, below the home directory of the user. */
+  readonly dir: string;
+  readonly store: SqliteTapeStore;
+  file(name: string, text: string): void;
+  /** Runs another command line first. */
+  first(line: string): Promise<void>;
+}
+
+const transcript = join(root, 'packages/cli/demo/transcript.jsonl');
+
+let provider: Provider;
+beforeAll(async () => {
+  provider = await startProvider(() => ({ text: '## Goal\nTo plan the release.' }));
+});
+afterAll(async () => await provider[Symbol.asyncDispose]());
+
+function environment(dir: string): Readonly<Record<string, string>> {
+  return { ...provider.env, HOME: dir, TAPE_TRUST_HOME: '1', TAPE_MODEL: 'script:answers.json' };
+}
+
+const talk = (from: number, to: number): Draft[] =>
+  Array.from({ length: to - from + 1 }, (_, i) =>
+    (from + i) % 2 === 0
+      ? user(`Plan step ${from + i}: check the invoice rounding of CHANGELOG.md`)
+      : assistant(`Step ${from + i} is done. ${'All is well. '.repeat(40)}`),
+  );
+
+/** The sessions that examples name: `main` with a user message at 42, its forks, and others. */
+function sessions(store: SqliteTapeStore, line: string, verb: string): void {
+  const at42 = entriesAt42[line] ?? talk(42, 42);
+  const { entries, lineage } = store;
+  store.sessions.open('main');
+  entries.append('main', [...talk(2, 5), anchor('task-start', { phase: 'build' }), ...talk(7, 7)]);
+  for (const name of ['fix', 'main-fork-3fa1c2d4']) {
+    if (name === 'fix' && forksFix.test(line)) continue;
+    lineage.fork('main', { cut: '@6', name, intention: { nextSteps: 'Fix it.' } });
+    entries.append(name, talk(8, 15));
+  }
+  if (!forksFix.test(line) && !['merge', 'discard'].includes(verb)) lineage.merge('fix');
+  // Without work that is not finished.
+  if (['check', 'audit', 'restore'].includes(verb))
+    lineage.merge('main-fork-3fa1c2d4', { strategy: 'discard' });
+  const { head } = store.sessions.find('main') ?? { head: 0 };
+  entries.append('main', talk(head + 1, Math.min(41, 42 - at42.length)));
+  if (at42.length > 0) entries.append('main', [...at42, ...talk(43, 45)]);
+  store.sessions.open('other');
+  if (verb !== 'unalias') store.sessions.open('dm:slack:u0142');
+  else store.sessions.update('other', { alias: { name: 'dm:mom', reason: '' } });
+}
+
+/** Examples in which the session `fix` is forked, or has a worktree. */
+const forksFix = /^tape (?:fork .*--as fix|merge fix --apply)/;
+
+const call = { toolCallId: 'call_1', toolName: 'measure' };
+
+const withOutput = `tape approve main call_1 --output '{"temperature":7}'`;
+const withSchema = `tape delegate main --task "Which ports?" --schema '{"type":"object","properties":{"ports":{"type":"array"}}}'`;
+
+/** What an example needs beside the sessions, by its verb, or by the whole of it. */
+const needs: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> = {
+  import: ({ home }) => {
+    mkdirSync(join(home, '.claude/projects/app'), { recursive: true });
+    copyFileSync(transcript, join(home, '.claude/projects/app/2f1c.jsonl'));
+  },
+  append: ({ file }) => file('lines.jsonl', '{"content":"One"}\n{"role":"assistant","content":"Two"}\n'),
+  attest: ({ file }) => file('key.pem', keys.privateKey),
+  'tape check --against heads.txt --public-key key.pem': async ({ file, first }) => {
+    file('private.pem', keys.privateKey);
+    file('key.pem', keys.publicKey);
+    await first('attest --key private.pem -o heads.txt');
+  },
+  'tape check --acknowledge graph-aside:1a2b3c4d': ({ dir }) =>
+    writeFileSync(join(dir, '.tape/session_graph.jsonl.aside-1a2b3c4d'), '{}\n'),
+  restore: async ({ first }) => await first('backup ~/tapes-friday.db'),
+  'tape undo main': async ({ first }) => await first('rewind main@42'),
+  'tape undo main@42': async ({ first }) => await first('rewind main@40'),
+  'tape fork main --as fix --workspace worktree': ({ dir }) => repository(dir),
+  'tape merge fix --apply': async ({ dir, first }) => {
+    repository(dir);
+    await first('fork main --as fix --task Fix --workspace worktree');
+    await first('run fix');
+  },
+  approve: async ({ dir, file, first, store }) => {
+    symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
+    file(
+      'tape.config.mts',
+      `import { tool } from 'ai';\nimport { z } from 'zod';\nexport default { tools: { measure: tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => '7' }) } };\n`,
+    );
+    await first('trust .');
+    file(
+      'answers.json',
+      JSON.stringify([{ toolCalls: [{ name: 'measure', input: {}, id: 'call_1' }] }, { text: 'Warm.' }]),
+    );
+    await first('run main Measure it');
+    expect(store.sessions.find('main')?.head).toBeGreaterThan(47);
+  },
+  [withOutput]: ({ store }) => {
+    store.entries.append('main', [
+      user('How warm is it?'),
+      assistant([toolCall(call.toolCallId, call.toolName, {})]),
+      {
+        kind: 'event',
+        name: 'run/waiting',
+        payload: { run: 'r1', calls: [{ ...call, for: 'result' }] },
+      },
+    ]);
+  },
+  delegate: ({ file }) => file('task.md', 'Count the files.\n'),
+  [withSchema]: ({ file }) =>
+    file('answers.json', JSON.stringify([{ text: 'Port 80.' }, { text: '{"ports":[80]}' }])),
+  'tape delegate main --task "Fix the build" --workspace worktree --model openai-compatible/gpt-oss': ({
+    dir,
+  }) => repository(dir),
+  trust: ({ file }) => file('tape.config.mts', 'export default {};\n'),
+  'tape trust . --revoke': async ({ first, file }) => {
+    file('tape.config.mts', 'export default {};\n');
+    await first('trust .');
+  },
+};
+
+const keys = generateKeyPairSync('ed25519', {
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+});
+
+/** Examples that need a home without the sessions. */
+const empty = ['init', 'new', 'import'];
+
+/** Examples that look at an entry of another kind at 42. */
+const entriesAt42: Readonly<Record<string, readonly Draft[]>> = {
+  // The rewind is at 42.
+  'tape undo main@42': [],
+  'tape show main@42 --output --bytes 0..4095': [
+    assistant([toolCall(call.toolCallId, call.toolName, {})]),
+    toolResult(call, { type: 'text', value: 'x'.repeat(20_000) }),
+  ],
+};
+
+function repository(dir: string): void {
+  const git = (...args: string[]) =>
+    spawnSync('git', ['-c', 'user.name=Reader', '-c', 'user.email=reader@example.org', ...args], {
+      cwd: dir,
+    });
+  for (const args of [
+    ['init', '-q'],
+    ['add', '.'],
+    ['commit', '-qm', 'One'],
+  ])
+    git(...args);
+}
+
+const examples = (await allVerbs()).flatMap((verb) =>
+  verb.examples.map(([line]) => [line, nameOf(verb)] as const),
+);
+
+/** Commands that print until Ctrl-C. */
+const follows = / --(?:follow|watch)\b/;
+
+test.each(examples)('the example works: %s', { timeout: 60_000 }, async (line, verb) => {
+  using temp = tempDir();
+  const dir = join(temp.path, 'project');
+  mkdirSync(join(dir, '.tape'), { recursive: true, mode: 0o700 });
+  writeFileSync(
+    join(dir, 'answers.json'),
+    JSON.stringify(Array.from({ length: 9 }, () => ({ text: 'Done.' }))),
+  );
+  {
+    using store = openTapeStore(join(dir, '.tape/tape.db'), {
+      journal: openJournal(join(dir, '.tape/session_graph.jsonl')),
+      durability: 'fast',
+    });
+    if (!empty.includes(verb)) sessions(store, line, verb);
+    const prepare = needs[line] ?? needs[verb];
+    await prepare?.({
+      home: temp.path,
+      dir,
+      store,
+      file: (name, text) => writeFileSync(join(dir, name), text),
+      first: async (words) => {
+        const result = await run(`tape ${words}`, { home: temp.path, dir });
+        expect(result.code, result.stderr).toBeLessThan(2);
+      },
+    });
+  }
+  const result = follows.test(line)
+    ? await interrupted(line, { home: temp.path, dir })
+    : await run(line, { home: temp.path, dir });
+  expect({ code: result.code, stderr: result.code === 0 ? '' : result.stderr }).toEqual({
+    code: 0,
+    stderr: '',
+  });
+});
+
+interface Place {
+  readonly home: string;
+  readonly dir: string;
+}
+
+/** Runs a line: a plain one in the process of many, any other in a shell. */
+async function run(line: string, { home, dir }: Place): Promise<CliResult> {
+  const env = environment(home);
+  const quoted = /'[^']*'|"[^"]*"/g;
+  if (/[|<>]/.test(line.replace(quoted, ''))) return inShell(line, { home, dir });
+  const words = (line.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []).map((word) =>
+    word.replace(/^~/, home).replace(quoted, (text) => text.slice(1, -1)),
+  );
+  return await tapeInNode(words.slice(1), { env, cwd: dir });
+}
+
+function inShell(line: string, { home, dir }: Place): CliResult {
+  // Not every machine has Graphviz.
+  const shell = `tape() { "${process.execPath}" "${bin}" "$@"; }\ncommand -v dot >/dev/null || dot() { grep -c '^digraph'; }\nset -o pipefail\n${line}\n`;
+  const { status, stdout, stderr } = spawnSync('bash', ['-c', shell], {
+    cwd: dir,
+    env: plainEnv(home, environment(home)),
+    encoding: 'utf8',
+  });
+  return { code: status ?? 1, stdout, stderr };
+}
+
+/** Runs a line until it has printed something, and then interrupts it, which is how it ends. */
+async function interrupted(line: string, { home, dir }: Place): Promise<CliResult> {
+  const child = spawn(process.execPath, [bin, ...line.split(' ').slice(1)], {
+    cwd: dir,
+    env: plainEnv(home, environment(home)),
+  });
+  const said = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text;
+    });
+  await Promise.race([once(child.stdout, 'data'), once(child, 'close')]);
+  child.kill('SIGINT');
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
+  // A shell calls both the same: 130.
+  const isInterrupted = child.exitCode === 130 || child.signalCode === 'SIGINT';
+  return { ...said, code: isInterrupted && said.stdout !== '' ? 0 : (child.exitCode ?? 1) };
+}
+
+test('the test covers every verb', () => {
+  expect(examples.length).toBeGreaterThan(80);
+  const names = new Set(examples.map(([, verb]) => verb));
+  expect(
+    Object.keys(needs).filter((name) => !names.has(name) && !examples.some(([line]) => line === name)),
+  ).toEqual([]);
+});
