@@ -28,7 +28,7 @@ export class HeadsOnTape {
 
   /** Receives the positions and hashes (hex) of the entries, in order. */
   saw({ seq, hash }: { readonly seq: Seq; readonly hash: string }): void {
-    this.#anywhere.delete(hash);
+    if (this.#anywhere.size > 0) this.#anywhere.delete(hash);
     const others = this.#at.get(seq)?.filter((head) => head.hash !== hash);
     if (others === undefined || others.length === 0) return;
     const { name } = this.#tape;
