@@ -7,8 +7,9 @@ import { parseAst } from 'rolldown/parseAst';
 /** Small modules that some verbs share: a file of its own costs more than it holds. */
 const together: Readonly<Record<string, RegExp>> = {
   shared:
-    /\/cli\/src\/(?:output\/(?:counted|entry|forked|other-realms|session|table)|session\/(?:drained|ensure|next-step|place|preview)|verbs\/verb)\.ts$|\/runtime\/src\/tools\/interrupted\.ts$|^\0first-call:/,
+    /\/cli\/src\/(?:output\/(?:counted|entry|forked|other-realms|session|table)|session\/(?:drained|ensure|next-step|place|preview)|verbs\/verb|reference)\.ts$|^\0first-call:/,
   statuses: /\/runtime\/src\/(?:status\/|tools\/open-batch)|\/cli\/src\/output\/(?:run|status|usage)\.ts$/,
+  interrupted: /\/runtime\/src\/tools\/interrupted\.ts$/,
   fork: /\/cli\/src\/(?:verbs\/fork|options\/(?:inherit|workspace))\.ts$/,
 };
 
@@ -21,7 +22,8 @@ const later: Readonly<Record<string, RegExp>> = {
   views: /\/tape\/src\/view\//,
   searches: /\/tape\/src\/search\//,
   hints: /\/cli\/src\/errors\/(?:codes|describe|hint)/,
-  rare: /\/tape\/src\/(?:history\/|session\/(?:alias|notify|stage)|store\/(?:backup|migrate|preview|schema-2|wrap)|sqlite\/(?:draft-file|lock-holders|private-copy)|origin\/(?:own-log|place-faults))/,
+  terminals: /\/cli\/src\/terminal\/(?:width|time)\.ts$|\/get-east-asian-width\//,
+  rare: /\/tape\/src\/(?:owner\.ts|tape\/calls|secrets\/forms|history\/|session\/(?:alias|notify|stage)|store\/(?:backup|migrate|preview|schema-2|wrap)|sqlite\/(?:draft-file|lock-holders|private-copy)|origin\/(?:own-log|place-faults))/,
 };
 
 /** Node.js modules that take long to load, and that many command lines do not need. */

@@ -114,6 +114,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'masked-io',
     'input',
     'io',
+    'plain-streams',
     'pager',
     'errors',
     'escape',

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
-const require = createRequire(import.meta.url);
+const require = createRequire(import.meta.filename);
 
 /**
  * Loads the addon of better-sqlite3, for the bundle, which has the JavaScript of that package: the addon that was built

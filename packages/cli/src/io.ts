@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Pager } from './pager.ts';
+import { chunksOf, isPlain, writeTo } from './plain-streams.ts';
 
 /** Environment, input and output of the command line; verbs use nothing else of the process. */
 export interface Io {
@@ -44,17 +45,37 @@ async function drained(stream: NodeJS.WriteStream): Promise<void> {
 }
 
 /** The process itself. */
-export function nodeIo(): Io {
-  const { stdout } = process;
-  let stderr: NodeJS.WriteStream | undefined;
+export function nodeIo(): Io & {
+  /** Calls `then` once all output has been passed to the system. */
+  flushed(then: () => void): void;
+} {
   let failure: Error | undefined;
   const failed = (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? new PipeClosed() : error);
-  stdout.on('error', (error: NodeJS.ErrnoException) => {
-    failure = failed(error);
-  });
+  const hasFile = isPlain(1);
+  const isTerminal = !hasFile && process.stdout.isTTY === true;
+  let stderr: NodeJS.WriteStream | undefined;
+  // Node.js makes a stream when it is first read.
+  let opened: NodeJS.WriteStream | undefined;
+  const stdout = () => {
+    opened ??= process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      failure = failed(error);
+    });
+    return opened;
+  };
+  /** Returns what is left to write. A verb that listens to Ctrl-C runs for long, and must not wait for a reader. */
+  const printAtOnce = (text: string | Uint8Array): string | Uint8Array => {
+    if (opened !== undefined || interrupt !== undefined || !hasFile) return text;
+    try {
+      return writeTo(1, Buffer.from(text));
+    } catch (error) {
+      failure = failed(error as NodeJS.ErrnoException);
+      throw failure;
+    }
+  };
   const print = async (text: string | Uint8Array) => {
     if (failure !== undefined) throw failure;
-    if (!stdout.write(text)) await drained(stdout);
+    const rest = printAtOnce(text);
+    if (rest.length > 0 && !stdout().write(rest)) await drained(stdout());
     if (failure !== undefined) throw failure;
   };
   let pager: Pager | undefined;
@@ -67,20 +88,21 @@ export function nodeIo(): Io {
   return {
     env: process.env,
     cwd: process.cwd(),
-    isTerminal: stdout.isTTY === true,
-    // Node.js makes a stream when it is first read.
+    isTerminal,
     get columns() {
       // A terminal without a size has 0 columns.
-      return stdout.columns || process.stderr.columns || 80;
+      return (isTerminal ? process.stdout.columns : 0) || process.stderr.columns || 80;
     },
     get rows() {
-      return stdout.rows || process.stderr.rows || 24;
+      return (isTerminal ? process.stdout.rows : 0) || process.stderr.rows || 24;
     },
     get statusIsTerminal() {
       return process.stderr.isTTY === true;
     },
     get stdin() {
-      return process.stdin;
+      return opened === undefined && interrupt === undefined && isPlain(0)
+        ? chunksOf(0, () => process.stdin)
+        : process.stdin;
     },
     out: async (text) => {
       if (pager === undefined) return await print(text);
@@ -89,13 +111,18 @@ export function nodeIo(): Io {
       });
     },
     async page() {
-      if (stdout.isTTY !== true) return;
+      if (!isTerminal) return;
       const { Pager } = await import('./pager.ts');
       pager ??= new Pager({ env: process.env, columns: this.columns, rows: this.rows, print });
     },
     async done() {
       await pager?.end();
       pager = undefined;
+    },
+    flushed: (then) => {
+      const status = () => (stderr === undefined ? then() : void stderr.write('', then));
+      if (opened === undefined) status();
+      else opened.write('', status);
     },
     now: () => Date.now(),
     err: (text) => {

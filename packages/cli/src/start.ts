@@ -16,7 +16,8 @@ export async function start(
   argv: readonly string[],
   packages?: () => Promise<{ readonly start: typeof start }>,
 ): Promise<void> {
-  const io = maskedIo(nodeIo());
+  const own = nodeIo();
+  const io = maskedIo(own);
   if (packages !== undefined && (await loadsConfiguration(argv, io))) {
     const unbundled = await packages();
     return await unbundled.start(argv);
@@ -25,8 +26,16 @@ export async function start(
   const done = reportEarlyExit(argv);
   process.exitCode = await main(argv, io);
   done();
-  // What a tool left open, a timer or a connection, does not keep the command from ending once its output is out.
-  process.stdout.write('', () => setTimeout(() => process.exit(), 500).unref());
+  own.flushed(end);
+}
+
+/**
+ * Ends the process at once where nothing is left to do: its last turn would collect garbage. What a tool left open, a timer
+ * or a connection, does not keep it from ending.
+ */
+function end(): void {
+  if (process.getActiveResourcesInfo().length === 0) process.exit();
+  setTimeout(() => process.exit(), 500).unref();
 }
 
 /** Stdout is for answers: what a configuration and its tools print goes where status goes. */

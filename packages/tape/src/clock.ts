@@ -31,14 +31,20 @@ export function systemSources(given: Partial<Sources>): Sources {
   };
 }
 
-/** Makes ULIDs in order. Its source of randomness takes longer to load than most command lines take, so none is made before the first id. */
+/** Makes ULIDs in order. Its own source of randomness would load a second module of Node.js, and ask it for each character. */
 function newIds(now: () => number): () => string {
-  let next: ((time: number) => string) | undefined;
-  return () => {
-    next ??= monotonicFactory();
-    return next(now());
-  };
+  let pool = new Uint8Array();
+  const next = monotonicFactory(() => {
+    if (pool.length === 0) pool = randomBytes(idChars);
+    const [byte = 0] = pool;
+    pool = pool.subarray(1);
+    return byte / 256;
+  });
+  return () => next(now());
 }
+
+/** Number of random characters of a ULID, each of five bits. */
+const idChars = 16;
 
 /** The system's monotonic clock, which stands still while the machine sleeps, as heartbeats do. */
 function monotonic(): number {

@@ -33,12 +33,11 @@ export const secretNamePattern: RegExp = /^[\w.-]{1,100}$/;
  */
 export function secretsIn(env: Readonly<Record<string, string | undefined>>): readonly Secret[] {
   return Object.entries(env).flatMap(([variable, given = '']) => {
-    const name = variable.replace(/[^\w.-]/g, '_');
     // Space around it, such as the end of the line of a file, is not sent, nor repeated by a server.
     const value = given.trim();
-    const found = [...passwordsIn(value), ...tokensIn(value)];
+    const found = value.includes('://') ? [...passwordsIn(value), ...tokensIn(value)] : [];
     if (secretName.test(variable) && secretFault(value) === undefined && !isFile(value)) found.push(value);
-    return found.map((secret) => ({ name, value: secret }));
+    return found.map((secret) => ({ name: variable.replace(/[^\w.-]/g, '_'), value: secret }));
   });
 }
 
@@ -53,7 +52,6 @@ function isFile(value: string): boolean {
 
 /** The passwords of the addresses in a value, as they stand there and without percent signs. */
 function passwordsIn(value: string): string[] {
-  if (!value.includes('://')) return [];
   return [...value.matchAll(/:\/\/([^\s:/@]*):([^\s/]+)@/g)].flatMap(([, user = '', password = '']) => {
     // A password such as `postgres` is a word of any text; with its user it is not.
     const isWord = secretFault(password) !== undefined || password === user;
