@@ -40,15 +40,16 @@ export function measure<Name extends string>(
   return samples;
 }
 
-/** As `measure`, for acts that report their own number: what a process took, or how much memory it had. */
-export async function gather<Name extends string>(
-  acts: Readonly<Record<Name, () => Promise<number>>>,
+/** As `measure`, for acts that report their own result: what a process took, or how much memory it had. */
+export async function gather<Name extends string, Result = number>(
+  acts: Readonly<Record<Name, () => Promise<Result>>>,
   rounds: number,
-): Promise<Readonly<Record<Name, Sample>>> {
+  { warmUp = 1 }: { warmUp?: number } = {},
+): Promise<Readonly<Record<Name, readonly Result[]>>> {
   const names = Object.keys(acts) as Name[];
-  const samples = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
+  const samples = Object.fromEntries(names.map((name) => [name, [] as Result[]])) as Record<Name, Result[]>;
   const random = seeded(1);
-  for (let round = -1; round < rounds; round += 1)
+  for (let round = -warmUp; round < rounds; round += 1)
     for (const name of shuffled(names, random)) {
       const value = await acts[name]();
       if (round >= 0) samples[name].push(value);

@@ -3,46 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { append } from './append.ts';
-import { cli } from './cli.ts';
-import { delegate } from './delegate.ts';
-import { disk } from './disk.ts';
-import { fork } from './fork.ts';
-import { homes } from './homes.ts';
-import { memory } from './memory.ts';
-import { open } from './open.ts';
-import { processes } from './processes.ts';
-import { read } from './read.ts';
-import { record } from './record.ts';
-import { search } from './search.ts';
+import { matrix } from './peers/matrix.ts';
 import { table } from './table.ts';
-import type { Bench, Row, Topic } from './topic.ts';
-import { verify } from './verify.ts';
+import type { Bench, Row } from './topic.ts';
+import { chosen, topics } from './topics.ts';
 
 /**
  * Prints how the store compares with its physical limits: `run.ts [TOPIC …] [--quick] [--markdown]
  * [--json FILE] [--compare FILE]`.
  * Nothing fails because a machine is slow; a goal that is missed is marked.
  */
-const topics: Readonly<Record<string, Topic>> = {
-  append,
-  read,
-  open,
-  verify,
-  disk,
-  search,
-  fork,
-  memory,
-  processes,
-  record,
-  delegate,
-  cli,
-  homes,
-};
-
-/** Topics that take long, and run only when they are named, or quickly. */
-const long: ReadonlySet<string> = new Set(['homes']);
-
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -69,14 +39,15 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
     interrupted = true;
   });
+const notes: string[] = [];
 const bench: Bench = {
   dir: dir.path,
   size: (full, quick) => (values.quick ? quick : full),
   say: (text) => process.stderr.write(`${text}\n`),
+  note: (text) => notes.push(text),
 };
 const rows: Row[] = [];
-for (const [name, topic] of Object.entries(topics)) {
-  if (positionals.length > 0 ? !positionals.includes(name) : long.has(name) && !values.quick) continue;
+for (const [name, topic] of chosen(positionals, values.quick)) {
   const start = performance.now();
   rows.push(...(await topic(bench)));
   bench.say(`${name}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
@@ -86,7 +57,15 @@ for (const [name, topic] of Object.entries(topics)) {
 }
 if (interrupted) process.exitCode = 130;
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(rows, null, 2)}\n`);
-process.stdout.write(`${table(rows, { markdown: values.markdown, before })}\n`);
+// Stores stand side by side, unless each row has another one beside it: that of an earlier run.
+const beside = before === undefined ? rows.filter(({ store }) => store !== undefined) : [];
+const others = rows.filter((row) => !beside.includes(row));
+const parts = [
+  ...(others.length > 0 ? [table(others, { markdown: values.markdown, before })] : []),
+  ...(beside.length > 0 ? [matrix(beside, { markdown: values.markdown })] : []),
+  ...(notes.length > 0 ? [notes.join('\n')] : []),
+];
+process.stdout.write(`${parts.join('\n\n')}\n`);
 
 /** The rows that `--json` saved. */
 function savedRows(file: string): readonly Row[] {

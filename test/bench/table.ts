@@ -9,7 +9,7 @@ export function table(
 ): string {
   const header = before === undefined ? columns : [...columns, 'before', 'change'];
   const cells = rows.map((row) => [
-    row.work,
+    row.store === undefined ? row.work : `${row.work}: ${row.store}`,
     row.against,
     figure(row.ratio),
     row.goal === undefined ? '' : `${goalText(row.goal)}${isMet(row, row.goal) ? '' : ' !'}`,
@@ -17,17 +17,23 @@ export function table(
     quantity(row.limit, row.unit),
     ...(before === undefined ? [] : compared(row, before)),
   ]);
+  return laidOut([[...header], ...cells], { markdown, texts: 2 });
+}
+
+/** Lines of cells in columns, the first of which are texts, and the others figures. */
+export function laidOut(
+  [header = [], ...lines]: readonly (readonly string[])[],
+  { markdown, texts }: { markdown: boolean; texts: number },
+): string {
   if (markdown)
-    return [[...header], header.map(() => '---'), ...cells]
-      .map((line) => `| ${line.join(' | ')} |`)
-      .join('\n');
+    return [header, header.map(() => '---'), ...lines].map((line) => `| ${line.join(' | ')} |`).join('\n');
   const widths = header.map((name, i) =>
-    Math.max(name.length, ...cells.map((line) => (line[i] ?? '').length)),
+    Math.max(name.length, ...lines.map((line) => (line[i] ?? '').length)),
   );
-  return [[...header], ...cells]
+  return [header, ...lines]
     .map((line) =>
       line
-        .map((cell, i) => (i < 2 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+        .map((cell, i) => (i < texts ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
         .join('  ')
         .trimEnd(),
     )
@@ -35,8 +41,10 @@ export function table(
 }
 
 /** The ratio of an earlier run, and by how much this one is above it. */
-function compared({ work, against, ratio }: Row, before: readonly Row[]): readonly [string, string] {
-  const then = before.find((row) => row.work === work && row.against === against)?.ratio;
+function compared({ work, store, against, ratio }: Row, before: readonly Row[]): readonly [string, string] {
+  const then = before.find(
+    (row) => row.work === work && row.store === store && row.against === against,
+  )?.ratio;
   if (then === undefined) return ['', ''];
   const percent = Math.round((ratio / then - 1) * 100);
   return [figure(then), `${percent > 0 ? '+' : ''}${percent} %`];
@@ -56,7 +64,7 @@ function quantity(value: number, unit: Unit): string {
 }
 
 /** Three digits that matter, two of a small number. */
-function figure(value: number): string {
+export function figure(value: number): string {
   if (value >= 999.5) return grouped(Math.round(value));
   return value < 0.1 ? String(Number(value.toPrecision(2))) : value.toPrecision(3);
 }

@@ -6,6 +6,8 @@ export type Unit = 'µs' | 'ms' | 'bytes' | 'MB' | '/s' | 'share' | 'entries' | 
 /** One line of the table. */
 export interface Row {
   readonly work: string;
+  /** Which store did it, where several are compared. */
+  readonly store?: string;
   readonly against: string;
   readonly ratio: number;
   /** The goal of the ratio: at most, or at least. */
@@ -26,12 +28,15 @@ export interface Bench {
   readonly size: <T>(full: T, quick: T) => T;
   /** Says what is under way, on stderr. */
   readonly say: (text: string) => void;
+  /** Adds a line below the table: what its figures do not say. */
+  readonly note: (text: string) => void;
 }
 
 export type Topic = (bench: Bench) => readonly Row[] | Promise<readonly Row[]>;
 
 interface Comparison {
   readonly work: string;
+  readonly store?: string;
   readonly against: string;
   readonly goal?: Goal;
   readonly unit: Unit;

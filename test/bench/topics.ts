@@ -1,0 +1,43 @@
+import { append } from './append.ts';
+import { cli } from './cli.ts';
+import { delegate } from './delegate.ts';
+import { disk } from './disk.ts';
+import { fork } from './fork.ts';
+import { homes } from './homes.ts';
+import { memory } from './memory.ts';
+import { open } from './open.ts';
+import { peers } from './peers/peers.ts';
+import { processes } from './processes.ts';
+import { read } from './read.ts';
+import { record } from './record.ts';
+import { search } from './search.ts';
+import type { Topic } from './topic.ts';
+import { verify } from './verify.ts';
+
+/** The topics, in the order in which they run. */
+export const topics: Readonly<Record<string, Topic>> = {
+  append,
+  read,
+  open,
+  verify,
+  disk,
+  search,
+  fork,
+  memory,
+  processes,
+  record,
+  delegate,
+  cli,
+  homes,
+  peers,
+};
+
+/** Topics that take long, and run only when they are named, or quickly. */
+const long: ReadonlySet<string> = new Set(['homes', 'peers']);
+
+/** The topics to run: those that are named, in their order. */
+export function chosen(names: readonly string[], quick: boolean): readonly (readonly [string, Topic])[] {
+  return Object.entries(topics).filter(([name]) =>
+    names.length > 0 ? names.includes(name) : quick || !long.has(name),
+  );
+}
