@@ -9,6 +9,9 @@ const together: Readonly<Record<string, RegExp>> = {
   shared:
     /\/cli\/src\/(?:output\/(?:counted|entry|forked|other-realms|session|table)|session\/(?:drained|ensure|next-step|place|preview)|verbs\/verb|reference)\.ts$|^\0first-call:/,
   statuses: /\/runtime\/src\/(?:status\/|tools\/open-batch)|\/cli\/src\/output\/(?:run|status|usage)\.ts$/,
+  terms:
+    /\/runtime\/src\/(?:errors|fields|lease\/(?:hold|settle-leftovers)|model\/(?:call-settings|name)|terms\/(?:carried-model|terms)|usage\/usage|workspace\/notes)\.ts$/,
+  mend: /\/cli\/src\/(?:output\/progress|session\/mend)\.ts$/,
   interrupted: /\/runtime\/src\/tools\/interrupted\.ts$/,
   fork: /\/cli\/src\/(?:verbs\/fork|options\/(?:inherit|workspace))\.ts$/,
 };
@@ -16,14 +19,14 @@ const together: Readonly<Record<string, RegExp>> = {
 /** What most command lines do not call, each a file that is loaded when one of its functions is first called. */
 const later: Readonly<Record<string, RegExp>> = {
   writes:
-    /\/tape\/src\/(?:fork\/|lineage\/outbox|session\/session|tape\/(?:append|leftovers|open-calls|partial-answer|post)|entry\/(?:blob|child-name|encode|normalise|spill|touch))|\/graph\/src\/(?:chain|compare|display|journal|lines|tail)\.ts/,
-  checks: /\/tape\/src\/(?:check\/|store\/verify)/,
+    /\/tape\/src\/(?:fork\/|lineage\/outbox|session\/session|tape\/(?:append|leftovers|open-calls|partial-answer|post)|entry\/(?:blob|child-name|encode|normalise|spill))|\/graph\/src\/(?:chain|compare|display|journal|lines|tail)\.ts/,
+  checks: /\/tape\/src\/(?:check\/|store\/verify|tape\/calls)/,
   merges: /\/tape\/src\/merge\//,
   views: /\/tape\/src\/view\//,
   searches: /\/tape\/src\/search\//,
   hints: /\/cli\/src\/errors\/(?:codes|describe|hint)/,
   terminals: /\/cli\/src\/terminal\/(?:width|time)\.ts$|\/get-east-asian-width\//,
-  rare: /\/tape\/src\/(?:owner\.ts|tape\/calls|secrets\/forms|history\/|session\/(?:alias|notify|stage)|store\/(?:backup|migrate|preview|schema-2|wrap)|sqlite\/(?:draft-file|lock-holders|private-copy)|origin\/(?:own-log|place-faults))/,
+  rare: /\/tape\/src\/(?:owner\.ts|secrets\/forms|history\/|session\/(?:alias|notify|stage)|store\/(?:backup|migrate|preview|schema-2|wrap)|sqlite\/(?:draft-file|lock-holders|private-copy)|origin\/(?:own-log|place-faults))/,
 };
 
 /** Node.js modules that take long to load, and that many command lines do not need. */
@@ -43,7 +46,8 @@ const onFirstUse: Plugin = {
       );
       return [
         ...functions.map((key) => `export const ${key} = (...args) => whole().${key}(...args);`),
-        `const whole = () => process.getBuiltinModule('${name}');`,
+        'let loaded;',
+        `const whole = () => (loaded ??= process.getBuiltinModule('${name}'));`,
         'export default new Proxy({}, { get: (_, key) => whole()[key] });',
       ].join('\n');
     },
@@ -97,8 +101,11 @@ const onFirstCall: Plugin = {
           .join('\n');
       const { own, others } = functionsOf(of);
       return [
-        ...[...own, ...others].map((key) => `export const ${key} = (...args) => whole().${key}(...args);`),
-        `const whole = () => require('later:${laterOf(of)}');`,
+        'let whole;',
+        ...[...own, ...others].map(
+          (key) =>
+            `export const ${key} = (...args) => (whole ??= require('later:${laterOf(of)}')).${key}(...args);`,
+        ),
         // Constants and classes, for the verbs that import them.
         `export * from '${of}';`,
       ].join('\n');
