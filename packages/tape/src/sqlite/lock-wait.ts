@@ -5,20 +5,24 @@ import { lockHolders } from './lock-holders.ts';
 /** Default wait of a writer for the write lock, in milliseconds. */
 export const lockWaitDefault = 15_000;
 
+/** The shortest wait: most writers hold the lock for less. */
+export const lockWaitMin = 20;
+
 /** Whether an act failed because another connection holds a lock. */
 export function isLocked(error: unknown): error is TapeError {
   return error instanceof TapeError && error.code === 'TAPE_LOCKED';
 }
 
 /**
- * Repeats an act that failed with `error`, after short random pauses, while another connection holds the write lock.
- * SQLite's own busy handler backs off to 100 ms and starves a second busy writer; this shares the lock evenly.
+ * Repeats an act that failed with `error`, after short random pauses, while another connection holds the write lock. A
+ * writer that has just committed takes the lock again within microseconds, so the others get it by asking often, however
+ * long they have waited: SQLite's own busy handler asks ever more seldom, and starves them.
  */
 export function retryLocked<T>(error: TapeError, act: () => T, waitMs: number): T {
   const deadline = performance.now() + waitMs;
   for (let last: unknown = error; ; ) {
     if (!isLocked(last) || performance.now() >= deadline) throw last;
-    pause(Math.random() * 2);
+    pause(Math.random());
     try {
       return act();
     } catch (failed) {

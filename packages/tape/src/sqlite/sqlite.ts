@@ -6,7 +6,7 @@ import Database from 'better-sqlite3';
 import { crashPoint } from '../crash-point.ts';
 import { TapeError } from '../errors.ts';
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
-import { isLocked, lockWaitDefault, retryLocked, stillLocked } from './lock-wait.ts';
+import { isLocked, lockWaitDefault, lockWaitMin, retryLocked, stillLocked } from './lock-wait.ts';
 import { cannotOpen, roomAt } from './place.ts';
 
 /** A value that SQLite stores. */
@@ -58,7 +58,8 @@ export class Db {
     const inMemory = path === ':memory:';
     try {
       this.#db = new Database(path, {
-        timeout: 20,
+        // SQLite's own wait doubles its pauses: `retryLocked` waits instead.
+        timeout: 1,
         readonly: readonly && !inMemory,
         fileMustExist: !inMemory,
       });
@@ -113,9 +114,15 @@ export class Db {
     }
   }
 
-  /** Like `write`, but throws TAPE_LOCKED at once when another connection holds the write lock. */
+  /** Like `write`, but throws TAPE_LOCKED when another connection holds the write lock for more than a moment. */
   tryWrite<T>(act: () => T): T {
-    return guard(this.#db.name, () => this.#transaction.immediate(act) as T);
+    const tried = () => guard(this.#db.name, () => this.#transaction.immediate(act) as T);
+    try {
+      return tried();
+    } catch (error) {
+      if (!isLocked(error)) throw error;
+      return retryLocked(error, tried, lockWaitMin);
+    }
   }
 
   /**
@@ -264,7 +271,7 @@ export class Db {
     const failed = typed(this.#db.name, error);
     if (this.#db.inTransaction || !isLocked(failed)) throw failed;
     try {
-      return retryLocked(failed, () => guard(this.#db.name, act), this.lockWaitMs);
+      return retryLocked(failed, () => guard(this.#db.name, act), Math.max(this.lockWaitMs, lockWaitMin));
     } catch (last) {
       if (!isLocked(last)) throw last;
       // Reads the leases without waiting: another wait for the lock would not end.
