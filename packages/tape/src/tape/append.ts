@@ -3,7 +3,7 @@ import { crashPoint } from '../crash-point.ts';
 import { keepBlobs } from '../entry/blob.ts';
 import { type Encoded, encodeDraft } from '../entry/encode.ts';
 import type { Draft, Seq } from '../entry/entry.ts';
-import { bodyHash, entryHash, hex } from '../entry/hash.ts';
+import { bodyText, entryText, hex, sha256 } from '../entry/hash.ts';
 import { quote } from '../entry/name.ts';
 import { saveTouches } from '../entry/touch.ts';
 import { TapeError } from '../errors.ts';
@@ -69,7 +69,7 @@ export function writeEncoded<Tape extends TapeHead>(
   const seqs: Seq[] = [];
   const keys = new Set<string>();
   let seq = tape.head_seq;
-  let head = tape.head_hash;
+  let head = hex(tape.head_hash);
   let settled = tape.settled_seq;
   let spoken = tape.last_message_at;
   let opensRun: boolean | undefined;
@@ -105,7 +105,7 @@ export function writeEncoded<Tape extends TapeHead>(
   if (opensRun !== undefined) saveRun(db, tape.id, opensRun);
   if (calls.size > 0) saveCalls(db, tape.id, calls.values());
   const moved = db.run(
-    `UPDATE tape SET head_seq = ?, head_hash = ?, settled_seq = ?, epoch = ?, updated_at = ?, last_message_at = ?
+    `UPDATE tape SET head_seq = ?, head_hash = unhex(?), settled_seq = ?, epoch = ?, updated_at = ?, last_message_at = ?
        WHERE id = ? AND epoch = ? AND head_seq = ?`,
     [seq, head, settled, epoch, at, spoken, tape.id, tape.epoch, tape.head_seq],
   );
@@ -115,7 +115,7 @@ export function writeEncoded<Tape extends TapeHead>(
     tape: {
       ...tape,
       head_seq: seq,
-      head_hash: head,
+      head_hash: Buffer.from(head, 'hex'),
       settled_seq: settled,
       epoch,
       updated_at: at,
@@ -131,21 +131,22 @@ interface NewEntry {
   readonly seq: Seq;
   readonly at: number;
   readonly epoch: number;
-  readonly previous: Uint8Array;
+  readonly previous: string;
 }
 
+/** Inserts an entry, and returns its hash. Hashes are hex, which costs half of what buffers do. */
 function insertEntry(
   { db, sources }: Writer,
   tape: TapeHead,
   { draft, seq, at, epoch, previous }: NewEntry,
-): Buffer {
+): string {
   const { kind, mark, name, ref, key, meta, payload, blobs } = draft;
   const salt = sources.salt();
-  const body = bodyHash(salt, payload, meta);
-  const hash = entryHash(tape.ulid, { seq, kind, mark, name, ref, at, key }, body, previous);
+  const body = sha256(bodyText(hex(salt), payload, meta));
+  const hash = sha256(entryText(tape.ulid, { seq, kind, mark, name, ref, at, key }, body, previous));
   const id = db.insert(
     `INSERT INTO entry (tape_id, seq, kind, mark, name, ref, at, key, epoch, salt, body_hash, hash, meta, payload)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), unhex(?), ?, ?)`,
     [tape.id, seq, kind, mark, name, ref, at, key, epoch, salt, body, hash, meta, payload],
   );
   if (blobs.length > 0) keepBlobs(db, id, blobs);
