@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Draft, openTapeStore } from '@tapedeck/tape';
 import { encodeJson, sha256 } from '@tapedeck/tape/store';
 import { strippedLayout } from './layout.ts';
-import { type Effort, measure, type Sample, type Work } from './measure.ts';
+import { type Effort, measure, measureBoth, type Sample, type Work } from './measure.ts';
 import { bytesOf, payloads, take } from './payload.ts';
 import { rawTable, type Synchronous } from './raw.ts';
 import { grouped } from './table.ts';
@@ -14,7 +14,8 @@ export function append(bench: Bench): Row[] {
 }
 
 const titles = { FULL: 'durable append', NORMAL: "append, durability 'fast'" } as const;
-const goals = { FULL: 1.25, NORMAL: 2 } as const;
+/** By the clock, and of the processor: see `docs/performance.md`. */
+const goals = { FULL: { wall: 1.4, cpu: 2 }, NORMAL: { wall: 3.4, cpu: 3.4 } } as const;
 
 function single(bench: Bench, synchronous: Synchronous): Row[] {
   const file = (name: string) => join(bench.dir, `append-${synchronous}-${name}.db`);
@@ -41,7 +42,7 @@ function single(bench: Bench, synchronous: Synchronous): Row[] {
   const drafts = take(payloads(), effort.times);
   const texts = drafts.map(bytesOf);
   const each = (act: (draft: Draft) => unknown): Work => ({ act: (i) => act(at(drafts, i)) });
-  const samples = measure(
+  const { wall: samples, cpu } = measureBoth(
     {
       raw: { act: (i) => raw.insert(at(texts, i)) },
       bare: each((draft) => bare.append(draft.payload)),
@@ -60,7 +61,8 @@ function single(bench: Bench, synchronous: Synchronous): Row[] {
     compared(ours, limit, { work, against, unit: 'µs', ...(goal !== undefined && { goal: { most: goal } }) });
   const limit = `raw insert, synchronous=${synchronous}`;
   return [
-    row(samples.store, samples.raw, title, limit, goals[synchronous]),
+    row(samples.store, samples.raw, title, limit, goals[synchronous].wall),
+    row(cpu.store, cpu.raw, `${title} (CPU)`, limit, goals[synchronous].cpu),
     row(samples.keyed, samples.raw, `${title}, with a key`, limit),
     row(samples.bare, samples.raw, `${title}: entry and head alone`, limit),
     row(samples.indexed, samples.bare, `${title}: with the indexes`, 'without them'),
@@ -117,7 +119,7 @@ function batches(bench: Bench): Row[] {
   const drafts = take(payloads(), count);
   const texts = drafts.map(bytesOf);
   const perEntry = (sample: Sample) => sample.map((each) => each / count);
-  const samples = measure(
+  const { wall: samples, cpu } = measureBoth(
     {
       raw: { act: () => raw.insertAll(texts) },
       hash: { act: () => texts.forEach((text) => void sha256(text)) },
@@ -126,17 +128,23 @@ function batches(bench: Bench): Row[] {
     },
     { rounds: bench.size(20, 3), times: 1 },
   );
-  const promised = samples.raw.map((each, i) => each + 2.5 * (samples.hash[i] ?? Number.NaN));
+  const work = `append in batches of ${grouped(count)}, an entry`;
   const row = (limit: Sample, against: string, goal?: number) =>
     compared(perEntry(samples.store), perEntry(limit), {
-      work: `append in batches of ${grouped(count)}, an entry`,
+      work,
       against,
       unit: 'µs',
       ...(goal !== undefined && { goal: { most: goal } }),
     });
   return [
-    row(promised, 'raw inserts + 2.5 × hashing the bytes', 1),
-    row(samples.raw, `raw inserts in one transaction`),
+    row(samples.raw, 'raw inserts in one transaction'),
+    compared(perEntry(cpu.store), perEntry(cpu.raw), {
+      work: `${work} (CPU)`,
+      against: 'raw inserts in one transaction',
+      unit: 'µs',
+      goal: { most: 5.2 },
+    }),
+    row(samples.hash, 'hashing the bytes of its payload'),
     row(samples.encode, 'encoding and checking the JSON alone'),
   ];
 }

@@ -15,29 +15,49 @@ export interface Effort {
   readonly times: number;
 }
 
+/** What a round took: by the clock, and of the processor. The second does not wait for the disk. */
+interface Taken<Name extends string> {
+  readonly wall: Readonly<Record<Name, Sample>>;
+  readonly cpu: Readonly<Record<Name, Sample>>;
+}
+
+/** As `measureBoth`, by the clock alone. */
+export function measure<Name extends string>(
+  works: Readonly<Record<Name, Work>>,
+  effort: Effort,
+): Readonly<Record<Name, Sample>> {
+  return measureBoth(works, effort).wall;
+}
+
 /**
  * Measures several works in one run: each round does every work in turn, so that a disk or a machine that is slow for
  * a while is slow for all of them. The order is another one in every round, because what one work leaves behind for
  * the disk slows down the next. The first rounds warm up and do not count.
  */
-export function measure<Name extends string>(
+export function measureBoth<Name extends string>(
   works: Readonly<Record<Name, Work>>,
   { rounds, times }: Effort,
-): Readonly<Record<Name, Sample>> {
+): Taken<Name> {
   const names = Object.keys(works) as Name[];
-  const samples = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
+  const none = () =>
+    Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
+  const [wall, cpu] = [none(), none()];
   const warmUp = Math.ceil(rounds / 5);
   const random = seeded(1);
   for (let round = -warmUp; round < rounds; round += 1)
     for (const name of shuffled(names, random)) {
       const { prepare, act } = works[name];
       prepare?.(times);
+      const before = process.cpuUsage();
       const start = performance.now();
       for (let i = 0; i < times; i += 1) act(i);
       const spent = performance.now() - start;
-      if (round >= 0) samples[name].push((spent * 1000) / times);
+      const { user, system } = process.cpuUsage(before);
+      if (round < 0) continue;
+      wall[name].push((spent * 1000) / times);
+      cpu[name].push((user + system) / times);
     }
-  return samples;
+  return { wall, cpu };
 }
 
 /** As `measure`, for acts that report their own result: what a process took, or how much memory it had. */
