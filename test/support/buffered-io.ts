@@ -11,6 +11,8 @@ export interface Given {
   readonly cwd?: string;
   /** Whether stdout is a terminal. */
   readonly isTerminal?: boolean;
+  /** Whether `stdin` is what a user types. */
+  readonly stdinIsTerminal?: boolean;
   /** Its width; 80 columns unless given. */
   readonly columns?: number;
   readonly now?: () => number;
@@ -23,6 +25,7 @@ export function bufferedIo({
   env,
   cwd = process.cwd(),
   isTerminal = false,
+  stdinIsTerminal = false,
   columns = 80,
   now = Date.now,
 }: Given): {
@@ -41,6 +44,7 @@ export function bufferedIo({
     cwd,
     isTerminal,
     statusIsTerminal: isTerminal,
+    stdinIsTerminal,
     columns,
     rows: 24,
     page: async () => {},

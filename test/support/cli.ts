@@ -10,7 +10,7 @@ import { assertRunLineAgrees } from './parsers.ts';
 import { tapeProgram } from './programs.ts';
 import { sized } from './size.ts';
 
-export interface CliOptions extends Omit<Given, 'isTerminal'> {
+export interface CliOptions extends Omit<Given, 'isTerminal' | 'stdinIsTerminal'> {
   /** For node itself, before the script. */
   readonly node?: readonly string[];
 }

@@ -108,6 +108,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'graph-file',
     'home',
     'reference',
+    'similar',
     'recent',
     'user',
     'origin',

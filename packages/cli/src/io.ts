@@ -13,6 +13,8 @@ export interface Io {
   readonly rows: number;
   /** Whether stderr is a terminal. */
   readonly statusIsTerminal: boolean;
+  /** Whether stdin is a terminal: only then a question has an answer. */
+  readonly stdinIsTerminal: boolean;
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Writes data; resolves when more may be written. */
   out(text: string | Uint8Array): Promise<void>;
@@ -98,6 +100,9 @@ export function nodeIo(): Io & {
     },
     get statusIsTerminal() {
       return process.stderr.isTTY === true;
+    },
+    get stdinIsTerminal() {
+      return process.stdin.isTTY === true;
     },
     get stdin() {
       return opened === undefined && interrupt === undefined && isPlain(0)

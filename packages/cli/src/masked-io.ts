@@ -26,6 +26,9 @@ export function maskedIo(io: Io): MaskedIo {
     get statusIsTerminal() {
       return io.statusIsTerminal;
     },
+    get stdinIsTerminal() {
+      return io.stdinIsTerminal;
+    },
     get stdin() {
       return io.stdin;
     },

@@ -32,5 +32,7 @@ export function withSessionOfId(words: readonly string[], verb: Verb): readonly 
   if (id.includes('\ufffd')) throw new UsageError('cannot use --id: it is not UTF-8');
   if (!ofSession.test(verb.command))
     throw new UsageError(`cannot use --id: tape ${nameOf(verb)} takes no session as its first argument`);
-  return rest.toSpliced(1, 0, sessionName(id));
+  // An id is exact: one that is nearly another is no slip.
+  const isNew = Object.hasOwn(verb.options ?? {}, 'new') ? ['--new'] : [];
+  return rest.toSpliced(1, 0, ...isNew, sessionName(id));
 }

@@ -14,6 +14,7 @@ import { doesExist } from '../home.ts';
 import { type ModelArgs, namedIn } from '../options/model.ts';
 import { assertOwn, isConfigForeign, isFromElsewhere } from '../origin.ts';
 import { findSession } from '../reference.ts';
+import { similarSessions } from '../similar.ts';
 import { findConfig } from './find.ts';
 import { loadConfig, readConfig } from './load.ts';
 import { needTrust } from './trust.ts';
@@ -148,7 +149,9 @@ export async function getModelFor(name: string, config: DeckConfig, context: Con
     const { carriedModel } = await import('@tapedeck/runtime/internal');
     const carried = await context.reading(async (store) => {
       const info = findSession(store, name);
-      return info === undefined ? undefined : await carriedModel(store, info.id);
+      // The user may mean the session that has nearly this name, and its model.
+      if (info === undefined) return similarSessions(store, name)[0];
+      return await carriedModel(store, info.id);
     });
     if (carried !== undefined) return;
   }

@@ -21,6 +21,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
     case 'TAPE_NO_SESSION':
     case 'GRAPH_NO_SESSION':
+      if (data.creates === true) return `use ${near}; or create ${shellWord(session)} with: --new`;
       return near === ''
         ? 'list sessions with: tape sessions'
         : `did you mean ${near}? All sessions: tape sessions`;

@@ -13,9 +13,11 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { decode, readLines } from '../input.ts';
+import { createOptions } from '../options/create.ts';
 import { relative } from '../reference.ts';
 import { drained } from '../session/drained.ts';
 import { ensure } from '../session/ensure.ts';
+import { assertNoSlip } from '../session/meant.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const append: Verb = defineVerb({
@@ -31,6 +33,7 @@ export const append: Verb = defineVerb({
   ],
   arguments: { name: 'Session to append to' },
   options: {
+    ...createOptions,
     each: { type: 'boolean', describe: 'Commit every line as it arrives' },
     wait: { type: 'number', negatable: true, default: 10, describe: 'Seconds to wait for a busy session' },
     key: {
@@ -42,6 +45,8 @@ export const append: Verb = defineVerb({
     await context.writing(async (store) => {
       const { each, wait, key } = args;
       const name = relative(store, args.name)?.session ?? args.name;
+      // Stdin has the lines, and no answer to a question.
+      if (args.new !== true) assertNoSlip(store, name);
       // All input is read and checked before the session is created, so that bad input creates nothing.
       if (each === true) return await appendEach(store, { name, key }, context);
       const drafts: Draft[] = [];

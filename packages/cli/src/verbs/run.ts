@@ -3,11 +3,13 @@ import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { readWords } from '../input.ts';
 import { authorIn, authorOptions } from '../options/author.ts';
+import { createOptions } from '../options/create.ts';
 import { namedIn, runOptions } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
 import { attach } from '../session/attach.ts';
 import { printAll } from '../session/background.ts';
 import { ensure } from '../session/ensure.ts';
+import { meantSession } from '../session/meant.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -34,6 +36,7 @@ export const run: Verb = defineVerb({
     prompt: 'Message (- for stdin, @FILE); its words need no quotes',
   },
   options: {
+    ...createOptions,
     ...runOptions,
     ...authorOptions,
     attach: { type: 'boolean', describe: 'Follow the active run, or show the last one, and write nothing' },
@@ -57,7 +60,9 @@ export const run: Verb = defineVerb({
     // Without a prompt the session must exist.
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
-      const session = input === undefined ? needSession(store, name).session : ensure(store, name, context);
+      const meant =
+        input === undefined ? name : await meantSession(store, name, { isNew: args.new, context });
+      const session = input === undefined ? needSession(store, name).session : ensure(store, meant, context);
       await using deck = await openDeckAt(config, store, context);
       const handle = await deck.session(session);
       const first = handle.run(input, {

@@ -3,8 +3,10 @@ import type { QueueMode, Session } from '@tapedeck/runtime';
 import { UsageError } from '../errors/kinds.ts';
 import { readWords } from '../input.ts';
 import { authorIn, authorOptions } from '../options/author.ts';
+import { createOptions } from '../options/create.ts';
 import { namedIn, runOptions } from '../options/model.ts';
 import { ensure } from '../session/ensure.ts';
+import { meantSession } from '../session/meant.ts';
 import { configUnlessRun, sendAndFollow } from '../session/sent.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -42,6 +44,7 @@ export const send: Verb = defineVerb({
     text: 'Message (- for stdin, @FILE); its words need no quotes',
   },
   options: {
+    ...createOptions,
     ...runOptions,
     ...authorOptions,
     mode: {
@@ -67,7 +70,8 @@ export const send: Verb = defineVerb({
     const author = authorIn(args);
     const config = await configUnlessRun(args, context);
     return await context.writing(async (store) => {
-      const session = ensure(store, name, context);
+      const meant = await meantSession(store, name, { isNew: args.new, context });
+      const session = ensure(store, meant, context);
       const options = {
         key,
         ...(mode !== undefined && { mode: mode as QueueMode }),

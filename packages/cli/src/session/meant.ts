@@ -1,0 +1,76 @@
+import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { quote } from '@tapedeck/tape/internal';
+import type { Context } from '../context.ts';
+import { safe } from '../escape.ts';
+import type { Io } from '../io.ts';
+import { relative } from '../reference.ts';
+import { similarSessions } from '../similar.ts';
+
+/**
+ * Finds the session that a command line means which would create it: a missing one whose name is nearly that of another
+ * is more often a slip than new. Asks the user on a terminal. Returns the name of the session.
+ * @throws TAPE_NO_SESSION where the user cannot be asked, or declines
+ */
+export async function meantSession(
+  store: SqliteTapeStore,
+  name: string,
+  { isNew, context }: { readonly isNew: boolean | undefined; readonly context: Context },
+): Promise<string> {
+  const found = relative(store, name);
+  if (found !== undefined) return found.session;
+  const near = isNew === true ? [] : similarSessions(store, name);
+  const [first] = near;
+  if (first === undefined) return name;
+  const answer = canAsk(context) ? await ask(question(name, first), context.io) : 'q';
+  if (answer === 'y') return first;
+  if (answer === 'n') return name;
+  throw refusal(name, near);
+}
+
+/**
+ * Refuses to create a session whose name is nearly that of another.
+ * @throws TAPE_NO_SESSION
+ */
+export function assertNoSlip(store: SqliteTapeStore, name: string): void {
+  const near = similarSessions(store, name);
+  if (near.length > 0) throw refusal(name, near);
+}
+
+function refusal(session: string, near: readonly string[]): TapeError {
+  const names = near.map(quote).join(' and ');
+  return new TapeError(
+    'TAPE_NO_SESSION',
+    `cannot find session ${quote(session)}: it does not exist, and ${names} ${near.length === 1 ? 'does' : 'do'}`,
+    {
+      data: { session, near: [...near], creates: true },
+    },
+  );
+}
+
+function question(name: string, near: string): string {
+  return `Session ${name} does not exist. Did you mean ${near}? [y]es, [n]ew, [q]uit: `;
+}
+
+/** Whether a person reads the question and types the answer. */
+function canAsk({ io, options }: Context): boolean {
+  const isForProgram = options.json === true || options.jsonl === true || options.quiet === true;
+  return io.stdinIsTerminal && io.statusIsTerminal && !isForProgram;
+}
+
+/** Asks until the answer is one of those that were offered; the end of the input means to quit. */
+async function ask(text: string, { stdin, err }: Io): Promise<'y' | 'n' | 'q'> {
+  let typed = '';
+  err(safe(text));
+  for await (const chunk of stdin) {
+    typed += Buffer.from(chunk).toString();
+    const lines = typed.split('\n');
+    typed = lines.pop() ?? '';
+    for (const line of lines) {
+      const [answer] = /^(?:y|n|q)(?=es$|ew$|uit$|$)/.exec(line.trim().toLowerCase()) ?? [];
+      if (answer !== undefined) return answer as 'y' | 'n' | 'q';
+      err(safe(text));
+    }
+  }
+  err('\n');
+  return 'q';
+}

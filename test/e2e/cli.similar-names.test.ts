@@ -1,0 +1,168 @@
+import { writeFileSync } from 'node:fs';
+import { user } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { json, jsonError } from '../support/cli.ts';
+import { sized } from '../support/size.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+const line = '{"content":"Hello."}\n';
+
+/** A home with these sessions, and a model. */
+function withSessions(...names: string[]): TempHome {
+  const home = tempHome();
+  for (const name of names) home.session(name, user('Hi'));
+  writeFileSync(home.file('answers.json'), '[{"text":"Hm."},{"text":"Hm."}]');
+  return home;
+}
+
+/** The command lines of the verbs that create the session `name`. */
+function creating(home: TempHome, name: string): readonly (readonly string[])[] {
+  const model = ['--model', `script:${home.file('answers.json')}`];
+  return [
+    ['run', name, 'Hi', ...model],
+    ['send', name, 'Hi', ...model],
+    ['append', name],
+    ['append', name, '--each'],
+  ];
+}
+
+const slips = [
+  ['mian', 'main'],
+  ['man-pgae', 'man-page'],
+  ['maim', 'main'],
+  ['mainn', 'main'],
+  ['releas', 'release'],
+  ['fix-relaese', 'fix-release'],
+  ['dm:mothr', 'dm:mother'],
+];
+
+test.each(slips)('a script that names %s, where %s exists, is refused', async (name, existing) => {
+  using home = withSessions(existing);
+  const before = home.contents();
+  for (const args of creating(home, name)) {
+    const result = await home.here([...args, '--json'], { stdin: line });
+    expect(result.code).toBe(3);
+    expect(jsonError(result)).toEqual({
+      code: 'TAPE_NO_SESSION',
+      message: `cannot find session '${name}': it does not exist, and '${existing}' does`,
+      hint: `use '${existing}'; or create ${name} with: --new`,
+      data: { session: name, near: [existing], creates: true },
+    });
+  }
+  expect(home.contents()).toEqual(before);
+});
+
+test('with --new the session is created, and an id is exact', async () => {
+  using home = withSessions('main');
+  for (const [i, args] of creating(home, 'maim').entries()) {
+    const named = args.map((word) => (word === 'maim' ? `mai${'abcd'[i]}` : word));
+    expect((await home.here([...named, '--new'], { stdin: line })).stderr).toContain(
+      `Created session mai${'abcd'[i]}`,
+    );
+  }
+  expect(json(await home.here(['append', '--id', 'mian', '--json'], { stdin: line })).session).toBe('mian');
+  expect((await home.here(['new', 'mains'])).code).toBe(0);
+});
+
+test.each([
+  ['main2', 'main'],
+  ['main-2', 'main-1'],
+  ['step-1', 'step-2'],
+  ['b', 'a'],
+  ['run-a', 'run-b'],
+  ['fox', 'fix'],
+  ['v12-main', 'v21-main'],
+  ['docs', 'main'],
+  ['main-docs', 'main'],
+])('%s is no slip of %s', async (name, existing) => {
+  using home = withSessions(existing);
+  for (const args of creating(home, name)) expect((await home.here(args, { stdin: line })).code).toBe(0);
+});
+
+test('an archived session is no reason to ask', async () => {
+  using home = withSessions('main');
+  await home.here(['archive', 'main']);
+  expect((await home.here(['append', 'mian'], { stdin: line })).code).toBe(0);
+});
+
+describe('on a terminal', () => {
+  const question = 'Session mian does not exist. Did you mean main? [y]es, [n]ew, [q]uit: ';
+
+  /** The sessions and their heads after a command that asks, and what it has printed on stderr. */
+  async function answered(typed: string, ...more: string[]) {
+    using home = withSessions('main');
+    const args = ['run', 'mian', 'Hi', '--model', `script:${home.file('answers.json')}`, ...more];
+    const { code, stderr } = await home.here(args, { stdin: typed, isTerminal: true, stdinIsTerminal: true });
+    using store = home.open();
+    return {
+      code,
+      stderr,
+      heads: store.sessions
+        .list()
+        .map(({ session, head }) => `${session}@${head}`)
+        .sort(),
+    };
+  }
+
+  test('yes means the session that exists, and new creates one', async () => {
+    for (const typed of ['y\n', 'Yes\n', 'maybe\n\ny\n']) {
+      const { code, stderr, heads } = await answered(typed);
+      expect({ code, heads }).toEqual({ code: 0, heads: ['main@4'] });
+      expect(stderr.split(question).length - 1).toBe(typed === 'maybe\n\ny\n' ? 3 : 1);
+    }
+    const created = await answered('n\n');
+    expect(created.heads).toEqual(['main@2', 'mian@3']);
+    expect(created.stderr).toContain('Created session mian');
+  });
+
+  test('quit and the end of the input change nothing', async () => {
+    for (const typed of ['q\n', '', 'y'])
+      expect(await answered(typed)).toMatchObject({
+        code: 3,
+        heads: ['main@2'],
+        stderr: expect.stringMatching(/^Session mian does not exist\./),
+      });
+  });
+
+  test('no question is asked of a program, or of a pipe', async () => {
+    for (const option of ['--json', '--quiet'])
+      expect((await answered('y\n', option)).stderr).not.toContain('Did you mean');
+    using home = withSessions('main');
+    for (const args of creating(home, 'mian'))
+      expect(await home.here(args, { stdin: line, isTerminal: true })).toMatchObject({
+        code: 3,
+        stdout: '',
+        stderr: expect.not.stringContaining('Did you mean'),
+      });
+  });
+
+  test('the model of the session that is meant is known, without --model', async () => {
+    using home = withSessions();
+    await home.here(['new', 'main', '--model', `script:${home.file('answers.json')}`]);
+    const { code } = await home.here(['run', 'mian', 'Hi'], {
+      stdin: 'y\n',
+      isTerminal: true,
+      stdinIsTerminal: true,
+    });
+    expect(code).toBe(0);
+  });
+});
+
+test('creating a session takes as long where many have names of the same length', {
+  timeout: 120_000,
+}, async () => {
+  const many = sized(300, 5_000, 50_000);
+  const timed = async (sessions: number) => {
+    using home = tempHome();
+    {
+      using store = home.open();
+      for (let i = 0; i < sessions; i += 1) store.sessions.open(`agent-${i}-of-the-fleet`);
+    }
+    const started = performance.now();
+    expect((await home.here(['append', 'agents-x-of-the-float'], { stdin: line })).code).toBe(0);
+    return performance.now() - started;
+  };
+  await timed(1);
+  const few = await timed(1);
+  expect(await timed(many)).toBeLessThan(3 * few + 100);
+});
