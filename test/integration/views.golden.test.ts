@@ -54,13 +54,15 @@ describe.each(modes)('for $name', (mode) => {
     expect(sent).toBeGreaterThan(sized(20, 120, 120));
   });
 
-  test.each(names)('omits what other providers signed or keep: %s', async (name) => {
+  // On a push each tape is asked for in some of the modes.
+  const asked = names.filter((_, i) => sized(i % 3 === modes.indexOf(mode) % 3, true, true));
+  test.each(asked)('omits what other providers signed or keep: %s', async (name) => {
     using store = written(name);
     for (const { session } of store.sessions.list()) {
       const entries = [...store.entries.read(session)];
-      const asked = await ask(mode, entries, { policy: 'full', blob: (hash) => store.entries.blob(hash) });
-      expect(asked?.refused).toBeUndefined();
-      const body = JSON.stringify(asked?.body);
+      const sent = await ask(mode, entries, { policy: 'full', blob: (hash) => store.entries.blob(hash) });
+      expect(sent?.refused).toBeUndefined();
+      const body = JSON.stringify(sent?.body);
       const others = signers.filter((signer) => signer !== mode.target.provider);
       const opaque = others.flatMap((signer) => entries.flatMap((entry) => opaqueTexts(entry, signer)));
       expect(opaque.filter((text) => body.includes(text))).toEqual([]);
