@@ -41,7 +41,10 @@ export function textWidth(text: string): number {
 
 /** A text cut to a number of columns, with `…` at the end of one that was longer. */
 export function cutText(text: string, columns: number): string {
-  if (text.length <= columns && narrow.test(text)) return text;
+  const fits = text.length <= columns;
+  // No character after these makes them narrower.
+  if (narrow.test(fits ? text : text.slice(0, columns + 1)))
+    return fits ? text : columns < 1 ? '' : `${text.slice(0, columns - 1)}…`;
   if (columns < 1) return '';
   let width = 0;
   // The end of the longest part that leaves room for the ellipsis.
