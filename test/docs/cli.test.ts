@@ -141,6 +141,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['compact', 0, ['compact', 'talk', '--model', 'script:answers.json']],
     ['compact', 0, ['compact', 'talk', '--prune']],
     ['handoff', 0, ['handoff', 'main', 'done', '--summary', 'All is done.']],
+    ['overview', 0, ['overview']],
     ['sessions', 0, ['sessions']],
     ['sessions', 1, ['sessions', '--jsonl']],
     ['children', 0, ['children', 'main']],

@@ -69,6 +69,10 @@ export function makeContext(
     get recent() {
       return recent.read();
     },
+    get seen() {
+      return recent.seen();
+    },
+    looks: recent.look,
     now: io.now(),
     uses: (id) => {
       // The first session that a line names is what it is about.

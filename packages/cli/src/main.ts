@@ -18,6 +18,7 @@ import { describeError } from './errors/describe.ts';
 import { errorText, requestsJson } from './errors/print.ts';
 import { jsonText } from './escape.ts';
 import { exit } from './exit.ts';
+import { findHome, hasTapes } from './home.ts';
 import { type Io, nodeIo, PipeClosed } from './io.ts';
 import { consoleOn, type MaskedIo, maskedIo } from './masked-io.ts';
 
@@ -43,7 +44,8 @@ export async function main(line: readonly string[], given: Io): Promise<number> 
 }
 
 async function parseAndRun(argv: readonly string[], io: MaskedIo): Promise<number> {
-  const line = (await plainLine(argv)) ?? (await otherLine(argv, io));
+  const words = argv.length === 0 && hasTapes(findHome(undefined, io)) ? ['overview'] : argv;
+  const line = (await plainLine(words)) ?? (await otherLine(words, io));
   if (typeof line !== 'string') {
     const { verb, values, word } = line;
     if (verb.paged === true && values.follow !== true && values.watch !== true) await io.page();

@@ -3,21 +3,27 @@ import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import type { Io } from './io.ts';
 
-/** The sessions that a user's command lines named in one home: what `@{-1}` refers to. */
+/** What a user did in one home: the sessions that command lines named, which `@{-1}` refers to, and the last look. */
 export interface Recent {
   /** Ids, the last used first, each once. */
   read(): readonly string[];
   /** Puts a session first. */
   add(id: string): void;
+  /** The last line of the lineage when the user last looked; undefined when that is not known. */
+  seen(): number | undefined;
+  /** Records that the user looks now. */
+  look(line: number): void;
 }
 
 /** Size from which the file is written again with its last lines alone. */
 const sizeMax = 64 * 1024;
 const linesKept = 200;
 
+/** The use of a session, or a look at a home. */
 interface Line {
   readonly home: string;
-  readonly session: string;
+  readonly session?: string;
+  readonly seen?: number;
 }
 
 /**
@@ -27,20 +33,26 @@ interface Line {
 export function openRecent({ dir }: { readonly dir: string }, { env }: Pick<Io, 'env'>): Recent {
   const directory = recentDirectory(env);
   const file = join(directory, 'recent.jsonl');
-  const read = () => [
-    ...new Set(linesOf(file).flatMap(({ home, session }) => (home === dir ? [session] : []))),
-  ];
+  const lines = () => linesOf(file).filter(({ home }) => home === dir);
+  const read = () => [...new Set(lines().flatMap(({ session }) => session ?? []))];
+  const seen = () => lines().find((line) => line.seen !== undefined)?.seen;
+  const append = (line: Line) => {
+    try {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      appendFileSync(file, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+      if (statSync(file).size > sizeMax) shorten(file);
+    } catch {
+      // A user without a home directory, or a read-only one.
+    }
+  };
   return {
     read,
     add: (id) => {
-      try {
-        if (read()[0] === id) return;
-        mkdirSync(directory, { recursive: true, mode: 0o700 });
-        appendFileSync(file, `${JSON.stringify({ home: dir, session: id })}\n`, { mode: 0o600 });
-        if (statSync(file).size > sizeMax) shorten(file);
-      } catch {
-        // A user without a home directory, or a read-only one.
-      }
+      if (read()[0] !== id) append({ home: dir, session: id });
+    },
+    seen,
+    look: (line) => {
+      if (seen() !== line) append({ home: dir, seen: line });
     },
   };
 }
@@ -62,8 +74,11 @@ function linesOf(file: string): readonly Line[] {
   }
   const lines = text.split('\n').flatMap((line): readonly Line[] => {
     try {
-      const { home, session } = JSON.parse(line) as Line;
-      return typeof home === 'string' && typeof session === 'string' ? [{ home, session }] : [];
+      const { home, session, seen } = JSON.parse(line) as Line;
+      if (typeof home !== 'string') return [];
+      return [
+        { home, ...(typeof session === 'string' && { session }), ...(typeof seen === 'number' && { seen }) },
+      ];
     } catch {
       return [];
     }

@@ -4,10 +4,14 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 export interface User {
   /** Ids of the sessions that the user named in this home before, the last one first. */
   readonly recent: readonly string[];
+  /** The last line of the lineage when the user last looked at the home. */
+  readonly seen: number | undefined;
   /** The time, in milliseconds since 1970. */
   readonly now: number;
   /** Called with the id of each session that the command line names. */
   uses(id: string): void;
+  /** Called with the last line of the lineage when the user looks at the home. */
+  looks(line: number): void;
 }
 
 const users = new WeakMap<SqliteTapeStore, User>();

@@ -172,6 +172,23 @@ export const sessionVerbs: Contracts = {
       4: 'the name differs from another only by case or Unicode form, or reads as a point of an existing session',
     },
   },
+  overview: {
+    json: printed({
+      running: z.array(Status).describe('sessions that run'),
+      waiting: z.array(Status).describe('sessions with calls that wait for an answer'),
+      interrupted: z.array(Status).describe('sessions whose process died during a run'),
+      ended: listOf('children that ended since the last overview, the last one first; at most 10', {
+        session: z.string(),
+        parent: z.string(),
+        status: z.string(),
+        at: z.string(),
+      }),
+      ended_more: count('number of the others that ended, among the last 1,000 lines of the lineage'),
+      recent: z.array(Session).describe('the 5 sessions with the newest messages'),
+    }),
+    quiet: 'the names of the sessions that run, wait or were interrupted, one a line',
+    exits: {},
+  },
   sessions: { json: listed(Session), quiet: 'the names, one a line', exits: {} },
   children: {
     json: listed(ChildSession),

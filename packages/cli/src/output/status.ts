@@ -44,7 +44,7 @@ function waitingJson(waiting: Status['waiting']): readonly object[] {
 }
 
 /** The status of a session on one line: `main  busy streaming  active  2 queued  process 4711`. */
-function statusLine(status: Status): string {
+export function statusLine(status: Status): string {
   const { session, state, phase, attempt, message, lifecycle, task, delivery } = status;
   const { queued, waiting, owner, children = [], damage } = status;
   const words = [

@@ -19,6 +19,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   abort: async () => (await import('./abort.ts')).abort,
   approve: async () => (await import('./approve.ts')).approve,
   recover: async () => (await import('./recover.ts')).recover,
+  overview: async () => (await import('./overview.ts')).overview,
   sessions: async () => (await import('./sessions.ts')).sessions,
   children: async () => (await import('./sessions.ts')).children,
   status: async () => (await import('./status.ts')).status,

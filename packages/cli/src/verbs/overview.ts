@@ -1,0 +1,75 @@
+import type { Status } from '@tapedeck/runtime';
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { hasTapes } from '../home.ts';
+import { type Ended, type Overview, overviewJson, overviewText } from '../output/overview.ts';
+import { aboutOf } from '../session/listing.ts';
+import { userOf } from '../user.ts';
+import { defineVerb, type Verb } from './verb.ts';
+
+export const overview: Verb = defineVerb({
+  command: 'overview',
+  group: 'Look',
+  paged: true,
+  summary: 'Show what runs, what waits for you, and what ended since you last looked',
+  detail:
+    'What ended are children: those that finished, were merged or were discarded after the last overview in this home, or else the ' +
+    'latest of them. Shows the sessions with the newest messages, too. `tape` alone shows it in a home that has sessions.',
+  examples: [['tape overview', 'Look at the home']],
+  run: async (_args, context) => {
+    if (!hasTapes(context.home)) {
+      await context.answer({ json: overviewJson(nothing), quiet: '', human: 'No sessions' });
+      return 0;
+    }
+    return await context.reading(async (store) => {
+      const found = await look(store, context.home.dir);
+      const names = [...found.running, ...found.waiting, ...found.interrupted].map(({ session }) => session);
+      const { json, jsonl, quiet } = context.options;
+      if (json === true || jsonl === true || quiet === true)
+        await context.answer({ json: overviewJson(found), quiet: names.join('\n'), human: '' });
+      else await context.io.out(overviewText(found, context));
+      userOf(store)?.looks(store.lineageHash()?.g ?? 0);
+      return 0;
+    });
+  },
+});
+
+const nothing: Overview = { running: [], waiting: [], interrupted: [], ended: [], more: 0, recent: [] };
+
+/** Number of sessions in each list: `status`, `children` and `sessions` list the others. */
+const shownMax = 10;
+/** Number of lines of the lineage, the last ones, in which ended children are looked for. */
+const linesMax = 1_000;
+
+async function look(store: SqliteTapeStore, home: string): Promise<Overview> {
+  const pending = store.sessions.list({ all: true, pending: true });
+  const { statusesOf } = await import('@tapedeck/runtime');
+  const statuses = await statusesOf({ store, home }, pending);
+  const isIn = (...states: readonly Status['state'][]) =>
+    statuses.filter(({ state }) => states.includes(state));
+  const ended = endedSince(store);
+  return {
+    running: isIn('busy', 'retrying'),
+    waiting: isIn('waiting'),
+    interrupted: isIn('interrupted', 'error'),
+    ended: ended.slice(0, shownMax),
+    more: Math.max(0, ended.length - shownMax),
+    recent: store.sessions
+      .list({ counts: true, limit: 5 })
+      .map((info) => ({ info, about: aboutOf(store, info) })),
+  };
+}
+
+/** The children that ended since the user looked, the last one first: each with the last thing that happened to it. */
+function endedSince(store: SqliteTapeStore): readonly Ended[] {
+  const last = store.lineageHash()?.g ?? 0;
+  const from = Math.max((userOf(store)?.seen ?? 0) + 1, last - linesMax + 1);
+  const lines = new Map<string, Ended>();
+  for (const line of store.lineage.read({ from, types: ['status', 'merge', 'discard'] })) {
+    const info: SessionInfo | undefined = store.sessions.find(line.session);
+    const isEnd = line.type !== 'status' || (line.task !== undefined && line.task !== 'running');
+    if (info?.parent === undefined || !isEnd) continue;
+    lines.delete(info.id);
+    lines.set(info.id, { session: info.session, parent: info.parent, status: line.status, at: line.at });
+  }
+  return [...lines.values()].reverse();
+}

@@ -1,0 +1,58 @@
+import { assistant, note, toolCall, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json } from '../support/cli.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+test('tape alone shows what waits, and the children that ended since the last look', async () => {
+  using home = tempHome();
+  using state = tempDir();
+  const env = { XDG_STATE_HOME: state.path };
+  const look = async (...args: string[]) =>
+    await home.here(args, { env: { ...env, NO_COLOR: '1' }, isTerminal: true });
+  home.session('main', user('Plan the release'), assistant('Planned.'));
+  home.session(
+    'asking',
+    user('Go'),
+    assistant([toolCall('c1', 'deploy', { to: 'production' })]),
+    note('run/waiting', { run: 'r1', calls: [{ toolCallId: 'c1', toolName: 'deploy', for: 'approval' }] }),
+  );
+  {
+    using store = home.open();
+    for (const name of ['one', 'two']) store.lineage.fork('main', { name });
+    store.entries.append('one', [assistant('Done.')]);
+    store.lineage.merge('one');
+  }
+  const first = await look();
+  expect(first.code).toBe(0);
+  expect(first.stdout).toMatch(/Waiting for you\n.*asking.*deploy/);
+  expect(first.stdout).toContain('tape approve asking');
+  expect(first.stdout).toMatch(/Children that ended\n.*one of main\s+merged/);
+  expect(first.stdout).not.toMatch(/two of main/);
+  expect(first.stdout).toContain('Plan the release');
+
+  // Nothing ended since.
+  expect((await look()).stdout).not.toContain('Children that ended');
+  {
+    using store = home.open();
+    store.lineage.merge('two', { strategy: 'discard' });
+  }
+  expect((await look('overview')).stdout).toMatch(/Children that ended\n.*two of main\s+discarded/);
+});
+
+test('a run whose process died is shown as interrupted', async () => {
+  using home = tempHome();
+  home.session('cut', user('Go', { run: '01ARZ3NDEKTSV4RRFFQ69G5FAV' }));
+  const document = json<{ interrupted: { session: string }[] }>(await home.here(['overview', '--json']));
+  expect(document.interrupted.map(({ session }) => session)).toEqual(['cut']);
+  expect((await home.here(['overview', '--quiet'])).stdout).toBe('cut\n');
+});
+
+test('without a home, tape alone shows the help, and the overview has no sessions', async () => {
+  using dir = tempDir();
+  using home = tempHome();
+  const { stdout, code } = await home.here([], { cwd: dir.path });
+  expect(stdout).toContain('tape VERB [SESSION[@POINT]] [OPTIONS]');
+  expect(code).toBe(2);
+  expect((await home.here(['overview'])).stdout).toBe('No sessions\n');
+});
