@@ -62,6 +62,16 @@ describe('a packed package', () => {
       expect(packed('LICENSE')).toBe(page('LICENSE'));
     });
 
+    test('contains the pages of the manual that its manifest names', () => {
+      const { man = [] } = JSON.parse(packed('package.json')) as { man?: string[] };
+      expect(
+        files('man/*')
+          .map((file) => `./${file}`)
+          .toSorted(),
+      ).toEqual(man.toSorted());
+      expect(man.length > 0).toBe(name === 'cli');
+    });
+
     test('contains a source for every built file: no stale file, and every source map resolves', () => {
       const sources = files('src/**/*.ts');
       const built = sources.flatMap((source) =>

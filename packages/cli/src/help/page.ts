@@ -20,7 +20,7 @@ export interface Section {
 /**
  * A paragraph, in which backquotes mark what is typed; terms with their meaning; or lines to print as they are.
  */
-type Block = string | { readonly terms: readonly Term[] } | { readonly lines: readonly string[] };
+export type Block = string | { readonly terms: readonly Term[] } | { readonly lines: readonly string[] };
 
 export type Term = readonly [term: string, meaning: string];
 
