@@ -25,8 +25,8 @@ function project(
 export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
-    // Tests wait for processes, timers and the disk: two workers leave a part of two processors idle.
-    maxWorkers: 3,
+    // The tests that start processes wait more than they compute: one worker would leave a processor idle.
+    maxWorkers: 2,
     // The thousand processes that the tests start inherit it.
     // The libraries record no home that a test makes.
     env: { NODE_COMPILE_CACHE: compileCache, TAPE_TRUST_HOME: '1' },

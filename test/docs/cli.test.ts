@@ -148,6 +148,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['children', 1, ['children', 'main', '--jsonl']],
     ['log', 0, ['log', 'main']],
     ['log', 1, ['log', 'main', '--jsonl']],
+    ['log', 2, ['log', 'main', '--stat']],
     ['show', 0, ['show', 'main@task-start']],
     ['show', 1, ['show', 'old@6', '--output', '--bytes', '0..15']],
     ['show', 2, ['show', 'aside']],

@@ -61,7 +61,9 @@ test('rewind returns the message, and undo shows everything again', async () => 
   });
   expect((await home.here(['rewind', 'main@4', '--quiet'])).stdout).toBe('main@10\n');
   // Hidden entries can be read.
-  expect((await home.here(['log', 'main', '--oneline'])).stdout).toContain('    5   assistant   Two.\n');
+  expect((await home.here(['log', 'main', '--oneline', '--hidden'])).stdout).toContain(
+    '    5   assistant   Two.\n',
+  );
 });
 
 test('resend appends the message again; a model answers it, else the next run does', async () => {

@@ -176,7 +176,7 @@ test('log prints entries as JSON lines, one document, or lines for people', asyn
   expect(await seqs('--since', '@task', '-n', '1')).toEqual(['6', '']);
   expect(await seqs('--kind', 'tool-call')).toEqual(['4', '']);
   expect(await seqs('--kind', 'message', '-n', '2')).toEqual(['4', '6', '']);
-  const human = await home.here(['log', 'main', '--oneline']);
+  const human = await home.here(['log', 'main', '--oneline', '--all']);
   expect(human.stdout.split('\n')).toHaveLength(7);
   expect(human.stdout).toContain('How many?');
 });

@@ -100,6 +100,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'demo',
     'session',
     'config',
+    'transcript',
     'output',
     'options',
     'contract',

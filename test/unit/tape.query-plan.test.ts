@@ -157,6 +157,7 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     expect(store.sessions.find(id.slice(0, 24))).toBeUndefined();
     expect(store.sessions.list({ prefix: session, all: true, limit: 9 }).length).toBeGreaterThan(0);
     expect(store.sessions.list({ parent: 'main' }).length).toBeGreaterThan(0);
+    expect(store.sessions.list({ parent: 'main', leftFrom: 2, limit: 2 }).length).toBeGreaterThan(0);
     expect(store.sessions.list({ parent: 'main', key: 'none', all: true })).toEqual([]);
     expect(store.sessions.list({ parent: 'main', unfinished: true, all: true })).toEqual([]);
     expect(store.sessions.list({ under: 'main', unfinished: true, all: true })).toEqual([]);

@@ -15,7 +15,7 @@ export { abortedWhy } from './entry/run-state.ts';
 export { recordedUsage, tokenCount, totalOf, type Usage } from './entry/usage.ts';
 export { workerInstructions } from './fork/worker-instructions.ts';
 export { assistantText } from './merge/answer.ts';
-export { mergeCharsMax } from './merge/block.ts';
+export { mergeCharsMax, mergedText } from './merge/block.ts';
 export { emptyResult, resultRefused } from './merge/collect.ts';
 export {
   configIn,

@@ -152,7 +152,38 @@ export const entryVerbs: Contracts = {
   },
   anchor: anchored,
   handoff: anchored,
-  log: { json: listed(Entry), quiet: 'the positions, one a line', exits: { ...noPoint } },
+  log: {
+    json: [
+      ...listed(Entry),
+      ...printed(
+        {
+          session,
+          entries: count('number of entries'),
+          messages: object('number of messages', {
+            user: whole,
+            assistant: whole,
+            merge: count('merged results'),
+          }),
+          tools: listOf('calls by tool, in the order of first use', {
+            tool: text('name of the tool'),
+            calls: whole,
+          }),
+          tokens: z.number().describe('tokens that the entries record'),
+          children: z.record(z.string(), whole).describe('number of children by their state'),
+          files: listOf('files that calls declared', {
+            path: text('path of the file'),
+            wrote: flag('true: a call wrote it'),
+          }),
+          first: text('time of the first message, ISO 8601 in UTC').nullable(),
+          last: text('time of the last message').nullable(),
+          complete: flag('false: names of tools or files are left out'),
+        },
+        '`--stat`',
+      ),
+    ],
+    quiet: 'the positions, one a line; with `--stat` the number of entries',
+    exits: { ...noPoint },
+  },
   show: {
     json: [
       document(Entry, 'SESSION@POINT'),

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import type { Entry, Json } from '@tapedeck/tape';
-import { isObject, isoTime } from '@tapedeck/tape/internal';
+import { isObject, isoTime, mergedText } from '@tapedeck/tape/internal';
 import { isBlobRef, isTextRef } from '@tapedeck/tape/store';
 import { oneLine, safe } from '../escape.ts';
 
@@ -30,25 +30,34 @@ export function entryLine(entry: Entry, { color, width }: { color: boolean; widt
   const label = labelOf(entry).padEnd(11);
   const room = Math.max(20, width - seq.length - label.length - 4);
   const mark = entry.inherited ? '↑' : ' ';
-  const text = oneLine(textOf(entry), room);
+  const text = oneLine(briefText(entry), room);
   return color
     ? `${styleText('yellow', seq, { validateStream: false })} ${mark} ${styleText(colorOf(entry), label, { validateStream: false })} ${text}`
     : `${seq} ${mark} ${label} ${text}`.trimEnd();
 }
 
-function labelOf({ kind, mark, payload }: Entry): string {
+/** The kind of an entry as people read it: of a message its role. */
+export function labelOf({ kind, mark, payload, meta }: Entry): string {
+  if (kind === 'message' && meta.source === 'merge') return 'merge';
   if (kind === 'message' && isObject(payload)) return String(payload.role);
-  if (mark === 'boundary') return 'handoff';
+  if (mark === 'boundary' && kind === 'anchor') return 'handoff';
   return kind;
 }
 
-function colorOf({ mark, kind }: Entry): 'cyan' | 'magenta' | 'gray' {
+/** The colour of the label of an entry. */
+export function colorOf({ mark, kind }: Entry): 'cyan' | 'magenta' | 'gray' {
   if (mark !== undefined) return 'cyan';
   return kind === 'message' ? 'magenta' : 'gray';
 }
 
+/** The content of an entry as one text; of a merge what the child reports, without the words around it. */
+export function briefText(entry: Entry): string {
+  const text = entryText(entry);
+  return entry.kind === 'message' && entry.meta.source === 'merge' ? (mergedText(text) ?? text) : text;
+}
+
 /** The content of an entry as one text. */
-function textOf(entry: Entry): string {
+export function entryText(entry: Entry): string {
   const { kind, name, payload } = entry;
   if (payload === null) return '(redacted)';
   switch (kind) {
@@ -111,6 +120,6 @@ export function entryPage(entry: Entry): string {
   const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${when}`;
   const meta = Object.keys(entry.meta).length === 0 ? [] : [`meta  ${JSON.stringify(entry.meta)}`];
   const body =
-    kind === 'message' || kind === 'tool-result' ? textOf(entry) : JSON.stringify(entry.payload, null, 2);
+    kind === 'message' || kind === 'tool-result' ? entryText(entry) : JSON.stringify(entry.payload, null, 2);
   return safe([head, `tape  ${tape}`, `hash  ${hash}`, ...meta, '', body].join('\n'));
 }

@@ -32,7 +32,12 @@ export function relativeTime(at: number, now: number): string {
   return age < 30 * day ? `${Math.floor(age / day)} days ago` : isoDay(at);
 }
 
+/** The time of a day, in few columns: how long ago within a day, and before that the minute in UTC: `10:03`. */
+export function timeOfDay(at: number, now: number): string {
+  return Math.abs(now - at) < day ? relativeTime(at, now) : new Date(at).toISOString().slice(11, 16);
+}
+
 /** The day of a time in UTC: `2026-11-21`. */
-function isoDay(at: number): string {
+export function isoDay(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }

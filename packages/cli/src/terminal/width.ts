@@ -59,6 +59,20 @@ export function cutText(text: string, columns: number): string {
   return text;
 }
 
+/** The beginning of a text that fills at most a number of columns. */
+export function fitText(text: string, columns: number): string {
+  const start = text.slice(0, columns + 1);
+  if (narrow.test(start)) return start.slice(0, columns);
+  let width = 0;
+  let end = 0;
+  for (const cluster of clusters(text)) {
+    width += cluster.width;
+    if (width > columns) break;
+    end += cluster.cluster.length;
+  }
+  return text.slice(0, end);
+}
+
 /** A text with blanks up to a number of columns, after it or before it. */
 export function padText(text: string, columns: number, side: 'end' | 'start' = 'end'): string {
   const blanks = ' '.repeat(Math.max(0, columns - textWidth(text)));

@@ -1,14 +1,15 @@
-import { type Entry, type EntryKind, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import { clientCalls } from '@tapedeck/tape/internal';
-import type { EntryQuery } from '@tapedeck/tape/store';
+import { type Entry, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { sinceOf, timeOf } from '../input.ts';
 import { printArray } from '../output/array.ts';
-import { entryJson, entryLine } from '../output/entry.ts';
+import { entryJson } from '../output/entry.ts';
 import { needSession } from '../session/place.ts';
+import { readEntries, type Selection } from '../transcript/read.ts';
+import type { Transcript } from '../transcript/transcript.ts';
+import { isWanted } from '../transcript/wanted.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 interface Options {
@@ -16,10 +17,20 @@ interface Options {
   readonly from: number | undefined;
   readonly to: number | undefined;
   readonly since: string | undefined;
+  readonly until: string | undefined;
   readonly kind: string | undefined;
+  readonly role: string | undefined;
+  readonly tool: string | undefined;
+  readonly grep: string | undefined;
+  readonly by: string | undefined;
   readonly own: boolean | undefined;
-  readonly graph: boolean | undefined;
+  readonly all: boolean | undefined;
+  readonly hidden: boolean | undefined;
   readonly oneline: boolean | undefined;
+  readonly full: boolean | undefined;
+  readonly times: 'relative' | 'iso' | undefined;
+  readonly stat: boolean | undefined;
+  readonly graph: boolean | undefined;
   readonly n: number | undefined;
   readonly follow: boolean | undefined;
 }
@@ -28,13 +39,18 @@ export const log: Verb = defineVerb({
   command: 'log <name>',
   group: 'Look',
   paged: true,
-  summary: 'Show the entries of a session',
-  detail: 'An arrow (↑) marks inherited entries; --own omits them.',
+  summary: 'Show the conversation of a session',
+  detail:
+    'Shows prompts, answers, calls with their results, anchors, merges, and the forks where they left. An arrow (↑) marks ' +
+    'inherited entries, and with --hidden a cross (×) those that a rewind hides. --json, --jsonl and --quiet print all entries ' +
+    'of the selection, those outside of the conversation too.',
   examples: [
-    ['tape log main -n 20', 'Show the last 20 entries'],
+    ['tape log main -n 20', 'Show the last 20 items'],
     ['tape log main --since task-start --jsonl', 'Print the entries after an anchor as JSON lines'],
-    ['tape log main --since 2026-11-21T10:00', 'Show the entries from that time on'],
-    ['tape log main --follow', 'Show the entries, then new ones as any process writes them'],
+    ['tape log main --since "2 days ago" --role user', 'Show the prompts of the last two days'],
+    ['tape log main --tool Bash --grep error', 'Show the calls of a tool that mention an error'],
+    ['tape log main --follow', 'Show the conversation, then what any process adds'],
+    ['tape log main --stat', 'Sum up messages, calls, tokens, children and files'],
     ['tape log main --graph', 'Draw anchors, forks and merges in lanes'],
   ],
   arguments: { name: 'Session' },
@@ -44,40 +60,61 @@ export const log: Verb = defineVerb({
     since: {
       type: 'string',
       describe:
-        'Show the entries after this anchor or @SEQ, or from this time on (at the source, for an import)',
+        'Only after this anchor or @SEQ, or from this time on: 2026-11-21T10:00, 2h, yesterday (at the source, for an import)',
     },
+    until: { type: 'string', describe: 'Only up to this anchor, @SEQ or time' },
     kind: {
       type: 'string',
-      describe: 'Show entries of this kind: message, tool-call, tool-result, anchor, event, …',
+      describe: 'Only entries of this kind: message, tool-call, tool-result, anchor, event, …',
     },
+    role: {
+      type: 'string',
+      choices: ['user', 'assistant', 'tool'],
+      describe: 'Only prompts, answers or tool results',
+    },
+    tool: { type: 'string', describe: 'Only calls of this tool, and their results' },
+    grep: { type: 'string', describe: 'Only entries with this text, in either case' },
+    by: { type: 'string', describe: 'Only what this session sent: its merged results and its messages' },
     own: { type: 'boolean', negatable: true, describe: 'Omit inherited entries; --no-own: show them alone' },
-    graph: { type: 'boolean', describe: 'Draw anchors, forks and merges in lanes' },
-    oneline: {
+    all: {
       type: 'boolean',
-      describe: 'Cut each entry to the width of the terminal (default on a terminal)',
+      describe: 'Show what is outside of the conversation too: events, records of imports, hidden entries',
     },
-    n: { type: 'number', describe: 'Show the last N entries' },
+    hidden: { type: 'boolean', describe: 'Show the entries that a rewind hides' },
+    n: { type: 'number', describe: 'Show the last N items' },
+    oneline: { type: 'boolean', describe: 'Show each entry on one line, cut to the width of the terminal' },
+    full: { type: 'boolean', describe: 'Show whole texts, arguments and results' },
+    times: {
+      type: 'string',
+      choices: ['relative', 'iso'],
+      describe: 'How to show times (default: relative on a terminal without --full)',
+    },
+    stat: {
+      type: 'boolean',
+      describe: 'Sum up the entries: messages, calls, tokens, files; and the children',
+    },
+    graph: { type: 'boolean', describe: 'Draw anchors, forks and merges in lanes' },
     follow: { type: 'boolean', alias: 'f', describe: 'Show new entries as they are written, until Ctrl-C' },
   },
-  conflicts: { graph: ['json', 'jsonl'], follow: ['json', 'to', 'graph'] },
+  conflicts: {
+    graph: ['json', 'jsonl', 'stat'],
+    follow: ['json', 'to', 'until', 'graph', 'stat'],
+    oneline: ['full'],
+  },
   run: async (args, context) => {
     if (args.kind !== undefined && !kinds.has(args.kind) && !/^x-[a-z0-9-]+$/.test(args.kind))
       throw new UsageError(
         `cannot list entries of kind '${args.kind}': it must be ${[...kinds].join(', ')} or x-…`,
       );
     return await context.reading(async (store) => {
-      const { session: name, id } = needSession(store, args.name);
-      if (args.graph === true) {
-        const { drawLog } = await import('../output/lanes.ts');
-        const { readFamily } = await import('../lineage.ts');
-        for (const row of drawLog(readFamily(store, id), { store, session: id }, context))
-          await context.io.out(`${row}\n`);
-        return 0;
-      }
-      const { head } = needSession(store, name);
+      const info = needSession(store, args.name);
+      if (args.graph === true) return await draw(store, info, context);
+      const selection = selectionOf(store, info, { ...args, now: context.io.now() });
+      if (args.stat === true) return await sumUp(store, info, selection, context);
+      const printed = await printer(store, info, args, context);
       // `--follow` prints the entries that are written from here on.
-      await print(find(store, name, { ...args, to: args.to ?? head, now: context.io.now() }), args, context);
-      return args.follow === true ? await follow({ store, name, from: head + 1 }, args, context) : 0;
+      await printed.show(selection);
+      return args.follow === true ? await follow(store, { info, selection, printed }, context) : 0;
     });
   },
 });
@@ -96,98 +133,122 @@ const kinds: ReadonlySet<string> = new Set([
   'ui',
 ]);
 
-/** Shows the entries that any process writes from a position on. */
-async function follow(
-  { store, name, from }: { store: SqliteTapeStore; name: string; from: number },
-  args: Options,
+async function draw(store: SqliteTapeStore, { id }: SessionInfo, context: Context): Promise<number> {
+  const { drawLog } = await import('../output/lanes.ts');
+  const { readFamily } = await import('../lineage.ts');
+  for (const row of drawLog(readFamily(store, id), { store, session: id }, context))
+    await context.io.out(`${row}\n`);
+  return 0;
+}
+
+async function sumUp(
+  store: SqliteTapeStore,
+  info: SessionInfo,
+  selection: Selection,
+  { answer }: Context,
+): Promise<number> {
+  const { childStates, summaryJson, summaryOf, summaryText } = await import('../transcript/summary.ts');
+  const summary = summaryOf(readEntries(store, info, selection));
+  const children = childStates(store, info.id);
+  await answer({
+    json: summaryJson(info, summary, children),
+    quiet: String(summary.entries),
+    human: summaryText(summary, children),
+  });
+  return 0;
+}
+
+/** What prints a log: for programs all entries of a selection, for people the transcript. */
+async function printer(
+  store: SqliteTapeStore,
+  info: SessionInfo,
+  { oneline, full, all, hidden, kind, times, grep }: Options,
   context: Context,
+): Promise<Transcript> {
+  const { io, options } = context;
+  if (options.json === true || options.jsonl === true || options.quiet === true) {
+    const show = async (entries: Iterable<Entry>) => {
+      if (options.json === true) return await printArray(io, Iterator.from(entries).map(entryJson));
+      for (const entry of entries)
+        await io.out(options.jsonl === true ? `${jsonText(entryJson(entry))}\n` : `${entry.seq}\n`);
+    };
+    return {
+      show: async (selection) => await show(readEntries(store, info, selection)),
+      add: async (entry, selection) => (isWanted(entry, selection) ? await show([entry]) : undefined),
+    };
+  }
+  const { openTranscript } = await import('../transcript/transcript.ts');
+  // An entry of a kind that is asked for is shown wherever it is: a rewind is part of what it hides.
+  const isWhole = all === true || kind !== undefined;
+  const form = {
+    oneline: oneline === true,
+    full: full === true,
+    all: isWhole,
+    hidden: isWhole || hidden === true,
+    times,
+    find: grep,
+  };
+  return openTranscript(store, info, form, context);
+}
+
+/** Shows the entries that any process writes from here on. */
+async function follow(
+  store: SqliteTapeStore,
+  {
+    info,
+    selection,
+    printed,
+  }: { readonly info: SessionInfo; readonly selection: Selection; readonly printed: Transcript },
+  { io }: Context,
 ): Promise<number> {
   const { tail } = await import('@tapedeck/runtime');
-  for await (const fresh of tail(store, name, { from, signal: context.io.signal }))
-    if (fresh.type === 'entry' && isOfKind(fresh.entry, args.kind)) await print([fresh.entry], args, context);
+  for await (const fresh of tail(store, info.id, { from: info.head + 1, signal: io.signal }))
+    if (fresh.type === 'entry') await printed.add(fresh.entry, selection);
   return exit.interrupted;
 }
 
-function isOfKind({ kind, payload }: Entry, wanted: string | undefined): boolean {
-  if (wanted === 'tool-call') return clientCalls(payload).length > 0;
-  return wanted === undefined || kind === wanted;
-}
-
-/** The entries to show. For `--kind tool-call`: messages with calls, as a call has no separate entry. */
-function* find(
+/** The entries that the options select. */
+function selectionOf(
   store: SqliteTapeStore,
-  name: string,
+  { id, floor, head }: SessionInfo,
   args: Options & { readonly now: number },
-): Iterable<Entry> {
-  const calls = args.kind === 'tool-call';
-  const after = timeAfter(store, name, args);
-  const query = {
-    ...(args.from !== undefined && { from: args.from }),
-    ...(args.to !== undefined && { to: args.to }),
-    ...(args.since !== undefined && after === undefined && { since: sinceOf(args.since) }),
-    ...(args.own !== undefined && { own: args.own }),
-    ...(calls ? { calls } : args.kind !== undefined && { kind: args.kind as EntryKind }),
+): Selection {
+  const { from = 1, to = head, since, until, kind, role, tool, grep, by, own, n, now } = args;
+  const begin = boundOf(store, id, since, now);
+  const end = boundOf(store, id, until, now);
+  return {
+    from: Math.max(from, floor + 1, (begin.seq ?? 0) + 1),
+    to: Math.min(to, end.seq ?? head),
+    own,
+    kind,
+    role,
+    tool,
+    text: grep,
+    by: by === undefined ? undefined : needSession(store, by),
+    after: begin.time,
+    before: end.time,
+    last: n,
   };
-  if (after === undefined) {
-    yield* store.entries.read(name, { ...query, ...(args.n !== undefined && { last: args.n }) });
-    return;
-  }
-  const isWanted = ({ sourceAt, at }: Entry) => (sourceAt ?? at) >= after;
-  if (args.n === undefined) {
-    for (const entry of store.entries.read(name, query)) if (isWanted(entry)) yield entry;
-    return;
-  }
-  const found: Entry[] = [];
-  for (const entry of fromEnd(store, name, query)) {
-    if (found.length === args.n) break;
-    if (isWanted(entry)) found.push(entry);
-  }
-  yield* found.reverse();
 }
 
-/** Reads entries from the last one back, in growing pages. */
-function* fromEnd(store: SqliteTapeStore, name: string, query: EntryQuery): Iterable<Entry> {
-  let { to } = query;
-  for (let last = 200; ; last = Math.min(2 * last, 5_000)) {
-    const page = [...store.entries.read(name, { ...query, last, ...(to !== undefined && { to }) })];
-    yield* page.toReversed();
-    const [first] = page;
-    if (first === undefined || page.length < last) return;
-    to = first.seq - 1;
-  }
-}
-
-/** The time that `--since` names, unless it is the name of an anchor. */
-function timeAfter(
+/** The point or the time that a text names; an anchor may have the name of a time. */
+function boundOf(
   store: SqliteTapeStore,
-  name: string,
-  { since, now }: Pick<Options, 'since'> & { readonly now: number },
-): number | undefined {
-  const time = since === undefined ? undefined : timeOf(since, now);
-  if (since === undefined || time === undefined) return undefined;
+  id: string,
+  text: string | undefined,
+  now: number,
+): { readonly seq?: number; readonly time?: number } {
+  if (text === undefined) return {};
+  const time = timeOf(text, now);
   try {
-    store.entries.resolve(name, since);
-    return undefined;
+    return { seq: store.entries.resolve(id, sinceOf(text)) };
   } catch (error) {
-    if (error instanceof TapeError && error.code === 'TAPE_NO_ANCHOR') return time;
+    if (
+      time !== undefined &&
+      error instanceof TapeError &&
+      /^TAPE_(?:NO_ANCHOR|BAD_POINT|NO_SEQ)$/.test(error.code)
+    )
+      return { time };
     throw error;
-  }
-}
-
-async function print(
-  entries: Iterable<Entry>,
-  { oneline }: Options,
-  { io, options, color }: Context,
-): Promise<void> {
-  if (options.json === true) {
-    await printArray(io, Iterator.from(entries).map(entryJson));
-    return;
-  }
-  // In a pipe, entries are cut to the width of the terminal with `--oneline` only.
-  const width = io.isTerminal || oneline === true ? io.columns : 2000;
-  for (const entry of entries) {
-    if (options.jsonl === true) await io.out(`${jsonText(entryJson(entry))}\n`);
-    else if (options.quiet === true) await io.out(`${entry.seq}\n`);
-    else await io.out(`${entryLine(entry, { color, width })}\n`);
   }
 }

@@ -75,6 +75,12 @@ function cutText(text: string, max: number, where: string): string {
   return `${text.slice(0, end)}\n[${text.length - end} more characters; the whole text: ${where}]`;
 }
 
+/** Returns the child's text in the message of a merge; undefined for another text. */
+export function mergedText(message: string): string | undefined {
+  const frame = /^Session [^\n]* has reported back\.[^\n]*\n<(merge-[0-9a-f]{8}) [^\n]*>\n([\s\S]*)\n<\/\1>$/;
+  return frame.exec(message)?.[2];
+}
+
 /** Returns the part of a cut text that is there, and how many characters are not; undefined for a whole text. */
 export function cutPart(text: string): { readonly text: string; readonly left: number } | undefined {
   const cut = /\n\[(\d+) more characters; the whole text: tape (?:show|log) [^\n]*\]$/.exec(text);

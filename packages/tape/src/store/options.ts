@@ -144,6 +144,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     parent: 'text',
     roots: 'flag',
     prefix: 'text',
+    leftFrom: 'count',
     key: 'text',
     since: 'count',
     under: 'text',

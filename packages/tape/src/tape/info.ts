@@ -189,6 +189,11 @@ export interface SessionQuery {
   readonly roots?: boolean;
   /** Only sessions with a name or an alias that begins with this text. */
   readonly prefix?: string;
+  /**
+   * With `parent`: only children that left it at this position or after it, in the order of these positions. A page of
+   * them costs no more than its size allows, whatever their number.
+   */
+  readonly leftFrom?: Seq;
   /** Only sessions that were forked with this key; with `parent`, at most one. */
   readonly key?: string;
   /** Only the sessions below this one: its children, their children, and so on. */
@@ -255,7 +260,7 @@ function selected(query: SessionQuery): string {
 
 /**
  * Lists sessions, the one with the newest message first (of a session without one, its creation counts); with
- * `parent` or `after`, in order of creation.
+ * `parent` or `after`, in order of creation; with `leftFrom`, in that of the positions where they left.
  * @throws TAPE_NO_SESSION, TAPE_BAD_STATUS
  */
 export function listTapes(db: Db, realm: string, query: SessionQuery = {}): SessionInfo[] {
@@ -266,32 +271,42 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
   const under = idOf(query.under);
   // With a plus SQLite uses no index for a column: it looks up the selected ids instead.
   const isSelected = query.unfinished === true || query.pending === true || query.prefix !== undefined;
-  const where = isSelected ? '+t' : 't';
+  const t = isSelected ? '+t' : 't';
   const isOfRealm = query.allRealms !== true && parent === null && under === null;
-  const rows = db.all<InfoRow>(
-    `${selectInfo(query)} WHERE ${isOfRealm ? `${where}.realm = @realm AND ` : ''}t.lifecycle NOT IN ('staging', 'purged')
+  const where = `${isOfRealm ? `${t}.realm = @realm AND ` : ''}t.lifecycle NOT IN ('staging', 'purged')
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        ${query.since === undefined ? '' : `AND ${spokenAt} >= @since`}
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
-       ${query.roots === true ? `AND ${where}.parent_id IS NULL` : ''}
-       ${parent === null ? '' : `AND ${where}.parent_id = @parent AND @parent < t.id`} ${after === null ? '' : 'AND t.id > @after'}
-       ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}
-     ORDER BY ${parent === null && query.after === undefined ? `${spokenAt} DESC, t.updated_at DESC, t.id DESC` : 't.id'} LIMIT @limit`,
-    {
-      ...((isOfRealm || query.prefix !== undefined) && { realm }),
-      // No character of a name is greater than the last one of Unicode.
-      ...(query.prefix !== undefined && { prefix: query.prefix, prefixEnd: `${query.prefix}\u{10ffff}` }),
-      all: query.all === true ? 1 : 0,
-      kind: query.kind ?? null,
-      lifecycle: query.lifecycle ?? null,
-      limit: query.limit ?? -1,
-      ...(parent !== null && { parent }),
-      ...(after !== null && { after }),
-      ...(query.key !== undefined && { key: query.key }),
-      ...(under !== null && { under }),
-      ...(query.since !== undefined && { since: query.since }),
-    },
-  );
+       ${query.roots === true ? `AND ${t}.parent_id IS NULL` : ''}
+       ${parent === null ? '' : `AND ${t}.parent_id = @parent AND @parent < t.id`} ${after === null ? '' : 'AND t.id > @after'}
+       ${query.leftFrom === undefined ? '' : 'AND t.base_seq >= @leftFrom'}
+       ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}`;
+  const isByPlace = parent !== null && query.leftFrom !== undefined;
+  const isByCreation = parent !== null || query.after !== undefined;
+  const order = isByPlace
+    ? 't.base_seq, t.id'
+    : isByCreation
+      ? 't.id'
+      : `${spokenAt} DESC, t.updated_at DESC, t.id DESC`;
+  // Sorting all children, SQLite would first look up what the tables beside their rows have.
+  const which = isByPlace
+    ? `t.id IN (SELECT t.id FROM tape t WHERE ${where} ORDER BY ${order} LIMIT @limit)`
+    : where;
+  const rows = db.all<InfoRow>(`${selectInfo(query)} WHERE ${which} ORDER BY ${order} LIMIT @limit`, {
+    ...((isOfRealm || query.prefix !== undefined) && { realm }),
+    // No character of a name is greater than the last one of Unicode.
+    ...(query.prefix !== undefined && { prefix: query.prefix, prefixEnd: `${query.prefix}\u{10ffff}` }),
+    all: query.all === true ? 1 : 0,
+    kind: query.kind ?? null,
+    lifecycle: query.lifecycle ?? null,
+    limit: query.limit ?? -1,
+    ...(parent !== null && { parent }),
+    ...(query.leftFrom !== undefined && { leftFrom: query.leftFrom }),
+    ...(after !== null && { after }),
+    ...(query.key !== undefined && { key: query.key }),
+    ...(under !== null && { under }),
+    ...(query.since !== undefined && { since: query.since }),
+  });
   return rows.map(toInfo);
 }
 

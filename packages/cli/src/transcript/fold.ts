@@ -1,0 +1,86 @@
+import type { Entry } from '@tapedeck/tape';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
+
+/** What a reader sees as one: an entry, with the results of its calls or the message of its merge. */
+export interface Item {
+  readonly entry: Entry;
+  /** The results of the calls of the entry, by the ids of the calls. */
+  readonly results: ReadonlyMap<string, Entry>;
+  /** The message that a merge gave to the model. */
+  readonly report?: Entry;
+}
+
+/** Entries that a rewind hides, in place of them. */
+export interface Gap {
+  readonly from: number;
+  readonly to: number;
+}
+
+export const isGap = (shown: object): shown is Gap => 'to' in shown;
+
+/** An item whose parts have not all come. */
+interface Growing {
+  readonly entry: Entry;
+  readonly results: Map<string, Entry>;
+  readonly awaited: Set<string>;
+  report?: Entry;
+  awaitsReport: boolean;
+}
+
+/** Whether an entry belongs to an item before it: the result of a call, or the message of a merge. */
+export function isPart({ kind, meta }: Entry): boolean {
+  return kind === 'tool-result' || (kind === 'message' && meta.source === 'merge');
+}
+
+/** How many items wait for the results of the first: what comes between calls and results is little. */
+const waitingMax = 64;
+
+/** Folds results under their calls, and messages of merges under their marks, in one pass over entries in order. */
+export function* fold(entries: Iterable<Entry | Gap>): Generator<Item | Gap> {
+  const waiting: Growing[] = [];
+  const done = function* (all: boolean): Generator<Item> {
+    for (let [first] = waiting; first !== undefined; [first] = waiting) {
+      const isGrowing = first.awaited.size > 0 || first.awaitsReport;
+      if (isGrowing && !all && waiting.length <= waitingMax) return;
+      waiting.shift();
+      yield first;
+    }
+  };
+  for (const entry of entries) {
+    if (isGap(entry)) {
+      yield* done(true);
+      yield entry;
+      continue;
+    }
+    const isTaken = takes(waiting, entry);
+    for (const item of waiting) item.awaitsReport = false;
+    if (!isTaken) {
+      // A message after calls is the next turn: no result follows it.
+      if (entry.kind === 'message') yield* done(true);
+      waiting.push(growing(entry));
+    }
+    yield* done(false);
+  }
+  yield* done(true);
+}
+
+function growing(entry: Entry): Growing {
+  const awaited = new Set(entry.kind === 'message' ? clientCalls(entry.payload) : []);
+  const awaitsReport = entry.kind === 'anchor' && entry.name?.startsWith('merge/') === true;
+  return { entry, results: new Map(), awaited, awaitsReport };
+}
+
+/** Gives an entry to the item that waits for it. */
+function takes(waiting: readonly Growing[], entry: Entry): boolean {
+  if (!isPart(entry)) return false;
+  if (entry.kind === 'message') {
+    const item = waiting.find(({ awaitsReport }) => awaitsReport);
+    if (item !== undefined) item.report = entry;
+    return item !== undefined;
+  }
+  const id = isObject(entry.payload) ? String(entry.payload.toolCallId) : '';
+  const item = waiting.find(({ awaited }) => awaited.has(id));
+  item?.awaited.delete(id);
+  item?.results.set(id, entry);
+  return item !== undefined;
+}

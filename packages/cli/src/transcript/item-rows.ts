@@ -1,0 +1,238 @@
+import type { Entry, Json, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { safe } from '../escape.ts';
+import { counted } from '../output/counted.ts';
+import { briefText, entryText, partText } from '../output/entry.ts';
+import type { Style } from '../terminal/style.ts';
+import { cutText } from '../terminal/width.ts';
+import { wrapText } from '../terminal/wrap.ts';
+import type { Item } from './fold.ts';
+import { argumentLines, argumentsText, callOf, outputOf, partsOf, type ToolCall } from './parts.ts';
+
+/** The place that the text of an item has. */
+export interface Place {
+  readonly style: Style;
+  /** Columns of each line; infinite in a pipe. */
+  readonly columns: number;
+  /** Columns of the first line. */
+  readonly first: number;
+  /** Show whole texts. */
+  readonly full: boolean;
+  /** The text that the reader looks for: a cut text shows the lines with it. */
+  readonly find: string | undefined;
+  /** The session, as commands name it. */
+  readonly session: string;
+}
+
+/** Lines that a text keeps, unless all are shown. */
+const textRows = 6;
+const summaryRows = 3;
+/** Characters that are broken into lines: more than any terminal shows of one text. */
+const charsMax = 16_000;
+/** Characters of a line of text, and of a line that stands for more, in a pipe, which has no columns. */
+const lineMax = 2_000;
+const rowMax = 160;
+
+/** The text of an item, as lines. */
+export function itemRows(item: Item, place: Place): string[] {
+  const { entry, report } = item;
+  const { kind, name = '', payload } = entry;
+  if (payload === null) return [place.style.text('dim', '(redacted)')];
+  if (kind === 'message') return messageRows(item, place);
+  if (kind === 'tool-result') return resultRows(entry, { place, indent: '' });
+  const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
+  if (name.startsWith('merge/') && kind === 'anchor') return mergeRows(state, report, { place, entry });
+  if (kind === 'anchor' && name === 'intention') return textLines(intentionText(state), { place, entry });
+  if (kind === 'anchor' || kind === 'compaction') return anchorRows(state, { place, entry });
+  return textLines(otherText(entry), { place, entry, most: summaryRows });
+}
+
+function messageRows(item: Item, place: Place): string[] {
+  const { entry, results } = item;
+  if (entry.meta.source === 'merge') return textLines(briefText(entry), { place, entry, most: summaryRows });
+  const rows: string[] = [];
+  // Only the line that comes first shares its place.
+  const here = () => (rows.length === 0 ? place : { ...place, first: place.columns });
+  const returned = new Map(
+    partsOf(entry).flatMap((part) => (part.type === 'tool-result' ? [[String(part.toolCallId), part]] : [])),
+  );
+  for (const part of partsOf(entry)) {
+    if (part.type === 'tool-call') {
+      const call = callOf(part);
+      rows.push(...callRows(call, here()));
+      const result = results.get(call.id);
+      const own = returned.get(call.id);
+      if (result !== undefined) rows.push(...resultRows(result, { place }));
+      else if (own !== undefined) rows.push(...outputRows(own.output, { place, where: entry }));
+    } else if (part.type === 'reasoning') rows.push(...reasoningRows(part, { place: here(), entry }));
+    else if (part.type !== 'tool-result') rows.push(...textLines(partText(part), { place: here(), entry }));
+  }
+  return rows;
+}
+
+interface Of {
+  readonly place: Place;
+  readonly entry: Pick<Entry, 'seq'>;
+}
+
+/** A text in lines, the first ones unless all are shown. */
+function textLines(
+  text: string,
+  { place, entry, most = textRows }: Of & { readonly most?: number },
+): string[] {
+  const { columns, first, full, session, style } = place;
+  const whole = safe(text.trim()).replaceAll('\t', '  ');
+  if (whole === '') return [];
+  if (full) return wrapText(whole, columns, first);
+  const start = startOf(whole, place);
+  const kept = wrapText(whole.slice(start, start + charsMax), columns, first);
+  const left = kept.length - most + (whole.slice(start + charsMax).match(/\n/g)?.length ?? 0);
+  const shown = kept.slice(0, left > 1 ? most : undefined).map((row) => cutText(row, lineMax));
+  if (left <= 1) return shown;
+  return [...shown, style.text('dim', `… ${left} more lines (tape show ${session}@${entry.seq})`)];
+}
+
+/** Where a cut text begins: at its start, or at the line that the reader looks for. */
+function startOf(text: string, { find = '' }: Place): number {
+  const at = text.toLowerCase().indexOf(find.toLowerCase());
+  return at < 1 ? 0 : text.lastIndexOf('\n', at) + 1;
+}
+
+function oneRow(text: string, columns: number): string {
+  const flat = safe(text.slice(0, lineMax).replace(/\s+/g, ' ').trim());
+  return cutText(flat, Math.min(columns, rowMax));
+}
+
+function reasoningRows(part: JsonObject, { place, entry }: Of): string[] {
+  const text = String(part.text ?? '');
+  if (text.trim() === '') return [];
+  const rows = place.full
+    ? textLines(`(${text.trim()})`, { place, entry })
+    : [oneRow(`(${text})`, place.first)];
+  return rows.map((row) => place.style.text(['dim', 'italic'], row));
+}
+
+function callRows({ name, input }: ToolCall, place: Place): string[] {
+  const { style, first, columns, full } = place;
+  const tool = safe(name).replace(/\s+/g, ' ');
+  if (full) {
+    const lines = argumentLines(input).flatMap((line) => wrapText(safe(line), Math.max(1, columns - 2)));
+    return [style.text('bold', tool), ...lines.map((line) => `  ${line}`)];
+  }
+  const row = oneRow(`${tool}(${argumentsText(input)})`, first);
+  return [style.text('bold', row.slice(0, tool.length)) + row.slice(tool.length)];
+}
+
+/** A result: below its call, or alone, with the name of its tool. */
+function resultRows(
+  entry: Entry,
+  { place, indent }: { readonly place: Place; readonly indent?: '' },
+): string[] {
+  const { payload } = entry;
+  if (!isObject(payload)) return [`${indent ?? '  '}⎿ ${place.style.text('dim', '(redacted)')}`];
+  const name = indent === undefined ? '' : `${safe(String(payload.toolName))}: `;
+  return outputRows(payload.output, { place, where: entry, indent, name });
+}
+
+function outputRows(
+  output: Json | undefined,
+  {
+    place,
+    where,
+    indent = '  ',
+    name = '',
+  }: {
+    readonly place: Place;
+    readonly where: Pick<Entry, 'seq'>;
+    readonly indent?: string | undefined;
+    readonly name?: string;
+  },
+): string[] {
+  const { style, columns, session, full } = place;
+  const { text, fault, bytes } = outputOf(output);
+  const paint = (row: string) => style.text(fault === undefined ? 'dim' : 'red', row);
+  const what = `${name}${fault === undefined ? '' : `${fault}: `}`;
+  const room = Math.max(1, columns - indent.length - 2);
+  if (full) {
+    const rows = wrapText(safe(`${what}${text.trimEnd()}`).replaceAll('\t', '  '), room);
+    const more =
+      bytes === undefined ? [] : [`… ${bytes} bytes in total (tape show ${session}@${where.seq} --output)`];
+    return [...rows, ...more].map((row, i) => `${indent}${i === 0 ? '⎿' : ' '} ${paint(row)}`);
+  }
+  const lines = text.trim().split('\n');
+  const [firstLine = ''] = text.trim().slice(startOf(text.trim(), place)).split('\n');
+  const size =
+    bytes !== undefined ? ` … (${bytes} bytes)` : lines.length > 1 ? ` … (${lines.length} lines)` : '';
+  const line = `${what}${firstLine.trim() === '' ? '(empty)' : firstLine}`;
+  return [`${indent}⎿ ${paint(`${oneRow(line, Math.max(8, room - size.length))}${size}`)}`];
+}
+
+function mergeRows(
+  state: JsonObject,
+  report: Entry | undefined,
+  { place, entry }: Of & { readonly entry: Entry },
+): string[] {
+  const { session, range, status, strategy } = state;
+  const child = typeof session === 'string' ? session : (entry.name ?? '').slice('merge/'.length);
+  const positions = Array.isArray(range) ? ` ${range.join('-')}` : '';
+  const how = strategy === 'discard' ? 'discarded' : String(status);
+  const head = oneRow(`${child}${positions} ${how}`, place.first);
+  const style = status === 'completed' ? head : place.style.text('yellow', head);
+  const text = report === undefined ? '' : briefText(report);
+  if (text.trim() === '') return [style];
+  const below = { ...place, first: place.columns };
+  if (place.full) return [style, ...textLines(text, { place: below, entry: report ?? entry })];
+  const lines = text.trim().split('\n');
+  const size = lines.length > 1 ? ` … (${lines.length} lines)` : '';
+  return [
+    style,
+    `  ⎿ ${oneRow(lines[0] ?? '', Math.max(8, place.columns - 4 - size.length))}${place.style.text('dim', size)}`,
+  ];
+}
+
+function intentionText({ next_steps, context_summary }: JsonObject): string {
+  return [next_steps, context_summary].filter((text) => typeof text === 'string').join('\n');
+}
+
+/** An anchor with its state; of a handoff and a compaction the summary, and the range that it is of. */
+function anchorRows(state: JsonObject, { place, entry }: Of & { readonly entry: Entry }): string[] {
+  const { name = '', kind, payload } = entry;
+  const { summary, range, ...rest } = state;
+  const head =
+    kind === 'compaction'
+      ? `of ${Array.isArray(range) ? range.join('-') : 'what is before'}`
+      : name === 'fork/start' && isObject(payload)
+        ? startText(payload)
+        : `⚓ ${name}`;
+  const isShort = kind === 'compaction' || name === 'fork/start' || Object.keys(rest).length === 0;
+  const row = oneRow(isShort ? head : `${head} ${JSON.stringify(rest)}`, place.first);
+  const below = { ...place, first: place.columns };
+  if (typeof summary !== 'string') return [row];
+  return [row, ...textLines(summary, { place: below, entry, most: summaryRows })];
+}
+
+function startText({ parent_name, range, from_anchor }: JsonObject): string {
+  const what = Array.isArray(range) ? `inherits ${range.join('-')}` : 'inherits nothing';
+  const since = typeof from_anchor === 'string' ? `, from ${from_anchor}` : '';
+  return `from ${String(parent_name)}, ${what}${since}`;
+}
+
+function otherText(entry: Entry): string {
+  const { kind, payload, ref } = entry;
+  if (kind === 'redaction') {
+    const reason = isObject(payload) && typeof payload.reason === 'string' ? `: ${payload.reason}` : '';
+    return `of @${ref}${reason}`;
+  }
+  if (kind === 'result' && isObject(payload))
+    return typeof payload.value === 'string' ? payload.value : JSON.stringify(payload.value);
+  return entryText(entry);
+}
+
+/** How many entries a rewind hides, and how to see them. */
+export function gapText(
+  { from, to }: { readonly from: number; readonly to: number },
+  session: string,
+): string {
+  const n = to - from + 1;
+  return `to @${from - 1}, hides ${counted(n, 'entry', 'entries')} (tape log ${session} --hidden)`;
+}

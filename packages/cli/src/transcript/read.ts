@@ -1,0 +1,144 @@
+import type { Entry, EntryKind, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { EntryQuery, SessionRange } from '@tapedeck/tape/store';
+import { fold, type Gap, isGap, isPart } from './fold.ts';
+import { isConversation, isWanted, type Wanted } from './wanted.ts';
+
+/** Which entries of a session to read. */
+export interface Selection extends Wanted {
+  readonly from: Seq;
+  readonly to: Seq;
+  /** True: its own entries alone; false: inherited ones alone. */
+  readonly own?: boolean | undefined;
+  /** The last N. */
+  readonly last?: number | undefined;
+}
+
+/** All entries of a selection, in order. */
+export function* readEntries(
+  store: SqliteTapeStore,
+  { id }: Pick<SessionInfo, 'id'>,
+  { last, ...selection }: Selection,
+): Generator<Entry> {
+  const query = queryOf(selection);
+  const wants = (entry: Entry) => isWanted(entry, selection);
+  // A kind is found by the query alone.
+  const { kind: _, from: _from, to: _to, own: _own, ...filters } = selection;
+  const isPlain = Object.values(filters).every((value) => value === undefined);
+  if (last === undefined || isPlain) {
+    for (const entry of store.entries.read(id, { ...query, ...(last !== undefined && { last }) }))
+      if (isPlain || wants(entry)) yield entry;
+    return;
+  }
+  yield* lastOf(fromEnd(store, id, { query, page: last }), { last, wants });
+}
+
+function lastOf(
+  newestFirst: Iterable<Entry>,
+  { last, wants }: { readonly last: number; readonly wants: (entry: Entry) => boolean },
+): Entry[] {
+  const found: Entry[] = [];
+  for (const entry of newestFirst) {
+    if (found.length === last) break;
+    if (wants(entry)) found.push(entry);
+  }
+  return found.reverse();
+}
+
+/** What a person reads of a session: not what a rewind hides, and without `all` the conversation alone. */
+export interface Reading {
+  readonly ranges: readonly SessionRange[];
+  readonly hidden: boolean;
+  readonly all: boolean;
+}
+
+/** The entries that a person reads, in order, with a gap where a rewind hides some. `last` counts items. */
+export function readShown(
+  store: SqliteTapeStore,
+  { id }: Pick<SessionInfo, 'id'>,
+  selection: Selection,
+  reading: Reading,
+): Iterable<Entry | Gap> {
+  const { from, to, last } = selection;
+  const stretches = reading.ranges.flatMap((range) => {
+    const [lo, hi] = [Math.max(range.from, from), Math.min(range.to, to)];
+    return lo > hi ? [] : [{ from: lo, to: hi, isHidden: range.hiddenBy !== undefined && !reading.hidden }];
+  });
+  const wants = (entry: Entry) =>
+    (reading.all || isConversation(entry)) && (isWanted(entry, selection) || isAnswer(entry, selection));
+  const shown = function* (backward: boolean): Generator<Entry | Gap> {
+    for (const { isHidden, ...stretch } of backward ? stretches.toReversed() : stretches) {
+      const query = { ...queryOf(selection), ...stretch };
+      const entries = backward
+        ? fromEnd(store, id, { query, page: 2 * (last ?? 0) })
+        : store.entries.read(id, query);
+      if (isHidden) yield stretch;
+      else for (const entry of entries) if (wants(entry)) yield entry;
+    }
+  };
+  return last === undefined
+    ? shown(false)
+    : lastShown(shown(true), { last, isFiltered: isFiltered(selection) });
+}
+
+/** The entries of the last N items, in order: read from the end until they make that many. */
+function lastShown(
+  newestFirst: Iterator<Entry | Gap>,
+  { last, isFiltered }: { readonly last: number; readonly isFiltered: boolean },
+): (Entry | Gap)[] {
+  const found: (Entry | Gap)[] = [];
+  for (let missing = last; missing > 0; ) {
+    for (let left = missing; left > 0; ) {
+      const next = newestFirst.next();
+      if (next.done === true) return found.reverse();
+      found.push(next.value);
+      // A part is shown with what it belongs to, which comes before it, unless a filter leaves that out.
+      if (!isGap(next.value) && (isFiltered || !isPart(next.value))) left -= 1;
+    }
+    missing = isFiltered ? last - [...fold(found.toReversed())].filter((item) => !isGap(item)).length : 0;
+  }
+  return found.reverse();
+}
+
+/** Whether a selection may have a part without what it belongs to. */
+function isFiltered({ kind, role, text, by }: Wanted): boolean {
+  return kind !== undefined || role === 'tool' || text !== undefined || by !== undefined;
+}
+
+/** The results of the calls of a reader who wants the model's side. */
+function isAnswer(entry: Entry, { role, ...others }: Wanted): boolean {
+  return role === 'assistant' && entry.kind === 'tool-result' && isWanted(entry, others);
+}
+
+function queryOf({ from, to, own, kind }: Selection): EntryQuery {
+  return {
+    from,
+    to,
+    ...(own !== undefined && { own }),
+    ...(kind === 'tool-call' ? { calls: true } : kind !== undefined && { kind: kind as EntryKind }),
+  };
+}
+
+/** Reads entries from the last one back, in growing pages. */
+function* fromEnd(
+  store: SqliteTapeStore,
+  id: string,
+  { query, page }: { readonly query: EntryQuery; readonly page: number },
+): Generator<Entry> {
+  let { to } = query;
+  for (let last = Math.min(Math.max(20, page), 5_000); ; last = Math.min(2 * last, 5_000)) {
+    const found = [...store.entries.read(id, { ...query, last, ...(to !== undefined && { to }) })];
+    yield* found.toReversed();
+    const [first] = found;
+    if (first === undefined || found.length < last) return;
+    to = first.seq - 1;
+  }
+}
+
+/** The items of which no more than the last N are shown: results whose call is before them are items, too. */
+export function lastItems<T extends object>(items: Iterable<T>, last: number | undefined): Iterable<T> {
+  if (last === undefined) return items;
+  const all = [...items];
+  const places = all.flatMap((item, i) => (isGap(item) ? [] : [i]));
+  const start = places.at(-last);
+  return last === 0 ? [] : start === undefined ? all : all.slice(start);
+}

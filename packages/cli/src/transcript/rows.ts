@@ -1,0 +1,154 @@
+import { stripVTControlCharacters } from 'node:util';
+import type { Entry, SessionInfo } from '@tapedeck/tape';
+import { recordedUsage, totalOf } from '@tapedeck/tape/internal';
+import { oneLine, safe } from '../escape.ts';
+import { colorOf, labelOf } from '../output/entry.ts';
+import { shortNumber } from '../terminal/number.ts';
+import type { Style } from '../terminal/style.ts';
+import { isoDay, relativeTime, timeOfDay } from '../terminal/time.ts';
+import { textWidth } from '../terminal/width.ts';
+import { type Gap, type Item, isGap } from './fold.ts';
+import type { Left } from './forks.ts';
+import { gapText, itemRows } from './item-rows.ts';
+import { timeOfEntry } from './wanted.ts';
+
+/** How a log looks. */
+export interface Look {
+  readonly style: Style;
+  /** Columns of the terminal; undefined in a pipe, where lines stay whole. */
+  readonly columns: number | undefined;
+  readonly times: 'relative' | 'iso';
+  readonly full: boolean;
+  /** The text that the reader looks for. */
+  readonly find: string | undefined;
+  readonly now: number;
+  /** The session, as commands name it. */
+  readonly session: string;
+  /** Whether a rewind hides a position. */
+  readonly isHidden: (seq: number) => boolean;
+}
+
+/** What a log shows. */
+export type Shown = Item | Gap | Left;
+
+/** Columns before the text: position, mark and label. */
+const indent = ' '.repeat(20);
+/** Where the right margin of a log in a pipe is. */
+const pipeColumns = 100;
+
+/** Makes the function that draws what a log shows, in order, with a line where another day begins. */
+export function drawer(look: Look): (shown: Shown) => readonly string[] {
+  let day = isoDay(look.now);
+  return (shown) => {
+    if ('children' in shown) return leftRows(shown, look);
+    if (isGap(shown)) return [gapRow(shown, look)];
+    const of = isoDay(timeOfEntry(shown.entry));
+    const isNew = look.times === 'relative' && of !== day;
+    day = of;
+    return [...(isNew ? [dayRow(timeOfEntry(shown.entry), look)] : []), ...drawItem(shown, look)];
+  };
+}
+
+function dayRow(at: number, { style, now }: Look): string {
+  const [day, age] = [isoDay(at), relativeTime(at, now)];
+  return style.text('dim', `── ${day === age || !age.includes('day') ? day : `${day} · ${age}`} ──`);
+}
+
+function drawItem(item: Item, look: Look): string[] {
+  const { style, columns = Number.POSITIVE_INFINITY, full, find, session } = look;
+  const { entry } = item;
+  const room = Math.max(20, columns - indent.length);
+  const time = timeText(entry, look);
+  const rows = itemRows(item, {
+    style,
+    columns: room,
+    first: Math.max(8, room - time.length - 2),
+    full,
+    find,
+    session,
+  });
+  const isHidden = look.isHidden(entry.seq);
+  const [first = '', ...others] = isHidden ? rows.map((row) => style.text('dim', row)) : rows;
+  return [
+    withMargin(`${leftOf(entry, isHidden, style)}${first}`, [modelOf(entry), time], look),
+    ...others.map((row) => `${indent}${row}`.trimEnd()),
+  ];
+}
+
+function leftOf(entry: Entry, isHidden: boolean, style: Style): string {
+  const mark = isHidden ? '×' : entry.inherited ? '↑' : ' ';
+  const label = safe(nameOf(entry)).padEnd(11);
+  return `${style.text('yellow', String(entry.seq).padStart(5))} ${mark} ${style.text(colorOf(entry), label)} `;
+}
+
+/** The label of an entry: of what has a meaning of its own, that. */
+function nameOf(entry: Entry): string {
+  const { kind, name = '' } = entry;
+  if (kind === 'tool-result') return 'tool';
+  if (kind !== 'anchor') return labelOf(entry);
+  if (name.startsWith('merge/')) return 'merge';
+  if (name === 'fork/start') return 'fork';
+  return name === 'intention' ? name : labelOf(entry);
+}
+
+function timeText(entry: Entry, { times, now }: Look): string {
+  const at = timeOfEntry(entry);
+  return times === 'iso' ? `${new Date(at).toISOString().slice(0, 19)}Z` : timeOfDay(at, now);
+}
+
+/** Model and tokens of the call that wrote an entry. */
+function modelOf({ kind, meta }: Entry): string {
+  if (kind !== 'message') return '';
+  const usage = recordedUsage(meta);
+  const tokens = usage === undefined ? 0 : totalOf(usage);
+  const model = typeof meta.model === 'string' ? oneLine(meta.model.split('/').at(-1) ?? '', 30) : '';
+  return [model, tokens === 0 ? '' : `${shortNumber(tokens)} tokens`]
+    .filter((text) => text !== '')
+    .join(' · ');
+}
+
+/** Puts texts at the right margin: all that there is room for, the last one always. */
+function withMargin(
+  row: string,
+  [model = '', time = '']: readonly string[],
+  { style, columns = pipeColumns }: Look,
+): string {
+  const used = textWidth(stripVTControlCharacters(row));
+  const whole = model === '' ? time : `${model} · ${time}`;
+  const text = [whole, time].find((one) => used + 2 + one.length <= columns) ?? time;
+  return `${row}${' '.repeat(Math.max(2, columns - used - text.length))}${style.text('dim', text)}`;
+}
+
+function gapRow(gap: Gap, { style, session }: Look): string {
+  const row = `${String(gap.to).padStart(5)}   ${'rewind'.padEnd(11)} ${gapText(gap, session)}`;
+  return style.text('dim', row);
+}
+
+/** Children that left at a position, with how they are now. */
+function leftRows({ children, more }: Left, { style, columns = 2_000, session }: Look): string[] {
+  const row = (text: string) => `        ${style.text('cyan', '├─')} ${text}`;
+  const rows = children.map((child) => row(childText(child, columns - 11, style)));
+  return more === 0
+    ? rows
+    : [
+        ...rows,
+        row(
+          style.text(
+            'dim',
+            `${more === Number.POSITIVE_INFINITY ? 'many' : more} more (tape children ${session})`,
+          ),
+        ),
+      ];
+}
+
+function childText(
+  { session, title, delivery, task, lifecycle }: SessionInfo,
+  room: number,
+  style: Style,
+): string {
+  const state = delivery ?? task ?? lifecycle;
+  const name = oneLine(session, Math.max(8, room - state.length - 9));
+  const rest = room - 9 - textWidth(name) - state.length;
+  const about = title === undefined || rest < 12 ? '' : `  ${style.text('dim', oneLine(title, rest - 2))}`;
+  return `forked ${style.text('bold', name)}  ${state}${about}`;
+}

@@ -1,0 +1,253 @@
+import { assistant, toolCall, toolResult, user } from '@tapedeck/tape';
+import { afterAll, expect, test } from 'vitest';
+import { json, jsonError, jsonLines } from '../support/cli.ts';
+import { sized } from '../support/size.ts';
+import { tempHome } from '../support/temp-home.ts';
+import { type TerminalHome, terminalHome } from '../support/terminal-home.ts';
+
+/** The times of the entries that a test has just written. */
+const written = /(?: {2,}| · )3 h ago$/gm;
+
+/** Columns of a line: two for each ideograph, full-width form and emoji. */
+const columnsOf = (row: string) => row.length + (row.match(/[\u3000-\u9fff\uff00-\uff60]/g)?.length ?? 0);
+
+const home: TerminalHome = await terminalHome();
+
+afterAll(() => home[Symbol.dispose]());
+
+test('a transcript is shown as a conversation: results under their calls, no records of the program', async () => {
+  expect(await home.look('log shop')).toBe(`── 2026-03-12 ──
+    5   user        The totals of the shop are off by a cent. Find out     09:00
+                    why, and fix it.
+    7   assistant   (Rounding. The tests say which way.)                   09:01
+                    I look at the code and at the tests first.
+                    Read(/home/dev/shop/src/total.ts)
+                      ⎿ export function total(lines) { … (3 lines)
+                    Bash(command: npm test 2>&1 | tail -4, description: Run the…
+                      ⎿ error: FAIL total.test.ts … (3 lines)
+   11   assistant   ## Cause                      claude-x · 3.0k tokens · 09:02
+
+                    \`Math.round\` rounds **half up**; invoices round *half to
+                    even*:
+
+                    \`\`\`ts
+                    … 5 more lines (tape show shop@11)
+── 2026-03-13 ──
+   13   user        合計は正しいですか？ 🧾 Please check the café orders   09:30
+                    as well.
+   14   assistant   Grep(pattern: round, path: src)                        09:31
+                      ⎿ src/order-0.ts: Math.round … (40 lines)
+   16   assistant   Forty places round half up. I list them for you.       09:32
+`);
+});
+
+test('forks stand where they left, merges have their result, and what a rewind hides is one line', async () => {
+  expect((await home.look('log release')).replace(written, '')).toBe(`    2   user        Plan the release.
+    3   assistant   Test, tag, publish.        planner-1 · 1.2k tokens
+    4   anchor      ⚓ planned {"steps":3}
+        ├─ forked tests  merged  Run the tests
+        ├─ forked notes  discarded  Write the notes
+        ├─ forked idea  active  Try another order
+    6   merge       tests 6-8 completed
+                      ⎿ All 212 tests pass. … (2 lines)
+    8   merge       notes 6-7 discarded
+   11   rewind      to @8, hides 3 entries (tape log release --hidden)
+   12   user        Tag it.
+   13   assistant   I tag it.
+                    tag(version: 2.4.0, sign: true)
+                      ⎿ denied: not on a Friday
+   15   event       run/error cannot reach the provider: it answered
+                    503
+   16   compaction  of 2-7
+                    The release is planned; the tests pass.
+   17   handoff     ⚓ publish
+                    Publish on Monday.
+   18   user        Is it Monday?
+`);
+});
+
+test('--hidden shows and marks what a rewind hides, and --all what is outside of the conversation', async () => {
+  const hidden = await home.look('log release --hidden');
+  expect(hidden).toMatch(/^ {3}10 × assistant {3}Published\. .*\n {3}11 × rewind {6}to @8 /m);
+  expect(hidden).not.toContain('--hidden');
+  const all = await home.look('log release --all --oneline');
+  expect(all.split('\n').map((line) => line.slice(0, 19).trim())).toEqual([
+    '1   anchor',
+    '2   user',
+    '3   assistant',
+    '4   anchor',
+    '5   event',
+    '6   anchor',
+    '7   merge',
+    '8   anchor',
+    '9   user',
+    '10   assistant',
+    '11   rewind',
+    '12   user',
+    '13   assistant',
+    '14   tool-result',
+    '15   event',
+    '16   compaction',
+    '17   handoff',
+    '18   user',
+    '',
+  ]);
+  expect(all).toContain('merge       All 212 tests pass. Two are slow.\n');
+});
+
+test('inherited entries keep their mark, and the beginning of a fork says what it inherits', async () => {
+  expect((await home.look('log tests')).replace(written, '')).toBe(`    2 ↑ user        Plan the release.
+    3 ↑ assistant   Test, tag, publish.        planner-1 · 1.2k tokens
+    4 ↑ anchor      ⚓ planned {"steps":3}
+    6   fork        from release, inherits 1-5
+    7   intention   Run all tests, twice.
+    8   result      All 212 tests pass.
+                    Two are slow.
+`);
+  expect(await home.look('log tests --own --oneline')).not.toContain('↑');
+});
+
+test('every line fits the terminal, whatever its width', async () => {
+  for (const columns of [60, 80, 120])
+    for (const line of [
+      'log shop',
+      'log parser',
+      'log main',
+      'log release',
+      'log shop --full',
+      'log shop --oneline',
+    ])
+      for (const row of (await home.look(line, { columns })).split('\n'))
+        expect({ line, row, fits: columnsOf(row) <= columns || row.includes('(tape ') }).toMatchObject({
+          fits: true,
+        });
+});
+
+test('--full shows whole texts, each argument on a line, whole results and whole times', async () => {
+  const shown = await home.look('log shop --full');
+  expect(shown).toContain(`                    Bash
+                      command: npm test 2>&1 | tail -4
+                      description: Run the tests
+                      ⎿ error: FAIL total.test.ts
+                          expected 10.12
+                          received 10.13
+`);
+  expect(shown).toContain('src/order-39.ts: Math.round');
+  expect(shown).toContain('- 10.135 is 10.14');
+  expect(shown).toContain('2026-03-13T09:32:00Z');
+  expect(shown).not.toContain('more lines');
+});
+
+test('a pipe gets whole lines and whole times', async () => {
+  const shown = await home.look('log shop', { isTerminal: false });
+  expect(shown).toContain(
+    'The totals of the shop are off by a cent. Find out why, and fix it.  2026-03-12T09:00:00Z\n',
+  );
+  expect(await home.look('log shop --times relative', { isTerminal: false })).toContain('── 2026-03-12 ──\n');
+});
+
+test.each([
+  ['log shop --role user', ['5', '13']],
+  ['log shop --role assistant', ['7', '11', '14', '16']],
+  ['log shop --role tool', ['8', '9', '15']],
+  ['log shop --tool Bash', ['7']],
+  ['log shop --grep HALF', ['11', '16']],
+  ['log shop --grep order-39', ['15']],
+  ['log shop --until 2026-03-12T09:01', ['5', '7']],
+  ['log shop --since 2026-03-12T09:02 --until 2026-03-13', ['11']],
+  ['log shop --since @11 --until @14', ['13', '14']],
+  ['log shop -n 2', ['14', '16']],
+  ['log shop -n 1 --grep round', ['16']],
+  ['log shop -n 3 --role tool', ['8', '9', '15']],
+  ['log shop --kind tool-call -n 1', ['14']],
+  ['log release --by tests', ['6']],
+  ['log release --until planned', ['2', '3', '4']],
+  ['log release --kind rewind', ['11']],
+  ['log release --kind event', ['5', '15']],
+  ['log release --since 30min', []],
+])('a filter selects what is shown: %s', async (line, seqs) => {
+  const rows = (await home.look(line)).matchAll(/^ *(\d+) [ ×] (?!rewind {6}to @8, hides)/gm);
+  expect([...rows].map(([, seq]) => seq)).toEqual(seqs);
+});
+
+test('what is looked for is shown, also where it is not at the beginning', async () => {
+  expect(await home.look('log shop --grep order-39')).toContain(
+    '⎿ Grep: src/order-39.ts: Math.round … (40 lines)',
+  );
+  expect(await home.look('log shop --grep 10.135')).toContain('   11   assistant   - 10.135 is 10.14');
+});
+
+test('programs get all entries of a selection, whatever people see of it', async () => {
+  const seqs = async (...words: string[]) =>
+    jsonLines<{ seq: number }>(await home.here(['log', ...words, '--jsonl'])).map(({ seq }) => seq);
+  expect(await seqs('release')).toEqual(Array.from({ length: 18 }, (_, i) => i + 1));
+  expect(await seqs('release', '-n', '2', '--role', 'user')).toEqual([12, 18]);
+  expect(await seqs('release', '--by', 'tests')).toEqual([6, 7]);
+  expect(await seqs('shop', '--tool', 'Bash')).toEqual([7, 9]);
+  expect(await seqs('shop', '--grep', 'math.ROUND')).toEqual([8, 11, 15]);
+  expect(await seqs('release', '--since', 'planned', '--until', '@7')).toEqual([5, 6, 7]);
+  expect(jsonError(await home.here(['log', 'release', '--until', 'nowhere', '--json']))).toMatchObject({
+    code: 'TAPE_NO_ANCHOR',
+  });
+  expect(jsonError(await home.here(['log', 'release', '--by', 'nobody', '--json']))).toMatchObject({
+    code: 'TAPE_NO_SESSION',
+  });
+});
+
+test('--stat sums up what is selected, and the children', async () => {
+  expect(await home.look('log shop --stat')).toBe(`entries   16
+messages  2 user, 4 assistant
+calls     Read ×1, Bash ×1, Grep ×1
+tokens    12550
+time      2026-03-12T09:00:00Z to 2026-03-13T09:32:00Z (25 h)
+`);
+  expect(json(await home.here(['log', 'release', '--stat', '--json']))).toMatchObject({
+    session: 'release',
+    entries: 18,
+    messages: { user: 4, assistant: 3, merge: 1 },
+    tools: [{ tool: 'tag', calls: 1 }],
+    tokens: 1234,
+    children: { merged: 1, discarded: 1, active: 1 },
+    complete: true,
+  });
+  expect(json(await home.here(['log', 'shop', '--stat', '--json', '--role', 'user']))).toMatchObject({
+    entries: 2,
+    tokens: 0,
+  });
+});
+
+test('a log without a conversation says where its entries are', async () => {
+  using empty = tempHome();
+  empty.session('main');
+  const { stdout, stderr } = await empty.here(['log', 'main']);
+  expect([stdout, stderr]).toEqual([
+    '',
+    'Nothing of the conversation is selected: list all entries with tape log main --all\n',
+  ]);
+});
+
+test('results that come in another order are below their own calls, however many calls there are', async () => {
+  using many = tempHome();
+  const names = Array.from({ length: 100 }, (_, i) => `call-${i}`);
+  const call = (id: string) => toolCall(id, 'read', { id });
+  const back = (id: string) => toolResult({ toolCallId: id, toolName: 'read' }, `result of ${id}`);
+  many.session('main', user('Go'), assistant(names.map(call)), ...names.toReversed().map(back), user('Next'));
+  const { stdout } = await many.here(['log', 'main', '-n', '2']);
+  const rows = stdout.split('\n').filter((row) => /read|⎿/.test(row));
+  expect(rows.map((row) => /call-\d+/.exec(row)?.[0])).toEqual(names.flatMap((name) => [name, name]));
+});
+
+test('many children that left at one place are counted', async () => {
+  using forked = tempHome();
+  forked.session('main', ...Array.from({ length: 10 }, (_, i) => user(`prompt ${i}`)));
+  const children = sized(60, 1500, 1500);
+  {
+    using store = forked.open();
+    for (let i = 0; i < children; i += 1)
+      store.lineage.fork('main', { name: `child-${i}`, cut: i < 50 ? '@5' : `@${6 + (i % 3)}` });
+  }
+  const { stdout } = await forked.here(['log', 'main']);
+  expect(stdout).toContain('├─ forked child-4  active\n        ├─ 45 more (tape children main)\n');
+  expect(stdout.split('\n').length).toBeLessThan(40);
+  expect((await forked.here(['log', 'main', '-n', '2'])).stdout.split('\n')).toHaveLength(3);
+});
