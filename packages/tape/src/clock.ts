@@ -57,7 +57,7 @@ function pooledBytes(): (count: number) => Uint8Array {
   let pool = new Uint8Array();
   return (count) => {
     if (pool.length < count) pool = randomBytes(4096);
-    const taken = pool.slice(0, count);
+    const taken = pool.subarray(0, count);
     pool = pool.subarray(count);
     return taken;
   };
