@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { anchor, assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { type CliResult, json, jsonError } from '../support/cli.ts';
@@ -140,6 +141,9 @@ test('verbs that create sessions take no beginning for a name', async () => {
 
 test('a user without a place for state has no recent sessions, and no error', async () => {
   using home = family();
-  const { code, stderr } = await home.here(['log', 'release']);
+  using dir = tempDir();
+  const HOME = dir.file('missing');
+  const { code, stderr } = await home.here(['log', 'release'], { env: { HOME } });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(existsSync(HOME)).toBe(false);
 });

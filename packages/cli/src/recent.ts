@@ -1,4 +1,12 @@
-import { appendFileSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import type { Io } from './io.ts';
@@ -32,6 +40,8 @@ interface Line {
  */
 export function openRecent({ dir }: { readonly dir: string }, { env }: Pick<Io, 'env'>): Recent {
   const directory = recentDirectory(env);
+  if (directory === undefined)
+    return { read: () => [], add: () => {}, seen: () => undefined, look: () => {} };
   const file = join(directory, 'recent.jsonl');
   const lines = () => linesOf(file).filter(({ home }) => home === dir);
   const read = () => [...new Set(lines().flatMap(({ session }) => session ?? []))];
@@ -57,11 +67,12 @@ export function openRecent({ dir }: { readonly dir: string }, { env }: Pick<Io, 
   };
 }
 
-/** `$XDG_STATE_HOME/tape`, else `~/.local/state/tape`. */
-function recentDirectory(env: Io['env']): string {
+/** `$XDG_STATE_HOME/tape`, else `~/.local/state/tape`. A home directory that does not exist is not created. */
+function recentDirectory(env: Io['env']): string | undefined {
   const given = env.XDG_STATE_HOME ?? '';
+  if (isAbsolute(given)) return join(given, 'tape');
   const user = env.HOME === undefined || env.HOME === '' ? homedir() : env.HOME;
-  return join(isAbsolute(given) ? given : join(user, '.local', 'state'), 'tape');
+  return existsSync(user) ? join(user, '.local', 'state', 'tape') : undefined;
 }
 
 /** The lines of the file, the last one first. Skips what is none. */
