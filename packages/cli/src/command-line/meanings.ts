@@ -11,7 +11,6 @@ export const meanings: Readonly<Record<string, readonly string[]>> = {
   apply: ['merge --apply'],
   ask: ['run'],
   back: ['rewind'],
-  blame: ['trace'],
   bookmark: ['anchor'],
   cancel: ['abort'],
   cat: ['show'],
