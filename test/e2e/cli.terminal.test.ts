@@ -67,6 +67,11 @@ test.each([false, true])(
     const unsafe = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/u;
     const lines = [
       'log main -n 200',
+      'log main --full',
+      'log main --all --oneline',
+      'log main --grep safe --times iso',
+      'log main --stat',
+      'log child',
       'show main@4',
       'show main@5',
       'search before',

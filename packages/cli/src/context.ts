@@ -19,6 +19,15 @@ export interface CommonOptions {
   readonly durability?: 'full' | 'fast' | undefined;
 }
 
+/** The result of a verb, in the forms that a user can ask for. */
+interface Answer {
+  readonly json: unknown;
+  readonly quiet?: string;
+  readonly human: string;
+  /** `human` has styles: the texts in it were made safe for a terminal before. */
+  readonly isStyled?: boolean;
+}
+
 /** Home, options and output of one command line. */
 export interface Context {
   readonly io: MaskedIo;
@@ -40,7 +49,7 @@ export interface Context {
    * Prints the result: `json` with `--json` or `--jsonl`, `quiet` (the id alone) with `--quiet`, else
    * `human`.
    */
-  answer(result: { readonly json: unknown; readonly quiet?: string; readonly human: string }): Promise<void>;
+  answer(result: Answer): Promise<void>;
   /** Prints one document of JSON, with what happened to the graph file when the verb wrote. */
   print(json: unknown): Promise<void>;
   /** Prints one line of status on stderr, unless `--quiet`. */
@@ -126,10 +135,10 @@ export function makeContext(
     },
     changing: async (act, o) => duringWrites(openForWriting(getHome(home), io, { ...options, ...o }), act),
     print,
-    answer: async ({ json, quiet, human }) => {
+    answer: async ({ json, quiet, human, isStyled }) => {
       if (options.json === true || options.jsonl === true) await print(json);
       else if (options.quiet === true && quiet !== undefined) await io.out(quiet === '' ? '' : `${quiet}\n`);
-      else await io.out(`${safe(human)}\n`);
+      else await io.out(`${isStyled === true ? human : safe(human)}\n`);
     },
     status,
     tape: (argv) => main(argv, io),

@@ -1,5 +1,6 @@
 import type { DiffMessage, DiffSide, SessionDiff } from '@tapedeck/runtime';
-import { oneLine } from '../escape.ts';
+import { oneLine, safe } from '../escape.ts';
+import type { Style } from '../terminal/style.ts';
 import { counted } from './counted.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -50,6 +51,18 @@ export function diffText(
   const patch = answers ?? answersApart(diff);
   if (patch !== '') lines.push('', patch.trimEnd());
   return lines.join('\n');
+}
+
+/** A comparison as text for a terminal: the lines of each side in its colour. */
+export function styledDiff(text: string, style: Style): string {
+  const [bold, a, b] = ['bold', 'red', 'green'] as const;
+  const paint = (line: string) => {
+    if (/^(?:---|\+\+\+) /.test(line)) return style.text(bold, line);
+    if (/^[<-]/.test(line)) return style.text(a, line);
+    if (/^[>+]/.test(line)) return style.text(b, line);
+    return line.startsWith('@@') ? style.text('cyan', line) : line;
+  };
+  return safe(text).split('\n').map(paint).join('\n');
 }
 
 function namesOf({ a, b }: SessionDiff): string {

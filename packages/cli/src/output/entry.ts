@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import type { Entry, Json } from '@tapedeck/tape';
 import { isObject, isoTime, mergedText } from '@tapedeck/tape/internal';
 import { isBlobRef, isTextRef } from '@tapedeck/tape/store';
-import { oneLine, safe } from '../escape.ts';
+import { oneLine } from '../escape.ts';
 
 /** An entry as `--json` and `--jsonl` print it; part of the documented contract. */
 export function entryJson(entry: Entry): Readonly<Record<string, unknown>> {
@@ -110,16 +110,4 @@ function outputText(output: unknown): string {
   const value = output.value ?? output.reason ?? null;
   if (isTextRef(value)) return `${value.preview}… (${value.size} bytes in total)`;
   return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-/** An entry in full, as text. */
-export function entryPage(entry: Entry): string {
-  const { session, seq, kind, name, at, sourceAt, hash, tape } = entry;
-  const time = (ms: number) => isoTime(ms);
-  const when = sourceAt === undefined ? time(at) : `${time(sourceAt)}, recorded ${time(at)}`;
-  const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${when}`;
-  const meta = Object.keys(entry.meta).length === 0 ? [] : [`meta  ${JSON.stringify(entry.meta)}`];
-  const body =
-    kind === 'message' || kind === 'tool-result' ? entryText(entry) : JSON.stringify(entry.payload, null, 2);
-  return safe([head, `tape  ${tape}`, `hash  ${hash}`, ...meta, '', body].join('\n'));
 }

@@ -1,4 +1,4 @@
-import { diffJson, diffText, placeName } from '../output/diff.ts';
+import { diffJson, diffText, placeName, styledDiff } from '../output/diff.ts';
 import { textDiff } from '../output/text-diff.ts';
 import { needSession, readPlace } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -18,7 +18,7 @@ export const diff: Verb = defineVerb({
   ],
   arguments: { a: 'SESSION or SESSION@POINT', b: 'SESSION or SESSION@POINT' },
   options: { stat: { type: 'boolean', describe: 'Show counts and names, no texts' } },
-  run: async (args, { io, reading, answer }) => {
+  run: async (args, { io, style, reading, answer }) => {
     const { diffSessions } = await import('@tapedeck/runtime');
     return await reading(async (store) => {
       const [one, other] = [args.a, args.b].map((text) => {
@@ -40,7 +40,8 @@ export const diff: Verb = defineVerb({
       await answer({
         json: diffJson(found, detail),
         quiet: base === undefined ? '' : `${base.session}@${base.seq}`,
-        human: diffText(found, { ...detail, width: io.columns }),
+        human: styledDiff(diffText(found, { ...detail, width: io.columns }), style),
+        isStyled: true,
       });
       return 0;
     });

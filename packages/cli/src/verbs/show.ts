@@ -3,7 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { isBlobRef, restoreBlobs } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
-import { entryJson, entryPage } from '../output/entry.ts';
+import { entryJson } from '../output/entry.ts';
 import { sessionJson } from '../output/session.ts';
 import { needSession, readPlace } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -55,11 +55,17 @@ export const show: Verb = defineVerb({
       const seq = store.entries.resolve(info.id, point);
       for (const entry of store.entries.read(info.id, { from: seq, to: seq })) {
         if (output === true) await showOutput(context, { store, entry, bytes, raw: raw === true });
-        else await context.answer({ json: entryJson(entry), quiet: entry.hash, human: entryPage(entry) });
+        else await showEntry(context, entry);
       }
       return 0;
     }),
 });
+
+async function showEntry({ answer, ...context }: Context, entry: Entry): Promise<void> {
+  const { entryPage, paperOf } = await import('../transcript/page.ts');
+  const human = entryPage(entry, paperOf(context));
+  await answer({ json: entryJson(entry), quiet: entry.hash, human, isStyled: true });
+}
 
 async function showOutput(
   { answer, io, options }: Context,

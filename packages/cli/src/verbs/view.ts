@@ -1,5 +1,6 @@
 import {
   type Json,
+  type JsonObject,
   parsePolicy,
   remakeOf,
   type SqliteTapeStore,
@@ -16,10 +17,10 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText, safe } from '../escape.ts';
 import { modelOptions } from '../options/model.ts';
-import { partText } from '../output/entry.ts';
 import { manifestLines } from '../output/manifest.ts';
 import { showInstructions } from '../session/instructions.ts';
 import { needSession, readPlace } from '../session/place.ts';
+import { type Paper, paperOf, partPage } from '../transcript/page.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const view: Verb = defineVerb({
@@ -107,10 +108,16 @@ async function answer(
   { json = {}, lines = [] }: { readonly json?: object; readonly lines?: readonly string[] },
   context: Context,
 ): Promise<void> {
+  const paper = paperOf(context);
   await context.answer({
     json: { messages, digest, tokens, from, to, ...json },
     quiet: digest,
-    human: safe([...messages.map(messageText), ...lines, `(~${tokens} tokens, @${from}-${to})`].join('\n')),
+    human: [
+      ...messages.map((message) => messageText(message, paper)),
+      ...lines.map(safe),
+      context.style.text('dim', `(~${tokens} tokens, @${from}-${to})`),
+    ].join('\n'),
+    isStyled: true,
   });
 }
 
@@ -176,6 +183,7 @@ function reproduce(store: SqliteTapeStore, id: string, manifest: Record<string, 
   }
 }
 
-function messageText({ role, content }: StoredMessage): string {
-  return `[${role}] ${content.map(partText).join('\n')}`;
+function messageText({ role, content }: StoredMessage, paper: Paper): string {
+  const parts = content.map((part) => partPage(part as JsonObject, paper));
+  return `${paper.style.text('bold', `[${role}]`)} ${parts.join('\n')}`;
 }

@@ -1,5 +1,5 @@
 import type { Entry, JsonObject, Seq, TapeStore } from '@tapedeck/tape';
-import { artifactOf, assistantText, isObject, patchPaths } from '@tapedeck/tape/internal';
+import { artifactOf, assistantText, isObject, mergedText, patchPaths } from '@tapedeck/tape/internal';
 import { touchesOf } from '@tapedeck/tape/store';
 import { textOf } from '../config/hooks.ts';
 
@@ -33,7 +33,7 @@ export interface DiffSide {
 export interface DiffMessage {
   readonly seq: Seq;
   readonly from: 'user' | 'assistant' | 'merge';
-  /** The beginning of its text. */
+  /** The beginning of its text; of a merge, that of the child's result. */
   readonly text: string;
 }
 
@@ -127,7 +127,9 @@ class Names<T> {
 function messageOf({ kind, seq, payload, meta }: Entry): DiffMessage | undefined {
   if (kind !== 'message' || !isObject(payload)) return undefined;
   if (payload.role === 'assistant') return { seq, from: 'assistant', text: assistantText(payload) };
-  return { seq, from: meta.source === 'merge' ? 'merge' : 'user', text: textOf(payload.content ?? null) };
+  const text = textOf(payload.content ?? null);
+  if (meta.source !== 'merge') return { seq, from: 'user', text };
+  return { seq, from: 'merge', text: mergedText(text) ?? text };
 }
 
 function toolsIn({ payload }: Entry): string[] {

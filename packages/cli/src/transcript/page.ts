@@ -1,0 +1,73 @@
+import type { Entry, JsonObject } from '@tapedeck/tape';
+import { isObject, isoTime } from '@tapedeck/tape/internal';
+import type { Context } from '../context.ts';
+import { safe } from '../escape.ts';
+import { partText } from '../output/entry.ts';
+import { markdown } from '../terminal/markdown.ts';
+import type { Style } from '../terminal/style.ts';
+import { argumentLines, callOf, outputOf, partsOf } from './parts.ts';
+
+/** How a page looks. */
+export interface Paper {
+  readonly style: Style;
+  /** Whether texts are rendered as Markdown: on a terminal with colours. In a pipe they stay as they are. */
+  readonly renders: boolean;
+}
+
+export function paperOf({ style, color, io }: Pick<Context, 'style' | 'color' | 'io'>): Paper {
+  return { style, renders: color && io.isTerminal };
+}
+
+/** An entry in full, as text for a terminal. */
+export function entryPage(entry: Entry, paper: Paper): string {
+  const { session, seq, kind, name, at, sourceAt, hash, tape, meta } = entry;
+  const when = sourceAt === undefined ? isoTime(at) : `${isoTime(sourceAt)}, recorded ${isoTime(at)}`;
+  const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${when}`;
+  const facts = [`tape  ${tape}`, `hash  ${hash}`];
+  if (Object.keys(meta).length > 0) facts.push(`meta  ${JSON.stringify(meta)}`);
+  return [
+    paper.style.text('bold', safe(head)),
+    ...facts.map((fact) => paper.style.text('dim', safe(fact))),
+    '',
+    ...bodyOf(entry, paper),
+  ].join('\n');
+}
+
+function bodyOf(entry: Entry, paper: Paper): readonly string[] {
+  const { kind, payload, session, seq } = entry;
+  if (payload === null) return ['(redacted)'];
+  if (kind === 'message') return partsOf(entry).map((part) => partPage(part, paper));
+  if (kind === 'tool-result' && isObject(payload))
+    return [partPage({ ...payload, type: 'tool-result' }, paper, `tape show ${session}@${seq} --output`)];
+  return [safe(JSON.stringify(payload, null, 2))];
+}
+
+/**
+ * A part of a message, as text for a terminal.
+ * @param command shows the whole of an output of which the part has the beginning
+ */
+export function partPage(part: JsonObject, { style, renders }: Paper, command?: string): string {
+  if (part.type === 'tool-call') {
+    const { name, input } = callOf(part);
+    const lines = argumentLines(input).map((line) => `  ${safe(line)}`);
+    return [
+      style.text('bold', `${safe(name)}(${lines.length === 0 ? ')' : ''}`),
+      ...lines,
+      ...(lines.length === 0 ? [] : [')']),
+    ].join('\n');
+  }
+  if (part.type === 'tool-result') {
+    const { text, fault, bytes } = outputOf(part.output);
+    const head = `${safe(String(part.toolName))} →${fault === undefined ? '' : ` ${fault}`}`;
+    const lines = safe(text).replace(/\n$/, '').split('\n');
+    const where = command === undefined ? '' : `: ${command}`;
+    const more = bytes === undefined ? [] : [style.text('dim', `… ${bytes} bytes in total${where}`)];
+    const paint = (line: string) => (fault === undefined ? line : style.text('red', line));
+    return [style.text('bold', head), ...[...lines.map(paint), ...more].map((line) => `  ${line}`)].join(
+      '\n',
+    );
+  }
+  const text = safe(partText(part));
+  if (part.type === 'reasoning') return style.text('dim', text);
+  return part.type === 'text' && renders ? markdown(text, style) : text;
+}

@@ -1,0 +1,123 @@
+import { stripVTControlCharacters } from 'node:util';
+import { assistant, toolCall, toolResult, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json, jsonLines } from '../support/cli.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+const text = [
+  '## Cause',
+  '',
+  'It rounds **half up**, and *not* to `half-even`; see __both__ and snake_case_name, 2 * 3 * 4.',
+  '',
+  '- one `cent`',
+  '1. two',
+  '',
+  '```ts',
+  'const **cents** = `x`;',
+  '```',
+  '',
+  'Unpaired ** and ` and * marks stay.',
+].join('\n');
+
+/** The same without marks, and with code indented. */
+const read = text
+  .replace('**half up**', 'half up')
+  .replace('*not*', 'not')
+  .replace('`half-even`', 'half-even')
+  .replace('__both__', 'both')
+  .replace('`cent`', 'cent')
+  .replace('const **', '  const **');
+
+const call = toolCall('c1', 'Write', { path: 'a.ts', content: 'one\ntwo\n', mode: { exclusive: true } });
+
+function withMain(): TempHome {
+  const home = tempHome();
+  home.session(
+    'main',
+    user('Why?'),
+    assistant([{ type: 'text', text }, call]),
+    toolResult({ toolCallId: 'c1', toolName: 'Write' }, { type: 'error-text', value: 'first\nsecond' }),
+  );
+  return home;
+}
+
+const terminal = { isTerminal: true, env: { TERM: 'xterm-256color' } } as const;
+
+test.each(['show main@3', 'view main'])(
+  'a terminal with colours renders Markdown, and loses nothing: %s',
+  async (line) => {
+    using home = withMain();
+    const { stdout } = await home.here(line.split(' '), terminal);
+    expect(stripVTControlCharacters(stdout)).toContain(read);
+    expect(stdout).toContain('\u001b[1m## Cause\u001b[22m\n');
+    expect(stdout).toContain('\u001b[1mhalf up\u001b[22m');
+    expect(stdout).toContain('\u001b[3mnot\u001b[23m');
+    expect(stdout).toContain('\u001b[2mhalf-even\u001b[22m');
+    expect(stdout).toContain('  \u001b[2mconst **cents** = `x`;\u001b[22m\n');
+  },
+);
+
+test.each([[{ isTerminal: false }], [{ isTerminal: true, env: { NO_COLOR: '1' } }]])(
+  'a pipe, and a terminal without colours, get the text as it is: %j',
+  async (io) => {
+    using home = withMain();
+    for (const line of ['show main@3', 'view main'])
+      expect((await home.here(line.split(' '), io)).stdout).toContain(text);
+  },
+);
+
+test('a call has its arguments on lines of their own, and a result is indented', async () => {
+  using home = withMain();
+  const shown = `Write(
+  path: a.ts
+  content:
+    one
+    two
+    
+  mode: {"exclusive":true}
+)
+`;
+  expect((await home.here(['show', 'main@3'])).stdout).toContain(shown);
+  expect((await home.here(['view', 'main'])).stdout).toContain(shown);
+  expect((await home.here(['show', 'main@4'])).stdout).toContain('Write → error\n  first\n  second\n');
+});
+
+test('a large output ends with the command that shows all of it', async () => {
+  using home = tempHome();
+  const large = { toolCallId: 'c1', toolName: 'Read' };
+  home.session('main', assistant([toolCall('c1', 'Read', {})]), toolResult(large, 'x'.repeat(400_000)));
+  const { stdout } = await home.here(['show', 'main@3']);
+  expect(stdout).toMatch(/ {2}… 400000 bytes in total: tape show main@3 --output\n$/);
+  expect(stdout.length).toBeLessThan(20_000);
+  const log = (await home.here(['log', 'main'])).stdout;
+  expect(log).toContain('⎿ xxx');
+  expect(log).toContain(' … (400000 bytes)');
+});
+
+test('hostile Markdown is rendered in time, and no text of a tape steers the terminal', async () => {
+  using home = tempHome();
+  const marks = ['**a ', '` ', '*b ', '__c ', '_', '~~~', '# '].map((mark) => mark.repeat(40_000));
+  home.session('main', ...marks.map((mark) => user(mark)), user('**\u001b[2J** `\u009b2J` # \u202e'));
+  const { stdout } = await home.here(['view', 'main'], terminal);
+  expect(stdout).toContain('\\u{1b}[2J');
+  expect(stdout).not.toContain('\u001b[2J');
+  expect(stdout).not.toContain('\u009b');
+});
+
+test('diff shows what a merge brought, and colours the sides', async () => {
+  using home = tempHome();
+  home.session('main', user('Plan.'));
+  {
+    using store = home.open();
+    store.lineage.fork('main', { name: 'other' });
+    store.lineage.fork('main', { name: 'child' });
+    store.entries.append('child', [assistant('All 212 tests pass.')]);
+    store.lineage.merge('child');
+  }
+  const { stdout } = await home.here(['diff', 'main', 'other']);
+  expect(stdout).toContain('<    4  merge      All 212 tests pass.\n');
+  const { a } = json<{ a: { recent: unknown } }>(await home.here(['diff', 'main', 'other', '--json']));
+  expect(a.recent).toEqual([{ seq: 4, from: 'merge', text: 'All 212 tests pass.' }]);
+  expect((await home.here(['diff', 'main', 'other'], terminal)).stdout).toContain('\u001b[31m<    4  merge');
+  expect(jsonLines(await home.here(['log', 'main', '--jsonl']))).toHaveLength(4);
+});
