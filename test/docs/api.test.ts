@@ -11,7 +11,12 @@ import { page, root } from './pages.ts';
 import { plainEnv } from './tape.ts';
 import { typeErrorsOf } from './types.ts';
 
-const unpromised = ['@tapedeck/tape/internal', '@tapedeck/tape/crash-point', '@tapedeck/runtime/internal'];
+const unpromised = [
+  '@tapedeck/tape/internal',
+  '@tapedeck/tape/crash-point',
+  '@tapedeck/runtime/internal',
+  '@tapedeck/cli/internal',
+];
 const promised = packages.flatMap(entryPoints).filter((name) => !unpromised.includes(name));
 
 /** The generated pages below a directory, by their paths from it. */

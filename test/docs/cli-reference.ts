@@ -1,11 +1,14 @@
 import { contract, errorCodes, type Form, type JsonSchema, jsonSchema } from '@tapedeck/cli/contract';
+import {
+  allVerbs,
+  nameOf,
+  type Option,
+  type Topic,
+  topics,
+  type Verb,
+  wordsOf,
+} from '@tapedeck/cli/internal';
 import { defaultLimits } from '@tapedeck/runtime';
-import { wordsOf } from '../../packages/cli/dist/command-line/line.js';
-import type { Topic } from '../../packages/cli/dist/help/page.js';
-import { topics } from '../../packages/cli/dist/help/topics/index.js';
-import type { Option } from '../../packages/cli/dist/options/declare.js';
-import { allVerbs } from '../../packages/cli/dist/verbs/index.js';
-import { nameOf, type Verb } from '../../packages/cli/dist/verbs/verb.js';
 
 const verbs = await allVerbs();
 

@@ -1,11 +1,10 @@
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { contract, errorCodes, type Form, jsonSchema } from '@tapedeck/cli/contract';
+import { allVerbs, nameOf } from '@tapedeck/cli/internal';
 import { openTapeStore, processOwner } from '@tapedeck/tape';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
-import { allVerbs } from '../../packages/cli/dist/verbs/index.js';
-import { nameOf } from '../../packages/cli/dist/verbs/verb.js';
 import { tapeHere } from '../support/cli.ts';
 import { checkContract } from '../support/contract.ts';
 import { tempDir } from '../support/temp-dir.ts';

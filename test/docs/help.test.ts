@@ -1,9 +1,6 @@
 import { globSync } from 'node:fs';
+import { allVerbs, commonOptions, groups, nameOf, topics } from '@tapedeck/cli/internal';
 import { expect, test } from 'vitest';
-import { topics } from '../../packages/cli/dist/help/topics/index.js';
-import { commonOptions } from '../../packages/cli/dist/options/common.js';
-import { allVerbs } from '../../packages/cli/dist/verbs/index.js';
-import { groups, nameOf } from '../../packages/cli/dist/verbs/verb.js';
 import { tapeHere } from '../support/cli.ts';
 import { page, root, tableAfter } from './pages.ts';
 

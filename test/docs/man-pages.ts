@@ -1,8 +1,14 @@
-import type { Block, Section } from '../../packages/cli/dist/help/page.js';
-import { topics } from '../../packages/cli/dist/help/topics/index.js';
-import { commonSection, verbPage } from '../../packages/cli/dist/help/verb-page.js';
-import { allVerbs } from '../../packages/cli/dist/verbs/index.js';
-import { groups, nameOf, type Verb } from '../../packages/cli/dist/verbs/verb.js';
+import {
+  allVerbs,
+  type Block,
+  commonSection,
+  groups,
+  nameOf,
+  type Section,
+  topics,
+  type Verb,
+  verbPage,
+} from '@tapedeck/cli/internal';
 import { page } from './pages.ts';
 
 const verbs = await allVerbs();

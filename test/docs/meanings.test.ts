@@ -1,7 +1,5 @@
+import { allVerbs, meanings, nameOf, verbNamed } from '@tapedeck/cli/internal';
 import { expect, test } from 'vitest';
-import { meanings } from '../../packages/cli/dist/command-line/meanings.js';
-import { allVerbs, verbNamed } from '../../packages/cli/dist/verbs/index.js';
-import { nameOf } from '../../packages/cli/dist/verbs/verb.js';
 import { jsonError, tapeHere } from '../support/cli.ts';
 
 /** The error of a command line whose verb does not exist. */

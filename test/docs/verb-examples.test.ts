@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { allVerbs, nameOf } from '@tapedeck/cli/internal';
 import { openJournal } from '@tapedeck/graph/journal';
 import {
   anchor,
@@ -15,8 +16,6 @@ import {
   user,
 } from '@tapedeck/tape';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { allVerbs } from '../../packages/cli/dist/verbs/index.js';
-import { nameOf } from '../../packages/cli/dist/verbs/verb.js';
 import type { CliResult } from '../support/cli.ts';
 import { type Provider, startProvider } from '../support/provider.ts';
 import { tapeInNode } from '../support/tape-in-node.ts';

@@ -1,13 +1,17 @@
+import {
+  allVerbs,
+  commonOptions,
+  nameOf,
+  type Option,
+  readLine,
+  type Verb,
+  verbFirst,
+  verbNamed,
+  withLiteralWords,
+  wordsOf,
+} from '@tapedeck/cli/internal';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readLine } from '../../packages/cli/dist/command-line/full.js';
-import { wordsOf } from '../../packages/cli/dist/command-line/line.js';
-import { withLiteralWords } from '../../packages/cli/dist/command-line/literal-words.js';
-import { verbFirst } from '../../packages/cli/dist/command-line/verb-in.js';
-import { commonOptions } from '../../packages/cli/dist/options/common.js';
-import type { Option } from '../../packages/cli/dist/options/declare.js';
-import { allVerbs, verbNamed } from '../../packages/cli/dist/verbs/index.js';
-import { nameOf, type Verb } from '../../packages/cli/dist/verbs/verb.js';
 import { assertParsersAgree } from '../support/parsers.ts';
 import { sized } from '../support/size.ts';
 

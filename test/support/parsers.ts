@@ -1,9 +1,5 @@
 import { deepStrictEqual } from 'node:assert';
-import { readLine } from '../../packages/cli/dist/command-line/full.js';
-import type { Line } from '../../packages/cli/dist/command-line/line.js';
-import { withLiteralWords } from '../../packages/cli/dist/command-line/literal-words.js';
-import { plainLine } from '../../packages/cli/dist/command-line/plain.js';
-import { verbFirst } from '../../packages/cli/dist/command-line/verb-in.js';
+import { type Line, plainLine, readLine, verbFirst, withLiteralWords } from '@tapedeck/cli/internal';
 import { sized } from './size.ts';
 
 const compared = new Set<string>();

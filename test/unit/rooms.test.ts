@@ -93,6 +93,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'start',
     'main',
+    'internal',
     'help',
     'command-line',
     'early-exit',

@@ -1,0 +1,17 @@
+/**
+ * What the tests of this repository read of the command line, as `@tapedeck/cli/internal`: both parsers, what verbs and
+ * options declare, and the pages of the help. No promise covers it. Imports `help` and what lies below it.
+ */
+export { readLine } from './command-line/full.ts';
+export { type Line, wordsOf } from './command-line/line.ts';
+export { withLiteralWords } from './command-line/literal-words.ts';
+export { meanings } from './command-line/meanings.ts';
+export { plainLine } from './command-line/plain.ts';
+export { verbFirst } from './command-line/verb-in.ts';
+export type { Block, Section, Topic } from './help/page.ts';
+export { topics } from './help/topics/index.ts';
+export { commonSection, verbPage } from './help/verb-page.ts';
+export { commonOptions } from './options/common.ts';
+export type { Option } from './options/declare.ts';
+export { allVerbs, verbNamed } from './verbs/index.ts';
+export { groups, nameOf, type Verb } from './verbs/verb.ts';
