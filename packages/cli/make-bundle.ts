@@ -26,8 +26,7 @@ const later: Readonly<Record<string, RegExp>> = {
   views: /\/tape\/src\/view\//,
   searches: /\/tape\/src\/search\//,
   hints: /\/cli\/src\/errors\/(?:codes|describe|hint)/,
-  terminals: /\/cli\/src\/terminal\/(?:number|width|wrap|time)\.ts$/,
-  wide: /\/get-east-asian-width\//,
+  terminals: /\/cli\/src\/terminal\/(?:number|width|wrap|time)\.ts$|\/get-east-asian-width\//,
   rare: /\/tape\/src\/(?:owner\.ts|secrets\/forms|history\/|session\/(?:alias|notify|stage)|store\/(?:backup|migrate|preview|schema-2|wrap)|sqlite\/(?:draft-file|lock-holders|private-copy)|origin\/(?:own-log|place-faults))/,
 };
 

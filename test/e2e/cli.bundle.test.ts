@@ -33,3 +33,14 @@ test('each file of the bundle is a verb, or named by what it contains; none read
   );
   for (const file of files) expect(readFileSync(join(bundle, file), 'utf8')).not.toContain(dirname(bundle));
 });
+
+test('each file that the bundle loads, at once or when a function is first called, is in it', () => {
+  const files = globSync('*.cjs', { cwd: bundle });
+  const loaded = files.flatMap((file) =>
+    [...readFileSync(join(bundle, file), 'utf8').matchAll(/["'`]\.\/([\w-]+\.cjs)["'`]/g)].map(
+      ([, name]) => name,
+    ),
+  );
+  expect(new Set(loaded).size).toBeGreaterThan(20);
+  expect(loaded.filter((name) => name !== undefined && !files.includes(name))).toEqual([]);
+});

@@ -1,6 +1,6 @@
-import { assistant, toolCall, toolResult, user } from '@tapedeck/tape';
+import { anchor, assistant, note, toolCall, toolResult, user } from '@tapedeck/tape';
 import { afterAll, expect, test } from 'vitest';
-import { json, jsonError, jsonLines } from '../support/cli.ts';
+import { json, jsonError, jsonLines, startTape } from '../support/cli.ts';
 import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 import { type TerminalHome, terminalHome } from '../support/terminal-home.ts';
@@ -250,4 +250,30 @@ test('many children that left at one place are counted', async () => {
   expect(stdout).toContain('├─ forked child-4  active\n        ├─ 45 more (tape children main)\n');
   expect(stdout.split('\n').length).toBeLessThan(40);
   expect((await forked.here(['log', 'main', '-n', '2'])).stdout.split('\n')).toHaveLength(3);
+});
+
+test('--follow shows calls as they are made, and their results as they come', async () => {
+  using followed = tempHome();
+  followed.session('main', user('Go'));
+  const following = startTape(['log', 'main', '--follow', '--times', 'relative'], { home: followed.path });
+  await following.until('Go');
+  const call = toolCall('c1', 'read', { path: 'a.ts' });
+  {
+    using store = followed.open();
+    store.entries.append('main', [assistant([call]), note('app/note', { message: 'unseen' })]);
+    await following.until('read(a.ts)');
+    store.entries.append('main', [
+      toolResult({ toolCallId: 'c1', toolName: 'read' }, 'one\ntwo'),
+      anchor('done'),
+    ]);
+  }
+  await following.until('done');
+  following.child.kill('SIGINT');
+  const { code, stdout } = await following.done;
+  expect(code).toBe(130);
+  expect(stdout.replace(/ {2,}(?:now|\d+ s ago)$/gm, '')).toBe(`    2   user        Go
+    3   assistant   read(a.ts)
+    5   tool        ⎿ read: one … (2 lines)
+    6   anchor      ⚓ done
+`);
 });

@@ -118,6 +118,9 @@ function queryOf({ from, to, own, kind }: Selection): EntryQuery {
   };
 }
 
+/** Entries of a page; one can have 256 KiB. */
+const pageMax = 500;
+
 /** Reads entries from the last one back, in growing pages. */
 function* fromEnd(
   store: SqliteTapeStore,
@@ -125,7 +128,7 @@ function* fromEnd(
   { query, page }: { readonly query: EntryQuery; readonly page: number },
 ): Generator<Entry> {
   let { to } = query;
-  for (let last = Math.min(Math.max(20, page), 5_000); ; last = Math.min(2 * last, 5_000)) {
+  for (let last = Math.min(Math.max(20, page), pageMax); ; last = Math.min(2 * last, pageMax)) {
     const found = [...store.entries.read(id, { ...query, last, ...(to !== undefined && { to }) })];
     yield* found.toReversed();
     const [first] = found;

@@ -21,7 +21,8 @@ export interface Look {
   readonly full: boolean;
   /** The text that the reader looks for. */
   readonly find: string | undefined;
-  readonly now: number;
+  /** The time, which passes while a log is followed. */
+  readonly now: () => number;
   /** The session, as commands name it. */
   readonly session: string;
   /** Whether a rewind hides a position. */
@@ -38,7 +39,7 @@ const pipeColumns = 100;
 
 /** Makes the function that draws what a log shows, in order, with a line where another day begins. */
 export function drawer(look: Look): (shown: Shown) => readonly string[] {
-  let day = isoDay(look.now);
+  let day = isoDay(look.now());
   return (shown) => {
     if ('children' in shown) return leftRows(shown, look);
     if (isGap(shown)) return [gapRow(shown, look)];
@@ -50,7 +51,7 @@ export function drawer(look: Look): (shown: Shown) => readonly string[] {
 }
 
 function dayRow(at: number, { style, now }: Look): string {
-  const [day, age] = [isoDay(at), relativeTime(at, now)];
+  const [day, age] = [isoDay(at), relativeTime(at, now())];
   return style.text('dim', `── ${day === age || !age.includes('day') ? day : `${day} · ${age}`} ──`);
 }
 
@@ -93,7 +94,7 @@ function nameOf(entry: Entry): string {
 
 function timeText(entry: Entry, { times, now }: Look): string {
   const at = timeOfEntry(entry);
-  return times === 'iso' ? `${new Date(at).toISOString().slice(0, 19)}Z` : timeOfDay(at, now);
+  return times === 'iso' ? `${new Date(at).toISOString().slice(0, 19)}Z` : timeOfDay(at, now());
 }
 
 /** Model and tokens of the call that wrote an entry. */

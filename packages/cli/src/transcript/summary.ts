@@ -52,15 +52,27 @@ export function summaryOf(entries: Iterable<Entry>): Summary {
   return { entries: count, messages, tools, tokens, files, first, last, complete };
 }
 
+/** Children that are read at once. */
+const childrenPage = 1_000;
+
 /** The children of a session, by how they are. */
 export function childStates(store: SqliteTapeStore, parent: string): ReadonlyMap<string, number> {
-  const children = store.sessions.list({ parent, all: true }).filter((child) => !isSummarizer(child));
   const states = new Map<string, number>();
-  for (const { delivery, task, lifecycle } of children) {
-    const state = delivery ?? task ?? lifecycle;
-    states.set(state, (states.get(state) ?? 0) + 1);
+  for (let after: string | null = null; ; ) {
+    const page: readonly SessionInfo[] = store.sessions.list({
+      parent,
+      all: true,
+      after,
+      limit: childrenPage,
+    });
+    for (const child of page) {
+      const state = child.delivery ?? child.task ?? child.lifecycle;
+      if (!isSummarizer(child)) states.set(state, (states.get(state) ?? 0) + 1);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < childrenPage) return states;
+    after = last.id;
   }
-  return states;
 }
 
 type Children = ReadonlyMap<string, number>;

@@ -52,7 +52,7 @@ export function openTranscript(
     times: form.times ?? (io.isTerminal && !form.full ? 'relative' : 'iso'),
     full: form.full,
     find: form.find,
-    now: io.now(),
+    now: () => io.now(),
     session,
     isHidden: (seq) => ranges.find(({ to }) => seq <= to)?.hiddenBy !== undefined,
   };
