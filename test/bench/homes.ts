@@ -12,12 +12,14 @@ const goals = {
   'sessions -n 20': 1.5,
   'children s0': 1.5,
   'lineage s0': 1.5,
+  graph: 1.5,
+  'graph s0': 1.5,
   'audit s0': 1.5,
   'usage s0 --tree': 2,
   'usage --tree --quiet': undefined,
   audit: undefined,
   verify: undefined,
-  graph: undefined,
+  'graph --all': undefined,
 } as const;
 
 type Line = keyof typeof goals;

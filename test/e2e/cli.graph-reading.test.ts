@@ -20,7 +20,8 @@ const edit = (home: TempHome, change: (text: string) => string) =>
 
 /** The commands that answer about the graph. */
 const questions: readonly (readonly string[])[] = [
-  ['graph'],
+  ['graph', '--all'],
+  ['graph', 'main'],
   ['lineage', 'child'],
   ['children', 'main'],
   ['trace', 'main@4'],
@@ -86,11 +87,13 @@ describe('graph, lineage, children and trace answer from the database', () => {
     }
   });
 
-  test('an edit in the middle that keeps the size is found by graph, and not drawn by the others', async () => {
+  test('an edit in the middle that keeps the size is found by graph of all, and not drawn by the others', async () => {
     using home = homeWithForks();
     const before = await home.here(['lineage', 'child']);
+    const newest = await home.here(['graph']);
     edit(home, (text) => text.replace('"session_id":"child"', '"session_id":"chile"'));
-    const { code, stdout, stderr } = await home.here(['graph']);
+    expect(await home.here(['graph'])).toEqual(newest);
+    const { code, stdout, stderr } = await home.here(['graph', '--all']);
     expect({ code, drawn: stdout.includes('chile') }).toEqual({ code: 5, drawn: false });
     expect(stderr).toContain('at line 2;');
     expect(await home.here(['lineage', 'child'])).toEqual(before);
@@ -120,9 +123,18 @@ describe('graph, lineage, children and trace answer from the database', () => {
 
 test('without a database, graph and lineage read the file', async () => {
   using home = homeWithForks();
-  const [graph, lineage] = [await home.here(['graph']), await home.here(['lineage', 'child'])];
+  const asked = [
+    ['graph'],
+    ['graph', '--all'],
+    ['graph', 'child'],
+    ['graph', '-n', '1'],
+    ['lineage', 'child'],
+  ];
+  const right = await Promise.all(asked.map((argv) => home.here(argv)));
   using copy = tempHome();
   writeFileSync(copy.graph, readFileSync(home.graph));
-  expect([await copy.here(['graph']), await copy.here(['lineage', 'child'])]).toEqual([graph, lineage]);
+  expect(await Promise.all(asked.map((argv) => copy.here(argv)))).toEqual(right);
+  expect((await copy.here(['graph', '--since', '2999-01-01'])).stderr).toBe('No sessions\n');
+  expect(await copy.here(['graph', 'nobody'])).toMatchObject({ code: 3, stdout: '' });
   expect(json(await copy.here(['graph', '--json']))).toHaveLength(1);
 });

@@ -1,4 +1,5 @@
-import { drawGraph, drawTree, SessionGraph, toDot, toMermaid } from '@tapedeck/graph';
+import { drawGraph, drawTree, layOut, SessionGraph, toDot, toMermaid } from '@tapedeck/graph';
+import { user } from '@tapedeck/tape';
 import type { LineageLine } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
@@ -24,16 +25,11 @@ describe('lanes', () => {
   test('forks, a merge of a merge, a failed one and a running one', () => {
     expect(picture(drawGraph(graph.list()))).toMatchInlineSnapshot(`
       "
-      ○  main
-      ├─╮  main-fork-aaaaaaaa [subagent] from main ⚓ task-start 8-12
-      ├─┼─╮  main-fork-cccccccc [subagent] from main ⚓ task-start, inherits nothing
-      │ ├─┼─╮  main-fork-aaaaaaaa-fork-bbbbbbbb [subagent] from main-fork-aaaaaaaa 8-20
-      │ │ ○ │  main-fork-cccccccc failed
-      │ ├───╯  merge main-fork-aaaaaaaa-fork-bbbbbbbb 21-29 → main-fork-aaaaaaaa@31
-      ├─┼─╮  main-fork-dddddddd [branch] from main 1-14
-      ├─╯ │  merge main-fork-aaaaaaaa 13-42 → main@15
-      │   ○  main-fork-dddddddd active
       ○  main active
+      ├─●  main-fork-aaaaaaaa [subagent] merged 13-42 → main@15, from main ⚓ task-start 8-12
+      │ ╰─●  main-fork-aaaaaaaa-fork-bbbbbbbb [subagent] merged 21-29 → main-fork-aaaaaaaa@31, from main-fork-aaaaaaaa 8-20
+      ├─○  main-fork-dddddddd [branch] active, from main 1-14
+      ╰─×  main-fork-cccccccc [subagent] failed, from main ⚓ task-start without its entries
       "
     `);
   });
@@ -56,19 +52,12 @@ describe('lanes', () => {
     );
     expect(picture(drawGraph(twice.list()))).toMatchInlineSnapshot(`
       "
-      ○  s1
-      ├─╮  s2 [subagent] from s1
-      ├─┼─╮  s3 [subagent] from s1
-      │ ├─┼─╮  s4 [subagent] from s2
-      ├─┤ │ │  merge s2 2-5 → s1@9
-      ├─┼─╯ │  discard s3 → s1
-      ├─┼─╮ │  s5 [subagent] from s1
-      │ ├─┼─╯  merge s4 6-7 → s2@6 (failed)
-      ├─╯ │  merge s2 6-6 → s1@10
-      │   ○  s5 archived
-      │ ○  s6
-      │ ○  s6 active
+      ○  s6 active
       ○  s1 active
+      ├─×  s5 [subagent] archived, from s1
+      ├─●  s2 [subagent] merged 2-5 → s1@9, merged 6-6 → s1@10, from s1
+      │ ╰─×  s4 [subagent] failed, merged 6-7 → s2@6, from s2
+      ╰─×  s3 [subagent] discarded → s1, from s1
       "
     `);
   });
@@ -85,12 +74,9 @@ describe('lanes', () => {
     );
     expect(picture(drawGraph(odd.list()))).toMatchInlineSnapshot(`
       "
-      ○  s2 [subagent] from s1 ⚓ x (not drawn)
-      │ ○  s3
-      ╰─┤  merge s2 1-2 → s3
-        ○  merge s3 → s3
-      ○  s4
-      ○  merge s4 → s9
+      ●  s4 merged → s9
+      ●  s3 merged → s3
+      ●  s2 [subagent] merged 1-2 → s3, from s1 ⚓ x
       "
     `);
   });
@@ -98,14 +84,14 @@ describe('lanes', () => {
   test('is cut to the width', () => {
     const rows = drawGraph(graph.list(), { width: 24 });
     expect(Math.max(...rows.map((row) => Array.from(row).length))).toBe(24);
-    expect(rows[1]).toBe('├─╮  main-fork-aaaaaaaa…');
+    expect(rows[1]).toBe('├─●  main-fork-aaaaaaaa…');
     expect(drawGraph(graph.list(), { width: 0 }).every((row) => row === '')).toBe(true);
   });
 
   test('colours surround the same picture', () => {
     const plain = drawGraph(graph.list(), { width: 30 });
     const coloured = drawGraph(graph.list(), { width: 30, color: true });
-    expect(coloured[0]).toBe('\u001b[31m○ \u001b[39m main');
+    expect(coloured[0]).toBe('\u001b[31m○ \u001b[39m main active');
     const escapes = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
     expect(coloured.map((row) => row.replace(escapes, ''))).toEqual(plain);
   });
@@ -244,11 +230,8 @@ test('sessions of one name have the names of their tapes in every picture, and o
   );
   expect(picture(drawGraph(two.list()))).toMatchInlineSnapshot(`
     "
-    ○  tape:main
-    │ ○  acme:main
-    │ ├─╮  s3 [subagent] from acme:main
-    │ ├─╯  merge s3 2-5 → acme:main@9
-    │ ○  acme:main active
+    ○  acme:main active
+    ╰─●  s3 [subagent] merged 2-5 → acme:main@9, from acme:main
     ○  tape:main active
     "
   `);
@@ -263,21 +246,152 @@ test('sessions of one name have the names of their tapes in every picture, and o
     for (const name of ['tape:main', 'acme:main', 's3']) expect(text).toContain(name);
 });
 
-test('beyond 40 open sessions a drawing grows with its rows alone, and still has every fork, merge and status', () => {
+test('unrelated sessions are no lanes of each other, and each session has one row', () => {
+  using store = openStore();
+  for (let n = 1; n <= 20; n += 1) store.sessions.open(`s${n}`);
+  for (const name of ['idea', 'plan']) store.lineage.fork('s3', { name });
+  expect(drawGraph(SessionGraph.fromRecords(store.lineage.read()).list())).toEqual([
+    '○  s3 active',
+    '├─○  plan [subagent] active, from s3 1-1',
+    '╰─○  idea [subagent] active, from s3 1-1',
+    ...Array.from({ length: 20 }, (_, i) => `○  s${20 - i} active`).filter((row) => row !== '○  s3 active'),
+  ]);
+});
+
+describe('a drawing that folds', () => {
+  const fold = { fold: true };
+
+  test('has the newest three of more than five children of a state, and counts the others', () => {
+    using store = openStore();
+    store.sessions.open('main');
+    for (let n = 1; n <= 10; n += 1) {
+      store.lineage.fork('main', { name: `c${n}` });
+      store.lineage.merge(`c${n}`);
+    }
+    store.lineage.fork('main', { name: 'idea', kind: 'branch' });
+    const nodes = SessionGraph.fromRecords(store.lineage.read()).list();
+    expect(picture(drawGraph(nodes, fold))).toMatchInlineSnapshot(`
+      "
+      ○  main active
+      ├─○  idea [branch] active, from main 1-21
+      ├─●  c10 [subagent] merged 20-20 → main@20, from main 1-19
+      ├─●  c9 [subagent] merged 18-18 → main@18, from main 1-17
+      ├─●  c8 [subagent] merged 16-16 → main@16, from main 1-15
+      ╰─⋮  and 7 more merged children
+      "
+    `);
+    expect(drawGraph(nodes)).toHaveLength(12);
+    // Some children were not read: how many of which state is not known.
+    expect(drawGraph(nodes, { ...fold, unread: (id) => (id === nodes[0]?.id ? 90 : 0) }).at(-1)).toBe(
+      '╰─⋮  and 97 more children',
+    );
+  });
+
+  test('leaves out what is below a merged child, unless a session there is open', () => {
+    using store = openStore();
+    store.sessions.open('main');
+    for (const [name, below] of [
+      ['done', 'merged'],
+      ['early', 'open'],
+    ] as const) {
+      store.lineage.fork('main', { name });
+      store.lineage.fork(name, { name: `${name}-${below}` });
+      if (below === 'merged') store.lineage.merge(`${name}-${below}`);
+      store.lineage.merge(name);
+    }
+    const nodes = SessionGraph.fromRecords(store.lineage.read()).list();
+    expect(picture(drawGraph(nodes, fold))).toMatchInlineSnapshot(`
+      "
+      ○  main active
+      ├─●  early [subagent] merged 4-4 → main@4, from main 1-3
+      │ ╰─○  early-open [subagent] active, from early 1-4
+      ╰─●  done [subagent] merged 2-4 → main@2, from main 1-1 (1 below)
+      "
+    `);
+    const rows = [...layOut(nodes, fold)];
+    expect(rows.map(({ sessions }) => sessions)).toEqual([1, 1, 1, 2]);
+    expect(rows.map(({ shape }) => shape)).toEqual(['open', 'merged', 'open', 'merged']);
+  });
+
+  test('has the last two of a long line of single children', () => {
+    using store = openStore();
+    store.sessions.open('s0');
+    for (let n = 1; n <= 60; n += 1) store.lineage.fork(`s${n - 1}`, { name: `s${n}` });
+    const nodes = SessionGraph.fromRecords(store.lineage.read()).list();
+    expect(picture(drawGraph(nodes, fold))).toMatchInlineSnapshot(`
+      "
+      ○  s0 active
+      ╰─⋮  and 58 more, each a child of the one before
+        ╰─○  s59 [subagent] active, from s58 1-59
+          ╰─○  s60 [subagent] active, from s59 1-60
+      "
+    `);
+    expect([...layOut(nodes, fold)].reduce((sum, { sessions }) => sum + sessions, 0)).toBe(61);
+  });
+});
+
+test('a row has at most 40 lanes, however deep its session is', () => {
+  using store = openStore();
+  store.sessions.open('s0');
+  for (let n = 1; n <= 60; n += 1) store.lineage.fork(`s${n - 1}`, { name: `s${n}` });
+  store.lineage.fork('s58', { name: 'last' });
+  const nodes = SessionGraph.fromRecords(store.lineage.read()).list();
+  const rows = drawGraph(nodes);
+  expect(rows).toHaveLength(62);
+  expect(rows[40]).toMatch(/^ {78}╰─○ {2}s40 \[subagent\] active/);
+  expect(rows[41]).toMatch(/^… {79}╰─○ {2}s41 /);
+  expect(rows.slice(59, 62).map((row) => row.slice(-48).trim())).toEqual([
+    '├─○  last [subagent] active, from s58 1-59',
+    '╰─○  s59 [subagent] active, from s58 1-59',
+    '╰─○  s60 [subagent] active, from s59 1-60',
+  ]);
+  // On a terminal, lanes take a quarter of the width.
+  expect(drawGraph(nodes, { width: 32 }).at(-1)).toBe('…       ╰─○  s60 [subagent] act…');
+});
+
+test('marks are on the lane of their session, before what follows them', () => {
   using store = openStore();
   store.sessions.open('main');
-  for (let n = 1; n <= 60; n += 1) store.lineage.fork('main', { name: `c${n}` });
-  store.lineage.merge('c1');
-  store.lineage.merge('c60');
-  const rows = drawGraph(SessionGraph.fromRecords(store.lineage.read()).list());
-  expect(Math.max(...rows.map((row) => row.length))).toBeLessThan(2 * 40 + 60);
-  expect(rows.at(0)).toBe('○  main');
-  expect(rows.at(39)).toMatch(/^├(?:┼|─|│)+.* c39 \[subagent\] from main 1-1$/u);
-  // The lanes are taken: this fork and its merge are branches of the lane of main.
-  expect(rows.at(60)).toMatch(/^├─│ .* c60 \[subagent\] from main 1-1: merged$/u);
-  expect(rows.at(62)).toMatch(/^├─ .* merge c60 2-2 → main@4$/u);
-  for (let n = 1; n <= 60; n += 1)
-    expect(rows.filter((row) => new RegExp(` c${n}(?: |$)`).test(row)).length).toBeGreaterThanOrEqual(
-      n < 40 ? 2 : 1,
-    );
+  store.lineage.fork('main', { name: 'a' });
+  const mark = (seq: number) => ({
+    session: store.sessions.find('main')?.id ?? '',
+    seq,
+    label: `⚓ x${seq}`,
+  });
+  store.entries.append(
+    'main',
+    Array.from({ length: 3 }, () => user('go on')),
+  );
+  store.lineage.fork('main', { name: 'b' });
+  const nodes = SessionGraph.fromRecords(store.lineage.read()).list();
+  expect(drawGraph(nodes, { marks: [mark(1), mark(3), mark(9)] })).toEqual([
+    '○  main active',
+    '├─·  ⚓ x9',
+    '├─○  b [subagent] active, from main 1-4',
+    '├─·  ⚓ x3',
+    '├─○  a [subagent] active, from main 1-1',
+    '╰─·  ⚓ x1',
+  ]);
+});
+
+test('the newest activity is first: that of the last lines, or what the caller says', () => {
+  using store = openStore();
+  for (const name of ['a', 'b', 'c']) store.sessions.open(name);
+  store.lineage.fork('a', { name: 'a1' });
+  store.lineage.fork('a', { name: 'a2' });
+  const nodes = SessionGraph.fromRecords(store.lineage.read()).list();
+  const names = (options = {}) => drawGraph(nodes, options).map((row) => /(?<=[○●×] {2})\w+/.exec(row)?.[0]);
+  expect(names()).toEqual(['a', 'a2', 'a1', 'c', 'b']);
+  const at = new Map([
+    ['b', 9],
+    ['a1', 5],
+    ['c', 4],
+  ]);
+  expect(names({ activity: ({ session }: { session: string }) => at.get(session) ?? 0 })).toEqual([
+    'b',
+    'a',
+    'a1',
+    'a2',
+    'c',
+  ]);
 });

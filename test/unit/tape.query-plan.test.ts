@@ -174,6 +174,15 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     expect(store.otherRealms()).toEqual([]);
     store.entries.append('main', [user('still read')]);
   },
+  'the newest sessions with their ancestors, a family, and how many there are': (store) => {
+    const { session, id } = store.lineage.fork('main');
+    expect(store.newestFamilies({ limit: 3 }).some((line) => line.session === id)).toBe(true);
+    expect(store.newestFamilies({ limit: 1, since: 1 }).length).toBeGreaterThan(0);
+    expect(store.familyOf(session).map((line) => line.session_id)).toEqual(['main', session]);
+    expect(store.spokenTimes([id]).size).toBe(1);
+    expect(store.countSessions(store.sessions.find('main')?.id)).toBeGreaterThan(0);
+    store.entries.append('main', [user('forked')]);
+  },
   'chunks of an answer, and what they come to': (store) => {
     const lease = store.leases.acquire('main', { id: 'owner' });
     store.live.save([{ session: 'main', run: 'run', chunks: [{ index: 0, chunk: 'so' }] }]);

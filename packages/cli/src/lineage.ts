@@ -1,8 +1,9 @@
-import { comparing, FileComparison, SessionGraph } from '@tapedeck/graph';
+import { comparing, FileComparison, GraphError, parseRecord, readLines, SessionGraph } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
-import { encodeLine } from '@tapedeck/tape/store';
+import { encodeLine, type LineageLine, type NewestQuery, nearNames } from '@tapedeck/tape/store';
 import { compareTail, differing, type FileStanding } from './graph-file.ts';
 import type { Home } from './home.ts';
+import { findSession } from './reference.ts';
 
 /** A graph from the database, and how the graph file compares with the database. */
 export interface Drawn {
@@ -24,14 +25,80 @@ export async function readWhole(store: SqliteTapeStore, home: Home): Promise<Dra
 
 /** Reads a session with its ancestors and descendants, from their lines of the database alone. */
 export function readFamily(store: SqliteTapeStore, id: string): SessionGraph {
-  const ids: string[] = [];
-  for (let at = store.sessions.find(id); at !== undefined; ) {
-    ids.push(at.id);
-    at = at.parentId === undefined ? undefined : store.sessions.find(at.parentId);
+  return SessionGraph.fromRecords(store.familyOf(id));
+}
+
+/** Reads the newest sessions with their ancestors, from their lines of the database alone. */
+export function readNewest(store: SqliteTapeStore, query: NewestQuery): SessionGraph {
+  return SessionGraph.fromRecords(store.newestFamilies(query));
+}
+
+/**
+ * Reads a part of a graph file, of which `whole` is the graph: the family of a session, or the sessions whose last line is
+ * new enough, with their ancestors.
+ */
+export function readSelected(
+  whole: SessionGraph,
+  { graph: path }: Home,
+  {
+    name,
+    since,
+    n,
+  }: {
+    readonly name?: string | undefined;
+    readonly since?: number | undefined;
+    readonly n?: number | undefined;
+  },
+): SessionGraph {
+  if (name === undefined && since === undefined && n === undefined) return whole;
+  const found =
+    name !== undefined
+      ? whole.lineage(idIn(whole, name)).map(({ node }) => node)
+      : whole
+          .list()
+          .filter(({ updatedAt }) => since === undefined || Date.parse(updatedAt) >= since)
+          .sort((a, b) => b.lastG - a.lastG)
+          .slice(0, n)
+          .flatMap((node) => [node, ...whole.ancestors(node.id)]);
+  const ids = new Set(found.map(({ id }) => id));
+  return SessionGraph.fromRecords(recordsOf(path, ids));
+}
+
+/** The records of a graph file about some sessions. */
+function* recordsOf(path: string, ids: ReadonlySet<string>): Iterable<LineageLine> {
+  for (const line of readLines(path)) {
+    const parsed = parseRecord(line.kind === 'line' ? line.text : '');
+    if (parsed.kind === 'record' && ids.has(parsed.record.session)) yield parsed.record;
   }
-  const below = [id];
-  for (const parent of below)
-    for (const child of store.sessions.list({ parent, all: true })) below.push(child.id);
-  const lines = [...ids, ...below.slice(1)].flatMap((session) => [...store.lineage.read({ session })]);
-  return SessionGraph.fromRecords(lines.sort((a, b) => a.g - b.g));
+}
+
+/**
+ * The ULID of a session. A name that this realm does not have is looked for among all sessions.
+ * @throws GRAPH_NO_SESSION with near names
+ */
+export async function idOf(
+  name: string,
+  { store, home }: { readonly store: SqliteTapeStore; readonly home: Home },
+): Promise<string> {
+  return findSession(store, name)?.id ?? idIn((await readWhole(store, home)).graph, name);
+}
+
+/**
+ * The ULID of a session in a graph.
+ * @throws GRAPH_NO_SESSION with near names
+ */
+export function idIn(graph: SessionGraph, name: string): string {
+  const found = graph.find(name);
+  if (found !== undefined) return found.id;
+  try {
+    graph.ancestors(name);
+  } catch (error) {
+    if (!(error instanceof GraphError)) throw error;
+    const known = graph.list().map(({ session }) => session);
+    throw new GraphError(error.code, error.message, {
+      data: { ...error.data, near: nearNames(name, known) },
+      cause: error,
+    });
+  }
+  throw new TypeError(`the graph has session ${name}, and did not find it`);
 }

@@ -4,8 +4,8 @@
  *
  * @privateRemarks
  * `record.ts`, `lines.ts` and `chain.ts` are the format of a line, `seek.ts` finds some of them, `journal.ts` writes lines, `check.ts`
- * finds damage, `fold.ts` makes sessions of them, `graph.ts` answers queries, and the `draw-…` files and
- * `notations.ts` make pictures. The package imports only `@tapedeck/tape`, of which it takes types and the
+ * finds damage, `fold.ts` makes sessions of them, `graph.ts` answers queries, `forest.ts` and
+ * `layout.ts` arrange them in rows, and the `draw-…` files and `notations.ts` make pictures. The package imports only `@tapedeck/tape`, of which it takes types and the
  * base class of errors.
  *
  * @module @tapedeck/graph
@@ -13,11 +13,11 @@
 export { firstPrev, lineHash } from './chain.ts';
 export { checkJournal, type JournalProblem, type JournalReport, type ProblemCode } from './check.ts';
 export { comparing, FileComparison, type Standing } from './compare.ts';
-export { type DrawOptions, drawGraph } from './draw-lanes.ts';
+export { type DrawOptions, drawGraph, drawRow, type LineOptions } from './draw-lanes.ts';
 export { drawTree, type TreeGraph } from './draw-tree.ts';
 export { GraphError, type GraphErrorCode } from './errors.ts';
-export type { PictureMark } from './events.ts';
 export { type Folded, fold } from './fold.ts';
+export type { PictureMark } from './forest.ts';
 export {
   type ListFilter,
   openSessionGraph,
@@ -26,6 +26,7 @@ export {
   type SessionRef,
 } from './graph.ts';
 export { FileJournal, openJournal } from './journal.ts';
+export { type LayoutOptions, layOut, type PictureRow } from './layout.ts';
 export type { LineageStep } from './lineage.ts';
 export { type Line, lineBytesMax, readLines } from './lines.ts';
 export type { MergeRecord, SessionNode } from './node.ts';

@@ -225,7 +225,11 @@ export const sessionVerbs: Contracts = {
   graph: {
     json: listed(Root),
     quiet: 'the drawing, without status on stderr',
-    exits: { 1: 'there is no database, and the graph file cannot be read', ...graphDiverged },
+    exits: {
+      1: 'there is no database, and the graph file cannot be read',
+      3: 'the graph has no such session',
+      ...graphDiverged,
+    },
   },
   alias: {
     json: printed({ session, aliases: names('its other names now'), repeated }),

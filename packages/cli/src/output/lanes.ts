@@ -1,8 +1,9 @@
 import { drawGraph, type SessionGraph } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
+import { cutText } from '../terminal/width.ts';
 
-/** Draws a session and its descendants in lanes, with their anchors. */
+/** Draws a session and its descendants, with their anchors. */
 export function drawLog(
   graph: SessionGraph,
   { store, session }: { readonly store: SqliteTapeStore; readonly session: string },
@@ -18,5 +19,5 @@ export function drawLog(
         label: `⚓ ${name} at ${of}@${seq}${mark === 'boundary' ? ', handoff' : ''}`,
       })),
   );
-  return drawGraph(nodes, { color, marks, ...(io.isTerminal && { width: io.columns }) });
+  return drawGraph(nodes, { color, marks, ...(io.isTerminal && { width: io.columns, cut: cutText }) });
 }

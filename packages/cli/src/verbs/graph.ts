@@ -1,170 +1,180 @@
 import type { SessionGraph, SessionNode } from '@tapedeck/graph';
-import { nearNames } from '@tapedeck/tape/store';
+import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
-import { compareTail, reportStanding, standingFields } from '../graph-file.ts';
-import { doesExist } from '../home.ts';
-import type { Drawn } from '../lineage.ts';
+import { compareTail, type FileStanding, reportStanding, standingFields } from '../graph-file.ts';
+import { doesExist, type Home } from '../home.ts';
+import { timeOf } from '../input.ts';
+import { cutText } from '../terminal/width.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
+/** How many rows a drawing has where it is not on a terminal. */
+const rowsInPipe = 50;
+
 export const graph: Verb = defineVerb({
-  command: 'graph',
+  command: 'graph [name]',
   group: 'Look',
   paged: true,
-  summary: 'Draw the forks and merges of all sessions',
+  summary: 'Draw sessions with their forks and merges',
   detail:
-    'Draws from the database, and compares every line of session_graph.jsonl with it: exits 5 when one differs. Without a ' +
-    'database, draws the file. Shows all realms; sessions of one name get the names of their tapes. Draws at most 40 lanes: more ' +
-    'open sessions are branches without a lane.',
+    'Draws trees, newest first: a session has its place by its last message. The default drawing has a screenful of rows, the newest ' +
+    'three of many children, and no children of merged ones; --all has every session. With a name: that session, its ancestors and its ' +
+    'descendants. Formats other than lanes have every session, unless a name, --since or -n selects some. Shows all realms; ' +
+    'sessions of one name get the names of their tapes. Draws from the database. Exits 5 when session_graph.jsonl differs: what has every ' +
+    'session compares all lines of it, anything else the last. Without a database, draws the file.',
   examples: [
-    ['tape graph', 'Draw lanes, oldest first'],
+    ['tape graph', 'Draw the newest sessions, and their trees'],
+    ['tape graph main', 'Draw the family of one session'],
+    ['tape graph --since 2026-11-21', 'Draw what was said or forked from that day on'],
     ['tape graph --format dot | dot -Tsvg > graph.svg', 'Draw an image with Graphviz'],
   ],
+  arguments: { name: 'Session whose ancestors and descendants to draw' },
   options: {
+    all: { type: 'boolean', describe: 'Draw every session, and fold nothing' },
+    since: {
+      type: 'string',
+      describe: 'Only sessions with a message at this time or later, and their ancestors: 2026-11-21T10:00',
+    },
+    n: { type: 'number', describe: 'Only the newest N sessions, and their ancestors' },
     format: {
       type: 'string',
       choices: ['lanes', 'tree', 'json', 'dot', 'mermaid'],
       describe: 'Output format (default: lanes)',
     },
   },
-  run: async ({ format }, context) => {
-    const { io, options, color } = context;
+  run: async ({ name, format, all = false, since, n }, context) => {
+    const { io, options } = context;
     const asJson = options.json === true || options.jsonl === true;
     if (asJson && format !== undefined && format !== 'json')
       throw new UsageError(`cannot print --format ${format} as JSON`);
-    const { drawGraph, drawTree, toDot, toMermaid } = await import('@tapedeck/graph');
-    const { graph: lineage, standing } = await readAll(context);
-    switch (format ?? (asJson ? 'json' : 'lanes')) {
-      case 'json': {
-        const trees = lineage
-          .roots()
-          .map((root) => ({ ...treeJson(lineage, root), ...standingFields(standing) }));
-        if (options.jsonl === true) for (const tree of trees) await io.out(`${jsonText(tree)}\n`);
-        else await io.out(`${jsonText(trees)}\n`);
-        break;
-      }
-      case 'tree':
-        await lines(context, drawTree(lineage));
-        break;
-      case 'dot':
-        await io.out(`${toDot(lineage.list())}\n`);
-        break;
-      case 'mermaid':
-        await io.out(`${toMermaid(lineage.list())}\n`);
-        break;
-      default:
-        await lines(
-          context,
-          drawGraph(lineage.list(), { color, ...(io.isTerminal && { width: io.columns }) }),
-        );
-    }
-    return reportStanding(standing, context);
-  },
-});
-
-/** Draws from the database, and from the graph file where there is none. */
-async function readAll(context: Context): Promise<Drawn> {
-  const { home, reading } = context;
-  if (doesExist(home.db)) {
-    const { readWhole } = await import('../lineage.ts');
-    return await reading((store) => readWhole(store, home));
-  }
-  const { openSessionGraph } = await import('@tapedeck/graph');
-  const graph = openSessionGraph(home.graph);
-  warn(graph, context);
-  return { graph, standing: { is: 'same' } };
-}
-
-/** A session with its ancestors and descendants. An unknown name is looked for among all sessions. */
-async function readAbout(name: string, context: Context): Promise<Drawn> {
-  const { home, reading } = context;
-  const found = doesExist(home.db)
-    ? await reading(async (store) => {
-        const info = store.sessions.find(name);
-        if (info === undefined) return undefined;
-        const { readFamily } = await import('../lineage.ts');
-        return { graph: readFamily(store, info.id), standing: await compareTail(store, home) };
-      })
-    : undefined;
-  return found ?? (await readAll(context));
-}
-
-export const lineage: Verb = defineVerb({
-  command: 'lineage <name>',
-  group: 'Look',
-  paged: true,
-  summary: 'Show the ancestors and descendants of a session',
-  detail:
-    'Answers from the database. Compares the end of session_graph.jsonl with it: exits 5 when it differs. An edit before the end ' +
-    'is found by graph and check alone. Without a database, reads the file.',
-  examples: [['tape lineage main', 'Show the tree of main']],
-  arguments: { name: 'Session' },
-  run: async ({ name }, context) => {
-    const { drawTree } = await import('@tapedeck/graph');
-    const { graph: lineageGraph, standing } = await readAbout(name, context);
-    const above = await ancestorsOf(lineageGraph, name);
-    if (context.options.json === true || context.options.jsonl === true) {
-      const own = lineageGraph.find(name);
-      const tree = own === undefined ? {} : treeJson(lineageGraph, own);
-      await context.io.out(
-        `${jsonText({ ...tree, ancestors: above.map((node) => node.session), ...standingFields(standing) })}\n`,
+    if (name !== undefined && (since !== undefined || n !== undefined))
+      throw new UsageError(
+        `cannot draw a part of the family of '${name}': --since and -n select among all sessions`,
       );
-    } else await lines(context, drawTree(lineageGraph, above.at(-1)?.id ?? name));
-    return reportStanding(standing, context);
+    const form = format ?? (asJson ? 'json' : 'lanes');
+    const rows = all || n !== undefined ? undefined : io.isTerminal ? Math.max(5, io.rows - 2) : rowsInPipe;
+    const query: Query = { name, all, since: sinceOf(since, io.now()), n, ...(form === 'lanes' && { rows }) };
+    const { home } = context;
+    const show = async (picture: Picture) => {
+      await print(form, { ...query, ...picture }, context);
+      return reportStanding(picture.standing, context);
+    };
+    if (!doesExist(home.db)) return await show(await readFile(query, context));
+    // The rows are drawn while the store is open: it counts the children that are not read.
+    return await context.reading(async (store) => await show(await readStore(query, store, home)));
   },
 });
 
-/**
- * The ancestors of a session, nearest first.
- * @throws GRAPH_NO_SESSION with near names
- */
-async function ancestorsOf(graph: SessionGraph, name: string): Promise<SessionNode[]> {
-  try {
-    return graph.ancestors(name);
-  } catch (error) {
-    const { GraphError } = await import('@tapedeck/graph');
-    if (!(error instanceof GraphError)) throw error;
-    const known = graph.list().map((node) => node.session);
-    throw new GraphError(error.code, error.message, {
-      data: { ...error.data, near: nearNames(name, known) },
-      cause: error,
+interface Query {
+  readonly name: string | undefined;
+  readonly all: boolean;
+  readonly since: number | undefined;
+  readonly n: number | undefined;
+  /** How many rows are drawn, at most. */
+  readonly rows?: number | undefined;
+}
+
+interface Picture {
+  readonly graph: SessionGraph;
+  readonly standing: FileStanding;
+  readonly activity?: ((node: SessionNode) => number) | undefined;
+  /** How many sessions there are to draw, and how many children of one. */
+  readonly total?: number | undefined;
+  readonly childCount?: ((id: string) => number) | undefined;
+}
+
+function sinceOf(since: string | undefined, now: number): number | undefined {
+  const from = since === undefined ? undefined : timeOf(since, now);
+  if (since !== undefined && from === undefined)
+    throw new UsageError(`cannot draw sessions since '${since}': it is no time`, {
+      hint: 'write it as 2026-11-21 or 2026-11-21T10:00',
     });
+  return from;
+}
+
+/** Reads what a query selects from the database. */
+async function readStore(query: Query, store: SqliteTapeStore, home: Home): Promise<Picture> {
+  const { name, since, n, rows } = query;
+  const { idOf, readFamily, readNewest, readWhole } = await import('../lineage.ts');
+  const activityOf = (graph?: SessionGraph) => {
+    const times = store.spokenTimes(graph?.list().map(({ id }) => id));
+    return ({ id }: SessionNode) => times.get(id) ?? 0;
+  };
+  if (name !== undefined) {
+    const graph = readFamily(store, await idOf(name, { store, home }));
+    const standing = await compareTail(store, home);
+    return { graph, standing, activity: activityOf(graph), total: graph.list().length };
+  }
+  if (rows === undefined && since === undefined && n === undefined)
+    return { ...(await readWhole(store, home)), activity: activityOf(), total: store.countSessions() };
+  // Of many children a few are drawn: several times as many sessions as rows fill these.
+  const limit = n ?? (rows === undefined ? undefined : 4 * rows);
+  const graph = readNewest(store, { limit, since });
+  const counts = { total: store.countSessions(), childCount: (id: string) => store.countSessions(id) };
+  const standing = await compareTail(store, home);
+  return { graph, standing, activity: activityOf(graph), ...(since === undefined && counts) };
+}
+
+/** Reads what a query selects from the graph file. */
+async function readFile(query: Query, { home, status }: Context): Promise<Picture> {
+  const { openSessionGraph } = await import('@tapedeck/graph');
+  const { warnOfSkips } = await import('../output/lineage.ts');
+  const { readSelected } = await import('../lineage.ts');
+  const whole = openSessionGraph(home.graph);
+  warnOfSkips(whole, { status });
+  const graph = readSelected(whole, home, query);
+  return { graph, standing: { is: 'same' }, total: graph.list().length };
+}
+
+async function print(form: string, picture: Picture & Query, context: Context): Promise<void> {
+  const { graph, standing } = picture;
+  const { io, options } = context;
+  const { printRows, treeJson } = await import('../output/lineage.ts');
+  const { drawTree, toDot, toMermaid } = await import('@tapedeck/graph');
+  switch (form) {
+    case 'json': {
+      const trees = graph.roots().map((root) => ({ ...treeJson(graph, root), ...standingFields(standing) }));
+      if (options.jsonl === true) for (const tree of trees) await io.out(`${jsonText(tree)}\n`);
+      else await io.out(`${jsonText(trees)}\n`);
+      break;
+    }
+    case 'tree':
+      await printRows(drawTree(graph), context);
+      break;
+    case 'dot':
+      await io.out(`${toDot(graph.list())}\n`);
+      break;
+    case 'mermaid':
+      await io.out(`${toMermaid(graph.list())}\n`);
+      break;
+    default:
+      await printRows(drawn(picture, context, await import('@tapedeck/graph')), context);
   }
 }
 
-/** Warns of skipped lines: a lineage without them is incomplete. */
-function warn({ skipped }: SessionGraph, { status }: Context): void {
-  const reasons = Object.entries(skipped).filter(([, count]) => count > 0);
-  if (reasons.length > 0)
-    status(`Skipped lines of the graph file: ${reasons.map(([why, count]) => `${count} ${why}`).join(', ')}`);
-}
-
-async function lines({ io, status }: Context, rows: readonly string[]): Promise<void> {
-  if (rows.length === 0) status('No sessions');
-  for (const row of rows) await io.out(`${row}\n`);
-}
-
-/** A session with its descendants, nested. */
-function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Record<string, unknown>> {
-  return {
-    session: node.session,
-    id: node.id,
-    kind: node.kind,
-    status: node.status,
-    lifecycle: node.lifecycle,
-    ...(node.task !== undefined && { task: node.task }),
-    ...(node.delivery !== undefined && { delivery: node.delivery }),
-    ...(node.parentName !== undefined && { parent: node.parentName, from_anchor: node.fromAnchor ?? null }),
-    ...(node.range !== undefined && { range: node.range }),
-    created_at: node.createdAt,
-    merges: node.merges.map(({ type, intoName, seq, range, at }) => ({
-      type,
-      into: intoName,
-      seq,
-      range,
-      at,
-    })),
-    children: graph.children(node.id).map((child) => treeJson(graph, child)),
-  };
+/** The rows of a drawing, as many as there may be, and then how many sessions are missing. */
+function* drawn(
+  { graph, name, all, rows = Number.POSITIVE_INFINITY, activity, total, childCount }: Picture & Query,
+  { io, color }: Context,
+  { drawRow, layOut }: typeof import('@tapedeck/graph'),
+): Iterable<string> {
+  const unread = (id: string) => Math.max(0, (childCount?.(id) ?? 0) - graph.children(id).length);
+  const layout = layOut(graph.list(), {
+    activity,
+    fold: !all && name === undefined,
+    ...(childCount !== undefined && { unread }),
+  });
+  let count = 0;
+  let sessions = 0;
+  for (const row of layout) {
+    if (count === rows) break;
+    count += 1;
+    sessions += row.sessions;
+    yield drawRow(row, { color, ...(io.isTerminal && { width: io.columns, cut: cutText }) });
+  }
+  const isCut = layout.next().done !== true;
+  const more = total === undefined ? undefined : total - sessions;
+  if (more !== undefined && more > 0) yield `and ${more.toLocaleString('en')} more (--all)`;
+  else if (isCut) yield 'and more (--all)';
 }

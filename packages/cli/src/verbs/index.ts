@@ -27,7 +27,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   show: async () => (await import('./show.ts')).show,
   view: async () => (await import('./view.ts')).view,
   search: async () => (await import('./search.ts')).search,
-  lineage: async () => (await import('./graph.ts')).lineage,
+  lineage: async () => (await import('./lineage.ts')).lineage,
   graph: async () => (await import('./graph.ts')).graph,
   diff: async () => (await import('./diff.ts')).diff,
   trace: async () => (await import('./trace.ts')).trace,

@@ -51,7 +51,7 @@ export const log: Verb = defineVerb({
     ['tape log main --tool Bash --grep error', 'Show the calls of a tool that mention an error'],
     ['tape log main --follow', 'Show the conversation, then what any process adds'],
     ['tape log main --stat', 'Sum up messages, calls, tokens, children and files'],
-    ['tape log main --graph', 'Draw anchors, forks and merges in lanes'],
+    ['tape log main --graph', 'Draw the session and its descendants, with their anchors'],
   ],
   arguments: { name: 'Session' },
   options: {
@@ -93,7 +93,7 @@ export const log: Verb = defineVerb({
       type: 'boolean',
       describe: 'Sum up the entries: messages, calls, tokens, files; and the children',
     },
-    graph: { type: 'boolean', describe: 'Draw anchors, forks and merges in lanes' },
+    graph: { type: 'boolean', describe: 'Draw the session and its descendants, with their anchors' },
     follow: { type: 'boolean', alias: 'f', describe: 'Show new entries as they are written, until Ctrl-C' },
   },
   conflicts: {

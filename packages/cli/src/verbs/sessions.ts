@@ -148,7 +148,7 @@ export const children: Verb = defineVerb({
   summary: 'List the children of a session, with their results',
   detail:
     'Answers from the database. Compares the end of session_graph.jsonl with it: exits 5 when it differs. An edit before the end ' +
-    'is found by graph and check alone.',
+    'is found by graph --all and check alone.',
   examples: [
     ['tape children main', 'List children in fork order'],
     ['tape children main --all', 'Include the sessions that wrote its summaries'],

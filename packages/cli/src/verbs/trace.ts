@@ -13,7 +13,7 @@ export const trace: Verb = defineVerb({
     'For the anchor or message of a merge, or the result of a tool call that started children: shows the source entries of the ' +
     'child, and of its merged children in turn. For an entry of a child: shows the merges into its parent and further ancestors. ' +
     'For any entry: shows the forks that inherit it. Answers from the database, and compares the end of session_graph.jsonl ' +
-    'with it: exits 5 when it differs. An edit before the end is found by graph and check alone.',
+    'with it: exits 5 when it differs. An edit before the end is found by graph --all and check alone.',
   examples: [
     ['tape trace main@8', 'Show the sources of a merge'],
     ['tape trace fix@12 --json', 'Show where an entry was merged, as JSON'],

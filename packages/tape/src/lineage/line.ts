@@ -1,3 +1,8 @@
+/**
+ * Lines of the lineage: this file has their form and bytes, `outbox.ts` writes them in the transaction of an act and to the
+ * graph file, `read.ts` reads them in order, and `family.ts` those of sessions that belong together. Imports `tape` and
+ * what lies below it.
+ */
 import { hex, sha256 } from '../entry/hash.ts';
 
 /** The event that a line of `session_graph.jsonl` records. */

@@ -39,6 +39,7 @@ export { type Touch, touchesOf } from '../entry/touch.ts';
 export type { Deliver, DoneWork, WorktreeRequest } from '../fork/request.ts';
 export type { Redacted } from '../history/redact.ts';
 export type { HandledItem, InboxBody, InboxDraft, InboxItem } from '../inbox/inbox.ts';
+export type { NewestQuery } from '../lineage/family.ts';
 export {
   encodeLine,
   firstLinePrev,

@@ -12,7 +12,8 @@ import { hex } from '../entry/hash.ts';
 import { baseFault, parseBase, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { tapesWithInbox } from '../inbox/inbox.ts';
-import type { Journal } from '../lineage/line.ts';
+import { countSessions, familyOf, type NewestQuery, newestFamilies, spokenTimes } from '../lineage/family.ts';
+import type { Journal, LineageLine } from '../lineage/line.ts';
 import { assertNoRecords } from '../lineage/outbox.ts';
 import { type Elsewhere, getElsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import type { ProgressOptions } from '../progress.ts';
@@ -21,6 +22,7 @@ import { maskFor } from '../secrets/mask.ts';
 import { type Secret, secretsIn } from '../secrets/secrets.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
+import { realmsOf } from '../tape/realms.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import { backupTo } from './backup.ts';
 import { Connection, type GraphFileState } from './connection.ts';
@@ -217,16 +219,45 @@ export class SqliteTapeStore implements TapeStore {
   otherRealms(
     base: string = this.#at.realm,
   ): readonly { readonly realm: string; readonly sessions: number }[] {
-    return this.#at.db.all<{ realm: string; sessions: number }>(
-      `WITH RECURSIVE realms (realm) AS (
-           SELECT min(realm) FROM tape
-           UNION ALL SELECT (SELECT min(realm) FROM tape WHERE realm > realms.realm) FROM realms WHERE realm IS NOT NULL
-         ), counted (realm, sessions) AS (
-           SELECT realm, (SELECT count(*) FROM tape t WHERE t.realm = realms.realm AND lifecycle NOT IN ('staging', 'purged'))
-             FROM realms WHERE realm <> @base)
-         SELECT realm, sessions FROM counted WHERE sessions > 0 ORDER BY realm`,
-      { base },
-    );
+    return realmsOf(this.#at.db)
+      .filter((realm) => realm !== base)
+      .map((realm) => ({
+        realm,
+        sessions:
+          this.#at.db.get<{ n: number }>(
+            `SELECT count(*) AS n FROM tape WHERE realm = @realm AND lifecycle NOT IN ('staging', 'purged')`,
+            { realm },
+          )?.n ?? 0,
+      }))
+      .filter(({ sessions }) => sessions > 0);
+  }
+
+  /**
+   * Reads the lines of the lineage about the newest sessions of all realms, and about the ancestors of each, up to a
+   * hundred.
+   */
+  newestFamilies(query: NewestQuery = {}): readonly LineageLine[] {
+    return newestFamilies(this.#at.db, query);
+  }
+
+  /** Reads the lines of the lineage about a session, its ancestors and its descendants. */
+  familyOf(ref: Ref): readonly LineageLine[] {
+    return familyOf(this.#at.db, this.#at.need(ref));
+  }
+
+  /**
+   * Returns when something was last said in each session, or in those of some ULIDs: the time of its last message at the
+   * source, or that of its creation.
+   */
+  spokenTimes(ids?: readonly string[]): ReadonlyMap<string, number> {
+    return spokenTimes(this.#at.db, ids);
+  }
+
+  /**
+   * Counts the sessions of all realms, those of an unfinished import included, or the children of the session of a ULID.
+   */
+  countSessions(parent?: string): number {
+    return countSessions(this.#at.db, parent);
   }
 
   /** See `StoreOptions.lockWaitMs`. It can change at any time. */

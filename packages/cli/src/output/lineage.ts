@@ -1,0 +1,46 @@
+import type { SessionGraph, SessionNode } from '@tapedeck/graph';
+import type { Context } from '../context.ts';
+
+/** A session with its descendants, nested. */
+export function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Record<string, unknown>> {
+  return {
+    session: node.session,
+    id: node.id,
+    kind: node.kind,
+    status: node.status,
+    lifecycle: node.lifecycle,
+    ...(node.task !== undefined && { task: node.task }),
+    ...(node.delivery !== undefined && { delivery: node.delivery }),
+    ...(node.parentName !== undefined && { parent: node.parentName, from_anchor: node.fromAnchor ?? null }),
+    ...(node.range !== undefined && { range: node.range }),
+    created_at: node.createdAt,
+    merges: node.merges.map(({ type, intoName, seq, range, at }) => ({
+      type,
+      into: intoName,
+      seq,
+      range,
+      at,
+    })),
+    children: graph.children(node.id).map((child) => treeJson(graph, child)),
+  };
+}
+
+/** Warns of skipped lines: a lineage without them is incomplete. */
+export function warnOfSkips({ skipped }: SessionGraph, { status }: Pick<Context, 'status'>): void {
+  const reasons = Object.entries(skipped).filter(([, count]) => count > 0);
+  if (reasons.length > 0)
+    status(`Skipped lines of the graph file: ${reasons.map(([why, count]) => `${count} ${why}`).join(', ')}`);
+}
+
+/** Prints the rows of a picture. */
+export async function printRows(
+  rows: Iterable<string>,
+  { io, status }: Pick<Context, 'io' | 'status'>,
+): Promise<void> {
+  let isEmpty = true;
+  for (const row of rows) {
+    isEmpty = false;
+    await io.out(`${row}\n`);
+  }
+  if (isEmpty) status('No sessions');
+}

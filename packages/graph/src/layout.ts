@@ -1,0 +1,210 @@
+import { shown, span } from './display.ts';
+import { forestOf, type PictureMark, type Shape, shapeOf, type Tree } from './forest.ts';
+import { distinctNames, type MergeRecord, type SessionNode } from './node.ts';
+
+/** What a drawing shows, and in which order. */
+export interface LayoutOptions {
+  /** Points of sessions to draw. They are placed between the lines of the graph, so `activity` is not used with them. */
+  readonly marks?: readonly PictureMark[] | undefined;
+  /** When something last happened in a session; the default is its last line. The newest is drawn first. */
+  readonly activity?: ((node: SessionNode) => number) | undefined;
+  /**
+   * Draws less: of more than five children of one state the newest three, a merged child without what is below
+   * it unless a session there is open, and of a long line of single children the last two.
+   */
+  readonly fold?: boolean | undefined;
+  /** How many children of a session the given sessions lack. */
+  readonly unread?: ((id: string) => number) | undefined;
+}
+
+/** A row of a drawing: a session, a mark, or what was folded. */
+export interface PictureRow {
+  /** How many sessions are above this one. */
+  readonly depth: number;
+  /**
+   * Whether the lane of each session above goes on below this row, the root's first. Of a deep row only the last
+   * ones.
+   */
+  readonly lanes: readonly boolean[];
+  readonly shape: Shape | 'mark' | 'more';
+  readonly label: string;
+  /** How many sessions this row shows, or counts. */
+  readonly sessions: number;
+}
+
+/** How many lanes a row has, at most: the rows of a chain of forks would grow with its square. */
+export const lanesMax = 40;
+
+/** How many siblings of one state are all drawn, and how many of more. */
+const siblings = { all: 5, some: 3 };
+
+/** The length from which a line of single children is folded. */
+const chainMin = 7;
+
+/**
+ * Arranges sessions in rows: trees one after the other, the newest first, each session before its children. `drawRow`
+ * makes a line of a terminal of each.
+ *
+ * @example
+ * ```ts
+ * import { layOut, SessionGraph } from '@tapedeck/graph';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * const graph = SessionGraph.fromRecords(store.lineage.read());
+ * for (const { depth, label } of layOut(graph.list())) console.log(depth, label);
+ * // 0 main active
+ * // 1 idea [subagent] active, from main 1-1
+ * ```
+ */
+export function* layOut(
+  nodes: Iterable<SessionNode>,
+  { activity = ({ lastG }) => lastG, marks = [], fold = false, unread = () => 0 }: LayoutOptions = {},
+): Generator<PictureRow, void, undefined> {
+  const trees = forestOf(
+    distinctNames([...nodes]),
+    marks.length > 0 ? ({ lastG }) => lastG : activity,
+    marks,
+  );
+  const levels = [trees.map((tree) => sessionItem(tree, { fold, unread })).values()];
+  // For each session above, whether another item of it follows.
+  const lanes: boolean[] = [];
+  const waiting: (Item | undefined)[] = [next(levels[0])];
+  for (let depth = 0; depth >= 0; ) {
+    const item = waiting[depth];
+    if (item === undefined) {
+      depth -= 1;
+      levels.length = waiting.length = depth + 1;
+      lanes.length = Math.max(0, depth);
+      continue;
+    }
+    waiting[depth] = next(levels[depth]);
+    if (depth > 0) lanes[depth - 1] = waiting[depth] !== undefined;
+    const { shape, label, sessions } = item;
+    yield { depth, lanes: lanes.slice(-lanesMax), shape, label, sessions };
+    const items = item.below?.() ?? [];
+    if (items.length === 0) continue;
+    depth += 1;
+    levels[depth] = items.values();
+    waiting[depth] = next(levels[depth]);
+  }
+}
+
+interface Item extends Omit<PictureRow, 'depth' | 'lanes'> {
+  readonly below?: () => Item[];
+}
+
+interface Folding {
+  readonly fold: boolean;
+  readonly unread: (id: string) => number;
+}
+
+function next(items: Iterator<Item> | undefined): Item | undefined {
+  return items?.next().value;
+}
+
+function sessionItem(tree: Tree, folding: Folding): Item {
+  const { node } = tree;
+  const shape = shapeOf(node);
+  const folds = folding.fold && shape === 'merged' && !tree.isOpen;
+  const hidden = folds ? tree.below + folding.unread(node.id) : 0;
+  return {
+    shape,
+    label: `${label(node)}${hidden === 0 ? '' : ` (${hidden} below)`}`,
+    sessions: 1 + hidden,
+    ...(hidden === 0 && { below: () => itemsOf(tree, folding) }),
+  };
+}
+
+/** What is drawn on the lane of a session: children and marks, newest first, and then what was folded. */
+function itemsOf(tree: Tree, folding: Folding): Item[] {
+  const { node, marks } = tree;
+  const { shown: drawn, hidden } = folding.fold
+    ? foldSiblings(tree.children)
+    : { shown: tree.children, hidden: new Map<string, number>() };
+  const unread = folding.unread(node.id);
+  const [only] = drawn;
+  if (folding.fold && only !== undefined && isSingle(tree, unread)) {
+    const chain = chainFrom(only, folding);
+    const last = chain.at(-2);
+    if (chain.length >= chainMin && last !== undefined) {
+      const count = chain.length - 2;
+      const more = `and ${count} more, each a child of the one before`;
+      return [{ shape: 'more', label: more, sessions: count, below: () => [sessionItem(last, folding)] }];
+    }
+  }
+  const dated = [
+    ...drawn.map((child) => ({ at: child.newest, item: () => sessionItem(child, folding) })),
+    ...marks.map(({ at, label: text }) => ({
+      at,
+      item: (): Item => ({ shape: 'mark', label: shown(text), sessions: 0 }),
+    })),
+  ];
+  return [...dated.sort((a, b) => b.at - a.at).map((one) => one.item()), ...moreItems(hidden, unread)];
+}
+
+/** Divides siblings into those to draw and, by state, the number of the others. */
+function foldSiblings(children: readonly Tree[]): {
+  readonly shown: readonly Tree[];
+  readonly hidden: ReadonlyMap<string, number>;
+} {
+  const byStatus = Map.groupBy(children, ({ node }) => node.status);
+  const large = new Map(
+    [...byStatus]
+      .filter(([, { length }]) => length > siblings.all)
+      .map(([status, all]) => [status, new Set(all.slice(siblings.some))]),
+  );
+  return {
+    shown: children.filter((child) => large.get(child.node.status)?.has(child) !== true),
+    hidden: new Map(Array.from(large, ([status, rest]) => [status, rest.size])),
+  };
+}
+
+/** Children that were not read have no known state, so all are counted together. */
+function moreItems(hidden: ReadonlyMap<string, number>, unread: number): Item[] {
+  const counts: readonly (readonly [string, number])[] =
+    unread === 0 ? [...hidden] : [['', [...hidden.values()].reduce((sum, n) => sum + n, unread)]];
+  return counts.map(([status, count]) => ({
+    shape: 'more',
+    label: `and ${count} more ${status === '' ? '' : `${shown(status)} `}${count === 1 ? 'child' : 'children'}`,
+    sessions: count,
+  }));
+}
+
+function isSingle({ children, marks }: Tree, unread: number): boolean {
+  return children.length === 1 && marks.length === 0 && unread === 0;
+}
+
+/** A session and those below it, as long as each has a single child. */
+function chainFrom(first: Tree, { unread }: Folding): Tree[] {
+  const chain: Tree[] = [];
+  for (let at: Tree | undefined = first; at !== undefined; ) {
+    chain.push(at);
+    at = isSingle(at, unread(at.node.id)) ? at.children[0] : undefined;
+  }
+  return chain;
+}
+
+/** Name, kind, status, merges and origin of a session. */
+function label(node: SessionNode): string {
+  const kind = node.kind === 'session' ? '' : ` [${shown(node.kind)}]`;
+  const merges = node.merges.map(mergeLabel);
+  const verb = merges.at(-1)?.split(' ')[0];
+  const acts = [...(verb === node.status ? [] : [shown(node.status)]), ...merges, ...origin(node)];
+  return `${shown(node.session)}${kind} ${acts.join(', ')}`;
+}
+
+function mergeLabel({ type, range, intoName, seq }: MergeRecord): string {
+  const what = range === undefined ? '' : ` ${span(range)}`;
+  const into = intoName === undefined ? '' : ` → ${shown(intoName)}${seq === undefined ? '' : `@${seq}`}`;
+  return `${type === 'merge' ? 'merged' : 'discarded'}${what}${into}`;
+}
+
+function origin({ parentName, fromAnchor, range }: SessionNode): string[] {
+  if (parentName === undefined) return [];
+  const anchor = fromAnchor === undefined ? '' : ` ⚓ ${shown(fromAnchor)}`;
+  const part = range === undefined ? '' : range === null ? ' without its entries' : ` ${span(range)}`;
+  return [`from ${shown(parentName)}${anchor}${part}`];
+}

@@ -1,0 +1,94 @@
+import type { Db } from '../sqlite/sqlite.ts';
+import { realmsOf } from '../tape/realms.ts';
+import type { TapeRow } from '../tape/tape.ts';
+import type { LineageLine } from './line.ts';
+import { parseLine } from './read.ts';
+
+/** Selects the newest sessions. */
+export interface NewestQuery {
+  /** How many, without their ancestors. */
+  readonly limit?: number | undefined;
+  /** Only sessions whose last message, or whose creation without one, is at this time or later. */
+  readonly since?: number | undefined;
+}
+
+const spokenAt = 'coalesce(last_message_at, created_at)';
+
+/** How many ancestors the newest sessions bring: a line of forks of forks has any number. */
+const ancestorsMax = 100;
+
+/**
+ * Reads the newest sessions of all realms, with their ancestors. Seeks them by an index, however many sessions there
+ * are.
+ */
+export function newestFamilies(db: Db, { limit = -1, since }: NewestQuery): LineageLine[] {
+  const found = realmsOf(db)
+    .flatMap((realm) =>
+      db.all<{ id: number; at: number }>(
+        `SELECT id, ${spokenAt} AS at FROM tape WHERE realm = @realm AND lifecycle <> 'staging'
+           ${since === undefined ? '' : `AND ${spokenAt} >= @since`} ORDER BY ${spokenAt} DESC, id DESC LIMIT @limit`,
+        { realm, limit, ...(since !== undefined && { since }) },
+      ),
+    )
+    .sort((a, b) => b.at - a.at || b.id - a.id)
+    .slice(0, limit < 0 ? undefined : limit);
+  const ids = found.map(({ id }) => id);
+  return linesOf(db, [...ids, ...above(db, ids, ancestorsMax)]);
+}
+
+/** Reads a session with all its ancestors and descendants. */
+export function familyOf(db: Db, { id }: Pick<TapeRow, 'id'>): LineageLine[] {
+  const below = db.all<{ id: number }>(
+    `WITH RECURSIVE below (id) AS (
+         SELECT id FROM tape WHERE parent_id = @id AND id > @id
+         UNION ALL SELECT c.id FROM tape c JOIN below ON c.parent_id = below.id AND c.id > below.id
+       ) SELECT id FROM below`,
+    { id },
+  );
+  return linesOf(db, [id, ...above(db, [id]), ...below.map((row) => row.id)]);
+}
+
+/** The ids of ancestors. Each level is one query, so that those of many sessions are found once. */
+function above(db: Db, ids: readonly number[], levels = Number.POSITIVE_INFINITY): readonly number[] {
+  const known = new Set(ids);
+  const found: number[] = [];
+  let level = ids;
+  for (let n = 0; n < levels && level.length > 0; n += 1) {
+    const parents = db.all<{ id: number }>(
+      `SELECT DISTINCT parent_id AS id FROM json_each(@ids) JOIN tape ON tape.id = value WHERE parent_id < tape.id`,
+      { ids: JSON.stringify(level) },
+    );
+    level = parents.map(({ id }) => id).filter((id) => !known.has(id));
+    for (const id of level) known.add(id);
+    found.push(...level);
+  }
+  return found;
+}
+
+function linesOf(db: Db, ids: readonly number[]): LineageLine[] {
+  return db
+    .all<{ g: number; line: string }>(
+      'SELECT g, line FROM json_each(@ids) JOIN lineage ON tape_id = value ORDER BY g',
+      { ids: JSON.stringify(ids) },
+    )
+    .map(({ g, line }) => parseLine(g, line));
+}
+
+/** When something was last said in sessions, by ULID: in those given, or in all. */
+export function spokenTimes(db: Db, ulids: readonly string[] | undefined): Map<string, number> {
+  const rows = db.all<{ ulid: string; at: number }>(
+    `SELECT ulid, ${spokenAt} AS at FROM ${ulids === undefined ? 'tape' : 'json_each(@ulids) JOIN tape ON ulid = value'}`,
+    ulids === undefined ? {} : { ulids: JSON.stringify(ulids) },
+  );
+  return new Map(rows.map(({ ulid, at }) => [ulid, at]));
+}
+
+/** Counts the sessions of all realms, or the children of one session. */
+export function countSessions(db: Db, parent: string | undefined): number {
+  const of = 'WHERE parent_id = (SELECT id FROM tape WHERE ulid = @parent)';
+  const row = db.get<{ n: number }>(
+    `SELECT count(*) AS n FROM tape ${parent === undefined ? '' : of}`,
+    parent === undefined ? {} : { parent },
+  );
+  return row?.n ?? 0;
+}

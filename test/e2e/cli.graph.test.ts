@@ -1,0 +1,133 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { assistant, user } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { json } from '../support/cli.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+const lines = (text: string) => text.split('\n').slice(0, -1);
+
+/** Sessions that have nothing to do with each other, and an orchestrator with ten merged children. */
+function manySessions(roots: number) {
+  const home = tempHome();
+  using store = home.open();
+  store.sessions.open('main');
+  for (let n = 1; n <= 10; n += 1) {
+    const { session } = store.lineage.fork('main', { name: `c${n}` });
+    store.entries.append(session, [assistant('Done.')]);
+    store.lineage.merge(session);
+  }
+  for (let n = 1; n <= roots; n += 1) {
+    store.sessions.open(`s${n}`);
+    store.entries.append(`s${n}`, [user('hello')]);
+  }
+  return home;
+}
+
+describe('graph draws', () => {
+  test('unrelated sessions as rows of their own, newest first, and folds what was merged', async () => {
+    using home = manySessions(20);
+    const { stdout, stderr, code } = await home.here(['graph']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(lines(stdout)).toEqual([
+      ...Array.from({ length: 20 }, (_, i) => `○  s${20 - i} active`),
+      '○  main active',
+      '├─●  c10 [subagent] merged 20-21 → main@20, from main 1-19',
+      '├─●  c9 [subagent] merged 18-19 → main@18, from main 1-17',
+      '├─●  c8 [subagent] merged 16-17 → main@16, from main 1-15',
+      '╰─⋮  and 7 more merged children',
+    ]);
+    // A message makes a session the newest.
+    home.session('s1', user('again'));
+    expect(lines((await home.here(['graph'])).stdout)[0]).toBe('○  s1 active');
+    expect(lines((await home.here(['graph', '--all'])).stdout)).toHaveLength(31);
+    expect(lines((await home.here(['graph', '--all'])).stdout)[0]).toBe('○  s1 active');
+  });
+
+  test('a screenful: fifty rows, or those of the terminal, and says how many are missing', async () => {
+    using home = manySessions(60);
+    const piped = lines((await home.here(['graph'])).stdout);
+    expect(piped).toHaveLength(51);
+    expect([piped[0], piped[50]]).toEqual(['○  s60 active', 'and 21 more (--all)']);
+    const shown = lines((await home.here(['graph', '--no-color'], { isTerminal: true })).stdout);
+    expect(shown).toHaveLength(23);
+    expect(shown[22]).toBe('and 49 more (--all)');
+    expect(lines((await home.here(['graph', '--all'], { isTerminal: true })).stdout)).toHaveLength(71);
+  });
+
+  test('the newest N sessions, and those since a time, with their ancestors', async () => {
+    using home = manySessions(3);
+    {
+      using store = home.open();
+      store.lineage.fork('c2', { name: 'late' });
+      store.entries.append('late', [user('go on')]);
+    }
+    expect(lines((await home.here(['graph', '-n', '2'])).stdout)).toEqual([
+      '○  main active',
+      '├─●  c2 [subagent] merged 4-5 → main@4, from main 1-3',
+      '│ ╰─○  late [subagent] active, from c2 1-5',
+      '╰─⋮  and 9 more children',
+      '○  s3 active',
+      'and 2 more (--all)',
+    ]);
+    expect(json(await home.here(['graph', '-n', '1', '--json']))).toMatchObject([
+      { session: 'main', children: [{ session: 'c2', children: [{ session: 'late' }] }] },
+    ]);
+    expect(lines((await home.here(['graph', '--since', '2000-01-01'])).stdout)).toHaveLength(9);
+    expect(await home.here(['graph', '--since', '2999-01-01'])).toMatchObject({ stdout: '', code: 0 });
+    expect(await home.here(['graph', '--since', 'noon'])).toMatchObject({ code: 2 });
+  });
+
+  test('the family of a session: its ancestors and all of its descendants', async () => {
+    using home = manySessions(3);
+    {
+      using store = home.open();
+      store.lineage.fork('c2', { name: 'late' });
+    }
+    expect(lines((await home.here(['graph', 'c2'])).stdout)).toEqual([
+      '○  main active',
+      '╰─●  c2 [subagent] merged 4-5 → main@4, from main 1-3',
+      '  ╰─○  late [subagent] active, from c2 1-5',
+    ]);
+    expect(lines((await home.here(['graph', 'main'])).stdout)).toHaveLength(12);
+    expect(lines((await home.here(['graph', 's1', '--format', 'tree'])).stdout)).toHaveLength(1);
+    expect(await home.here(['graph', 'nain'])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("'main'"),
+    });
+    expect(await home.here(['graph', 'main', '-n', '3'])).toMatchObject({ code: 2 });
+  });
+});
+
+test('a row of wide characters fits the columns of the terminal', async () => {
+  using home = tempHome();
+  home.session('main');
+  // No name of ours has such characters. Those in the graph file of another program may.
+  using other = tempHome();
+  writeFileSync(other.graph, readFileSync(home.graph, 'utf8').replace('"main"', `"${'会話'.repeat(30)}"`));
+  const [row = ''] = lines((await other.here(['graph', '--color', 'never'], { isTerminal: true })).stdout);
+  // Three columns of the lane, 38 characters of two columns each, and the ellipsis.
+  expect(row).toBe(`○  ${'会話'.repeat(19)}…`);
+});
+
+test('sessions of other realms are drawn by their last messages, too', async () => {
+  using home = tempHome();
+  for (const [base, name] of [
+    ['tape', 'main'],
+    ['acme', 'main'],
+    ['acme', 'other'],
+    ['tape', 'last'],
+  ] as const)
+    await home.here(['new', name, '--base', base]);
+  expect(lines((await home.here(['graph'])).stdout)).toEqual([
+    '○  last active',
+    '○  other active',
+    '○  acme:main active',
+    '○  tape:main active',
+  ]);
+  expect(lines((await home.here(['graph', '-n', '2'])).stdout)).toEqual([
+    '○  last active',
+    '○  other active',
+    'and 2 more (--all)',
+  ]);
+  expect(lines((await home.here(['graph', 'other'])).stdout)).toEqual(['○  other active']);
+});
