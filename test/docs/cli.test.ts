@@ -130,6 +130,8 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['undo', 0, ['undo', 'aside']],
     ['rewind', 1, ['rewind', 'aside@3', '--mode', 'resend', '--model', 'script:answers.json']],
     ['trace', 0, ['trace', 'main@head']],
+    ['blame', 0, ['blame', 'main']],
+    ['blame', 1, ['blame', 'main', '--jsonl']],
     ['merge', 1, ['merge', 'fix', '--check']],
     ['merge', 2, ['merge', 'fix', '--result', 'Fixed.', '--dry-run']],
     ['merge', 0, ['merge', 'fix', '--result', 'Fixed.']],

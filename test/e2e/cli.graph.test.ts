@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { assistant, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { json } from '../support/cli.ts';
@@ -96,6 +96,59 @@ describe('graph draws', () => {
     });
     expect(await home.here(['graph', 'main', '-n', '3'])).toMatchObject({ code: 2 });
   });
+});
+
+describe('graph -o', () => {
+  test.each([
+    ['x.svg', /^<svg .*>main active<\/text>.*<\/svg>\n$/s],
+    ['x.DOT', /^digraph sessions \{/],
+    ['x.mmd', /^flowchart TD\n/],
+    ['x.json', /^\[\{"session":"main"/],
+  ])('writes %s in the format of its ending, and replaces what was there', async (name, form) => {
+    using home = manySessions(3);
+    const file = home.file(name);
+    writeFileSync(file, 'old');
+    expect(await home.here(['graph', '-o', file])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: `Wrote ${file}\n`,
+    });
+    expect(readFileSync(file, 'utf8')).toMatch(form);
+    expect(readdirSync(home.path).filter((entry) => entry.endsWith('.part'))).toEqual([]);
+  });
+
+  test('refuses another ending, another format and a directory, and leaves no draft', async () => {
+    using home = manySessions(1);
+    for (const argv of [
+      ['-o', home.file('x.png')],
+      ['-o', home.path],
+      ['-o', home.file('x.svg'), '--format', 'dot'],
+      ['-o', home.file('x.svg'), '--json'],
+    ])
+      expect(await home.here(['graph', ...argv]), argv.join(' ')).toMatchObject({ code: 2, stdout: '' });
+    const missing = home.file('none/x.svg');
+    expect(await home.here(['graph', '-o', missing])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`cannot write the picture '${missing}'`),
+    });
+    expect(readdirSync(home.path).filter((entry) => /png|svg|part/.test(entry))).toEqual([]);
+  });
+});
+
+test('blame has one row for each part of the view, and the same as JSON', async () => {
+  using home = manySessions(0);
+  const rows = lines((await home.here(['blame', 'c2'])).stdout).map((row) => row.split('\t').slice(0, 3));
+  expect(rows).toEqual([
+    ['↑3', 'user', 'main'],
+    ['5', 'assistant', 'c2'],
+  ]);
+  expect(json(await home.here(['blame', 'c2', '--json']))).toMatchObject([
+    { seq: 3, inherited: true, from: [{ session: 'c1', range: [2, 3] }] },
+    { seq: 5, session: 'c2', inherited: false, from: [] },
+  ]);
+  expect((await home.here(['blame', 'c2', '--quiet'])).stdout).toBe('main@3\nc2@5\n');
+  expect(await home.here(['blame', 'nobody'])).toMatchObject({ code: 3 });
+  expect(await home.here(['blame', 'c2', '--policy', 'odd'])).toMatchObject({ code: 2 });
 });
 
 test('a row of wide characters fits the columns of the terminal', async () => {

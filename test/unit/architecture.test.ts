@@ -131,6 +131,7 @@ test.each([
   ['where sessions stand', 'status/status.ts'],
   ['what an audit finds', 'audit/index.ts'],
   ['what a trace leads to', 'trace/index.ts'],
+  ['who made a view', 'blame/index.ts'],
   ['what sessions differ in', 'diff/index.ts'],
 ])('reading %s loads no AI SDK', (_, start) => {
   const reached = new Set([`packages/runtime/src/${start}`]);

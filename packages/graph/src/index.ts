@@ -14,6 +14,7 @@ export { firstPrev, lineHash } from './chain.ts';
 export { checkJournal, type JournalProblem, type JournalReport, type ProblemCode } from './check.ts';
 export { comparing, FileComparison, type Standing } from './compare.ts';
 export { type DrawOptions, drawGraph, drawRow, type LineOptions } from './draw-lanes.ts';
+export { type SvgOptions, toSvg } from './draw-svg.ts';
 export { drawTree, type TreeGraph } from './draw-tree.ts';
 export { GraphError, type GraphErrorCode } from './errors.ts';
 export { type Folded, fold } from './fold.ts';

@@ -21,6 +21,7 @@ export {
   audit,
   type NextStep,
 } from './audit/index.ts';
+export { type Blame, type BlamedPart, type BlameOptions, blame } from './blame/index.ts';
 export {
   type Attestation,
   type AttestationSource,

@@ -42,6 +42,7 @@ export { isSummarizer, summarizerKind } from './tape/info.ts';
 export { leftoverEntries } from './tape/leftovers.ts';
 export { partialAnswer } from './tape/partial-answer.ts';
 export { assertActive } from './tape/tape.ts';
+export { authorOf } from './view/author.ts';
 export { continueText, noAnswer, noResult, noStart } from './view/fit.ts';
 export { isClientCall } from './view/fit-call.ts';
 export type { Manifest, Remake } from './view/manifest.ts';

@@ -7,7 +7,7 @@ export const meanings: Readonly<Record<string, readonly string[]>> = {
   add: ['append', 'new'],
   allow: ['approve'],
   ancestors: ['lineage'],
-  annotate: ['trace'],
+  annotate: ['blame'],
   apply: ['merge --apply'],
   ask: ['run'],
   back: ['rewind'],

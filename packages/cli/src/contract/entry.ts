@@ -111,6 +111,23 @@ const Source: z.ZodObject = shape('Source', 'A source of an entry.', {
   },
 });
 
+const BlamedPart: z.ZodObject = shape('BlamedPart', 'A part of a view, and what is recorded of its making.', {
+  seq,
+  what: z
+    .enum(['message', 'result', 'task', 'summary'])
+    .describe('`result` of a tool; `task` of a fork; `summary`: the state that begins the view'),
+  role: z.enum(['user', 'assistant', 'tool']).describe('role of its message in the view'),
+  session: text('session on whose own tape it is'),
+  inherited: flag('whether that is an ancestor'),
+  run: text('ULID of the run that wrote it').optional(),
+  model: text('model of an answer or a summary').optional(),
+  author: text('author that a message names').optional(),
+  source: text('where a message came from: `cli`, `merge`, …').optional(),
+  tool: text('tool of a result').optional(),
+  summarizer: text('session that wrote the summary').optional(),
+  from: z.array(Source).describe('children whose work it brings'),
+});
+
 const Destination: z.ZodObject = shape('Destination', 'Where an entry was merged.', {
   session: text('target session'),
   seq: count('position of the mark'),
@@ -313,6 +330,11 @@ export const entryVerbs: Contracts = {
     }),
     quiet: 'the source entries, then the merges, as `SESSION@SEQ`, one a line',
     exits: { 2: 'no point was named', ...noPoint, ...graphDiverged },
+  },
+  blame: {
+    json: listed(BlamedPart),
+    quiet: '`SESSION@SEQ` of each part, one a line',
+    exits: { 2: 'no such policy', 3: 'no such session, or no tape home' },
   },
   redact: {
     json: printed({

@@ -13,7 +13,8 @@ export function traceJson({ from, into, inheritedBy, inheritedCount, ...entry }:
   };
 }
 
-function sourceJson({ mark, from, ...source }: TraceSource): Json {
+/** A source of an entry as `--json` prints it. */
+export function sourceJson({ mark, from, ...source }: TraceSource): Json {
   const below: Json[] = [];
   // A loop, not `map`: deep merges would exceed the call stack with two calls per level.
   for (const each of from) below.push(sourceJson(each));

@@ -6,7 +6,7 @@ import { jsonText } from '../escape.ts';
 import { compareTail, type FileStanding, reportStanding, standingFields } from '../graph-file.ts';
 import { doesExist, type Home } from '../home.ts';
 import { timeOf } from '../input.ts';
-import { cutText } from '../terminal/width.ts';
+import { cutText, textWidth } from '../terminal/width.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 /** How many rows a drawing has where it is not on a terminal. */
@@ -20,14 +20,16 @@ export const graph: Verb = defineVerb({
   detail:
     'Draws trees, newest first: a session has its place by its last message. The default drawing has a screenful of rows, the newest ' +
     'three of many children, and no children of merged ones; --all has every session. With a name: that session, its ancestors and its ' +
-    'descendants. Formats other than lanes have every session, unless a name, --since or -n selects some. Shows all realms; ' +
+    'descendants. Formats other than lanes have every session, unless a name, --since or -n selects some; svg folds as the default drawing ' +
+    'does. --output takes the format from the ending .svg, .dot, .mmd or .json, and replaces a file. Shows all realms; ' +
     'sessions of one name get the names of their tapes. Draws from the database. Exits 5 when session_graph.jsonl differs: what has every ' +
     'session compares all lines of it, anything else the last. Without a database, draws the file.',
   examples: [
     ['tape graph', 'Draw the newest sessions, and their trees'],
     ['tape graph main', 'Draw the family of one session'],
     ['tape graph --since 2026-11-21', 'Draw what was said or forked from that day on'],
-    ['tape graph --format dot | dot -Tsvg > graph.svg', 'Draw an image with Graphviz'],
+    ['tape graph -o graph.svg', 'Draw an image'],
+    ['tape graph --format dot | dot -Tpdf > graph.pdf', 'Draw with Graphviz'],
   ],
   arguments: { name: 'Session whose ancestors and descendants to draw' },
   options: {
@@ -39,11 +41,12 @@ export const graph: Verb = defineVerb({
     n: { type: 'number', describe: 'Only the newest N sessions, and their ancestors' },
     format: {
       type: 'string',
-      choices: ['lanes', 'tree', 'json', 'dot', 'mermaid'],
+      choices: ['lanes', 'tree', 'json', 'dot', 'mermaid', 'svg'],
       describe: 'Output format (default: lanes)',
     },
+    output: { type: 'string', alias: 'o', describe: 'Write to this file, in the format of its ending' },
   },
-  run: async ({ name, format, all = false, since, n }, context) => {
+  run: async ({ name, format, output, all = false, since, n }, context) => {
     const { io, options } = context;
     const asJson = options.json === true || options.jsonl === true;
     if (asJson && format !== undefined && format !== 'json')
@@ -52,12 +55,26 @@ export const graph: Verb = defineVerb({
       throw new UsageError(
         `cannot draw a part of the family of '${name}': --since and -n select among all sessions`,
       );
-    const form = format ?? (asJson ? 'json' : 'lanes');
+    const { formatOf, writePicture } = await import('../output/picture-file.ts');
+    const ending = output === undefined ? undefined : formatOf(output);
+    if (
+      ending !== undefined &&
+      ((format !== undefined && format !== ending) || (asJson && ending !== 'json'))
+    )
+      throw new UsageError(`cannot write ${format ?? 'json'} to '${output}': its ending means ${ending}`);
+    const form = ending ?? format ?? (asJson ? 'json' : 'lanes');
     const rows = all || n !== undefined ? undefined : io.isTerminal ? Math.max(5, io.rows - 2) : rowsInPipe;
     const query: Query = { name, all, since: sinceOf(since, io.now()), n, ...(form === 'lanes' && { rows }) };
     const { home } = context;
     const show = async (picture: Picture) => {
-      await print(form, { ...query, ...picture }, context);
+      if (output === undefined) await print(form, { ...query, ...picture }, context);
+      else {
+        const texts: string[] = [];
+        const out = async (text: string | Uint8Array) => void texts.push(String(text));
+        await print(form, { ...query, ...picture }, { ...context, io: { ...io, out } });
+        writePicture(output, texts.join(''));
+        context.status(`Wrote ${output}`);
+      }
       return reportStanding(picture.standing, context);
     };
     if (!doesExist(home.db)) return await show(await readFile(query, context));
@@ -131,7 +148,7 @@ async function print(form: string, picture: Picture & Query, context: Context): 
   const { graph, standing } = picture;
   const { io, options } = context;
   const { printRows, treeJson } = await import('../output/lineage.ts');
-  const { drawTree, toDot, toMermaid } = await import('@tapedeck/graph');
+  const { drawTree, toDot, toMermaid, toSvg } = await import('@tapedeck/graph');
   switch (form) {
     case 'json': {
       const trees = graph.roots().map((root) => ({ ...treeJson(graph, root), ...standingFields(standing) }));
@@ -147,6 +164,16 @@ async function print(form: string, picture: Picture & Query, context: Context): 
       break;
     case 'mermaid':
       await io.out(`${toMermaid(graph.list())}\n`);
+      break;
+    case 'svg':
+      await io.out(
+        toSvg(graph.list(), {
+          activity: picture.activity,
+          fold: !picture.all && picture.name === undefined,
+          title: picture.name === undefined ? 'Sessions' : `The family of ${picture.name}`,
+          textWidth,
+        }),
+      );
       break;
     default:
       await printRows(drawn(picture, context, await import('@tapedeck/graph')), context);

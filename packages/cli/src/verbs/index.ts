@@ -31,6 +31,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   graph: async () => (await import('./graph.ts')).graph,
   diff: async () => (await import('./diff.ts')).diff,
   trace: async () => (await import('./trace.ts')).trace,
+  blame: async () => (await import('./blame.ts')).blame,
   usage: async () => (await import('./usage.ts')).usage,
   append: async () => (await import('./append.ts')).append,
   anchor: async () => (await import('./anchor.ts')).anchor,

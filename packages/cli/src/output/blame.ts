@@ -1,0 +1,32 @@
+import type { BlamedPart } from '@tapedeck/runtime';
+import { oneLine } from '../escape.ts';
+import { table } from './table.ts';
+import { sourceJson } from './trace.ts';
+
+/** A part of a view as `--json` prints it; part of the documented contract. */
+export function blameJson({ from, text: _, ...part }: BlamedPart): Readonly<Record<string, unknown>> {
+  return { ...part, from: from.map(sourceJson) };
+}
+
+/** How much of a text a row has. */
+const textMax = 60;
+
+/** The parts of a view, one row each: position, role, session, who made it, run, what it brings, and its text. */
+export function blameText(
+  parts: readonly BlamedPart[],
+  { aligned, width }: { readonly aligned: boolean; readonly width: number },
+): string {
+  const rows = parts.map((part) => [
+    `${part.inherited ? '↑' : ''}${part.seq}`,
+    part.what === 'message' ? part.role : part.what,
+    part.session,
+    part.model ?? part.author ?? part.tool ?? part.source ?? '',
+    part.run?.slice(-6) ?? '',
+    [
+      ...(part.summarizer === undefined ? [] : [`by ${part.summarizer}`]),
+      ...part.from.map(({ session, range }) => (range === null ? session : `${session} ${range.join('-')}`)),
+    ].join(', '),
+    oneLine(part.text, textMax),
+  ]);
+  return table(rows, { aligned, width });
+}

@@ -1,0 +1,183 @@
+/**
+ * Where each part of a view comes from: the session on whose tape it is, the run and the model that made it, the author of
+ * what a user wrote, and the sessions whose work it brings. Reads only, and loads no AI SDK. Imports `trace` and
+ * `store-of`.
+ */
+import {
+  type Entry,
+  type Seq,
+  type SessionInfo,
+  type TapeStore,
+  type ViewPolicy,
+  view,
+} from '@tapedeck/tape';
+import { authorOf, isObject, renderState } from '@tapedeck/tape/internal';
+import { type StoreSource, storeOf } from '../store-of.ts';
+import { sourcesOf, type TraceSource } from '../trace/sources.ts';
+
+/** A part of a view, and what its entry and the lineage record of its making. */
+export interface BlamedPart {
+  readonly seq: Seq;
+  /** A message, the result of a tool, the task of a fork, or the summary or state that begins the view. */
+  readonly what: 'message' | 'result' | 'task' | 'summary';
+  readonly role: 'user' | 'assistant' | 'tool';
+  /** The session on whose own tape it is, and whether it is another than the one of the view. */
+  readonly session: string;
+  readonly inherited: boolean;
+  /** The run that wrote it. */
+  readonly run?: string;
+  /** The model of an answer, or of a summary. */
+  readonly model?: string;
+  /** The author that a message of a user names. */
+  readonly author?: string;
+  /** Where a message came from, such as `cli` or `merge`. */
+  readonly source?: string;
+  /** The tool of a result. */
+  readonly tool?: string;
+  /** The session that wrote the summary. */
+  readonly summarizer?: string;
+  /** The children whose work it brings: see `trace`. */
+  readonly from: readonly TraceSource[];
+  readonly text: string;
+}
+
+/** The parts of a view, in order. */
+export interface Blame {
+  readonly session: string;
+  /** The SHA-256 of the messages of the view. */
+  readonly digest: string;
+  readonly parts: readonly BlamedPart[];
+}
+
+/** Which view to look at. */
+export interface BlameOptions {
+  readonly policy?: ViewPolicy;
+}
+
+/**
+ * Reports which session, run and model made each part of the view of a session. What no tape records is absent.
+ * @throws TAPE_NO_SESSION, TAPE_BAD_POLICY, TAPE_NO_ANCHOR; TAPE_CORRUPT
+ *
+ * @example
+ * ```ts
+ * import { blame, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore, user } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.append(user('Plan the release.'));
+ * const idea = await main.fork();
+ * const { parts } = await blame(deck.store, idea.name);
+ * console.log(parts[0]?.session, parts[0]?.inherited); // main true
+ * ```
+ */
+export async function blame(
+  source: StoreSource,
+  session: string,
+  { policy = 'last-boundary' }: BlameOptions = {},
+): Promise<Blame> {
+  const store = storeOf(source, 'blame a view');
+  // Throws the error with the nearest names.
+  await store.entries.resolve(session, 'head');
+  const line = await lineOf(store, session);
+  const [info] = line;
+  if (info === undefined) throw new TypeError(`session ${session} has no row, but its head resolved`);
+  const entries = await Array.fromAsync(store.views.entries(info.id, { policy }));
+  const made = view(entries, { policy });
+  const shown = new Set(made.explain().flatMap(({ seq, in: isIn }) => (isIn ? seq : [])));
+  const calls = new Map<string, ReadonlySet<string>>();
+  const parts: BlamedPart[] = [];
+  for (const entry of entries) {
+    if (!shown.has(entry.seq)) continue;
+    const owner = line.find(({ base }) => entry.seq > base) ?? info;
+    const part = partOf(entry, owner);
+    if (part === undefined) continue;
+    const from = (await brings(store, { entry, owner, calls }))
+      ? await sourcesOf({ store, seen: new Set() }, owner, entry)
+      : [];
+    parts.push({ ...part, inherited: owner !== info, from });
+  }
+  // The state of a boundary begins the view, also where entries before it were kept.
+  parts.sort((a, b) => Number(b.what === 'summary') - Number(a.what === 'summary'));
+  return { session: info.session, digest: made.digest, parts };
+}
+
+/** A session and its ancestors, nearest first. */
+async function lineOf(store: TapeStore, session: string): Promise<SessionInfo[]> {
+  const line: SessionInfo[] = [];
+  let at = await store.sessions.find(session);
+  while (at !== undefined) {
+    line.push(at);
+    at = at.parentId === undefined ? undefined : await store.sessions.find(at.parentId);
+  }
+  return line;
+}
+
+/** Whether an entry brings the work of children: the message of a merge, or the result of a call that started some. */
+async function brings(
+  store: TapeStore,
+  { entry, owner, calls }: { entry: Entry; owner: SessionInfo; calls: Map<string, ReadonlySet<string>> },
+): Promise<boolean> {
+  if (entry.meta.source === 'merge') return true;
+  if (entry.kind !== 'tool-result' || !isObject(entry.payload)) return false;
+  let known = calls.get(owner.id);
+  if (known === undefined) {
+    const children = await store.sessions.list({ parent: owner.id, all: true });
+    known = new Set(children.flatMap(({ spawnCall }) => spawnCall ?? []));
+    calls.set(owner.id, known);
+  }
+  return known.has(String(entry.payload.toolCallId));
+}
+
+/** What the entry itself records. Undefined for a boundary whose state is empty, which begins the view without a text. */
+function partOf(entry: Entry, { session }: SessionInfo): Omit<BlamedPart, 'inherited' | 'from'> | undefined {
+  const { seq, kind, meta, payload } = entry;
+  const content = isObject(payload) ? payload : {};
+  const facts = {
+    seq,
+    session,
+    ...textField('run', meta.run),
+    ...textField('model', meta.model),
+    ...textField('source', meta.source),
+  };
+  if (kind === 'message' && content.role === 'assistant')
+    return { ...facts, what: 'message', role: 'assistant', text: textIn(content.content) };
+  if (kind === 'message') {
+    const author = authorOf(meta);
+    const named = author === undefined || author.id === '' ? {} : { author: author.label };
+    return { ...facts, ...named, what: 'message', role: 'user', text: textIn(content.content) };
+  }
+  if (kind === 'tool-result')
+    return {
+      ...facts,
+      what: 'result',
+      role: 'tool',
+      ...textField('tool', content.toolName),
+      text: isObject(content.output) ? textIn(content.output.value) : '',
+    };
+  const state = isObject(content.state) ? content.state : {};
+  if (entry.name === 'intention')
+    return { ...facts, what: 'task', role: 'user', text: textIn(state.next_steps) };
+  if (renderState(entry) === undefined) return undefined;
+  const summarizer = isObject(state.summarizer) ? state.summarizer.session : undefined;
+  const text = textIn(state.summary) || JSON.stringify(state);
+  return { ...facts, what: 'summary', role: 'user', ...textField('summarizer', summarizer), text };
+}
+
+function textField<Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } {
+  return (typeof value === 'string' ? { [name]: value } : {}) as { readonly [N in Name]?: string };
+}
+
+/** The text of a content, with the names of the tools that an answer calls. */
+function textIn(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return content === undefined ? '' : JSON.stringify(content);
+  return content
+    .flatMap((part: unknown) => {
+      if (!isObject(part as never)) return [];
+      const { type, text, toolName } = part as { type?: unknown; text?: unknown; toolName?: unknown };
+      if (type === 'tool-call') return `${String(toolName)}()`;
+      return type !== 'reasoning' && typeof text === 'string' ? text : [];
+    })
+    .join(' ');
+}

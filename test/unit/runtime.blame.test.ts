@@ -1,0 +1,96 @@
+import { blame } from '@tapedeck/runtime';
+import { assistant, handoff, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { storeUnderTest } from '../support/deck.ts';
+import { served } from '../support/served.ts';
+import { openStore } from '../support/store.ts';
+
+/** The parts as lines: `3 assistant of main ↑ by a/b in run r from child 2-4`. */
+async function lines(store: SqliteTapeStore, session: string): Promise<string[]> {
+  const { parts } = await blame(storeUnderTest(store), session);
+  return parts.map(
+    ({ seq, what, role, session: of, inherited, model, author, run, tool, summarizer, from }) =>
+      [
+        `${seq} ${what} ${role} of ${of}${inherited ? ' ↑' : ''}`,
+        ...(model === undefined ? [] : [`by ${model}`]),
+        ...(author === undefined ? [] : [`by ${author}`]),
+        ...(tool === undefined ? [] : [`by ${tool}`]),
+        ...(summarizer === undefined ? [] : [`by ${summarizer}`]),
+        ...(run === undefined ? [] : [`in ${run}`]),
+        ...from.map(({ session: child, range }) => `from ${child} ${range?.join('-')}`),
+      ].join(' '),
+  );
+}
+
+test('inherited parts are of the ancestor, and merged ones name the child and its positions', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [
+    user('Go', { channel: 'chat', sender: 'ada', sender_name: 'Ada' }),
+    assistant([toolCall('c1', 'look', {})], { model: 'a/b', run: 'r1' }),
+    toolResult({ toolCallId: 'c1', toolName: 'look' }, 'seen', { run: 'r1' }),
+  ]);
+  store.lineage.fork('main', { name: 'child', intention: { nextSteps: 'Look closer.' } });
+  store.entries.append('child', [assistant('Done.', { model: 'c/d', run: 'r2' })]);
+  store.lineage.merge('child');
+  const first = ['2 message user of main', '3 message assistant of main', '4 result tool of main'];
+  expect(await lines(store, 'child')).toEqual([
+    `${first[0]} ↑ by Ada`,
+    `${first[1]} ↑ by a/b in r1`,
+    `${first[2]} ↑ by look in r1`,
+    '6 task user of child',
+    '7 message assistant of child by c/d in r2',
+  ]);
+  expect(await lines(store, 'main')).toEqual([
+    `${first[0]} by Ada`,
+    `${first[1]} by a/b in r1`,
+    `${first[2]} by look in r1`,
+    '6 message user of main from child 5-7',
+  ]);
+});
+
+test('a view that begins with a summary says who wrote it, and what is rewound is no part', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [user('one'), assistant('two'), handoff('next', { summary: 'All so far.' })]);
+  store.entries.append('main', [user('three'), user('four')]);
+  store.history.rewind('main', 5);
+  expect(await lines(store, 'main')).toEqual(['4 summary user of main', '5 message user of main']);
+  // A boundary without a state has no text in the view.
+  store.entries.append('main', [handoff('empty'), user('five')]);
+  expect((await lines(store, 'main')).map((line) => line.split(' ')[1])).toEqual(['message']);
+  await expect(blame(storeUnderTest(store), 'nobody')).rejects.toMatchObject({ code: 'TAPE_NO_SESSION' });
+});
+
+test('a compaction names the session of its summarizer and its model, and runs are those of the answers', async () => {
+  await using s = await served((request) => ({ text: `Answer ${request.messages.length}.` }), {
+    compaction: { keep: { turns: 1 } },
+  });
+  for (const n of [1, 2, 3]) await s.main.run(`Question ${n} ${'of many words '.repeat(20)}`);
+  const made = await s.main.compact();
+  expect(made?.summarizer).toMatch(/^main-/);
+  const { parts, digest } = await blame(s.deck, 'main');
+  expect(parts[0]).toMatchObject({
+    what: 'summary',
+    summarizer: made?.summarizer,
+    model: 'test-model',
+    session: 'main',
+  });
+  const answers = parts.filter(({ role }) => role === 'assistant');
+  expect(answers.length).toBeGreaterThan(0);
+  for (const { run, model } of answers)
+    expect({ run, model }).toEqual({ run: expect.any(String), model: 'test-model' });
+  expect(digest).toBe((await s.main.view()).digest);
+});
+
+test('an imported answer has the model of its source, and no run', async () => {
+  const store = openStore();
+  const { id } = store.imports.stage('main');
+  store.imports.append(id, [user('Hi'), assistant('Hello.', { model: 'claude-x', source: 'claude-code' })]);
+  store.imports.publish([id]);
+  const { parts } = await blame(storeUnderTest(store), 'main');
+  expect(parts.map(({ seq, model, source, run }) => [seq, model, source, run])).toEqual([
+    [2, undefined, undefined, undefined],
+    [3, 'claude-x', 'claude-code', undefined],
+  ]);
+});
