@@ -22,6 +22,8 @@ export function processesOf(home: string): (...args: readonly string[]) => () =>
         cwd: import.meta.dirname,
         stdio: ['pipe', 'ignore', 'inherit', 'pipe'],
       });
+      // A verb that reads no input can end before it is written.
+      child.stdin?.on('error', () => {});
       child.stdin?.end('{"role":"user","content":"Hello"}\n');
       const spent = text(child.stdio[3] as NodeJS.ReadableStream);
       const [code] = (await once(child, 'close')) as [number | null];
