@@ -7,7 +7,7 @@ import { parseAst } from 'rolldown/parseAst';
 /** Small modules that some verbs share: a file of its own costs more than it holds. */
 const together: Readonly<Record<string, RegExp>> = {
   shared:
-    /\/cli\/src\/(?:output\/(?:array|counted|entry|forked|other-realms|session|table)|session\/(?:drained|ensure|next-step|place|preview)|verbs\/verb|reference)\.ts$|^\0first-call:/,
+    /\/cli\/src\/(?:output\/(?:array|counted|entry|forked|other-realms|session|table)|session\/(?:drained|ensure|next-step|place|preview)|verbs\/verb|terminal\/(?:number|width|wrap|time)|reference)\.ts$|\/get-east-asian-width\/|^\0first-call:/,
   statuses: /\/runtime\/src\/(?:status\/|tools\/open-batch)|\/cli\/src\/output\/(?:run|status|usage)\.ts$/,
   terms:
     /\/runtime\/src\/(?:errors|fields|lease\/(?:hold|settle-leftovers)|model\/(?:call-settings|name)|terms\/(?:carried-model|terms)|usage\/usage|workspace\/notes)\.ts$/,
@@ -26,7 +26,6 @@ const later: Readonly<Record<string, RegExp>> = {
   views: /\/tape\/src\/view\//,
   searches: /\/tape\/src\/search\//,
   hints: /\/cli\/src\/errors\/(?:codes|describe|hint)/,
-  terminals: /\/cli\/src\/terminal\/(?:number|width|wrap|time)\.ts$|\/get-east-asian-width\//,
   rare: /\/tape\/src\/(?:owner\.ts|secrets\/forms|history\/|session\/(?:alias|notify|stage)|store\/(?:backup|migrate|preview|schema-2|wrap)|sqlite\/(?:draft-file|lock-holders|private-copy)|origin\/(?:own-log|place-faults))/,
 };
 

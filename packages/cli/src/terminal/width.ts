@@ -45,6 +45,8 @@ export function cutText(text: string, columns: number): string {
   // No character after these makes them narrower.
   if (narrow.test(fits ? text : text.slice(0, columns + 1)))
     return fits ? text : columns < 1 ? '' : `${text.slice(0, columns - 1)}…`;
+  // No character is wider than two columns for each of its code units.
+  if (2 * text.length <= columns) return text;
   if (columns < 1) return '';
   let width = 0;
   // The end of the longest part that leaves room for the ellipsis.

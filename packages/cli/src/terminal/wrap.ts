@@ -5,6 +5,7 @@ import { fitText, textWidth } from './width.ts';
  * @param first columns of the first line
  */
 export function wrapText(text: string, columns: number, first: number = columns): string[] {
+  if (columns === Number.POSITIVE_INFINITY) return text.split('\n');
   const lines: string[] = [];
   for (const line of text.split('\n')) {
     let rest = line;

@@ -69,7 +69,7 @@ export function readShown(
     for (const { isHidden, ...stretch } of backward ? stretches.toReversed() : stretches) {
       const query = { ...queryOf(selection), ...stretch };
       const entries = backward
-        ? fromEnd(store, id, { query, page: 2 * (last ?? 0) })
+        ? fromEnd(store, id, { query, page: last ?? 0 })
         : store.entries.read(id, query);
       if (isHidden) yield stretch;
       else for (const entry of entries) if (wants(entry)) yield entry;
