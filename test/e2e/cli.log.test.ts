@@ -156,6 +156,8 @@ test.each([
   ['log shop --until 2026-03-12T09:01', ['5', '7']],
   ['log shop --since 2026-03-12T09:02 --until 2026-03-13', ['11']],
   ['log shop --since @11 --until @14', ['13', '14']],
+  ['log shop --since @-3', ['14', '16']],
+  ['log shop --since @-3 --until @-1', ['14']],
   ['log shop -n 2', ['14', '16']],
   ['log shop -n 1 --grep round', ['16']],
   ['log shop -n 3 --role tool', ['8', '9', '15']],

@@ -48,7 +48,7 @@ export function needSession(store: SqliteTapeStore, text: string): SessionInfo {
 }
 
 /** Reads a point: as `pointOf`, or `-3`, three positions before the last, or `{TIME}`, the last entry by that time. */
-function pointIn(store: SqliteTapeStore, info: SessionInfo, text: string): Point {
+export function pointIn(store: SqliteTapeStore, info: SessionInfo, text: string): Point {
   if (/^-\d{1,15}$/.test(text)) return info.head + Number(text);
   const [, time] = /^\{(.+)\}$/.exec(text) ?? [];
   if (time === undefined) return pointOf(text);

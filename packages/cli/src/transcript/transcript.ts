@@ -5,6 +5,7 @@
  */
 import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
+import { safe } from '../escape.ts';
 import { entryLine } from '../output/entry.ts';
 import { fold, isGap } from './fold.ts';
 import { leftIn, withForks } from './forks.ts';
@@ -43,7 +44,8 @@ export function openTranscript(
   form: Form,
   { io, style, color }: Pick<Context, 'io' | 'style' | 'color'>,
 ): Transcript {
-  const { id, session } = info;
+  const { id } = info;
+  const session = safe(info.session);
   const ranges = store.views.ranges(id);
   const reading: Reading = { ...form, ranges };
   const look: Look = {

@@ -3,10 +3,10 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { sinceOf, timeOf } from '../input.ts';
+import { timeOf } from '../input.ts';
 import { printArray } from '../output/array.ts';
 import { entryJson } from '../output/entry.ts';
-import { needSession } from '../session/place.ts';
+import { needSession, pointIn } from '../session/place.ts';
 import { readEntries, type Selection } from '../transcript/read.ts';
 import type { Transcript } from '../transcript/transcript.ts';
 import { isWanted } from '../transcript/wanted.ts';
@@ -60,9 +60,9 @@ export const log: Verb = defineVerb({
     since: {
       type: 'string',
       describe:
-        'Only after this anchor or @SEQ, or from this time on: 2026-11-21T10:00, 2h, yesterday (at the source, for an import)',
+        'Only after this point (an anchor, @SEQ, @-3), or from this time on: 2026-11-21T10:00, 2h, yesterday (at the source, for an import)',
     },
-    until: { type: 'string', describe: 'Only up to this anchor, @SEQ or time' },
+    until: { type: 'string', describe: 'Only up to this point or time' },
     kind: {
       type: 'string',
       describe: 'Only entries of this kind: message, tool-call, tool-result, anchor, event, …',
@@ -210,12 +210,13 @@ async function follow(
 /** The entries that the options select. */
 function selectionOf(
   store: SqliteTapeStore,
-  { id, floor, head }: SessionInfo,
+  info: SessionInfo,
   args: Options & { readonly now: number },
 ): Selection {
+  const { floor, head } = info;
   const { from = 1, to = head, since, until, kind, role, tool, grep, by, own, n, now } = args;
-  const begin = boundOf(store, id, since, now);
-  const end = boundOf(store, id, until, now);
+  const begin = boundOf(store, info, since, now);
+  const end = boundOf(store, info, until, now);
   return {
     from: Math.max(from, floor + 1, (begin.seq ?? 0) + 1),
     to: Math.min(to, end.seq ?? head),
@@ -234,14 +235,14 @@ function selectionOf(
 /** The point or the time that a text names; an anchor may have the name of a time. */
 function boundOf(
   store: SqliteTapeStore,
-  id: string,
+  info: SessionInfo,
   text: string | undefined,
   now: number,
 ): { readonly seq?: number; readonly time?: number } {
   if (text === undefined) return {};
   const time = timeOf(text, now);
   try {
-    return { seq: store.entries.resolve(id, sinceOf(text)) };
+    return { seq: store.entries.resolve(info.id, pointIn(store, info, text.replace(/^@/, ''))) };
   } catch (error) {
     if (
       time !== undefined &&
