@@ -238,12 +238,14 @@ test('a look at all sessions seeks what belongs to those of a page, and makes no
     using store = openStore(path);
     store.sessions.open('main');
     expect(store.looseEnds()).toEqual({ sessions: 1, found: [] });
+    expect([...store.verify()]).toEqual([]);
   });
   using db = rawDb(path);
-  const pages = statements.filter((sql) => /@after/.test(sql));
-  expect(pages.length).toBe(2);
-  for (const sql of pages)
-    expect(planOf(db, sql).filter((step) => /SCAN|AUTOMATIC|MATERIALIZE|TEMP B-TREE/.test(step))).toEqual([]);
+  const pages = statements.filter((sql) => /BETWEEN \+@first|@after.*LIMIT/s.test(sql));
+  expect(pages.length).toBeGreaterThan(14);
+  // Of a recursion it scans the rows that were found.
+  const isLarge = (step: string) => /^SCAN (?!(?:a|b|above|below)\b|\()|AUTOMATIC/.test(step);
+  for (const sql of pages) expect(planOf(db, sql).filter(isLarge), sql).toEqual([]);
 });
 
 describe('no statement reads a whole table', () => {

@@ -1,35 +1,22 @@
-import { hex } from '../entry/hash.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { nameKey } from '../entry/name.ts';
-import { parsed } from '../entry/parsed.ts';
-import { hashLine } from '../lineage/line.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import type { Beside } from './beside.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** Compares the aliases of a session with the lines of the lineage that gave them and took them away. */
-export function* verifyAliases(db: Db, tape: TapeRow): Generator<Problem> {
-  const lines = db
-    .all<{ g: number; line: string; hash: Uint8Array }>(
-      `SELECT g, line, hash FROM lineage WHERE tape_id = @id AND type IN ('alias', 'unalias') ORDER BY g`,
-      { id: tape.id },
-    )
-    .filter(({ line, hash }) => hashLine(line) === hex(hash));
+export function* verifyAliases(tape: TapeRow, { lines, aliases }: Beside): Generator<Problem> {
   /** What is an alias of the session by its lines, and the line that says so. */
   const given = new Map<string, { readonly g: number; readonly line: JsonObject }>();
-  for (const { g, line } of lines) {
-    const value = parsed(line);
-    if (typeof value.alias !== 'string') continue;
+  for (const { g, type, fields: value } of lines) {
+    const isAbout = type === 'alias' || type === 'unalias';
+    if (!isAbout || typeof value?.alias !== 'string') continue;
     if (value.type === 'alias') given.set(value.alias, { g, line: value });
     else given.delete(value.alias);
   }
-  const rows = db.all<{ realm: string; alias: string; name_key: string; reason: string; g: number }>(
-    'SELECT realm, alias, name_key, reason, g FROM alias WHERE tape_id = @id ORDER BY alias',
-    { id: tape.id },
-  );
   const problem = (alias: string, why: string) =>
     problemsOf(tape.name)('row-changed', null, `the alias '${alias}' of '${tape.name}' ${why}`);
-  for (const { realm, alias, name_key, reason, g } of rows) {
+  for (const { realm, alias, name_key, reason, g } of aliases) {
     const by = given.get(alias);
     given.delete(alias);
     // Lines of schema 1 say no reason.

@@ -3,6 +3,7 @@ import { parsed } from '../entry/parsed.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { nextBatch, type OpenBatch } from '../tape/open-calls.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import type { BatchRow } from './beside.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** The columns of an entry that open and close batches of calls. */
@@ -10,12 +11,6 @@ export interface CallEntry {
   readonly seq: Seq;
   readonly kind: string;
   readonly payload: string | null;
-}
-
-interface BatchRow {
-  readonly from_seq: Seq;
-  readonly to_seq: Seq | null;
-  readonly calls: string;
 }
 
 /**
@@ -30,12 +25,10 @@ export class CallsOnTape {
   /** Last position of a batch that is taken from the stored rows. */
   #takenTo: Seq = 0;
 
-  constructor(db: Db, tape: TapeRow) {
+  /** @param stored its rows in `open_calls`, in order */
+  constructor(tape: TapeRow, stored: readonly BatchRow[]) {
     this.#tape = tape;
-    this.#stored = db.all<BatchRow>(
-      'SELECT from_seq, to_seq, calls FROM open_calls WHERE tape_id = @id ORDER BY from_seq',
-      { id: tape.id },
-    );
+    this.#stored = stored;
   }
 
   /** Receives the entries of the tape, in order. */
@@ -79,7 +72,7 @@ export class CallsOnTape {
   *problems(): Generator<Problem> {
     const { name, head_seq, settled_seq } = this.#tape;
     const problem = problemsOf(name);
-    if (JSON.stringify(this.#stored) !== JSON.stringify(this.rows()))
+    if (textOf(this.#stored) !== textOf(this.rows()))
       yield problem(
         'open-calls-differ',
         null,
@@ -95,11 +88,19 @@ export class CallsOnTape {
   }
 }
 
+function textOf(rows: readonly BatchRow[]): string {
+  return JSON.stringify(rows.map(({ from_seq, to_seq, calls }) => [from_seq, to_seq, calls]));
+}
+
 /**
  * Rebuilds a tape's rows in `open_calls` from its entries, in the caller's transaction. Those of erased messages stay.
  */
 export function rebuildBatches(db: Db, tape: TapeRow): void {
-  const calls = new CallsOnTape(db, tape);
+  const stored = db.all<BatchRow>(
+    'SELECT from_seq, to_seq, calls FROM open_calls WHERE tape_id = @id ORDER BY from_seq',
+    { id: tape.id },
+  );
+  const calls = new CallsOnTape(tape, stored);
   for (let after = tape.base_seq; ; ) {
     const rows = db.all<CallEntry>(
       `SELECT seq, kind, payload FROM entry WHERE tape_id = @id AND seq > @after

@@ -1,12 +1,12 @@
 import type { Seq } from '../entry/entry.ts';
-import { hex, sha256 } from '../entry/hash.ts';
+import { sha256 } from '../entry/hash.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
-import { hashLine } from '../lineage/line.ts';
 import { cutField } from '../lineage/outbox.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
-import { type TapeRow, tapeById } from '../tape/tape.ts';
+import type { TapeRow } from '../tape/tape.ts';
+import type { BesideTapes } from './beside.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** An entry that a fork begins with, or that its state was copied from. */
@@ -22,11 +22,11 @@ interface Row {
  * Compares the first entries of a fork with what they repeat: the state in `fork/start` with the parent's, and the
  * intention with the line of the fork.
  */
-export function* verifyForkStart(db: Db, tape: TapeRow): Generator<Problem> {
+export function* verifyForkStart(db: Db, tape: TapeRow, tapes: BesideTapes): Generator<Problem> {
   if (tape.parent_id === null || tape.parent_ulid === null) return;
   const problem = problemsOf(tape.name);
   const [start, second] = [1, 2].map((n) => rowAt(db, tape.id, tape.base_seq + n));
-  const from = start?.name === 'fork/start' && start.payload !== null ? sourceOf(db, tape) : undefined;
+  const from = start?.name === 'fork/start' && start.payload !== null ? sourceOf(db, tape, tapes) : undefined;
   if (start !== undefined && from !== undefined) {
     const { state } = parsed(start.payload);
     const isNone = state === undefined && tape.floor_seq === tape.base_seq;
@@ -37,8 +37,9 @@ export function* verifyForkStart(db: Db, tape: TapeRow): Generator<Problem> {
         `${tape.name}@${start.seq} began with another state than ${from.what}`,
       );
   }
-  const line = lineOf(db, tape);
-  const fault = line === undefined || second === undefined ? undefined : intentionFault(second, line.fields);
+  const line = tapes.of(tape.id).lines.find(({ type }) => type === 'fork');
+  const fault =
+    line?.fields === undefined || second === undefined ? undefined : intentionFault(second, line.fields);
   if (fault !== undefined && second !== undefined)
     yield problem(
       'record-contradicted',
@@ -61,8 +62,12 @@ interface Source {
 }
 
 /** Returns where a fork's state comes from; undefined where that is not known, or was erased. */
-function sourceOf(db: Db, { parent_id, from_anchor, floor_seq, base_seq }: TapeRow): Source | undefined {
-  const parent = tapeById(db, parent_id ?? 0);
+function sourceOf(
+  db: Db,
+  { parent_id, from_anchor, floor_seq, base_seq }: TapeRow,
+  tapes: BesideTapes,
+): Source | undefined {
+  const parent = tapes.tape(parent_id ?? 0);
   if (from_anchor === null) {
     if (parent.parent_id === null) return { state: undefined, what: `${parent.name} has` };
     const start = rowAt(db, parent.id, parent.base_seq + 1);
@@ -92,16 +97,6 @@ function stateOf({ seq, payload }: Row, session: string): Source | undefined {
 
 function textOf(state: Json | undefined): string {
   return JSON.stringify(state ?? null);
-}
-
-/** Returns the number and the fields of the line of a fork; undefined when it is missing, or was changed. */
-function lineOf(db: Db, { id }: TapeRow): { readonly g: number; readonly fields: JsonObject } | undefined {
-  const row = db.get<{ g: number; line: string; hash: Uint8Array }>(
-    `SELECT g, line, hash FROM lineage WHERE tape_id = @id AND type = 'fork' ORDER BY g LIMIT 1`,
-    { id },
-  );
-  if (row === undefined || hashLine(row.line) !== hex(row.hash)) return undefined;
-  return { g: row.g, fields: parsed(row.line) };
 }
 
 /** The fields of an intention, as a request has them and as entries and lines do. */

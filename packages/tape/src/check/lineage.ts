@@ -3,6 +3,7 @@ import { parsed } from '../entry/parsed.ts';
 import { firstLinePrev, hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import type { Beside } from './beside.ts';
 import { LinesBySession } from './lines.ts';
 import type { Problem } from './problem.ts';
 
@@ -86,25 +87,12 @@ function matchesColumns({ event_id, type, ulid, peer, seq, to_seq, line }: Linea
 }
 
 /** Yields the lines about a tape that do not have their hash, or contradict each other. */
-export function* verifyLines(db: Db, tape: TapeRow): Generator<Problem> {
+export function* verifyLines(tape: TapeRow, { lines }: Beside): Generator<Problem> {
   const told = new LinesBySession();
-  for (const { g, line, hash, into } of linesOf(db, tape))
-    if (hashLine(line) === hex(hash))
-      yield* contradictions(g, told.compare(parsed(line), { tape: tape.id, into }));
+  for (const { g, fields, into } of lines)
+    if (fields !== undefined) yield* contradictions(g, told.compare(fields, { tape: tape.id, into }));
     else {
       told.skip(tape.id);
       yield broken(`lineage line ${g}, of '${tape.name}', was changed`);
     }
-}
-
-/** The lines about a tape, with the name of the session that received a merge. */
-export function linesOf(
-  db: Db,
-  { id }: TapeRow,
-): { g: number; line: string; hash: Uint8Array; into: string | null }[] {
-  return db.all(
-    `SELECT l.g, l.line, l.hash, p.name AS "into" FROM lineage l LEFT JOIN tape p ON p.id = l.peer_id
-       WHERE l.tape_id = @id ORDER BY l.g`,
-    { id },
-  );
 }

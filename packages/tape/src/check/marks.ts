@@ -1,10 +1,8 @@
 import type { Seq } from '../entry/entry.ts';
-import { hex } from '../entry/hash.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
-import { hashLine } from '../lineage/line.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import type { Beside } from './beside.ts';
 
 /** The mark of a merge, as far as other entries must agree with it. */
 export interface Mark {
@@ -12,30 +10,6 @@ export interface Mark {
   readonly state: JsonObject;
   readonly childHead: string;
   readonly range: readonly [Seq, Seq];
-}
-
-/** An entry that has the name or the key of a merge's mark, or that a line of the lineage calls one. */
-export interface MarkRow {
-  readonly seq: Seq;
-  readonly kind: string;
-  readonly mark: string | null;
-  readonly name: string | null;
-  readonly key: string | null;
-  readonly payload: string | null;
-}
-
-export const markColumns = 'seq, kind, mark, name, key, payload';
-
-/** The entries of a tape that have the name or the key of a mark, in order. */
-export function markRows(db: Db, { id }: TapeRow): MarkRow[] {
-  const rows = db.all<MarkRow>(
-    `SELECT ${markColumns} FROM entry WHERE tape_id = @id AND key >= 'merge:' AND key < 'merge;'
-       UNION ALL
-     SELECT ${markColumns} FROM entry WHERE tape_id = @id AND name >= 'merge/' AND name < 'merge0' AND kind = 'anchor'`,
-    { id },
-  );
-  // Most have both.
-  return [...new Map(rows.map((row) => [row.seq, row])).values()].toSorted((a, b) => a.seq - b.seq);
 }
 
 /** What a line of the lineage says about a merge. */
@@ -46,21 +20,12 @@ export interface LineOfMerge {
 }
 
 /** The positions at which lines of the lineage say that a child was merged into a tape. */
-export function mergesInLines(db: Db, { id }: TapeRow): ReadonlyMap<Seq, LineOfMerge> {
-  const rows = db.all<{ line: string; hash: Uint8Array; ulid: string }>(
-    `WITH RECURSIVE below(id) AS (
-       SELECT id FROM tape WHERE parent_id = @id AND id > @id
-       UNION SELECT c.id FROM below b JOIN tape c ON c.parent_id = b.id AND c.id > b.id)
-     SELECT l.line, l.hash, t.ulid FROM below b CROSS JOIN lineage l ON l.tape_id = b.id JOIN tape t ON t.id = b.id
-       WHERE l.peer_id = @id`,
-    { id },
-  );
+export function mergesInLines({ id }: TapeRow, { below }: Beside): ReadonlyMap<Seq, LineOfMerge> {
   const found = new Map<Seq, LineOfMerge>();
-  for (const { line, hash, ulid } of rows) {
-    // A line that was changed proves nothing, and the columns beside it are copies.
-    const fields = hashLine(line) === hex(hash) ? parsed(line) : {};
+  // A line that was changed proves nothing, and the columns beside it are copies.
+  for (const { ulid, peer_id, fields = {} } of below) {
     const { type, seq } = fields;
-    if ((type === 'merge' || type === 'discard') && Number.isSafeInteger(seq))
+    if (peer_id === id && (type === 'merge' || type === 'discard') && Number.isSafeInteger(seq))
       found.set(seq as Seq, { ulid, fields });
   }
   return found;

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Seq } from '../entry/entry.ts';
 import type { Json, JsonObject } from '../entry/json.ts';
 import type { Collected } from '../merge/collect.ts';
-import type { Db } from '../sqlite/sqlite.ts';
-import { type TapeRow, tapeById } from '../tape/tape.ts';
+import type { TapeRow } from '../tape/tape.ts';
+import type { BesideTapes } from './beside.ts';
 
 /** A merge, as the mark at a position of its target states it. */
 interface MarkedMerge {
@@ -18,14 +18,14 @@ interface MarkedMerge {
  * @param collected undefined where an entry of the child was erased
  */
 export function factFaults(
-  db: Db,
+  tapes: BesideTapes,
   { child, tape, seq, state }: MarkedMerge,
   collected: Collected | undefined,
 ): string[] {
   const rest = Array.isArray(state.rest) ? state.rest : [];
   const isPartial = rest.length > 0 || partialStatuses.has(state.status);
   const facts: JsonObject = {
-    gap: seq - 1 - baseIn(db, child, tape),
+    gap: seq - 1 - baseIn(tapes, child, tape),
     partial: isPartial ? true : null,
     ...(collected !== undefined && {
       text_seq: collected.textSeq ?? null,
@@ -44,10 +44,10 @@ export function factFaults(
 const partialStatuses: ReadonlySet<unknown> = new Set(['halted', 'aborted', 'filtered', 'orphaned']);
 
 /** The last position of an ancestor that a child reads. */
-function baseIn(db: Db, child: TapeRow, { id }: TapeRow): Seq {
+function baseIn(tapes: BesideTapes, child: TapeRow, { id }: TapeRow): Seq {
   let base = child.base_seq;
   for (let at = child; at.parent_id !== null && at.parent_id !== id && at.parent_id < at.id; ) {
-    at = tapeById(db, at.parent_id);
+    at = tapes.tape(at.parent_id);
     base = Math.min(base, at.base_seq);
   }
   return base;

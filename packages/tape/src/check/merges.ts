@@ -6,16 +6,9 @@ import { cutPart, mergeFrame, mergeSource } from '../merge/block.ts';
 import { backMax, collectResult, textVersion } from '../merge/collect.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
-import { type TapeRow, tapeById } from '../tape/tape.ts';
-import {
-  type LineOfMerge,
-  type Mark,
-  type MarkRow,
-  markColumns,
-  markOf,
-  markRows,
-  mergesInLines,
-} from './marks.ts';
+import type { TapeRow } from '../tape/tape.ts';
+import type { BesideTapes, MarkRow } from './beside.ts';
+import { type LineOfMerge, type Mark, type MarkRow, markOf, mergesInLines } from './marks.ts';
 import { factFaults } from './merge-facts.ts';
 import { type Problem, problemsOf } from './problem.ts';
 import { isReadable } from './readable.ts';
@@ -32,33 +25,37 @@ interface MergeEntry {
  * text: one digest for all three. Of an erased mark only name and key are compared; what a caller gave as text has no
  * other source.
  */
-export function* verifyMerges(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Generator<Problem> {
+export function* verifyMerges(
+  db: Db,
+  tape: TapeRow,
+  { tapes, to = tape.head_seq }: { readonly tapes: BesideTapes; readonly to?: Seq },
+): Generator<Problem> {
   const problem = problemsOf(tape.name);
-  const recorded = mergesInLines(db, tape);
-  const seqs = new Set([...markRows(db, tape).map(({ seq }) => seq), ...recorded.keys()]);
+  const beside = tapes.of(tape.id);
+  const recorded = mergesInLines(tape, beside);
+  const rows = new Map(beside.marks.map((row) => [row.seq, row]));
+  const seqs = new Set([...rows.keys(), ...recorded.keys()]);
   for (const seq of [...seqs].filter((one) => one <= to).toSorted((a, b) => a - b)) {
-    const row = db.get<MarkRow>(`SELECT ${markColumns} FROM entry WHERE tape_id = @id AND seq = @seq`, {
-      id: tape.id,
-      seq,
-    });
+    const row = rows.get(seq) ?? rowAt(db, tape, seq);
     // A missing entry is reported by its chain.
-    const fault = row === undefined ? undefined : faultIn(db, tape, row, recorded.get(seq));
+    const fault = row === undefined ? undefined : faultIn({ db, tapes, tape }, row, recorded.get(seq));
     if (fault !== undefined)
       yield problem('merge-contradicted', seq, `the mark of a merge ${tape.name}@${seq} ${fault}`);
   }
 }
 
 /** Returns what contradicts an entry that should be a mark. `recorded`: the line of the lineage that names it. */
-function faultIn(db: Db, tape: TapeRow, row: MarkRow, recorded: LineOfMerge | undefined): string | undefined {
+function faultIn(within: Within, row: MarkRow, recorded: LineOfMerge | undefined): string | undefined {
+  const { tapes } = within;
   const [scheme, ulid = '', head] = row.key?.split(':') ?? [];
   if (row.kind !== 'anchor' || row.mark !== 'anchor' || scheme !== 'merge' || head === undefined)
     return 'has not the form of one';
   const mark = row.payload === null ? undefined : markOf(row.seq, row.payload);
   if (mark === undefined && row.payload !== null) return 'has not the form of one';
-  const child = tapeByUlid(db, mark === undefined ? ulid : String(mark.state.child));
+  const child = tapes.tapeOf(mark === undefined ? ulid : String(mark.state.child));
   if (child === undefined) return 'names a session that does not exist';
   // What such a child reads is not known. The missing row is reported of the session that needs it.
-  if (lacksAncestor(db, child)) return undefined;
+  if (tapes.lacksAncestor(child)) return undefined;
   if (mark !== undefined && row.key?.replace(/:\d+$/, '') !== `merge:${child.ulid}:${mark.childHead}`)
     return 'differs from its own key';
   if (recorded !== undefined && recorded.ulid !== child.ulid)
@@ -66,7 +63,7 @@ function faultIn(db: Db, tape: TapeRow, row: MarkRow, recorded: LineOfMerge | un
   if (row.name !== `merge/${child.name}` || (mark !== undefined && mark.state.session !== child.name))
     return `has not the name of its child ${child.name}`;
   if (mark === undefined) return undefined;
-  return lineFault(mark, recorded?.fields) ?? faultOf(db, { tape, child, mark });
+  return lineFault(mark, recorded?.fields) ?? faultOf(within, child, mark);
 }
 
 /** Returns how a mark differs from its line. Lines of schema 1 have no version of the text. */
@@ -82,10 +79,10 @@ function lineFault({ state, range }: Mark, line: JsonObject | undefined): string
 }
 
 /** Yields the heads of children, as the marks on a tape recorded them, that the children do not have. */
-export function* verifyMergedHeads(db: Db, tape: TapeRow): Generator<Problem> {
-  for (const { seq, payload } of markRows(db, tape)) {
+export function* verifyMergedHeads(db: Db, tape: TapeRow, tapes: BesideTapes): Generator<Problem> {
+  for (const { seq, payload } of tapes.of(tape.id).marks) {
     const mark = payload === null ? undefined : markOf(seq, payload);
-    const child = mark === undefined ? undefined : tapeByUlid(db, String(mark.state.child));
+    const child = mark === undefined ? undefined : tapes.tapeOf(String(mark.state.child));
     if (mark === undefined || child === undefined) continue;
     const [, last] = mark.range;
     const problem = problemsOf(child.name);
@@ -106,13 +103,26 @@ export function* verifyMergedHeads(db: Db, tape: TapeRow): Generator<Problem> {
 }
 
 interface Merge {
-  readonly tape: TapeRow;
   readonly child: TapeRow;
   readonly mark: Mark;
 }
 
+/** Where the marks of a tape are compared. */
+interface Within {
+  readonly db: Db;
+  readonly tapes: BesideTapes;
+  readonly tape: TapeRow;
+}
+
+function rowAt(db: Db, { id }: TapeRow, seq: Seq): MarkRow | undefined {
+  return db.get<MarkRow>(
+    'SELECT seq, kind, mark, name, key, payload FROM entry WHERE tape_id = @id AND seq = @seq',
+    { id, seq },
+  );
+}
+
 /** Returns what contradicts a mark, in words that follow its name. */
-function faultOf(db: Db, { tape, child, mark }: Merge): string | undefined {
+function faultOf({ db, tapes, tape }: Within, child: TapeRow, mark: Mark): string | undefined {
   const { state, seq } = mark;
   // A head that is not there contradicts the child, and is reported there.
   if (hashAt(db, child, mark.range[1]) !== mark.childHead) return undefined;
@@ -123,7 +133,7 @@ function faultOf(db: Db, { tape, child, mark }: Merge): string | undefined {
   const isOwn = collected !== undefined && sha256(collected.text) === state.result_digest;
   if (version !== null && collected !== undefined && !isOwn)
     return `has another digest than the result of ${child.name}@${mark.range[0]}-${mark.range[1]}`;
-  const wrong = version === null ? [] : factFaults(db, { tape, child, ...mark }, collected);
+  const wrong = version === null ? [] : factFaults(tapes, { tape, child, ...mark }, collected);
   if (wrong.length > 0) return `has another ${wrong.join(', ')} than ${child.name}, or its own place, gives`;
   // A given text has no version, nor has a text of schema 1: it is the child's own where it has its digest.
   const own = isOwn ? collected : undefined;
@@ -143,10 +153,7 @@ function faultOf(db: Db, { tape, child, mark }: Merge): string | undefined {
 }
 
 /** Returns the child's text in a merge's message; undefined when the message is not that of the mark. */
-function insideOf(
-  { payload, meta }: MergeEntry,
-  { child, mark }: Pick<Merge, 'child' | 'mark'>,
-): string | undefined {
+function insideOf({ payload, meta }: MergeEntry, { child, mark }: Merge): string | undefined {
   const { state, childHead } = mark;
   const text = textOf(payload);
   const source = mergeSource({ child: child.name, fromAnchor: child.from_anchor, range: mark.range });
@@ -201,22 +208,4 @@ function hashAt(db: Db, tape: TapeRow, seq: Seq): string | undefined {
     'SELECT lower(hex(hash)) AS hash FROM entry WHERE tape_id = @id AND seq = @seq',
     { id: owner.tapeId, seq },
   )?.hash;
-}
-
-/** Whether the row of an ancestor of a session is missing. */
-function lacksAncestor(db: Db, tape: TapeRow): boolean {
-  let at: Pick<TapeRow, 'id' | 'parent_id'> = tape;
-  while (at.parent_id !== null) {
-    const above = db.get<typeof at>('SELECT id, parent_id FROM tape WHERE id = @id', { id: at.parent_id });
-    if (above === undefined) return true;
-    // A parent that is younger than its child is reported by the child, and is not followed.
-    if (above.id >= at.id) return false;
-    at = above;
-  }
-  return false;
-}
-
-function tapeByUlid(db: Db, ulid: string): TapeRow | undefined {
-  const row = db.get<{ id: number }>('SELECT id FROM tape WHERE ulid = @ulid', { ulid });
-  return row === undefined ? undefined : tapeById(db, row.id);
 }

@@ -25,8 +25,7 @@ export class RunOnTape {
   }
 
   /** Yields a difference from the row, once all entries were seen. */
-  *problems(db: Db, { id, name }: TapeRow): Generator<Problem> {
-    const isRecorded = db.get('SELECT 1 FROM open_run WHERE tape_id = @id', { id }) !== undefined;
+  *problems(db: Db, { id, name }: TapeRow, isRecorded: boolean): Generator<Problem> {
     if (isRecorded === this.#isOpen(db, id)) return;
     const why = isRecorded ? 'is recorded as open, and its entries end it' : 'is open, and not recorded so';
     yield problemsOf(name)('open-run-differs', null, `the last run of '${name}' ${why}`);

@@ -1,11 +1,10 @@
 import type { Seq } from '../entry/entry.ts';
-import { hex } from '../entry/hash.ts';
-import { isObject, type JsonObject } from '../entry/json.ts';
+import { isObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
-import { hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { summarizerKind } from '../tape/info.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import type { Beside } from './beside.ts';
 
 /** A head that something outside of a tape recorded. */
 export interface RecordedHead {
@@ -21,30 +20,23 @@ export interface RecordedHead {
  * Returns all heads of a tape that lines of the lineage, marks of merges and compactions recorded. Reads the
  * lines and marks of its own descendants and ancestors, by index, and no others.
  */
-export function recordedHeads(db: Db, tape: TapeRow): readonly RecordedHead[] {
+export function recordedHeads(db: Db, tape: TapeRow, beside: Beside): readonly RecordedHead[] {
   return [
-    ...inOwnLines(db, tape),
-    ...inLinesBelow(db, tape),
-    ...inMarks(db, tape),
+    ...inOwnLines(beside),
+    ...inLinesBelow(tape, beside),
+    ...inMarks(beside),
     ...asSummarizer(db, tape),
   ];
 }
 
-interface Line {
-  readonly g: number;
-  readonly line: string;
-  readonly hash: Uint8Array;
-}
-
 /** The heads in the lines about the tape. Only a merge or discard says at which position. */
-function inOwnLines(db: Db, { id }: TapeRow): RecordedHead[] {
-  return db
-    .all<Line>('SELECT g, line, hash FROM lineage WHERE tape_id = @id ORDER BY type, g', { id })
-    .flatMap((row) => {
-      const { type, child_head, range } = lineOf(row);
-      const isMerge = type === 'merge' || type === 'discard';
-      return headOf(isMerge ? lastOf(range) : null, child_head, `line ${row.g} of the lineage`);
-    });
+function inOwnLines({ lines }: Beside): RecordedHead[] {
+  const byType = lines.toSorted((a, b) => (a.type < b.type ? -1 : Number(a.type > b.type)));
+  return byType.flatMap(({ g, fields = {} }) => {
+    const { type, child_head, range } = fields;
+    const isMerge = type === 'merge' || type === 'discard';
+    return headOf(isMerge ? lastOf(range) : null, child_head, `line ${g} of the lineage`);
+  });
 }
 
 /**
@@ -52,52 +44,28 @@ function inOwnLines(db: Db, { id }: TapeRow): RecordedHead[] {
  * of a merge into the tape. A fork of a fork may continue from this tape as well: `reach` is the last position that
  * a descendant shares with it.
  */
-function inLinesBelow(db: Db, { id, base_seq }: TapeRow): RecordedHead[] {
-  return db
-    .all<Line & { readonly reach: Seq; readonly peer_id: number | null }>(
-      `WITH RECURSIVE below(id, reach) AS (
-         SELECT @id, 9007199254740991
-         UNION SELECT c.id, min(b.reach, c.base_seq) FROM below b JOIN tape c ON c.parent_id = b.id AND c.id > b.id)
-       SELECT l.g, l.line, l.hash, b.reach, l.peer_id FROM below b JOIN lineage l ON l.tape_id = b.id
-         WHERE b.id <> @id AND l.type IN ('fork', 'merge', 'discard')
-           AND (l.peer_id = @id OR (l.type = 'fork' AND b.reach > @base))`,
-      { id, base: base_seq },
-    )
-    .flatMap((row) => {
-      const { type, parent_head, base, seq } = lineOf(row);
-      const by = `line ${row.g} of the lineage`;
-      if (type === 'fork') return base === row.reach && base > base_seq ? headOf(base, parent_head, by) : [];
-      if (row.peer_id !== id || typeof seq !== 'number') return [];
-      // A merge writes its mark and one message; a discard writes its mark alone.
-      return headOf(type === 'merge' ? seq + 1 : seq, parent_head, by);
-    });
+function inLinesBelow({ id, base_seq }: TapeRow, { below }: Beside): RecordedHead[] {
+  return below.flatMap(({ g, type: column, peer_id, reach, fields = {} }) => {
+    const { type, parent_head, base, seq } = fields;
+    const by = `line ${g} of the lineage`;
+    if (!makesEdges.has(column)) return [];
+    if (type === 'fork') return base === reach && base > base_seq ? headOf(base, parent_head, by) : [];
+    if (peer_id !== id || typeof seq !== 'number') return [];
+    // A merge writes its mark and one message; a discard writes its mark alone.
+    return headOf(type === 'merge' ? seq + 1 : seq, parent_head, by);
+  });
 }
 
-interface Mark {
-  readonly name: string;
-  readonly seq: Seq;
-  readonly key: string;
-  readonly payload: string | null;
-}
+const makesEdges: ReadonlySet<string> = new Set(['fork', 'merge', 'discard']);
 
 /** The heads in the marks of its merges, on all tapes above it. The key of an erased mark still has the hash. */
-function inMarks(db: Db, { id, ulid, parent_id }: TapeRow): RecordedHead[] {
-  if (parent_id === null) return [];
-  return db
-    .all<Mark>(
-      `WITH RECURSIVE above(id) AS (
-         SELECT parent_id FROM tape WHERE id = @id AND parent_id < id
-         UNION SELECT t.parent_id FROM above a JOIN tape t ON t.id = a.id WHERE t.parent_id < t.id)
-       SELECT t.name, e.seq, e.key, e.payload FROM above a JOIN tape t ON t.id = a.id
-         JOIN entry e ON e.tape_id = a.id AND e.key >= @from AND e.key < @to`,
-      { id, from: `merge:${ulid}:`, to: `merge:${ulid};` },
-    )
-    .flatMap(({ name, seq, key, payload }) => {
-      const by = `the mark ${name}@${seq}`;
-      if (payload === null) return headOf(null, key.split(':')[2], by);
-      const { state } = parsed(payload);
-      return isObject(state) ? headOf(lastOf(state.range), state.child_head, by) : [];
-    });
+function inMarks({ marksAbove }: Beside): RecordedHead[] {
+  return marksAbove.flatMap(({ name, seq, key, payload }) => {
+    const by = `the mark ${name}@${seq}`;
+    if (payload === null) return headOf(null, key.split(':')[2], by);
+    const { state } = parsed(payload);
+    return isObject(state) ? headOf(lastOf(state.range), state.child_head, by) : [];
+  });
 }
 
 /** The heads of a summarizer in the compactions, and in the failed ones, of its parent. */
@@ -121,11 +89,6 @@ function asSummarizer(db: Db, { ulid, kind, parent_id, parent_name }: TapeRow): 
 
 function headOf(seq: Seq | null | undefined, hash: unknown, by: string): RecordedHead[] {
   return typeof hash === 'string' && seq !== undefined ? [{ seq, hash, by }] : [];
-}
-
-/** Returns the fields of a line; none when it was changed, which `verifyLineage` reports: it proves nothing then. */
-function lineOf({ line, hash }: Line): JsonObject {
-  return hashLine(line) === hex(hash) ? parsed(line) : {};
 }
 
 function lastOf(range: unknown): Seq | undefined {

@@ -1,25 +1,21 @@
-import { hex } from '../entry/hash.ts';
 import { isTime } from '../entry/iso-time.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { nameKey, tapeName } from '../entry/name.ts';
 import { parsed } from '../entry/parsed.ts';
-import { hashLine, rowDigest } from '../lineage/line.ts';
+import { rowDigest } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { linesOf } from './lineage.ts';
+import type { Beside } from './beside.ts';
 import type { Problem } from './problem.ts';
 
 /**
  * Compares a tape's row with the lineage, whose lines are hashed: its identity with the first line, its
  * states with the last.
  */
-export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
-  const lines = linesOf(db, tape);
+export function* verifyRow(db: Db, tape: TapeRow, { lines, childBefore }: Beside): Generator<Problem> {
   // `verifyLineage` reports a changed line, and it proves nothing about the row.
-  if (lines.some(({ line, hash }) => hashLine(line) !== hex(hash))) return;
-  const [made, last] = [lines[0], lines.at(-1)].map((row) =>
-    row === undefined ? undefined : parsed(row.line),
-  );
+  if (lines.some(({ fields }) => fields === undefined)) return;
+  const [made, last] = [lines[0]?.fields, lines.at(-1)?.fields];
   // A staged session has no line yet.
   if (made === undefined || last === undefined) {
     if (tape.lifecycle !== 'staging' && isWhole(db)) yield changed(tape, 'the lineage has no line for it');
@@ -48,7 +44,7 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
     ...(startDiffers(db, tape) ? ['fork/start'] : []),
     ...(tape.from_seq === (tape.parent_id === null ? null : tape.floor_seq) ? [] : ['from_seq']),
     ...((tape.request_hash === null) === (tape.parent_id === null) ? [] : ['request_hash']),
-    ...(ordinalFollows(db, tape) ? [] : ['ordinal']),
+    ...(ordinalFollows(tape, childBefore) ? [] : ['ordinal']),
     ...(tape.name_key === nameKey(tape.name) ? [] : ['name_key']),
     ...((tape.merged_at === null) === (tape.delivery === null) ? [] : ['merged_at']),
   ];
@@ -87,15 +83,13 @@ function startDiffers(db: Db, tape: TapeRow): boolean {
  * Whether a fork without a key, which has its own ULID as one, is the next after an older child of its parent, and
  * others have no number.
  */
-function ordinalFollows(db: Db, { id, ulid, parent_id, spawn_key, ordinal }: TapeRow): boolean {
+function ordinalFollows(
+  { id, ulid, parent_id, spawn_key, ordinal }: TapeRow,
+  before: number | undefined,
+): boolean {
   if (parent_id === null || spawn_key !== ulid) return ordinal === null;
   if (ordinal === null || ordinal < 1) return false;
-  if (ordinal === 1) return true;
-  const before = db.get<{ id: number }>(
-    'SELECT id FROM tape WHERE parent_id = @parent_id AND ordinal = @before AND ordinal IS NOT NULL',
-    { parent_id, before: ordinal - 1 },
-  );
-  return before !== undefined && before.id < id;
+  return ordinal === 1 || (before !== undefined && before < id);
 }
 
 /** Returns a time as lines have it; null for one that no line can have. */

@@ -5,6 +5,7 @@ import { parsed } from '../entry/parsed.ts';
 import { type Touch, touchesOf } from '../entry/touch.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import type { BesideTapes } from './beside.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** The columns of an entry that touch something, or that bring what a child touched. */
@@ -27,15 +28,17 @@ type Rows = ReadonlyMap<string, boolean>;
 export class TouchesOnTape {
   readonly #db: Db;
   readonly #tape: TapeRow;
+  readonly #tapes: BesideTapes;
   /** How many rows a position has; only positions with rows. */
   readonly #counts = new Map<Seq, number>();
   /** Positions of which not all rows are known. */
   readonly #unknown = new Set<Seq>();
   #wrong: string | undefined;
 
-  constructor(db: Db, tape: TapeRow) {
+  constructor(db: Db, tape: TapeRow, tapes: BesideTapes) {
     this.#db = db;
     this.#tape = tape;
+    this.#tapes = tapes;
   }
 
   /** Receives the entries of the tape, in order. */
@@ -59,7 +62,7 @@ export class TouchesOnTape {
 
   #expectMerged(seq: Seq, payload: string): void {
     const { state } = parsed(payload);
-    const child = isObject(state) ? childOf(this.#db, state) : undefined;
+    const child = isObject(state) ? this.#tapes.tapeOf(state.child) : undefined;
     if (!isObject(state) || child === undefined) {
       this.#unknown.add(seq);
       return;
@@ -96,11 +99,9 @@ export class TouchesOnTape {
 
   /** Returns the place of rows that no entry gives. */
   #surplus(): string | undefined {
-    const found = this.#db.all<{ seq: Seq; n: number }>(
-      'SELECT seq, count(*) AS n FROM touch WHERE tape_id = @id GROUP BY seq ORDER BY seq',
-      { id: this.#tape.id },
-    );
-    const more = found.find(({ seq, n }) => !this.#unknown.has(seq) && n !== (this.#counts.get(seq) ?? 0));
+    const more = this.#tapes
+      .of(this.#tape.id)
+      .touches.find(({ seq, n }) => !this.#unknown.has(seq) && n !== (this.#counts.get(seq) ?? 0));
     return more === undefined ? undefined : `those of ${this.#tape.name}@${more.seq}`;
   }
 }
@@ -113,11 +114,6 @@ function rowsOf(touches: readonly Touch[]): Rows {
     if (!rows.has(text)) rows.set(text, wrote);
   }
   return rows;
-}
-
-function childOf(db: Db, { child }: JsonObject): { readonly id: number; readonly name: string } | undefined {
-  if (typeof child !== 'string') return undefined;
-  return db.get('SELECT id, name FROM tape WHERE ulid = @child', { child });
 }
 
 /** What a merge brings: what the child touched in its range, then the files of its patch. */

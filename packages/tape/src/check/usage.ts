@@ -1,5 +1,5 @@
 import type { Db } from '../sqlite/sqlite.ts';
-import { addCall, type CallsRow, callsRows, type StoredCall, saveCalls, storedCall } from '../tape/calls.ts';
+import { addCall, type CallsRow, type StoredCall, saveCalls, storedCall } from '../tape/calls.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
@@ -22,8 +22,8 @@ export class UsageOnTape {
   }
 
   /** Yields a difference from the stored rows, once all entries were seen. */
-  *problems(db: Db, { id, name }: TapeRow): Generator<Problem> {
-    const [stored, found] = [callsRows(db, id), this.rows()];
+  *problems({ name }: TapeRow, stored: readonly CallsRow[]): Generator<Problem> {
+    const found = this.rows();
     if (stored.length === found.length && stored.every((row, n) => isSame(row, found[n]))) return;
     yield problemsOf(name)(
       'usage-differs',

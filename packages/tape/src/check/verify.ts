@@ -3,7 +3,8 @@
  * `recorded-heads.ts` finds elsewhere, `merges.ts` compares marks of merges with their messages and children,
  * `views.ts` makes recorded views again, `lineage.ts`, `aliases.ts`, `calls.ts`, `open-run.ts`, `usage.ts` and `spoken.ts`
  * compare what is stored beside the entries, `database.ts` and `schema.ts` check the file, and `doctor.ts` finds leftovers.
- * `problem.ts` defines the result. Imports `merge`, `search`, `lineage`, `tape` and what lies below them.
+ * `beside.ts` reads what these compare, for many tapes at once; `problem.ts` defines the result. Imports `merge`,
+ * `search`, `lineage`, `tape` and what lies below them.
  */
 import { blobHashes } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';
@@ -11,6 +12,7 @@ import { bodyText, type ChainLink, entryText, genesisHash, hex, sha256 } from '.
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
+import type { BesideTapes } from './beside.ts';
 import { CallsOnTape } from './calls.ts';
 import { CopiesOnTape } from './copies.ts';
 import { verifyForkStart } from './fork-start.ts';
@@ -67,26 +69,28 @@ export function* tapesToVerify(db: Db, tape: TapeRow): Generator<{ tape: TapeRow
  * Recomputes a tape's own hash chain from the stored bytes, checks its links to its parent and to its row, and
  * compares it with every head that was recorded of it, and with what is stored beside it. Each damage is reported
  * once, where it is; the check continues after it.
+ * @param tapes what is beside the tape
  * @param to the last position to verify
  * @param watchers see the entries as well, which spares another reading
  */
 export function* verifyTape(
   db: Db,
   tape: TapeRow,
-  { to = tape.head_seq, watchers: others }: { readonly to?: Seq; readonly watchers: readonly Watcher[] },
+  { tapes, to = tape.head_seq, watchers: others }: Verified,
 ): Generator<Problem> {
-  const heads = new HeadsOnTape(tape, recordedHeads(db, tape), to);
-  const calls = new CallsOnTape(db, tape);
+  const beside = tapes.of(tape.id);
+  const heads = new HeadsOnTape(tape, recordedHeads(db, tape, beside), to);
+  const calls = new CallsOnTape(tape, beside.batches);
   const spoken = new SpokenOnTape(tape);
   const usage = new UsageOnTape();
   const run = new RunOnTape();
-  const touches = new TouchesOnTape(db, tape);
+  const touches = new TouchesOnTape(db, tape, tapes);
   const copies = new CopiesOnTape(db, tape);
   const watchers = [heads, calls, spoken, usage, run, touches, copies, ...others];
   const reported = new Set<Seq | null>();
   let isChained = true;
   let isWhole = true;
-  for (const problem of verifyChain(db, tape, { to, watchers })) {
+  for (const problem of verifyChain(db, tape, { tapes, to, watchers })) {
     if (problem.code === 'row-changed' && reported.has(problem.seq)) continue;
     if (problem.code === 'entry-missing' || problem.code === 'chain-broken') isChained = false;
     if (damagesBody.has(problem.code)) isWhole = false;
@@ -94,14 +98,14 @@ export function* verifyTape(
     yield problem;
   }
   for (const problem of heads.problems({ isChained })) if (!reported.has(problem.seq)) yield problem;
-  for (const problem of [...copies.problems(), ...verifyForkStart(db, tape)])
+  for (const problem of [...copies.problems(), ...verifyForkStart(db, tape, tapes)])
     if (!reported.has(problem.seq)) yield problem;
   // What follows from all entries is not known of a part, nor where one is missing or another one.
   if (to !== tape.head_seq || !isChained) return;
   yield* calls.problems();
   yield* spoken.problems();
-  yield* run.problems(db, tape);
-  yield* usage.problems(db, tape);
+  yield* run.problems(db, tape, beside.isRunRecorded);
+  yield* usage.problems(tape, beside.usage);
   if (isWhole) yield* touches.problems();
 }
 
@@ -114,18 +118,21 @@ const damagesBody: ReadonlySet<Problem['code']> = new Set([
 
 /** What to verify of a tape, and what looks at the entries on the way. */
 interface Verification {
+  readonly tapes: BesideTapes;
   readonly to: Seq;
   readonly watchers: readonly Watcher[];
 }
+
+type Verified = Omit<Verification, 'to'> & Partial<Verification>;
 
 /** Looks at each entry of a tape, in order, while its chain is verified. */
 export interface Watcher {
   saw(entry: EntryRow): void;
 }
 
-function* verifyChain(db: Db, tape: TapeRow, { to, watchers }: Verification): Generator<Problem> {
+function* verifyChain(db: Db, tape: TapeRow, { tapes, to, watchers }: Verification): Generator<Problem> {
   const problem = problemsOf(tape.name);
-  const base = baseHash(db, tape);
+  const base = baseHash(db, tape, tapes);
   if (base === undefined || hex(base) !== hex(tape.base_hash))
     yield problem(
       'base-wrong',
@@ -165,22 +172,9 @@ function* verifyChain(db: Db, tape: TapeRow, { to, watchers }: Verification): Ge
     yield problem('entry-missing', expected, `${tape.name}@${expected} is missing: the head is at ${to}`);
   else if (to === tape.head_seq && !previous.includes(hex(tape.head_hash)))
     yield problem('head-wrong', to, `the recorded head of ${tape.name} is not the hash of its last entry`);
-  const stray = strayEntry(db, tape);
+  const { stray } = tapes.of(tape.id);
   if (stray !== undefined)
     yield problem('head-wrong', stray, `${tape.name}@${stray} is outside the positions of its tape`);
-}
-
-/**
- * Returns an entry at or below its tape's base or past its head: no reader sees it, and the store never
- * writes one.
- */
-function strayEntry(db: Db, { id }: TapeRow): Seq | undefined {
-  return db.get<{ seq: Seq }>(
-    `SELECT e.seq FROM tape t JOIN entry e ON e.tape_id = t.id AND e.seq <= t.base_seq WHERE t.id = @id
-       UNION ALL
-     SELECT e.seq FROM tape t JOIN entry e ON e.tape_id = t.id AND e.seq > t.head_seq WHERE t.id = @id LIMIT 1`,
-    { id },
-  )?.seq;
 }
 
 interface Link {
@@ -265,9 +259,9 @@ function* verifyBlobs(
 /**
  * Returns the hash that the first own entry must follow: a root's genesis, or the parent's entry at the base.
  */
-function baseHash(db: Db, tape: TapeRow): Uint8Array | undefined {
+function baseHash(db: Db, tape: TapeRow, tapes: BesideTapes): Uint8Array | undefined {
   if (tape.parent_id === null) return genesisHash(tape.ulid);
-  const parent = tapeById(db, tape.parent_id);
+  const parent = tapes.tape(tape.parent_id);
   const [owner] = segments(db, { ...parent, floor_seq: 0 }, tape.base_seq - 1, tape.base_seq);
   if (owner === undefined) return undefined;
   return db.get<{ hash: Uint8Array }>('SELECT hash FROM entry WHERE tape_id = @tape AND seq = @seq', {

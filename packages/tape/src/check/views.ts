@@ -54,7 +54,11 @@ const recordingEvents: ReadonlySet<string> = new Set(['run/retrying', 'run/error
  * those are made that add mostly new positions, and others as long as all of them together have not more than four
  * times the entries of the tape, and 2000.
  */
-export function* verifyViews(db: Db, tape: TapeRow, { places }: ViewsOnTape): Generator<Problem> {
+export function* verifyViews(
+  db: Db,
+  tape: TapeRow,
+  { places }: Pick<ViewsOnTape, 'places'>,
+): Generator<Problem> {
   let left = 2000 + 4 * (tape.head_seq - tape.base_seq);
   const covered = new Map<number, readonly Range[]>();
   for (const seq of places.toReversed())

@@ -1,4 +1,5 @@
 import { verifyAliases } from '../check/aliases.ts';
+import { type Beside, BesideTapes } from '../check/beside.ts';
 import { verifyLineage, verifyLines } from '../check/lineage.ts';
 import { verifyMergedHeads, verifyMerges } from '../check/merges.ts';
 import { type Problem, problemsOf } from '../check/problem.ts';
@@ -11,28 +12,31 @@ import { TapeError } from '../errors.ts';
 import { bodyFault } from '../inbox/body.ts';
 import type { OnProgress } from '../progress.ts';
 import type { Db } from '../sqlite/sqlite.ts';
-import { type TapeRow, tapeById } from '../tape/tape.ts';
+import type { TapeRow } from '../tape/tape.ts';
 
 /**
  * Yields the problems of the tapes that a session reads, and the heads of children that its own merges
  * contradict.
  */
 export function* verifySession(db: Db, session: TapeRow, onProgress?: OnProgress): Generator<Problem> {
-  const counter = countTo(countVerified(db, session).entries, onProgress);
-  const tapes = [...tapesToVerify(db, session)].map((one) => ({ ...one, views: new ViewsOnTape() }));
+  const counter = new Counter(countVerified(db, session).entries, onProgress);
+  const chain = [...tapesToVerify(db, session)].map((one) => ({ ...one, views: new ViewsOnTape() }));
   let isWhole = true;
-  for (const { tape, to, views } of tapes) {
-    for (const problem of guarded(tape.name, verifyTape(db, tape, { to, watchers: [views, counter] }))) {
+  for (const { tape, to, views } of chain) {
+    const tapes = new BesideTapes(db, { first: tape.id, last: tape.id });
+    const watchers = [views, counter];
+    for (const problem of guarded(tape.name, verifyTape(db, tape, { tapes, to, watchers }))) {
       isWhole &&= !breaksViews.has(problem.code);
       yield problem;
     }
-    yield* guarded(tape.name, verifyMerges(db, tape, to));
-    yield* guarded(tape.name, verifyRecords(db, tape));
-    yield* guarded(tape.name, verifyLines(db, tape));
+    yield* guarded(tape.name, verifyMerges(db, tape, { tapes, to }));
+    yield* guarded(tape.name, verifyRecords(db, tape, tapes));
+    yield* guarded(tape.name, verifyLines(tape, tapes.of(tape.id)));
   }
-  yield* guarded(session.name, verifyMergedHeads(db, session));
+  const own = new BesideTapes(db, { first: session.id, last: session.id });
+  yield* guarded(session.name, verifyMergedHeads(db, session, own));
   if (!isWhole) return;
-  for (const { tape, views } of tapes) yield* guarded(tape.name, verifyViews(db, tape, views));
+  for (const { tape, views } of chain) yield* guarded(tape.name, verifyViews(db, tape, views));
 }
 
 /** Damage of entries that every view of them repeats. */
@@ -53,15 +57,22 @@ export function* verifyAll(db: Db, onProgress?: OnProgress): Generator<Problem> 
   yield* guarded(null, verifyLineage(db));
 }
 
-/** Reports how many entries were verified, after each thousand and at the last. */
-function countTo(total: number, onProgress: OnProgress | undefined): Watcher {
-  let done = 0;
-  return {
-    saw() {
-      done += 1;
-      if (done % 1_000 === 0 || done === total) onProgress?.({ done, total });
-    },
-  };
+/** Counts the entries that were verified, and reports it after each thousand and at the last. */
+class Counter implements Watcher {
+  done = 0;
+  readonly #total: number;
+  readonly #onProgress: OnProgress | undefined;
+
+  constructor(total: number, onProgress: OnProgress | undefined) {
+    this.#total = total;
+    this.#onProgress = onProgress;
+  }
+
+  saw(): void {
+    this.done += 1;
+    const { done } = this;
+    if (done % 1_000 === 0 || done === this.#total) this.#onProgress?.({ done, total: this.#total });
+  }
 }
 
 /** Yields a base of tape names in the table `home` that cannot be one. */
@@ -74,27 +85,83 @@ function* verifyBase(db: Db): Generator<Problem> {
 }
 
 function* verifyTapes(db: Db, onProgress: OnProgress | undefined): Generator<Problem> {
-  const counter = countTo(countVerified(db).entries, onProgress);
+  const counter = new Counter(countVerified(db).entries, onProgress);
   /** The tapes whose entries are damaged, and those that inherit from them. A parent comes before its children. */
   const broken = new Set<number>();
-  for (const { id, name, entries } of db.all<{ id: number; name: string; entries: number }>(
-    'SELECT id, name, head_seq - base_seq AS entries FROM tape ORDER BY id',
-  )) {
-    const views = new ViewsOnTape();
-    for (const problem of guarded(name, inOneRead(db, entries, verifyById(db, id, [views, counter])))) {
-      if (breaksViews.has(problem.code)) broken.add(id);
-      yield problem;
-    }
-    if (!broken.has(id)) yield* guarded(name, verifyViewsById(db, id, { views, broken }));
-  }
+  for (const run of runsOf(db)) yield* verifyRun(db, run, { counter, broken });
 }
 
-/** The greatest number of entries of a tape that is verified in one read: a reader keeps the log from being emptied. */
-const oneReadMax = 2_000;
+/** The greatest numbers of tapes, and of entries, that are verified in one read: a reader keeps the log from being emptied. */
+const most = { tapes: 100, entries: 2_000 };
+
+/** A tape, and how many entries it has. */
+interface Sized {
+  readonly id: number;
+  readonly name: string;
+  readonly entries: number;
+}
+
+/** Yields all tapes in runs of short ones, and of one long one. */
+function* runsOf(db: Db): Generator<readonly Sized[]> {
+  let run: Sized[] = [];
+  let left = most.entries;
+  for (let after = -Infinity; ; ) {
+    const page = db.all<Sized>(
+      `SELECT id, name, head_seq - base_seq AS entries FROM tape WHERE id > @after ORDER BY id LIMIT 500`,
+      { after },
+    );
+    for (const tape of page) {
+      if (run.length === most.tapes || (tape.entries > left && run.length > 0)) {
+        yield run;
+        [run, left] = [[], most.entries];
+      }
+      run.push(tape);
+      left -= tape.entries;
+    }
+    if (page.length < 500) break;
+    after = page.at(-1)?.id ?? after;
+  }
+  if (run.length > 0) yield run;
+}
+
+/** What was found of the tapes before, and counts their entries. */
+interface Verified {
+  readonly counter: Counter;
+  readonly broken: Set<number>;
+}
+
+/**
+ * Verifies the tapes of a run, short ones in one read of the database. When one of them cannot be read, verifies each by
+ * itself, so that the damage is reported of the right one.
+ */
+function* verifyRun(db: Db, run: readonly Sized[], before: Verified): Generator<Problem> {
+  const tapes = new BesideTapes(db, { first: run[0]?.id ?? 0, last: run.at(-1)?.id ?? 0 });
+  const { counter } = before;
+  const { done } = counter;
+  const [alone] = run.length === 1 ? run : [];
+  if (alone !== undefined) {
+    const { name, entries } = alone;
+    yield* inOneRead(db, entries, guarded(name, verifyTogether(db, tapes, { ...before, guard: guarded })));
+    return;
+  }
+  const problems: Problem[] = [];
+  try {
+    db.read(() => {
+      for (const problem of verifyTogether(db, tapes, { ...before, guard: unguarded }))
+        problems.push(problem);
+    });
+  } catch (error) {
+    if (error instanceof TapeError && error.code === 'TAPE_CLOSED') throw error;
+    counter.done = done;
+    for (const tape of run) yield* verifyRun(db, [tape], before);
+    return;
+  }
+  yield* problems;
+}
 
 /** Does the statements of a short tape in one read, which is much cheaper than one read for each. */
 function* inOneRead(db: Db, entries: number, problems: Iterable<Problem>): Generator<Problem> {
-  if (entries > oneReadMax) {
+  if (entries > most.entries) {
     yield* problems;
     return;
   }
@@ -109,14 +176,42 @@ function* inOneRead(db: Db, entries: number, problems: Iterable<Problem>): Gener
   }
 }
 
-function* verifyViewsById(
+/** Makes problems of errors, or leaves them. */
+type Guard = (session: string | null, problems: Iterable<Problem>) => Iterable<Problem>;
+
+const unguarded: Guard = (_, problems) => problems;
+
+function* verifyTogether(
   db: Db,
-  id: number,
-  { views, broken }: { readonly views: ViewsOnTape; readonly broken: Set<number> },
+  tapes: BesideTapes,
+  { counter, broken, guard }: Verified & { readonly guard: Guard },
 ): Generator<Problem> {
-  const tape = tapeById(db, id);
-  if (tape.parent_id !== null && broken.has(tape.parent_id)) broken.add(id);
-  else yield* verifyViews(db, tape, views);
+  for (const tape of tapes.rows()) {
+    const views = new ViewsOnTape();
+    const watchers = [views, counter];
+    for (const problem of guard(tape.name, verifyAlone(db, tape, { tapes, watchers, guard }))) {
+      if (breaksViews.has(problem.code)) broken.add(tape.id);
+      yield problem;
+    }
+    if (broken.has(tape.id)) continue;
+    if (tape.parent_id !== null && broken.has(tape.parent_id)) broken.add(tape.id);
+    else yield* guard(tape.name, verifyViews(db, tape, views));
+  }
+}
+
+function* verifyAlone(
+  db: Db,
+  tape: TapeRow,
+  {
+    guard,
+    ...verified
+  }: { readonly tapes: BesideTapes; readonly watchers: readonly Watcher[]; readonly guard: Guard },
+): Generator<Problem> {
+  const { tapes } = verified;
+  yield* verifyTape(db, tape, verified);
+  yield* verifyRecords(db, tape, tapes);
+  // A child that cannot be read is reported as one of its own; the parent's other merges are still compared.
+  yield* guard(tape.name, verifyMerges(db, tape, { tapes }));
 }
 
 /** Counts the sessions and entries that `verifySession` reads; without a session, those of `verifyAll`. */
@@ -139,35 +234,22 @@ export function countVerified(
   return { sessions, entries };
 }
 
-function* verifyById(db: Db, id: number, watchers: readonly Watcher[]): Generator<Problem> {
-  const tape = tapeById(db, id);
-  yield* verifyTape(db, tape, { watchers });
-  yield* verifyRecords(db, tape);
-  // A child that cannot be read is reported as one of its own; the parent's other merges are still compared.
-  yield* guarded(tape.name, verifyMerges(db, tape));
-}
-
-function* verifyRecords(db: Db, tape: TapeRow): Generator<Problem> {
-  yield* verifyRow(db, tape);
-  yield* verifyAliases(db, tape);
-  yield* verifyQueued(db, tape);
+function* verifyRecords(db: Db, tape: TapeRow, tapes: BesideTapes): Generator<Problem> {
+  const beside = tapes.of(tape.id);
+  yield* verifyRow(db, tape, beside);
+  yield* verifyAliases(tape, beside);
+  yield* verifyQueued(tape, beside);
 }
 
 /** Yields the items of an inbox that lack a field or a time, and the saved pieces of streams that are not JSON. */
-function* verifyQueued(db: Db, { id, name }: TapeRow): Generator<Problem> {
+function* verifyQueued({ name }: TapeRow, { inbox, badChunks }: Beside): Generator<Problem> {
   const problem = problemsOf(name);
-  for (const { ulid, body, queued_at } of db.all<{ ulid: string; body: string; queued_at: number }>(
-    'SELECT ulid, body, queued_at FROM inbox WHERE tape_id = @id ORDER BY id',
-    { id },
-  )) {
+  for (const { ulid, body, queued_at } of inbox) {
     const fault = bodyFault(body) ?? (isTime(queued_at) ? undefined : 'has no time');
     if (fault !== undefined)
       yield problem('database-damaged', null, `the item ${ulid} in the inbox of '${name}' ${fault}`);
   }
-  for (const { run, idx } of db.all<{ run: string; idx: number }>(
-    'SELECT run, idx FROM stream_chunk WHERE tape_id = @id AND NOT json_valid(chunk) ORDER BY run, idx',
-    { id },
-  ))
+  for (const { run, idx } of badChunks)
     yield problem('database-damaged', null, `the saved piece ${idx} of run ${run} of '${name}' is not JSON`);
 }
 

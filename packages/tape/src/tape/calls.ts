@@ -67,21 +67,15 @@ export function addCall(
   };
 }
 
-const columns =
+/** The columns of a row of `usage`, but for its tape. */
+export const callsColumns =
   'model, first_seq, steps, input, output, reasoning, cache_read, cache_write, cost, last_seq, last_tokens';
 
 /** Returns the stored row of a model on a tape. */
 export function callsRow(db: Db, tapeId: number, model: string): CallsRow | undefined {
-  return db.get<CallsRow>(`SELECT ${columns} FROM usage WHERE tape_id = @tapeId AND model = @model`, {
+  return db.get<CallsRow>(`SELECT ${callsColumns} FROM usage WHERE tape_id = @tapeId AND model = @model`, {
     tapeId,
     model,
-  });
-}
-
-/** Returns the stored rows of a tape, in the order of first use. */
-export function callsRows(db: Db, tapeId: number): CallsRow[] {
-  return db.all<CallsRow>(`SELECT ${columns} FROM usage WHERE tape_id = @tapeId ORDER BY first_seq, model`, {
-    tapeId,
   });
 }
 
@@ -89,7 +83,7 @@ export function callsRows(db: Db, tapeId: number): CallsRow[] {
 export function saveCalls(db: Db, tapeId: number, rows: Iterable<CallsRow>): void {
   for (const row of rows)
     db.run(
-      `INSERT OR REPLACE INTO usage (tape_id, ${columns})
+      `INSERT OR REPLACE INTO usage (tape_id, ${callsColumns})
          VALUES (@tapeId, @model, @first_seq, @steps, @input, @output, @reasoning, @cache_read, @cache_write, @cost,
            @last_seq, @last_tokens)`,
       { tapeId, ...row },
@@ -196,7 +190,7 @@ export function listCalls(db: Db, realm: string, { session, tree }: CallsQuery):
         : 't.ulid = @session';
   return db
     .all<CallsRow & { readonly id: string }>(
-      `SELECT t.ulid AS id, ${columns} FROM tape t JOIN usage u ON u.tape_id = t.id WHERE ${which}
+      `SELECT t.ulid AS id, ${callsColumns} FROM tape t JOIN usage u ON u.tape_id = t.id WHERE ${which}
          ORDER BY t.id, first_seq, model`,
       session === undefined ? { realm } : { session },
     )

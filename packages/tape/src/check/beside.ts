@@ -1,0 +1,281 @@
+import type { Seq } from '../entry/entry.ts';
+import { hex } from '../entry/hash.ts';
+import type { JsonObject } from '../entry/json.ts';
+import { parsed } from '../entry/parsed.ts';
+import { hashLine } from '../lineage/line.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import { type CallsRow, callsColumns } from '../tape/calls.ts';
+import { selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
+
+/** A line of the lineage. */
+export interface Line {
+  readonly g: number;
+  readonly type: string;
+  /** The tape that a merge was made into, or that a fork continues. */
+  readonly peer_id: number | null;
+  /** Its name. */
+  readonly into: string | null;
+  /** What the line says; undefined when it was changed: it proves nothing then. */
+  readonly fields: JsonObject | undefined;
+}
+
+/** A line about a descendant of a tape. */
+interface LineBelow extends Line {
+  /** The descendant's ULID. */
+  readonly ulid: string;
+  /** The last position that the descendant shares with the tape. */
+  readonly reach: Seq;
+}
+
+/** The mark of a merge of the tape, on a tape above it. */
+interface MarkAbove {
+  readonly name: string;
+  readonly seq: Seq;
+  readonly key: string;
+  readonly payload: string | null;
+}
+
+/** An entry that has the name or the key of a merge's mark, or that a line of the lineage calls one. */
+export interface MarkRow {
+  readonly seq: Seq;
+  readonly kind: string;
+  readonly mark: string | null;
+  readonly name: string | null;
+  readonly key: string | null;
+  readonly payload: string | null;
+}
+
+export interface BatchRow {
+  readonly from_seq: Seq;
+  readonly to_seq: Seq | null;
+  readonly calls: string;
+}
+
+interface AliasRow {
+  readonly realm: string;
+  readonly alias: string;
+  readonly name_key: string;
+  readonly reason: string;
+  readonly g: number;
+}
+
+/** What is stored beside the entries of a tape, and what of other tapes is about it. */
+export interface Beside {
+  readonly lines: readonly Line[];
+  readonly below: readonly LineBelow[];
+  readonly marksAbove: readonly MarkAbove[];
+  /** Its own entries with the name or the key of a mark of a merge, in order. */
+  readonly marks: readonly MarkRow[];
+  readonly batches: readonly BatchRow[];
+  readonly isRunRecorded: boolean;
+  readonly usage: readonly CallsRow[];
+  /** How many touches each position has, in order. */
+  readonly touches: readonly { readonly seq: Seq; readonly n: number }[];
+  readonly aliases: readonly AliasRow[];
+  readonly inbox: readonly { readonly ulid: string; readonly body: string; readonly queued_at: number }[];
+  /** Saved pieces of streams that are not JSON. */
+  readonly badChunks: readonly { readonly run: string; readonly idx: number }[];
+  /** The first position of an entry at or below its base, or past its head: no reader sees it, and the store writes none. */
+  readonly stray: Seq | undefined;
+  /** The child of the same parent that has the number before its own. */
+  readonly childBefore: number | undefined;
+}
+
+/** The ids of tapes that are verified together, both included. */
+export interface Run {
+  readonly first: number;
+  readonly last: number;
+}
+
+/**
+ * Reads what is beside the tapes of a run, each table when it is first needed, with one statement in place of one for each
+ * tape. Rows of tapes and texts of lines are kept, since several checks look at them.
+ */
+export class BesideTapes {
+  readonly #db: Db;
+  readonly #run: Run;
+  readonly #tapes = new Map<number, TapeRow>();
+  readonly #byUlid = new Map<string, TapeRow>();
+  readonly #read = new Map<string, ReadonlyMap<number, readonly unknown[]>>();
+  readonly #fields = new Map<number, { readonly line: string; readonly fields: JsonObject | undefined }>();
+
+  constructor(db: Db, run: Run) {
+    this.#db = db;
+    this.#run = run;
+  }
+
+  /** Reads the rows of the tapes of the run, in order. */
+  rows(): readonly TapeRow[] {
+    const rows = this.#db.all<TapeRow>(`${selectTape} WHERE t.id BETWEEN @first AND @last ORDER BY t.id`, {
+      ...this.#run,
+    });
+    for (const row of rows) this.#keep(row);
+    return rows;
+  }
+
+  /** What is beside a tape of the run. */
+  of(id: number): Beside {
+    const rows = <Row>(sql: string) => this.#rowsOf<Row>(id, sql);
+    const lineOf = (row: StoredLine) => this.#lineOf(row);
+    return {
+      get lines() {
+        return rows<StoredLine>(selectLines).map(lineOf);
+      },
+      get below() {
+        return rows<StoredLine & LineBelow>(selectBelow).map((row) => ({ ...row, ...lineOf(row) }));
+      },
+      get marksAbove() {
+        return rows<MarkAbove>(selectMarksAbove);
+      },
+      get marks() {
+        // Most are found by both their key and their name.
+        const bySeq = new Map(rows<MarkRow>(selectMarks).map((row) => [row.seq, row]));
+        return [...bySeq.values()].sort((a, b) => a.seq - b.seq);
+      },
+      get batches() {
+        return rows<BatchRow>(selectBatches);
+      },
+      get isRunRecorded() {
+        return rows(selectOpenRuns).length > 0;
+      },
+      get usage() {
+        return rows<CallsRow>(selectUsage);
+      },
+      get touches() {
+        return rows<Beside['touches'][number]>(selectTouches);
+      },
+      get aliases() {
+        return rows<AliasRow>(selectAliases);
+      },
+      get inbox() {
+        return rows<Beside['inbox'][number]>(selectInbox);
+      },
+      get badChunks() {
+        return rows<Beside['badChunks'][number]>(selectBadChunks);
+      },
+      get stray() {
+        return rows<{ readonly seq: Seq }>(selectStrays)[0]?.seq;
+      },
+      get childBefore() {
+        return rows<{ readonly id: number }>(selectChildrenBefore)[0]?.id;
+      },
+    };
+  }
+
+  /**
+   * The row of a tape, of the run or not.
+   * @throws TAPE_CORRUPT when it is missing
+   */
+  tape(id: number): TapeRow {
+    return this.#tapes.get(id) ?? this.#keep(tapeById(this.#db, id));
+  }
+
+  /** The row of a session's tape, of the run or not. */
+  tapeOf(ulid: unknown): TapeRow | undefined {
+    if (typeof ulid !== 'string') return undefined;
+    const known = this.#byUlid.get(ulid);
+    if (known !== undefined) return known;
+    const row = this.#db.get<{ id: number }>('SELECT id FROM tape WHERE ulid = @ulid', { ulid });
+    return row === undefined ? undefined : this.tape(row.id);
+  }
+
+  #keep(row: TapeRow): TapeRow {
+    this.#tapes.set(row.id, row);
+    this.#byUlid.set(row.ulid, row);
+    return row;
+  }
+
+  /** Whether the row of an ancestor of a session is missing. */
+  lacksAncestor(tape: TapeRow): boolean {
+    for (let at = tape; at.parent_id !== null; at = this.tape(at.parent_id)) {
+      if (!this.#has(at.parent_id)) return true;
+      // A parent that is younger than its child is reported by the child, and is not followed.
+      if (at.parent_id >= at.id) return false;
+    }
+    return false;
+  }
+
+  #has(id: number): boolean {
+    return this.#tapes.has(id) || this.#db.get('SELECT 1 FROM tape WHERE id = @id', { id }) !== undefined;
+  }
+
+  #rowsOf<Row>(id: number, sql: string): readonly Row[] {
+    let byTape = this.#read.get(sql);
+    if (byTape === undefined) {
+      const rows = this.#db.all<{ readonly tape_id: number }>(sql, { ...this.#run });
+      byTape = Map.groupBy(rows, ({ tape_id }) => tape_id);
+      this.#read.set(sql, byTape);
+    }
+    return (byTape.get(id) ?? []) as readonly Row[];
+  }
+
+  #lineOf({ g, type, peer_id, into, line, hash }: StoredLine): Line {
+    let known = this.#fields.get(g);
+    if (known?.line !== line) {
+      known = { line, fields: hashLine(line) === hex(hash) ? parsed(line) : undefined };
+      this.#fields.set(g, known);
+    }
+    return { g, type, peer_id, into, fields: known.fields };
+  }
+}
+
+interface StoredLine extends Omit<Line, 'fields'> {
+  readonly line: string;
+  readonly hash: Uint8Array;
+}
+
+const selectLines = `SELECT l.tape_id, l.g, l.type, l.peer_id, l.line, l.hash, p.name AS "into"
+  FROM lineage l LEFT JOIN tape p ON p.id = l.peer_id WHERE l.tape_id BETWEEN @first AND @last ORDER BY l.tape_id, l.g`;
+
+/**
+ * Lines of descendants that say something of a tape: those that name it, and those of forks that reach one of its own
+ * positions.
+ */
+const selectBelow = `WITH RECURSIVE below(root, id, reach) AS (
+    SELECT id, id, 9007199254740991 FROM tape WHERE id BETWEEN @first AND @last
+    UNION SELECT b.root, c.id, min(b.reach, c.base_seq) FROM below b JOIN tape c ON c.parent_id = b.id AND c.id > b.id)
+  SELECT b.root AS tape_id, l.g, l.type, l.peer_id, NULL AS "into", l.line, l.hash, b.reach, t.ulid
+    FROM below b CROSS JOIN lineage l ON l.tape_id = b.id CROSS JOIN tape t ON t.id = b.id CROSS JOIN tape r ON r.id = b.root
+    WHERE b.id <> b.root AND (l.peer_id = b.root OR (l.type = 'fork' AND b.reach > r.base_seq))`;
+
+const selectMarksAbove = `WITH RECURSIVE above(child, id) AS (
+    SELECT id, parent_id FROM tape WHERE id BETWEEN @first AND @last AND parent_id < id
+    UNION SELECT a.child, t.parent_id FROM above a JOIN tape t ON t.id = a.id WHERE t.parent_id < t.id)
+  SELECT a.child AS tape_id, t.name, e.seq, e.key, e.payload
+    FROM above a CROSS JOIN tape c ON c.id = a.child CROSS JOIN tape t ON t.id = a.id
+      CROSS JOIN entry e ON e.tape_id = a.id AND e.key >= 'merge:' || c.ulid || ':' AND e.key < 'merge:' || c.ulid || ';'`;
+
+const selectMarks = `SELECT e.tape_id, e.seq, e.kind, e.mark, e.name, e.key, e.payload FROM tape t CROSS JOIN entry e
+    WHERE t.id BETWEEN @first AND @last AND e.tape_id = t.id AND e.key >= 'merge:' AND e.key < 'merge;'
+  UNION ALL
+  SELECT e.tape_id, e.seq, e.kind, e.mark, e.name, e.key, e.payload FROM tape t CROSS JOIN entry e
+    WHERE t.id BETWEEN @first AND @last AND e.tape_id = t.id AND e.name >= 'merge/' AND e.name < 'merge0' AND e.kind = 'anchor'`;
+
+const selectStrays = `SELECT * FROM (
+    SELECT id AS tape_id, coalesce((SELECT min(seq) FROM entry WHERE tape_id = t.id AND seq <= t.base_seq),
+      (SELECT min(seq) FROM entry WHERE tape_id = t.id AND seq > t.head_seq)) AS seq
+      FROM tape t WHERE id BETWEEN @first AND @last)
+  WHERE seq IS NOT NULL`;
+
+const selectBatches =
+  'SELECT tape_id, from_seq, to_seq, calls FROM open_calls WHERE tape_id BETWEEN @first AND @last ORDER BY tape_id, from_seq';
+
+const selectOpenRuns = 'SELECT tape_id FROM open_run WHERE tape_id BETWEEN @first AND @last';
+
+const selectUsage = `SELECT tape_id, ${callsColumns} FROM usage WHERE tape_id BETWEEN @first AND @last
+  ORDER BY tape_id, first_seq, model`;
+
+const selectTouches = `SELECT tape_id, seq, count(*) AS n FROM touch WHERE tape_id BETWEEN @first AND @last
+  GROUP BY tape_id, seq ORDER BY tape_id, seq`;
+
+const selectAliases = `SELECT tape_id, realm, alias, name_key, reason, g FROM alias
+  WHERE tape_id BETWEEN @first AND @last ORDER BY tape_id, alias`;
+
+const selectInbox = `SELECT tape_id, ulid, body, queued_at FROM inbox WHERE tape_id BETWEEN @first AND @last
+  ORDER BY tape_id, id`;
+
+const selectBadChunks = `SELECT tape_id, run, idx FROM stream_chunk
+  WHERE tape_id BETWEEN @first AND @last AND NOT json_valid(chunk) ORDER BY tape_id, run, idx`;
+
+const selectChildrenBefore = `SELECT c.id AS tape_id, b.id FROM tape c CROSS JOIN tape b
+  WHERE c.id BETWEEN @first AND @last AND b.parent_id = c.parent_id AND b.ordinal = c.ordinal - 1 AND b.ordinal IS NOT NULL`;
