@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { anchor, assistant, user } from '@tapedeck/tape';
+import { anchor, assistant, note, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { type CliResult, json, jsonError } from '../support/cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -97,12 +97,12 @@ test('a time refers to the last entry by then', async () => {
     const at = (minute: number) => ({ source: 'import', timestamp: `2026-03-01T10:0${minute}:00Z` });
     store.imports.append(
       id,
-      [0, 1, 2, 3].map((minute) => user(`at ${minute}`, at(minute))),
+      [0, 1, 2, 3].flatMap((minute) => [user(`at ${minute}`, at(minute)), note('x/untimed', {})]),
     );
     store.imports.publish([id]);
   }
-  expect(await shown(home, 'old@{2026-03-01T10:02}')).toBe('old@4');
-  expect(await shown(home, 'old@{2026-03-01T10:01:59}')).toBe('old@3');
+  expect(await shown(home, 'old@{2026-03-01T10:02}')).toBe('old@6');
+  expect(await shown(home, 'old@{2026-03-01T10:01:59}')).toBe('old@4');
 });
 
 /** Command lines of one user, who has a directory for the state of programs. */

@@ -1,5 +1,5 @@
 import { comparing, FileComparison, GraphError, parseRecord, readLines, SessionGraph } from '@tapedeck/graph';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { encodeLine, type LineageLine, type NewestQuery, nearNames } from '@tapedeck/tape/store';
 import { compareTail, differing, type FileStanding } from './graph-file.ts';
 import type { Home } from './home.ts';
@@ -17,10 +17,44 @@ export async function readWhole(store: SqliteTapeStore, home: Home): Promise<Dra
   const graph = SessionGraph.fromRecords(
     comparing(comparison, { read: (from) => store.lineage.read({ from }), encode: encodeLine }),
   );
-  const { standing, line, fault } = comparison;
-  if (standing === 'unreadable') return { graph, standing: { is: 'behind', text: fault ?? '' } };
-  if (standing === 'behind') return { graph, standing: await compareTail(store, home) };
-  return { graph, standing: standing === 'differs' ? differing(`line ${line}`) : { is: standing } };
+  return { graph, standing: await standingOf(comparison, store, home) };
+}
+
+async function standingOf(
+  { standing, line, fault }: FileComparison,
+  store: SqliteTapeStore,
+  home: Home,
+): Promise<FileStanding> {
+  if (standing === 'unreadable') return { is: 'behind', text: fault ?? '' };
+  if (standing === 'behind') return await compareTail(store, home);
+  return standing === 'differs' ? differing(`line ${line}`) : { is: standing };
+}
+
+/** Compares each line of the graph file with the database. */
+export async function compareWhole(store: SqliteTapeStore, home: Home): Promise<FileStanding> {
+  using comparison = new FileComparison(home.graph);
+  const lines = comparing(comparison, { read: (from) => store.lineage.read({ from }), encode: encodeLine });
+  for (let next = lines.next(); next.done !== true && comparison.line === undefined; ) next = lines.next();
+  return await standingOf(comparison, store, home);
+}
+
+const pageSize = 100;
+
+/** Reads the trees of sessions one by one, by their roots in the order of creation, so that few are in memory. */
+export function* readTrees(store: SqliteTapeStore): Generator<SessionGraph> {
+  for (let after: string | null = null; ; ) {
+    const page: readonly SessionInfo[] = store.sessions.list({
+      roots: true,
+      all: true,
+      allRealms: true,
+      after,
+      limit: pageSize,
+    });
+    for (const { id } of page) yield readFamily(store, id);
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return;
+    after = last.id;
+  }
 }
 
 /** Reads a session with its ancestors and descendants, from their lines of the database alone. */

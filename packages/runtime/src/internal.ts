@@ -43,7 +43,7 @@ export { lastRunStart } from './stream/tail.ts';
 export { carriedModel } from './terms/carried-model.ts';
 export { originOf } from './terms/terms.ts';
 export { interruptedAmong, isInterrupted } from './tools/interrupted.ts';
-export { addSums, noSum, readUsages } from './usage/session-usage.ts';
+export { sumOf } from './usage/session-usage.ts';
 export { noUsage } from './usage/usage.ts';
 export {
   type Application,

@@ -5,18 +5,22 @@ import type { Io } from '../io.ts';
 const keptMax = 1_000_000;
 
 /**
- * Prints a JSON array. A short one is printed at once, so that an error leaves no half of it on stdout; a long one as its
+ * Prints a JSON array, with what is before and after it in its document. A short one is printed at once, so that an error leaves no half of it on stdout; a long one as its
  * elements are read, so that it needs little memory.
  */
-export async function printArray({ out }: Pick<Io, 'out'>, elements: Iterable<unknown>): Promise<void> {
-  let kept = '[';
+export async function printArray(
+  { out }: Pick<Io, 'out'>,
+  elements: Iterable<unknown> | AsyncIterable<unknown>,
+  { before = '', after = '' }: { readonly before?: string; readonly after?: string } = {},
+): Promise<void> {
+  let kept = `${before}[`;
   let separator = '';
-  for (const element of elements) {
+  for await (const element of elements) {
     kept += separator + jsonText(element);
     separator = ',';
     if (kept.length < keptMax) continue;
     await out(kept);
     kept = '';
   }
-  await out(`${kept}]\n`);
+  await out(`${kept}]${after}\n`);
 }

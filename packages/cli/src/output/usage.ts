@@ -1,5 +1,5 @@
 import type { SessionUsage, Usage, UsageSum } from '@tapedeck/runtime';
-import { oneLine } from '../escape.ts';
+import { oneLine, safe } from '../escape.ts';
 import { table } from './table.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -65,7 +65,23 @@ export function usageTable(
   ];
   const costs = rows.some(({ sum }) => sum.cost !== undefined);
   const lines = rows.map((row) => cellsOf(row, costs));
-  return table([['session', ...columns, ...(costs ? ['cost'] : [])], ...lines], { aligned, right: 1 });
+  return table([headingOf(costs), ...lines], { aligned, right: 1 });
+}
+
+/** The same table with tabs, line by line, with the total at its end. */
+export async function* usageLines(
+  sessions: AsyncIterable<SessionUsage>,
+  total: UsageSum,
+): AsyncGenerator<string> {
+  const costs = total.cost !== undefined;
+  yield headingOf(costs).join('\t');
+  for await (const own of sessions)
+    for (const row of rowsOf([own])) yield safe(cellsOf(row, costs).join('\t'));
+  yield cellsOf({ name: 'total', sum: total }, costs).join('\t');
+}
+
+function headingOf(costs: boolean): readonly string[] {
+  return ['session', ...columns, ...(costs ? ['cost'] : [])];
 }
 
 /** A row for each session, its descendants indented below it. */

@@ -60,13 +60,20 @@ export function pointIn(store: SqliteTapeStore, info: SessionInfo, text: string)
   return seqBy(store, info, at);
 }
 
-/** The last entry that was recorded by a time, at its source for an import. Times grow along a tape. */
+/** How many entries are looked at for one with the time of its source. */
+const near = 50;
+
+/**
+ * The last entry that was recorded by a time, at its source for an import. Times grow along a tape, but for records of an
+ * import that have none: those have the time of the import.
+ */
 function seqBy(store: SqliteTapeStore, { session, id, floor, head }: SessionInfo, time: number): Seq {
   let [low, high] = [floor, head];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    const [entry] = store.entries.read(id, { from: middle, to: middle });
-    if (entry !== undefined && (entry.sourceAt ?? entry.at) <= time) low = middle;
+    const [first, ...rest] = store.entries.read(id, { from: middle, to: Math.min(middle + near, high) });
+    const entry = [first, ...rest].find((one) => one?.sourceAt !== undefined) ?? first;
+    if (entry !== undefined && (entry.sourceAt ?? entry.at) <= time) low = entry.seq;
     else high = middle - 1;
   }
   if (low > floor) return low;

@@ -6,6 +6,7 @@ import { jsonText } from '../escape.ts';
 import { compareTail, type FileStanding, reportStanding, standingFields } from '../graph-file.ts';
 import { doesExist, type Home } from '../home.ts';
 import { timeOf } from '../input.ts';
+import { printArray } from '../output/array.ts';
 import { cutText, textWidth } from '../terminal/width.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -78,10 +79,28 @@ export const graph: Verb = defineVerb({
       return reportStanding(picture.standing, context);
     };
     if (!doesExist(home.db)) return await show(await readFile(query, context));
+    const isSelected = name !== undefined || since !== undefined || n !== undefined;
+    if (form === 'json' && !isSelected && output === undefined) return await printTrees(context);
     // The rows are drawn while the store is open: it counts the children that are not read.
     return await context.reading(async (store) => await show(await readStore(query, store, home)));
   },
 });
+
+/** Prints each tree as it is read from the database, so that few are in memory. */
+async function printTrees(context: Context): Promise<number> {
+  const { io, options, home, reading } = context;
+  const { compareWhole, readTrees } = await import('../lineage.ts');
+  const { treeJson } = await import('../output/lineage.ts');
+  return await reading(async (store) => {
+    const standing = await compareWhole(store, home);
+    const trees = readTrees(store).flatMap((one) =>
+      one.roots().map((root) => ({ ...treeJson(one, root), ...standingFields(standing) })),
+    );
+    if (options.jsonl === true) for (const tree of trees) await io.out(`${jsonText(tree)}\n`);
+    else await printArray(io, trees);
+    return reportStanding(standing, context);
+  });
+}
 
 interface Query {
   readonly name: string | undefined;

@@ -60,14 +60,14 @@ export interface BlameOptions {
  *
  * @example
  * ```ts
- * import { blame, openDeck } from '@tapedeck/runtime';
+ * import { blame } from '@tapedeck/runtime';
  * import { openTapeStore, user } from '@tapedeck/tape';
  *
- * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
- * const main = await deck.session('main');
- * await main.append(user('Plan the release.'));
- * const idea = await main.fork();
- * const { parts } = await blame(deck.store, idea.name);
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.')]);
+ * store.lineage.fork('main', { name: 'idea' });
+ * const { parts } = await blame(store, 'idea');
  * console.log(parts[0]?.session, parts[0]?.inherited); // main true
  * ```
  */

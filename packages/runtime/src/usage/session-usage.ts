@@ -57,7 +57,8 @@ export function addSums(a: UsageSum, b: UsageSum): UsageSum {
   };
 }
 
-function sumOf({ steps, usage, cost }: Pick<ModelCalls, 'steps' | 'usage' | 'cost'>): UsageSum {
+/** The sum of the calls of a model, or of all. */
+export function sumOf({ steps, usage, cost }: Pick<ModelCalls, 'steps' | 'usage' | 'cost'>): UsageSum {
   return { steps, usage, total: totalOf(usage), ...(cost !== undefined && { cost }) };
 }
 
@@ -133,21 +134,6 @@ function usageTrees(infos: readonly Listed[], calls: readonly ModelCalls[]): rea
     (children.get(parentId) ?? roots).push(made);
   }
   return roots.toReversed();
-}
-
-/**
- * Reads the usage of sessions, in their order; with `tree`, that of the roots among them, in the order of creation, with
- * their descendants among them. One query, however many sessions there are.
- */
-export async function readUsages(
-  store: Pick<TapeStore, 'sessions'>,
-  infos: readonly SessionInfo[],
-  { tree }: { readonly tree: boolean },
-): Promise<readonly SessionUsage[]> {
-  const calls = await store.sessions.calls();
-  if (tree) return usageTrees(infos, calls);
-  const byId = Map.groupBy(calls, ({ id }) => id);
-  return infos.map(({ id, session }) => ownUsage(session, byId.get(id)));
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import type { BesideTapes, MarkRow } from './beside.ts';
-import { type LineOfMerge, type Mark, type MarkRow, markOf, mergesInLines } from './marks.ts';
+import { type LineOfMerge, type Mark, markOf, mergesInLines } from './marks.ts';
 import { factFaults } from './merge-facts.ts';
 import { type Problem, problemsOf } from './problem.ts';
 import { isReadable } from './readable.ts';

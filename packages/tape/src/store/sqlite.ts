@@ -21,6 +21,7 @@ import { dropIndex, fillIndex, indexedTo, unindexed } from '../search/text-index
 import { maskFor } from '../secrets/mask.ts';
 import { type Secret, secretsIn } from '../secrets/secrets.ts';
 import type { Db } from '../sqlite/sqlite.ts';
+import { type TotalCalls, totalCalls } from '../tape/calls.ts';
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { realmsOf } from '../tape/realms.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
@@ -289,6 +290,11 @@ export class SqliteTapeStore implements TapeStore {
   /** Counts the sessions and entries of the store, or those that a session reads. */
   count(ref?: Ref): { readonly sessions: number; readonly entries: number } {
     return countVerified(this.#at.db, ref === undefined ? undefined : this.#at.need(ref));
+  }
+
+  /** Adds up the recorded usage of the model calls of all sessions of the realm. */
+  totalCalls(): TotalCalls {
+    return totalCalls(this.#at.db, this.#at.realm);
   }
 
   /**

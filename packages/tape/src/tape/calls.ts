@@ -180,6 +180,36 @@ const belowToo = `WITH RECURSIVE tree (id) AS (
     UNION ALL SELECT c.id FROM tape c JOIN tree ON c.parent_id = tree.id AND c.id > tree.id
   ) SELECT id FROM tree`;
 
+/** The sums of the calls of all sessions of a realm. */
+export type TotalCalls = Pick<ModelCalls, 'steps' | 'usage' | 'cost'>;
+
+/** Adds up the calls of all sessions of a realm from the stored sums. */
+export function totalCalls(db: Db, realm: string): TotalCalls {
+  const row = db.get<
+    Pick<CallsRow, 'steps' | 'input' | 'output' | 'reasoning' | 'cache_read' | 'cache_write' | 'cost'>
+  >(
+    `SELECT ${summed.map((column) => `coalesce(sum(${column}), 0) AS ${column}`).join(', ')}, sum(cost) AS cost
+       FROM usage u CROSS JOIN tape t ON t.id = u.tape_id WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')`,
+    { realm },
+  );
+  const {
+    steps = 0,
+    input = 0,
+    output = 0,
+    reasoning = 0,
+    cache_read = 0,
+    cache_write = 0,
+    cost = null,
+  } = row ?? {};
+  return {
+    steps,
+    usage: { input, output, reasoning, cacheRead: cache_read, cacheWrite: cache_write },
+    ...(cost !== null && { cost }),
+  };
+}
+
+const summed = ['steps', 'input', 'output', 'reasoning', 'cache_read', 'cache_write'];
+
 /** Lists the calls of sessions (`session` is a ULID), by session in order of creation, and by model in the order of first use. */
 export function listCalls(db: Db, realm: string, { session, tree }: CallsQuery): ModelCalls[] {
   const which =
