@@ -49,6 +49,7 @@ export function bufferedIo({
     rows: 24,
     page: async () => {},
     done: async () => {},
+    saveMemory: () => {},
     now,
     stdin: (async function* () {
       yield Buffer.from(stdin);

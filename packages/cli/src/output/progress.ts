@@ -11,6 +11,7 @@ export async function withProgress<T>(
   { io, options }: Pick<Context, 'io' | 'options'>,
   act: (progress: (part: string) => OnProgress) => T | Promise<T>,
 ): Promise<T> {
+  io.saveMemory();
   if (!io.statusIsTerminal || options.quiet === true) return await act(() => () => {});
   let shown = '';
   try {
