@@ -11,6 +11,30 @@ const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'wait
   (name) => `test/unit/runtime.${name}.test.ts`,
 );
 
+/**
+ * Tests with other users, terminals, providers' packages, examples, large homes or many processes. `pnpm test` leaves
+ * them to the full size; what they promise, it tests in smaller pieces.
+ */
+const lanes = [
+  ...[
+    'attach',
+    'foreign-homes',
+    'pager',
+    'read-only-homes',
+    'scale',
+    'secrets',
+    'stray-errors',
+    'workspace',
+  ].map((name) => `test/e2e/cli.${name}.test.ts`),
+  'test/e2e/bench.*.test.ts',
+  'test/e2e/bench.test.ts',
+  'test/e2e/examples.test.ts',
+  'test/docs/verb-examples.test.ts',
+  ...['faults.disk', 'providers.quiet', 'runtime.workspace-crashes', 'tape.copies'].map(
+    (name) => `test/integration/${name}.test.ts`,
+  ),
+];
+
 /** How long a test may take that sets no limit of its own. */
 const testTimeout = sized(60_000, 60_000, 3_600_000);
 
@@ -19,14 +43,15 @@ function project(
   more: { testTimeout?: number; include?: string[]; env?: Record<string, string>; isolate?: boolean } = {},
 ) {
   const { include = [`test/${name}/**/*.test.ts`], ...rest } = more;
-  return { extends: true as const, test: { name, include, ...rest } };
+  const exclude = name === 'lanes' ? [] : lanes;
+  return { extends: true as const, test: { name, include, exclude, ...rest } };
 }
 
 export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
-    // The tests that start processes wait more than they compute: one worker would leave a processor idle.
-    maxWorkers: 2,
+    // Tests wait for processes, timers and the disk: two workers leave a part of two processors idle.
+    maxWorkers: 3,
     // The thousand processes that the tests start inherit it.
     // The libraries record no home that a test makes.
     env: { NODE_COMPILE_CACHE: compileCache, TAPE_TRUST_HOME: '1' },
@@ -53,6 +78,7 @@ export default defineConfig({
         isolate: false,
         testTimeout,
       }),
+      project('lanes', { include: lanes, isolate: false, testTimeout }),
     ],
     coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text-summary', 'html'] },
   },

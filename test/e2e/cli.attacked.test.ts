@@ -144,11 +144,9 @@ test('log --no-own prints inherited entries alone, and the lanes show anchors at
   expect(await seqs('--no-own')).toEqual([1, 2, 3, 4]);
   expect(await seqs('--own')).toEqual([5]);
   expect((await home.tape(['log', 'main', '--graph'])).stdout.split('\n')).toEqual([
-    '○  main',
-    '○  ⚓ start at main@3',
-    '├─╮  child [subagent] from main 1-4',
-    '│ ○  child active',
     '○  main active',
+    '├─○  child [subagent] active, from main 1-4',
+    '╰─·  ⚓ start at main@3',
     '',
   ]);
 });

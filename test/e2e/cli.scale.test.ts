@@ -46,7 +46,7 @@ describe('a heap of 192 MB suffices for', () => {
     'a long tape: it is printed, verified, searched and counted without being held in memory',
     async () => {
       using home = tempHome();
-      const count = sized(15_000, 150_000, 1_000_000);
+      const count = sized(6_000, 150_000, 1_000_000);
       {
         using store = home.open();
         store.sessions.open('main');
@@ -71,7 +71,7 @@ describe('a heap of 192 MB suffices for', () => {
 
   test('one JSON document of a long tape is printed as it is read', { timeout: limit }, async () => {
     using home = tempHome();
-    const count = sized(8_000, 80_000, 300_000);
+    const count = sized(4_000, 80_000, 300_000);
     {
       using store = home.open();
       store.sessions.open('main');

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { compileCache } from '../support/compile-cache.ts';
 import { skipsGit } from '../support/repository.ts';
+import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url));
@@ -89,7 +90,12 @@ const expected: Readonly<Record<string, readonly string[]>> = {
 
 const needsGit = ['snapshots.ts'];
 
-for (const [name, lines] of Object.entries(expected))
+/** On a push those that show most; each one starts a process that loads everything. */
+const played = Object.entries(expected).filter(([name]) =>
+  sized(['orchestrator.ts', 'library.ts'].includes(name), true, true),
+);
+
+for (const [name, lines] of played)
   test.skipIf(needsGit.includes(name) && skipsGit(name))(`${name} does what it says`, async () => {
     expect((await outputOf(name)).trimEnd().split('\n')).toEqual(lines);
   });

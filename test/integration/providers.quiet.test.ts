@@ -8,6 +8,7 @@ import type { DelegatingOrder } from '../support/delegating-worker.ts';
 import { modeOf } from '../support/provider/modes.ts';
 import { apiKey, type ChatAnswer, type ChatRequest } from '../support/provider/protocol.ts';
 import { type Provider, startProvider } from '../support/provider.ts';
+import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const form = { type: 'object', properties: { count: { type: 'number' } }, required: ['count'] };
@@ -45,20 +46,26 @@ async function run(order: DelegatingOrder, { url }: Provider) {
   return { stdout, stderr };
 }
 
-test.each([
+/** Each package of a provider; on a push one of them. */
+const quiet: readonly (readonly [model: string, mode: string])[] = [
   ['anthropic/claude-sonnet-4-5', 'anthropic'],
   ['openai/gpt-5', 'openai responses'],
   ['openai-compatible/open', 'compatible'],
-])('a run of %s that delegates prints nothing to stderr', async (model, mode) => {
-  using dir = tempDir();
-  await using provider = await startProvider(answerOf, modeOf(mode).protocol);
-  const { stdout, stderr } = await run({ db: dir.file('tape.db'), model }, provider);
-  expect(stderr).toBe('');
-  expect(JSON.parse(stdout)).toEqual({ finish: 'stop', text: 'All is counted.' });
-  // Three of the parent, two of each child, and one for the result in a form, which is sent its schema.
-  expect(provider.requests).toHaveLength(8);
-  expect(
-    provider.requests.filter((request) => JSON.stringify(request).includes('"type":"json_schema"')),
-  ).toHaveLength(1);
-  expect(provider.refusals).toEqual([]);
-});
+];
+
+test.each([...sized(quiet.slice(1, 2), quiet, quiet)])(
+  'a run of %s that delegates prints nothing to stderr',
+  async (model, mode) => {
+    using dir = tempDir();
+    await using provider = await startProvider(answerOf, modeOf(mode).protocol);
+    const { stdout, stderr } = await run({ db: dir.file('tape.db'), model }, provider);
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toEqual({ finish: 'stop', text: 'All is counted.' });
+    // Three of the parent, two of each child, and one for the result in a form, which is sent its schema.
+    expect(provider.requests).toHaveLength(8);
+    expect(
+      provider.requests.filter((request) => JSON.stringify(request).includes('"type":"json_schema"')),
+    ).toHaveLength(1);
+    expect(provider.refusals).toEqual([]);
+  },
+);

@@ -9,6 +9,7 @@ import { diskFault, obstacles, smallDisk } from '../support/obstacle.ts';
 import { startProvider } from '../support/provider.ts';
 import { nextAnswer } from '../support/run-crash.ts';
 import { entryLines } from '../support/scripted.ts';
+import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -90,11 +91,11 @@ test('a store that fails at any write stops the run with its error, and the run 
   };
   let all: number | undefined;
   let failed = 0;
-  for (let failAt = 1; all === undefined; failAt += 1) {
+  for (let failAt = 1; all === undefined; failAt += sized(4, 1, 1)) {
     all = await session(failAt);
     if (all === undefined) failed += 1;
   }
-  expect(failed).toBeGreaterThan(20);
+  expect(failed).toBeGreaterThan(sized(5, 20, 20));
   expect(provider.refusals).toEqual([]);
 });
 

@@ -45,9 +45,9 @@ test('there are 51 hostile answers and more, each with a name of its own', () =>
   expect(hostileAnswers.length).toBeGreaterThanOrEqual(51);
 });
 
-/** On a push, every third, and one of the large ones for all. */
+/** On a push, every sixth, and one of the large ones for all. */
 const played = hostileAnswers.filter(
-  ({ name, isSlow }, n) => sized(!isSlow && n % 3 === 0, true, true) || name === 'an error over 16 MiB',
+  ({ name, isSlow }, n) => sized(!isSlow && n % 6 === 0, true, true) || name === 'an error over 16 MiB',
 );
 
 test.each(played)(
@@ -96,7 +96,9 @@ test.each(modes)(
       { raw: ['data: {}\n\n', 'data: null\n\n', 'data: [DONE]\n\n'] },
       { raw: ['event: error\ndata: overloaded\n\n'] },
     ];
-    for (const answer of answers) await survives(answer, mode);
+    // On a push each protocol meets two of them.
+    const some = answers.filter((_, i) => sized(i % 3 === modes.indexOf(mode) % 3, true, true));
+    for (const answer of some) await survives(answer, mode);
   },
   60_000,
 );

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { type ChatRequest, isAfterTools } from '../support/provider.ts';
 import { served } from '../support/served.ts';
+import { sized } from '../support/size.ts';
 
 const execute = async () => 'done';
 const flag = { type: 'boolean', description: expect.any(String) };
@@ -90,7 +91,7 @@ test.each([
   ['content', { type: 'content', value: 'not a list' }],
   ['nothing', undefined],
   ['half of a character', 'half \ud83d'],
-  ['50 MB', 'x'.repeat(50 * 1024 * 1024)],
+  ['many MB', 'x'.repeat(sized(17, 50, 50) * 1024 * 1024)],
 ])('the request after a tool that answers %s is valid for a server', async (_, output) => {
   const odd = tool({ inputSchema: z.object({}), execute: async () => output });
   await using s = await served(

@@ -56,7 +56,7 @@ async function interrupt(worker: StoreProcess | undefined, until: number): Promi
 
 /** How many write, and for how many milliseconds. */
 const crowds: readonly (readonly [number, number])[] = sized(
-  [[8, 1_000]],
+  [[4, 600]],
   [
     [2, 8_000],
     [8, 8_000],

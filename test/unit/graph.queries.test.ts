@@ -319,7 +319,7 @@ describe('unusual lines', () => {
         expect(drawTree(graph)).toHaveLength(nodes.size);
         expect(drawGraph(graph.list()).length).toBeGreaterThanOrEqual(nodes.size);
       }),
-      { numRuns: sized(166, 500, 10_000) },
+      { numRuns: sized(60, 500, 10_000) },
     );
   });
 

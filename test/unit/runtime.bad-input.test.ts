@@ -6,6 +6,7 @@ import { jsonSchema, tool } from 'ai';
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
+import { sized } from '../support/size.ts';
 
 const call = (id: string, name: string, input: object = {}) => ({ id, name, input });
 const inputSchema = z.object({});
@@ -298,7 +299,8 @@ test('two calls of one answer that share one id are two calls, and each has its 
 
 const cycle: Record<string, unknown> = {};
 cycle.self = cycle;
-const fifty = 50 * 1024 * 1024;
+/** More than an entry holds. */
+const large = sized(17, 50, 50) * 1024 * 1024;
 
 /** What a tool does, and the beginning of the result that the model receives. */
 const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) => unknown, string]>> = {
@@ -312,10 +314,10 @@ const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) 
     'error-text at once',
   ],
   'throws an error without a message': [() => Promise.reject(new RangeError('')), 'error-text RangeError'],
-  'throws 50 MB': [() => Promise.reject(new Error('x'.repeat(fifty))), 'error-text {"type":"blob"'],
+  'throws many MB': [() => Promise.reject(new Error('x'.repeat(large))), 'error-text {"type":"blob"'],
   hangs: [() => new Promise(() => {}), 'error-text The tool took longer than 50 ms'],
-  'answers 50 MB': [async () => 'x'.repeat(fifty), 'text {"type":"blob"'],
-  'answers 50 MB of JSON': [async () => ({ rows: ['x'.repeat(fifty)] }), 'json {"type":"blob"'],
+  'answers many MB': [async () => 'x'.repeat(large), 'text {"type":"blob"'],
+  'answers many MB of JSON': [async () => ({ rows: ['x'.repeat(large)] }), 'json {"type":"blob"'],
   'answers nothing': [async () => undefined, 'json null'],
   'answers a big number': [async () => ({ n: 1n }), 'error-text The tool ran, and its result was lost: '],
   'answers a cycle': [async () => cycle, 'error-text The tool ran, and its result was lost: '],

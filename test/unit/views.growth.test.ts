@@ -1,9 +1,10 @@
 import { assistant, type Draft, type Part, toolCall, toolResult, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
+import { sized } from '../support/size.ts';
 
 /** Large enough that a view of quadratic cost does not finish before the test ends. */
-const many = 100_000;
+const many = sized(30_000, 100_000, 100_000);
 const shown = (drafts: readonly Draft[]) =>
   view(entriesOf(drafts), { target: { provider: 'anthropic.messages' } }).messages;
 
