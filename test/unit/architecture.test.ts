@@ -176,13 +176,15 @@ test('an index names its exports: a package exports nothing by accident', () => 
 test('every test file belongs to one project, so none silently never runs; `later` runs some again', () => {
   const projects = (config.test?.projects ?? []).flatMap((project) =>
     typeof project === 'object' && 'test' in project && project.test?.name !== 'later'
-      ? [project.test?.include ?? []]
+      ? [{ include: project.test?.include ?? [], exclude: project.test?.exclude ?? [] }]
       : [],
   );
+  const isOf = (globs: readonly string[], file: string) => globs.some((glob) => matchesGlob(file, glob));
   expect(projects.length).toBeGreaterThan(2);
   const files = globSync('test/**/*.{test,spec}.?(c|m)[jt]s?(x)', { cwd: root });
   const stray = files.filter(
-    (file) => projects.filter((globs) => globs.some((glob) => matchesGlob(file, glob))).length !== 1,
+    (file) =>
+      projects.filter(({ include, exclude }) => isOf(include, file) && !isOf(exclude, file)).length !== 1,
   );
   expect(files.length).toBeGreaterThan(30);
   expect(stray).toEqual([]);
