@@ -185,6 +185,8 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['append', 2, ['append', 'old', '--wait', '0'], '{"content":"later"}\n'],
     ['append', 0, ['append', 'waiting'], asking],
     ['approve', 1, ['approve', 'waiting', 'c1', '--output', '7']],
+    ['completion', 0, ['completion', 'bash']],
+    ['completion', 1, ['completion', 'fish', '--install']],
     ['schema', 0, ['schema', 'log']],
     ['raw', 0, ['raw', 'checkpoint']],
   ];

@@ -97,6 +97,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'start',
     'main',
     'internal',
+    'complete',
     'help',
     'command-line',
     'early-exit',

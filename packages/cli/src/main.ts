@@ -44,6 +44,11 @@ export async function main(line: readonly string[], given: Io): Promise<number> 
 }
 
 async function parseAndRun(argv: readonly string[], io: MaskedIo): Promise<number> {
+  if (argv[0] === '__complete') {
+    const { complete } = await import('./complete/complete.ts');
+    await complete(argv.slice(1), io);
+    return exit.done;
+  }
   const words = argv.length === 0 && hasTapes(findHome(undefined, io)) ? ['overview'] : argv;
   const line = (await plainLine(words)) ?? (await otherLine(words, io));
   if (typeof line !== 'string') {

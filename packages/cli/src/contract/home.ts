@@ -287,6 +287,14 @@ export const homeVerbs: Contracts = {
       3: 'no such directory, or neither tapes nor a configuration in it',
     },
   },
+  completion: {
+    json: [
+      ...printed({ shell: text('`bash`, `zsh` or `fish`'), script: text('the script') }),
+      ...printed({ shell: text('as above'), file: text('path of the script') }, 'with `--install`'),
+    ],
+    quiet: 'the script; with `--install` its path',
+    exits: { 2: 'no shell is named, or none that has a script' },
+  },
   schema: {
     json: [
       document(

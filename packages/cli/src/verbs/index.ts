@@ -55,6 +55,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   trust: async () => (await import('./trust.ts')).trust,
   backup: async () => (await import('./backup.ts')).backup,
   restore: async () => (await import('./restore.ts')).restore,
+  completion: async () => (await import('./completion.ts')).completion,
   schema: async () => (await import('./schema.ts')).schema,
   raw: async () => (await import('./raw.ts')).raw,
 };

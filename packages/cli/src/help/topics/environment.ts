@@ -32,6 +32,11 @@ export const environment: Topic = {
               ['`TAPE_PAGER`', 'Pager for long output on a terminal; else `PAGER`, else `less -FRX`'],
               ['`XDG_CONFIG_HOME`', 'Where `tape` keeps what you trust, in `tape/`; default: `~/.config`'],
               ['`XDG_STATE_HOME`', 'Where it keeps which sessions you named; default: `~/.local/state`'],
+              [
+                '`XDG_DATA_HOME`',
+                'Where `tape completion --install` puts scripts; default: `~/.local/share`',
+              ],
+              ['`SHELL`', 'The shell whose script `tape completion` prints'],
             ],
           },
           'Values of variables that hold a key, a token or a password are replaced by their names in all that is ' +

@@ -1,0 +1,77 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { json } from '../support/cli.ts';
+import { homeToComplete } from '../support/home-to-complete.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import type { TempHome } from '../support/temp-home.ts';
+
+async function offered(home: TempHome, ...words: readonly string[]): Promise<readonly string[]> {
+  const { stdout, stderr, code } = await home.here(['__complete', ...words]);
+  expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+  return stdout === '' ? [] : stdout.trimEnd().split('\n').sort();
+}
+
+describe('a shell offers', () => {
+  test('verbs', async () => {
+    using home = homeToComplete();
+    expect(await offered(home, 'sess')).toEqual(['sessions']);
+    expect(await offered(home, '')).toEqual(expect.arrayContaining(['log', 'run', 'completion']));
+    expect(await offered(home, '--home', home.path, 'lo')).toEqual(['log']);
+  });
+
+  test('options of the verb that are not given yet, and their values', async () => {
+    using home = homeToComplete();
+    expect(await offered(home, 'log', 'release', '--one')).toEqual(['--oneline']);
+    expect(await offered(home, 'log', '--oneline', '--one')).toEqual([]);
+    expect(await offered(home, 'delegate', 'release', '--task', 'x', '--ta')).toContain('--task');
+    expect(await offered(home, 'log', '--color', '')).toEqual(['always', 'auto', 'never']);
+    expect(await offered(home, 'completion', 'z')).toEqual(['zsh']);
+  });
+
+  test('sessions and aliases, where the verb takes one', async () => {
+    using home = homeToComplete();
+    expect(await offered(home, 'log', 'rel')).toEqual(['release', 'release-notes']);
+    expect(await offered(home, 'log', '--kind', 'message', 'dm:')).toEqual(['dm:slack:u1']);
+    expect(await offered(home, 'show', 'mo')).toEqual(['mom']);
+    expect(await offered(home, 'merge', 'release-notes', '--into', 'rel')).toEqual([
+      'release',
+      'release-notes',
+    ]);
+    expect(await offered(home, 'run', 'release', 'rel')).toEqual([]);
+    expect(await offered(home, 'log', '')).toHaveLength(3);
+  });
+
+  test('anchors behind an @', async () => {
+    using home = homeToComplete();
+    expect(await offered(home, 'show', 'release@r')).toEqual(['release@ready']);
+    expect(await offered(home, 'fork', 'release@')).toEqual([
+      'release@done',
+      'release@head',
+      'release@ready',
+      'release@session/start',
+    ]);
+  });
+
+  test('nothing without a home, in a damaged one, and for an unknown verb', async () => {
+    using home = homeToComplete();
+    expect(await offered(home, 'nonsense', 're')).toEqual([]);
+    expect(await offered(home, 'log', '--home', '/nowhere', 're')).toEqual([]);
+    writeFileSync(home.db, 'no database');
+    expect(await offered(home, 'log', 're')).toEqual([]);
+  });
+});
+
+test('the script is printed for the shell of the user, or written where it looks', async () => {
+  using home = homeToComplete();
+  using dir = tempDir();
+  const env = { HOME: dir.path, SHELL: '/usr/bin/fish' };
+  expect((await home.here(['completion'], { env })).stdout).toContain('complete -c tape');
+  expect((await home.here(['completion'], { env: { ...env, SHELL: '/bin/tcsh' } })).code).toBe(2);
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { file } = json<{ file: string }>(
+      await home.here(['completion', shell, '--install', '--json'], { env }),
+    );
+    expect(file.startsWith(dir.path)).toBe(true);
+    expect(readFileSync(file, 'utf8')).toBe((await home.here(['completion', shell], { env })).stdout);
+  }
+});

@@ -1,0 +1,70 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { homeToComplete } from '../support/home-to-complete.ts';
+import { tapeProgram } from '../support/programs.ts';
+import { onTerminal, type Step, skipsTerminals } from '../support/pty.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+/** Types into a shell that has the completion, and returns what it printed. */
+async function typed(shell: string, steps: readonly Step[]): Promise<string> {
+  using home = homeToComplete();
+  using dir = tempDir();
+  mkdirSync(dir.file('bin'));
+  writeFileSync(dir.file('bin/tape'), `#!/bin/sh\nexec "${process.execPath}" "${tapeProgram}" "$@"\n`, {
+    mode: 0o755,
+  });
+  const { stdout } = await home.here(['completion', shell]);
+  writeFileSync(dir.file('script'), stdout);
+  const start = shell === 'zsh' ? 'autoload -U compinit; compinit -D -u; ' : '';
+  const { output } = await onTerminal({
+    argv: shell === 'zsh' ? ['zsh', '-f', '-i'] : ['bash', '--norc', '--noprofile', '-i'],
+    env: {
+      PATH: `${dir.file('bin')}:${process.env.PATH}`,
+      HOME: dir.path,
+      TAPE_HOME: home.path,
+      TAPE_TRUST_HOME: '1',
+      PS1: '> ',
+    },
+    cwd: dir.path,
+    columns: 160,
+    steps: [
+      { until: '> ' },
+      { type: `${start}source ./script; echo rea''dy\n` },
+      { until: 'ready' },
+      ...steps,
+      { type: 'exit\n' },
+    ],
+  });
+  return output;
+}
+
+const line = (text: string, expected: string): readonly Step[] => [
+  { type: `${text}\t` },
+  { until: expected },
+  { type: '\u0015' },
+];
+
+for (const shell of ['bash', 'zsh']) {
+  const has = existsSync(`/usr/bin/${shell}`) || existsSync(`/bin/${shell}`);
+  const isSkipped = !has || skipsTerminals(`completion in ${shell}`);
+  test.skipIf(isSkipped)(`${shell} completes verbs, sessions and anchors (needs ${shell})`, async () => {
+    await typed(shell, [
+      ...line('tape sess', 'tape sessions'),
+      ...line('tape log release-', 'tape log release-notes'),
+      ...line('tape show release@rea', 'tape show release@ready'),
+      ...line('tape log dm:sl', 'tape log dm:slack:u1'),
+    ]);
+  });
+}
+
+test.skipIf(!existsSync('/usr/bin/fish'))('the script for fish is one (needs fish)', async () => {
+  using home = homeToComplete();
+  const { stdout } = await home.here(['completion', 'fish']);
+  using dir = tempDir();
+  writeFileSync(dir.file('tape.fish'), stdout);
+  expect(spawnSync('fish', ['-n', dir.file('tape.fish')], { encoding: 'utf8' })).toMatchObject({
+    status: 0,
+    stderr: '',
+  });
+});
