@@ -98,6 +98,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'main',
     'internal',
     'complete',
+    'records',
     'help',
     'command-line',
     'early-exit',

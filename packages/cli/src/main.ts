@@ -9,18 +9,20 @@
  * @module @tapedeck/cli
  */
 
-import type { Line } from './command-line/line.ts';
+import type { Line, Values } from './command-line/line.ts';
 import { withLiteralWords } from './command-line/literal-words.ts';
 import { plainLine } from './command-line/plain.ts';
 import { helpFor, verbFirst } from './command-line/verb-in.ts';
 import { type CommonOptions, makeContext } from './context.ts';
 import { describeError } from './errors/describe.ts';
+import { UsageError } from './errors/kinds.ts';
 import { errorText, requestsJson } from './errors/print.ts';
 import { jsonText } from './escape.ts';
 import { exit } from './exit.ts';
 import { findHome, hasTapes } from './home.ts';
 import { type Io, nodeIo, PipeClosed } from './io.ts';
 import { consoleOn, type MaskedIo, maskedIo } from './masked-io.ts';
+import { nameOf } from './verbs/verb.ts';
 
 /** Runs the `tape` command and returns its exit code. */
 export async function main(line: readonly string[], given: Io): Promise<number> {
@@ -52,13 +54,32 @@ async function parseAndRun(argv: readonly string[], io: MaskedIo): Promise<numbe
   const words = argv.length === 0 && hasTapes(findHome(undefined, io)) ? ['overview'] : argv;
   const line = (await plainLine(words)) ?? (await otherLine(words, io));
   if (typeof line !== 'string') {
-    const { verb, values, word } = line;
+    const { verb, word } = line;
+    const { values, out } = await asRecords(line, io);
     if (verb.paged === true && values.follow !== true && values.watch !== true) await io.page();
-    return await verb.run(values, makeContext(io, { options: values as CommonOptions, word }, main));
+    return await verb.run(values, makeContext(out, { options: values as CommonOptions, word }, main));
   }
   await io.page();
   await io.out(line);
   return argv.length === 0 ? exit.usage : exit.done;
+}
+
+/** The values of a line, and where its output goes, with `--format` and `--null`. */
+async function asRecords(
+  { verb, values }: Line,
+  io: MaskedIo,
+): Promise<{ readonly values: Values; readonly out: MaskedIo }> {
+  // A verb can have another option of that name.
+  const format = verb.options?.format === undefined ? (values.format as string | undefined) : undefined;
+  const nul = values.null === true;
+  if (format === undefined && !nul) return { values, out: io };
+  if (format !== undefined && (values.json === true || values.jsonl === true || values.quiet === true))
+    throw new UsageError('cannot use --format with --json, --jsonl or --quiet: each says what is printed');
+  if (format === undefined && values.quiet !== true)
+    throw new UsageError('cannot use --null without --quiet or --format: other output has no records');
+  const { recordIo } = await import('./records.ts');
+  const out = await recordIo(io, nameOf(verb), { format, nul });
+  return { values: format === undefined ? values : { ...values, jsonl: true }, out };
 }
 
 /** Reads a line that is not plain: the help that it requests, or its values with yargs, which takes long to load. */

@@ -27,7 +27,7 @@ export function verbPage(verb: Verb): Page {
         title: 'Examples',
         blocks: [{ lines: verb.examples.flatMap(([command, does]) => [`# ${does}`, command]) }],
       },
-      commonSection,
+      commonSectionBeside(verb.options ?? {}),
     ],
   };
 }
@@ -37,10 +37,16 @@ function terms(title: string, of: readonly Term[]): readonly Section[] {
 }
 
 /** The options that each verb has. */
-export const commonSection: Section = {
-  title: 'Options of every verb',
-  blocks: [{ terms: [...optionTerms(commonOptions), ['-h, --help', 'Show help']] }],
-};
+export const commonSection: Section = commonSectionBeside({});
+
+/** Those without the ones in whose place a verb has others of the same name. */
+function commonSectionBeside(own: Options): Section {
+  const others = Object.entries(commonOptions).filter(([name]) => !Object.hasOwn(own, name));
+  return {
+    title: 'Options of every verb',
+    blocks: [{ terms: [...optionTerms(Object.fromEntries(others)), ['-h, --help', 'Show help']] }],
+  };
+}
 
 function optionTerms(options: Options): readonly Term[] {
   return Object.entries(options)

@@ -16,6 +16,12 @@ export const commonOptions = {
   },
   json: { type: 'boolean', describe: 'Print one JSON document on stdout; errors as JSON on stderr' },
   jsonl: { type: 'boolean', describe: 'Print JSON lines on stdout; errors as JSON on stderr' },
+  format: {
+    type: 'string',
+    takes: 'TEMPLATE',
+    describe: "Print each record by a template of its JSON fields: '{session} {tokens}'",
+  },
+  null: { type: 'boolean', alias: '0', describe: 'End records with NUL, with --quiet or --format' },
   quiet: { type: 'boolean', describe: 'Print ids only, and no status' },
   color: {
     type: 'string',
