@@ -62,7 +62,7 @@ export function play(text: string): string {
 function shellOutput(home: string, dir: string, script: string): string {
   const file = join(home, 'said');
   const fd = openSync(file, 'w+');
-  const prelude = `tape() { "${process.execPath}" "${bin}" "$@"; }\nnode() { "${process.execPath}" "$@"; }\n`;
+  const prelude = `tape() { "${process.execPath}" "${bin}" "$@"; }\nnode() { "${process.execPath}" "$@"; }\nexport -f tape node\n`;
   writeFileSync(join(home, 'script.sh'), prelude + script);
   try {
     spawnSync('bash', [join(home, 'script.sh')], {

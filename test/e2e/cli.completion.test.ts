@@ -17,6 +17,7 @@ describe('a shell offers', () => {
     expect(await offered(home, 'sess')).toEqual(['sessions']);
     expect(await offered(home, '')).toEqual(expect.arrayContaining(['log', 'run', 'completion']));
     expect(await offered(home, '--home', home.path, 'lo')).toEqual(['log']);
+    expect(await offered(home, `--home=${home.path}`, 'show', 'mo')).toEqual(['mom']);
   });
 
   test('options of the verb that are not given yet, and their values', async () => {

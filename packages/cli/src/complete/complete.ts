@@ -24,9 +24,14 @@ export async function complete(words: readonly string[], io: Io): Promise<void> 
 
 function placesIn(words: readonly string[], io: Io): readonly string[] {
   const current = words.at(-1) ?? '';
-  const at = words.indexOf('--home');
-  using store = openForReading(findHome(at === -1 ? undefined : words[at + 1], io), io);
+  using store = openForReading(findHome(homeIn(words), io), io);
   return [...sessions(store, current), ...points(store, current)];
+}
+
+/** The value of `--home DIR` or `--home=DIR`. */
+function homeIn(words: readonly string[]): string | undefined {
+  const at = words.findIndex((word) => /^--home(?:=|$)/.test(word));
+  return at === -1 ? undefined : (/=(.+)$/.exec(words[at] ?? '')?.[1] ?? words[at + 1]);
 }
 
 /** Sessions with names and aliases that begin with a text: the newest ones for an empty text. */

@@ -300,6 +300,8 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect(await listed('release-')).toEqual(['other', 'release-notes']);
     expect(await listed('r%')).toEqual(['r%l']);
     expect(await listed('none')).toEqual([]);
+    expect((await store.sessions.list({ prefix: 'rel', all: true, limit: 1 })).length).toBe(1);
+    expect((await store.sessions.list({ prefix: 'r%', all: true, limit: 9 })).length).toBe(1);
   });
 
   test('a grandchild keeps the floor, and the state that replaces the entries below it', async () => {

@@ -187,7 +187,7 @@ export interface SessionQuery {
   readonly parent?: Ref;
   /** Only sessions without a parent. */
   readonly roots?: boolean;
-  /** Only sessions with a name or an alias that begins with this text. */
+  /** Only sessions with a name or an alias that begins with this text. With `all` and `limit`, those of the first names. */
   readonly prefix?: string;
   /**
    * With `parent`: only children that left it at this position or after it, in the order of these positions. A page of
@@ -243,14 +243,25 @@ const pending = `SELECT tape_id FROM open_run UNION SELECT tape_id FROM stream_c
   UNION SELECT tape_id FROM inbox UNION SELECT tape_id FROM open_calls WHERE tape_id > 0 AND to_seq IS NULL
   UNION SELECT id FROM tape WHERE task = 'running'`;
 
-/** Those of names and aliases from one text on, and before another. */
-const prefixed = `SELECT id FROM tape WHERE realm = @realm AND name >= @prefix AND name < @prefixEnd
-  UNION SELECT tape_id FROM alias WHERE realm = @realm AND alias >= @prefix AND alias < @prefixEnd`;
+/**
+ * Those of names and aliases from one text on, and before another. Where all of them are wanted up to a limit, it ends the
+ * search: thousands of names can begin alike.
+ */
+function prefixed({ all, limit, kind, since, lifecycle, roots, parent, under, after }: SessionQuery): string {
+  const others = [kind, since, lifecycle, roots, parent, under, after];
+  const isWhole = all === true && limit !== undefined && others.every((one) => one === undefined);
+  const end = isWhole ? 'LIMIT @limit' : '';
+  return `SELECT id FROM (SELECT id FROM tape
+      WHERE realm = @realm AND name >= @prefix AND name < @prefixEnd AND lifecycle NOT IN ('staging', 'purged')
+      ORDER BY name ${end})
+    UNION SELECT tape_id FROM (SELECT tape_id FROM alias
+      WHERE realm = @realm AND alias >= @prefix AND alias < @prefixEnd ORDER BY alias ${end})`;
+}
 
 /** What selects the sessions of a query beside the columns of their rows. */
 function selected(query: SessionQuery): string {
   const { prefix, ...others } = query;
-  if (prefix !== undefined) return `AND t.id IN (${prefixed}) ${selected(others)}`;
+  if (prefix !== undefined) return `AND t.id IN (${prefixed(query)}) ${selected(others)}`;
   if (query.pending === true) return `AND t.id IN (${pending}) ${selected({ ...query, pending: false })}`;
   if (query.under !== undefined)
     return `AND t.id IN (${query.unfinished === true ? unfinishedBelow : below})`;
