@@ -10,7 +10,7 @@ export { type Call, callOf } from './entry/call.ts';
 export { clientCalls } from './entry/client-calls.ts';
 export { isoTime } from './entry/iso-time.ts';
 export { isObject, jsonDepth, parseJson } from './entry/json.ts';
-export { quote } from './entry/name.ts';
+export { isReservedAnchor, quote } from './entry/name.ts';
 export { abortedWhy } from './entry/run-state.ts';
 export { recordedUsage, tokenCount, totalOf, type Usage } from './entry/usage.ts';
 export { workerInstructions } from './fork/worker-instructions.ts';

@@ -1,20 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type Appended,
-  type Draft,
-  type Json,
-  openTapeStore,
-  type SqliteTapeStore,
-  TapeError,
-} from '@tapedeck/tape';
-import { isObject, parseJson } from '@tapedeck/tape/internal';
-import { assertDraft } from '@tapedeck/tape/store';
+import { type Appended, type Draft, openTapeStore, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
-import { decode, readLines } from '../input.ts';
+import { readLines } from '../input.ts';
 import { createOptions } from '../options/create.ts';
+import { counted } from '../output/counted.ts';
 import { relative } from '../reference.ts';
+import { readDraft } from '../session/draft-line.ts';
 import { drained } from '../session/drained.ts';
 import { ensure } from '../session/ensure.ts';
 import { assertNoSlip } from '../session/meant.ts';
@@ -25,10 +18,13 @@ export const append: Verb = defineVerb({
   group: 'Change',
   summary: 'Append JSON lines from stdin, all or none',
   detail:
-    'A line is {"role":"user","content":"…"} or {"kind":…,"payload":…}, with an optional "name", "meta" and "key". ' +
+    'A line is {"role":"user","content":"…"} or {"kind":…,"payload":…}, with an optional "name", "meta" and "key", or one of ' +
+    'log --jsonl. Of those, it leaves out what only an act writes: starts, merges, states of tasks. It refuses rewinds, ' +
+    'redactions, erased messages, summaries that keep later entries, and integers above 2^53 - 1. ' +
     'Creates the session if it does not exist. While another process writes it, the lines wait in its inbox.',
   examples: [
     [`echo '{"role":"user","content":"hello"}' | tape append main`, 'Append one message'],
+    ['tape log main --jsonl --own | tape append copy', 'Write the entries of main to another session'],
     ['tape append main --each --jsonl < lines.jsonl', 'Commit and acknowledge every line as it arrives'],
   ],
   arguments: { name: 'Session to append to' },
@@ -50,9 +46,15 @@ export const append: Verb = defineVerb({
       // All input is read and checked before the session is created, so that bad input creates nothing.
       if (each === true) return await appendEach(store, { name, key }, context);
       const drafts: Draft[] = [];
-      for await (const { number, bytes } of readLines(context.io.stdin))
-        drafts.push(...readDraft(bytes, number));
-      if (drafts.length === 0) throw new UsageError('cannot append: stdin has no lines');
+      let leftOut = 0;
+      for await (const { number, bytes } of readLines(context.io.stdin)) {
+        const draft = readDraft(bytes, number);
+        if (draft === 'act') leftOut += 1;
+        else if (draft !== undefined) drafts.push(draft);
+      }
+      sayLeftOut(leftOut, context);
+      if (drafts.length === 0)
+        throw new UsageError(`cannot append: stdin has no lines${leftOut === 0 ? '' : ' but those'}`);
       rehearse(store, name, drafts, key);
       ensure(store, name, context);
       return await appendBatch(
@@ -78,9 +80,12 @@ async function appendEach(
   { name, key }: { readonly name: string; readonly key: string | undefined },
   context: Context,
 ): Promise<number> {
+  let leftOut = 0;
   for await (const { number, bytes } of readLines(context.io.stdin)) {
-    const drafts = readDraft(bytes, number);
-    if (drafts.length === 0) continue;
+    const draft = readDraft(bytes, number);
+    if (draft === 'act') leftOut += 1;
+    if (draft === 'act' || draft === undefined) continue;
+    const drafts = [draft];
     rehearse(store, name, drafts);
     ensure(store, name, context);
     // Each line is an act of its own, so it needs a key of its own.
@@ -92,7 +97,12 @@ async function appendEach(
       human: `${done.session}@${done.to}`,
     });
   }
+  sayLeftOut(leftOut, context);
   return exit.done;
+}
+
+function sayLeftOut(count: number, { status }: Context): void {
+  if (count > 0) status(`Left out ${counted(count, 'entry', 'entries')} that only an act writes`);
 }
 
 interface Batch {
@@ -134,59 +144,4 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
     human: `Queued for ${name} as ${id}: the process that writes it will append it`,
   });
   return exit.accepted;
-}
-
-/** The draft of one line; none for a blank line. */
-function readDraft(bytes: Uint8Array, number: number): Draft[] {
-  const what = `line ${number}`;
-  const fail = (why: string) => new UsageError(`cannot append: ${what}: ${why}`, { data: { line: number } });
-  let text: string;
-  try {
-    text = decode(bytes, what);
-  } catch {
-    throw fail('it is not UTF-8');
-  }
-  if (text.trim() === '') return [];
-  let value: unknown;
-  try {
-    value = parseJson(text, what);
-  } catch (error) {
-    throw fail((error as Error).message.replace(/^cannot read line \d+: /, ''));
-  }
-  if (!isObject(value)) throw fail('it must be a JSON object');
-  const draft = toDraft(value, fail);
-  try {
-    assertDraft(draft);
-  } catch (error) {
-    throw fail((error as Error).message.replace(/^cannot (?:append|store)(?: [^:]*)?: /, ''));
-  }
-  return [draft];
-}
-
-const fields = new Set(['kind', 'role', 'content', 'payload', 'key', 'name', 'meta', 'mark']);
-
-function toDraft(value: Record<string, Json>, fail: (why: string) => UsageError): Draft {
-  const unknown = Object.keys(value).find((field) => !fields.has(field));
-  if (unknown !== undefined) throw fail(`unknown field ${JSON.stringify(unknown.slice(0, 40))}`);
-  const { kind = 'message', role = 'user', content, payload, key, name, meta, mark } = value;
-  if (typeof kind !== 'string') throw fail('"kind" must be a string');
-  for (const [field, text] of [
-    ['key', key],
-    ['name', name],
-  ] as const)
-    if (text !== undefined && (typeof text !== 'string' || text === ''))
-      throw fail(`"${field}" must be a non-empty string`);
-  if (meta !== undefined && !isObject(meta)) throw fail('"meta" must be an object');
-  if (content === undefined && payload === undefined) throw fail('it has neither "content" nor "payload"');
-  if (content !== undefined && payload !== undefined) throw fail('it has both "content" and "payload"');
-  if (mark !== undefined && (kind !== 'anchor' || (mark !== 'anchor' && mark !== 'boundary')))
-    throw fail('"mark" must be "anchor" or "boundary", and needs "kind": "anchor"');
-  return {
-    kind: kind as Draft['kind'],
-    payload: 'payload' in value ? payload : kind === 'message' ? { role, content } : content,
-    ...(typeof key === 'string' && { key }),
-    ...(typeof name === 'string' && { name }),
-    ...(isObject(meta) && { meta }),
-    ...(kind === 'anchor' && { mark: mark === 'boundary' ? 'boundary' : 'anchor' }),
-  };
 }

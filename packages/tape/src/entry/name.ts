@@ -10,6 +10,11 @@ const anchorPattern = /^[A-Za-z0-9_!%](?:[A-Za-z0-9_!%.:@+/-]*[A-Za-z0-9_!%])?$/
 const ulidPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 const reservedAnchors = /^(?:session|fork|merge|inbox)\/|^intention$/;
 
+/** Returns whether only acts of the store write an anchor of this name. */
+export function isReservedAnchor(name: string): boolean {
+  return reservedAnchors.test(name);
+}
+
 /** Returns whether a text is a ULID in capital letters, the form of every session id. */
 export function isUlid(text: string): boolean {
   return ulidPattern.test(text);
@@ -80,7 +85,7 @@ export function parseAnchorName(name: string): string {
             ? 'it reads as a position'
             : name === 'head'
               ? "'head' is the end of the tape"
-              : reservedAnchors.test(name)
+              : isReservedAnchor(name)
                 ? 'names of this form are reserved'
                 : undefined;
   if (fault !== undefined)
