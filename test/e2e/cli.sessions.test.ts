@@ -108,15 +108,15 @@ test('a terminal shows 50 sessions and says that there are more; a pipe gets all
 test('--here lists the sessions that began in the directory or below it, with their children', async () => {
   using home = tempHome();
   const place = (cwd: string) => ({ place: { cwd, host: 'h' } });
-  home.session('above', user('Hi', place('/work')));
-  home.session('at', user('Hi', place('/work/project')));
-  home.session('below', user('Hi', place('/work/project/deep')));
-  home.session('beside', user('Hi', place('/work/project-2')));
+  home.session('above', user('Hi', place('/srv')));
+  home.session('at', user('Hi', place('/srv/project')));
+  home.session('below', user('Hi', place('/srv/project/deep')));
+  home.session('beside', user('Hi', place('/srv/project-2')));
   home.session('nowhere', user('Hi'));
   using store = home.open();
   store.lineage.fork('at', { name: 'child', inherit: 'nothing' });
   const { stdout } = await home.here(['sessions', '--here', '--quiet', '--sort', 'name'], {
-    cwd: '/work/project',
+    cwd: '/srv/project',
   });
   expect(stdout).toBe('at\nbelow\nchild\n');
 });

@@ -65,7 +65,7 @@ function rowsOf(text: string, columns: number): number {
   );
 }
 
-/** Starts the pager; where there is none, output goes to the screen. */
+/** Starts the pager; without one on the machine, output goes to the screen. */
 async function start({ env, print }: Screen): Promise<Shown> {
   const command = env.TAPE_PAGER ?? env.PAGER;
   const direct = { write: print, end: async () => {} };

@@ -75,7 +75,7 @@ function recentDirectory(env: Io['env']): string | undefined {
   return existsSync(user) ? join(user, '.local', 'state', 'tape') : undefined;
 }
 
-/** The lines of the file, the last one first. Skips what is none. */
+/** The lines of the file, the last one first. Skips other lines. */
 function linesOf(file: string): readonly Line[] {
   let text: string;
   try {

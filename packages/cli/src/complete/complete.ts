@@ -7,8 +7,8 @@ import { askedBy } from './asked.ts';
 const offeredMax = 100;
 
 /**
- * Prints what the last word of an unfinished command line can be, one text a line. Whatever fails, a shell is told
- * nothing: its user has not finished typing.
+ * Prints what the last word of an unfinished command line can be, one text a line. A failure prints
+ * nothing: the user has not finished typing.
  */
 export async function complete(words: readonly string[], io: Io): Promise<void> {
   const current = words.at(-1) ?? '';
