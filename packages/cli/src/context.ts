@@ -5,7 +5,7 @@ import { doesExist, findHome, getHome, type Home, openForReading, openForWriting
 import type { Io } from './io.ts';
 import type { MaskedIo } from './masked-io.ts';
 import { openRecent } from './recent.ts';
-import { type ColorWhen, makeStyle, type Style, usesColor, usesLinks } from './terminal/style.ts';
+import { type ColorWhen, makeStyle, type Style, usesColor } from './terminal/style.ts';
 import { setUser, type User } from './user.ts';
 
 /** Options of every verb. */
@@ -124,7 +124,7 @@ export function makeContext(
     word,
     home,
     color,
-    style: makeStyle({ color, links: usesLinks(io) }),
+    style: makeStyle(color),
     reading: async (act) => during(openForReading(home, io), act),
     writing: async (act) => {
       const isNew = home.isFallback && !doesExist(home.db);

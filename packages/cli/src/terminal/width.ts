@@ -1,5 +1,5 @@
 /**
- * How values look on a terminal: widths of texts in columns, colours and links, times as people say them, and short
+ * How values look on a terminal: widths of texts in columns, colours, times as people say them, and short
  * numbers. Pure functions; the files import no other room.
  */
 
