@@ -245,6 +245,13 @@ export const mutants: readonly Mutant[] = [
     test: 'test/unit/deck.trust.test.ts',
   },
   {
+    name: 'a call that waits in a home from elsewhere runs without a question',
+    file: runtime('turn/batch'),
+    find: '!tool.needsApproval && call.elsewhere !== true)',
+    replace: '!tool.needsApproval)',
+    test: 'test/unit/deck.trust.test.ts',
+  },
+  {
     name: 'a call that was approved before a kill is run again',
     file: runtime('turn/batch'),
     find: "if (call.state !== 'begun')\n",
@@ -346,7 +353,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the journal reuses its tail after another process has written',
     file: graph('journal'),
-    find: '    seen.size === there.size &&\n    seen.mtimeMs === there.mtimeMs',
+    find: '    seen.size === there.size &&\n    seen.mtimeMs === there.mtimeMs &&\n    seen.ctimeMs === there.ctimeMs',
     replace: '    seen.size <= there.size',
     test: 'test/unit/graph.journal.test.ts',
   },

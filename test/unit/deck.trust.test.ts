@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDeck } from '@tapedeck/runtime';
-import { assistant, openTapeStore, toolCall, user } from '@tapedeck/tape';
+import { assistant, note, openTapeStore, toolCall, user } from '@tapedeck/tape';
 import { homeRecord, recordHome } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -108,24 +108,63 @@ const look = {
 const script = [{ text: 'Done.' }];
 
 test.each([
-  ['by default', {}, ['look']],
-  ['with trust: false', { trust: false }, []],
-] as const)('a deck %s repeats these calls that a crash left open: %j', async (_, options, expected) => {
-  using home = tempHome();
-  home.session('main', user('Go'), assistant([toolCall('call_1', 'look', {})]));
-  writeFileSync(home.file('mine.json'), JSON.stringify(script));
-  ran.length = 0;
-  {
+  ['by default', {}, ['look'], { type: 'text', value: 'done' }],
+  [
+    'with trust: false',
+    { trust: false },
+    [],
+    { type: 'error-text', value: 'Outcome unknown: aborted by host restart.' },
+  ],
+] as const)(
+  'a deck %s repeats these calls that a crash left open: %j',
+  async (_, options, expected, output) => {
+    using home = tempHome();
+    home.session('main', user('Go'), assistant([toolCall('call_1', 'look', {})]));
+    writeFileSync(home.file('mine.json'), JSON.stringify(script));
+    ran.length = 0;
+    {
+      await using deck = await openDeck({
+        home: home.path,
+        tools: { look },
+        model: `script:${home.file('mine.json')}`,
+        ...options,
+      });
+      expect(await (await deck.session('main')).run('On')).toMatchObject({ text: 'Done.' });
+    }
+    expect(ran).toEqual(expected);
+    // A call that does not run again is closed at once: no approval of it is requested.
+    using store = openTapeStore(home.db, { readonly: true });
+    const results = [...store.entries.read('main')].filter(({ kind }) => kind === 'tool-result');
+    expect(results.map(({ payload }) => payload)).toMatchObject([{ toolCallId: 'call_1', output }]);
+  },
+);
+
+test.each([
+  ['by default', {}, ['look'], 'stop'],
+  ['with trust: false', { trust: false }, [], 'waiting'],
+] as const)(
+  'a deck %s runs these calls that were approved before: %j',
+  async (_, options, expected, finish) => {
+    using home = tempHome();
+    home.session(
+      'main',
+      user('Go'),
+      assistant([toolCall('call_1', 'look', {})]),
+      note('run/waiting', { run: 'r', calls: [{ toolCallId: 'call_1', toolName: 'look', for: 'approval' }] }),
+      note('call/answered', { toolCallId: 'call_1', approved: true }),
+    );
+    writeFileSync(home.file('mine.json'), JSON.stringify(script));
+    ran.length = 0;
     await using deck = await openDeck({
       home: home.path,
       tools: { look },
       model: `script:${home.file('mine.json')}`,
       ...options,
     });
-    expect(await (await deck.session('main')).run('On')).toMatchObject({ text: 'Done.' });
-  }
-  expect(ran).toEqual(expected);
-});
+    expect(await (await deck.session('main')).run()).toMatchObject({ finish });
+    expect(ran).toEqual(expected);
+  },
+);
 
 test('a deck with trust: false counts approvals and scripts that it recorded itself', async () => {
   using home = tempHome();
