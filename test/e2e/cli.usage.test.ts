@@ -108,7 +108,7 @@ test('usage prints a table with a heading, tabs in a pipe, and a cost where one 
 
 test('usage on a terminal aligns numbers in columns', async () => {
   using home = withTree();
-  const { stdout } = await home.here(['usage', 'main', '--tree'], { isTerminal: true });
+  const { stdout } = await home.here(['usage', 'main', '--tree'], { isTerminal: true, columns: 100 });
   expect(stdout).toMatchInlineSnapshot(`
     "session         steps  input  output  reasoning  cache read  cache write  total  window  cost
     main                2    300       2          0          20            0    322     211   0.1

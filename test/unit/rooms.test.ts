@@ -50,6 +50,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'seek',
     'lines',
     'lanes',
+    'drawn-line',
     'layout',
     'forest',
     'fold',

@@ -1,17 +1,7 @@
-import { cut } from './display.ts';
+import { type LineOptions, lineOf } from './drawn-line.ts';
 import { cellsOf, paint } from './lanes.ts';
 import { type LayoutOptions, layOut, type PictureRow } from './layout.ts';
 import type { SessionNode } from './node.ts';
-
-/** How a row becomes a line of a terminal. */
-export interface LineOptions {
-  /** Colours the lanes with ANSI escapes. */
-  readonly color?: boolean | undefined;
-  /** Maximum width of a line. */
-  readonly width?: number | undefined;
-  /** Cuts a text to a width; the default counts characters, of which a terminal shows some in two cells. */
-  readonly cut?: ((text: string, width: number) => string) | undefined;
-}
 
 /** Options of a drawing. */
 export interface DrawOptions extends LayoutOptions, LineOptions {}
@@ -58,12 +48,9 @@ export function drawGraph(nodes: Iterable<SessionNode>, options: DrawOptions = {
  * // ○  main a…
  * ```
  */
-export function drawRow(
-  row: PictureRow,
-  { color = false, width, cut: cutTo = cut }: LineOptions = {},
-): string {
+export function drawRow(row: PictureRow, options: LineOptions = {}): string {
+  const { color = false, width } = options;
   const cells = cellsOf(row, width === undefined ? undefined : Math.max(2, Math.floor(width / 8)));
-  const whole = `${cells.join('')} ${row.label}`;
-  const line = width === undefined ? whole : cutTo(whole, width);
+  const line = lineOf(`${cells.join('')} `, row, options);
   return color ? paint(line, cells) : line;
 }

@@ -1,4 +1,5 @@
 import { shown, span } from './display.ts';
+import { type LineOptions, lineOf } from './drawn-line.ts';
 import type { SessionGraph, SessionRef } from './graph.ts';
 import { distinctNames, type SessionNode } from './node.ts';
 
@@ -24,7 +25,7 @@ export type TreeGraph = Pick<SessionGraph, 'roots' | 'subtree'>;
  * // ╰─ idea  subagent  active
  * ```
  */
-export function drawTree(graph: TreeGraph, ref?: SessionRef): string[] {
+export function drawTree(graph: TreeGraph, ref?: SessionRef, options: LineOptions = {}): string[] {
   const refs = ref === undefined ? graph.roots().map(({ id }) => id) : [ref];
   const places = refs.flatMap((one) => graph.subtree(one));
   const nodes = distinctNames(places.map(({ node }) => node));
@@ -34,11 +35,9 @@ export function drawTree(graph: TreeGraph, ref?: SessionRef): string[] {
   for (const [i, node] of nodes.entries()) {
     const { depth = 0, last = true } = places[i] ?? {};
     open.length = Math.max(0, depth - 1);
-    if (depth === 0) rows.push(label(node));
-    else
-      rows.push(
-        `${open.map((more) => (more ? '│  ' : '   ')).join('')}${last ? '╰─ ' : '├─ '}${label(node)}`,
-      );
+    const above = open.map((more) => (more ? '│  ' : '   ')).join('');
+    const before = depth === 0 ? '' : `${above}${last ? '╰─ ' : '├─ '}`;
+    rows.push(lineOf(before, { label: label(node), node }, options));
     if (depth > 0) open.push(!last);
   }
   return rows;

@@ -13,9 +13,10 @@
 export { firstPrev, lineHash } from './chain.ts';
 export { checkJournal, type JournalProblem, type JournalReport, type ProblemCode } from './check.ts';
 export { comparing, FileComparison, type Standing } from './compare.ts';
-export { type DrawOptions, drawGraph, drawRow, type LineOptions } from './draw-lanes.ts';
+export { type DrawOptions, drawGraph, drawRow } from './draw-lanes.ts';
 export { type SvgOptions, toSvg } from './draw-svg.ts';
 export { drawTree, type TreeGraph } from './draw-tree.ts';
+export type { LineOptions } from './drawn-line.ts';
 export { GraphError, type GraphErrorCode } from './errors.ts';
 export { type Folded, fold } from './fold.ts';
 export type { PictureMark } from './forest.ts';

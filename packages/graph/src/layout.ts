@@ -28,6 +28,8 @@ export interface PictureRow {
   readonly lanes: readonly boolean[];
   readonly shape: Shape | 'mark' | 'more';
   readonly label: string;
+  /** The session of the row, with whose name the label begins. */
+  readonly node?: SessionNode;
   /** How many sessions this row shows, or counts. */
   readonly sessions: number;
 }
@@ -82,9 +84,9 @@ export function* layOut(
     }
     waiting[depth] = next(levels[depth]);
     if (depth > 0) lanes[depth - 1] = waiting[depth] !== undefined;
-    const { shape, label, sessions } = item;
-    yield { depth, lanes: lanes.slice(-lanesMax), shape, label, sessions };
-    const items = item.below?.() ?? [];
+    const { below, ...row } = item;
+    yield { depth, lanes: lanes.slice(-lanesMax), ...row };
+    const items = below?.() ?? [];
     if (items.length === 0) continue;
     depth += 1;
     levels[depth] = items.values();
@@ -113,6 +115,7 @@ function sessionItem(tree: Tree, folding: Folding): Item {
   return {
     shape,
     label: `${label(node)}${hidden === 0 ? '' : ` (${hidden} below)`}`,
+    node,
     sessions: 1 + hidden,
     ...(hidden === 0 && { below: () => itemsOf(tree, folding) }),
   };

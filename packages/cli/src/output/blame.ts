@@ -1,6 +1,6 @@
 import type { BlamedPart } from '@tapedeck/runtime';
 import { oneLine } from '../escape.ts';
-import { table } from './table.ts';
+import { tabbed, table } from './table.ts';
 import { sourceJson } from './trace.ts';
 
 /** A part of a view as `--json` prints it; part of the documented contract. */
@@ -28,5 +28,5 @@ export function blameText(
     ].join(', '),
     oneLine(part.text, textMax),
   ]);
-  return table(rows, { aligned, width });
+  return aligned ? table({ rows, width, names: 2 }) : tabbed(rows);
 }

@@ -1,13 +1,13 @@
 import { drawGraph, type SessionGraph } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
-import { cutText } from '../terminal/width.ts';
+import { lineOptions } from './lineage.ts';
 
 /** Draws a session and its descendants, with their anchors. */
 export function drawLog(
   graph: SessionGraph,
   { store, session }: { readonly store: SqliteTapeStore; readonly session: string },
-  { io, color }: Context,
+  context: Context,
 ): string[] {
   const nodes = graph.find(session) === undefined ? [] : graph.subtree(session).map(({ node }) => node);
   const marks = nodes.flatMap(({ id }) =>
@@ -19,5 +19,5 @@ export function drawLog(
         label: `⚓ ${name} at ${of}@${seq}${mark === 'boundary' ? ', handoff' : ''}`,
       })),
   );
-  return drawGraph(nodes, { color, marks, ...(io.isTerminal && { width: io.columns, cut: cutText }) });
+  return drawGraph(nodes, { marks, ...lineOptions(context) });
 }

@@ -1,5 +1,6 @@
-import type { SessionGraph, SessionNode } from '@tapedeck/graph';
+import type { LineOptions, SessionGraph, SessionNode } from '@tapedeck/graph';
 import type { Context } from '../context.ts';
+import { cutText } from '../terminal/width.ts';
 
 /** A session with its descendants, nested. */
 export function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Record<string, unknown>> {
@@ -30,6 +31,15 @@ export function warnOfSkips({ skipped }: SessionGraph, { status }: Pick<Context,
   const reasons = Object.entries(skipped).filter(([, count]) => count > 0);
   if (reasons.length > 0)
     status(`Skipped lines of the graph file: ${reasons.map(([why, count]) => `${count} ${why}`).join(', ')}`);
+}
+
+/** How rows of a picture look: on a terminal they fit its width. */
+export function lineOptions({ io, color, style }: Pick<Context, 'io' | 'color' | 'style'>): LineOptions {
+  return {
+    color,
+    ...(io.isTerminal && { width: io.columns, cut: cutText }),
+    name: (text) => style.text('bold', text),
+  };
 }
 
 /** Prints the rows of a picture. */

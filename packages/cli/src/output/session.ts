@@ -2,8 +2,7 @@ import type { SessionInfo } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
 import type { SessionCounts } from '@tapedeck/tape/store';
 import { oneLine } from '../escape.ts';
-import { relativeTime } from '../terminal/time.ts';
-import { table } from './table.ts';
+import { tabbed } from './table.ts';
 
 /** A session as `--json` prints it; part of the documented contract. */
 export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>> {
@@ -44,32 +43,28 @@ export function stateOf({ delivery, task, lifecycle }: SessionInfo): string {
 const textWidth = 60;
 
 /**
- * Sessions as a table: aligned on a terminal, separated by tabs in a pipe. `isCut` tells whether the process of a
- * session died during a run, `textOf` returns its result.
+ * Sessions as rows with tabs, for a pipe. `isCut` tells whether the process of a session died during a run, `textOf`
+ * returns its result.
  */
-export function sessionTable(
+export function sessionRows(
   sessions: readonly SessionInfo[],
   {
-    terminal,
     isCut,
     textOf,
   }: {
-    /** Undefined in a pipe. */
-    readonly terminal: { readonly columns: number; readonly now: number } | undefined;
     readonly isCut: (info: SessionInfo) => boolean;
     readonly textOf?: ((info: SessionInfo) => string) | undefined;
   },
 ): string {
-  const rows = sessions.map((s) => [
-    s.session,
-    s.kind,
-    isCut(s) ? 'interrupted' : stateOf(s),
-    `@${s.head}`,
-    s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
-    terminal === undefined
-      ? isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19)
-      : relativeTime(s.lastMessageAt ?? s.createdAt, terminal.now),
-    ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
-  ]);
-  return table(rows, { aligned: terminal !== undefined, ...(terminal && { width: terminal.columns }) });
+  return tabbed(
+    sessions.map((s) => [
+      s.session,
+      s.kind,
+      isCut(s) ? 'interrupted' : stateOf(s),
+      `@${s.head}`,
+      s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
+      isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19),
+      ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
+    ]),
+  );
 }

@@ -4,8 +4,8 @@ import type { Context } from '../context.ts';
 import { oneLine } from '../escape.ts';
 import { shortNumber } from '../terminal/number.ts';
 import type { Style } from '../terminal/style.ts';
-import { relativeTime } from '../terminal/time.ts';
-import { table } from './table.ts';
+import { briefTime, relativeTime } from '../terminal/time.ts';
+import { firstFitting } from './table.ts';
 
 /** A session for people, with what its row shows beside its properties. */
 export interface Listed {
@@ -17,27 +17,106 @@ export interface Listed {
   readonly depth: number;
 }
 
-const headings = ['session', 'state', 'messages', 'children', 'tokens', 'last', 'about'];
+/** What a table has room for, from all of it to the least. */
+interface Room {
+  readonly isBrief: boolean;
+  /** Whether the columns of tokens and of children are there. */
+  readonly has: { readonly tokens: boolean; readonly children: boolean };
+  /** Columns that names and titles keep. */
+  readonly least: number;
+}
 
-/** Sessions as a table for a terminal: the columns fit its width. */
+const rooms: readonly [Room, ...Room[]] = [
+  { isBrief: false, has: { tokens: true, children: true }, least: 24 },
+  { isBrief: true, has: { tokens: true, children: true }, least: 16 },
+  { isBrief: true, has: { tokens: false, children: true }, least: 14 },
+  { isBrief: true, has: { tokens: false, children: false }, least: 10 },
+];
+
+/** Sessions as a table for a terminal: what does not fit its width is said in fewer words, or not at all. */
 export function sessionsTable(
   sessions: readonly Listed[],
   { io, style }: Pick<Context, 'io' | 'style'>,
 ): string {
-  const rows = sessions.map(({ info, state, about, depth }) => [
-    `${depth === 0 ? '' : `${'  '.repeat(depth - 1)}╰ `}${info.session}`,
-    state,
-    messagesOf(info),
-    info.counts === undefined ? '' : childrenOf(info.counts),
-    info.counts === undefined || info.counts.tokens === 0 ? '' : shortNumber(info.counts.tokens),
-    relativeTime(info.lastMessageAt ?? info.createdAt, io.now()),
-    oneLine(about, io.columns),
-  ]);
-  return table([headings, ...rows], {
-    aligned: true,
-    width: io.columns,
-    paint: (cell, column, row) => painted(style, { cell, column, isHeading: row === headings }),
-  });
+  const tableIn = ({ isBrief, has, least }: Room) => {
+    const timeOf = isBrief ? briefTime : relativeTime;
+    const headings = [
+      'session',
+      'state',
+      isBrief ? 'msgs' : 'messages',
+      has.children ? 'children' : '',
+      has.tokens ? 'tokens' : '',
+      'last',
+      'about',
+    ];
+    const rows = sessions.map(({ info, state, about, depth }) => [
+      `${depth === 0 ? '' : `${'  '.repeat(depth - 1)}╰ `}${info.session}`,
+      state,
+      messagesOf(info),
+      has.children && info.counts !== undefined ? childrenOf(info.counts, isBrief) : '',
+      has.tokens && info.counts !== undefined && info.counts.tokens > 0
+        ? shortNumber(info.counts.tokens)
+        : '',
+      timeOf(info.lastMessageAt ?? info.createdAt, io.now()),
+      oneLine(about, io.columns),
+    ]);
+    return {
+      rows: [headings, ...rows],
+      right: [2, 4],
+      names: 0,
+      width: io.columns,
+      least,
+      paint: painter(style, headings),
+    };
+  };
+  const [first, ...others] = rooms;
+  return firstFitting([tableIn(first), ...others.map(tableIn)]);
+}
+
+/** A child with its result. */
+export interface ListedChild {
+  readonly info: SessionInfo;
+  readonly state: string;
+  readonly text: string;
+}
+
+/** Children of a session as a table for a terminal, with the first words of their results. */
+export function childrenTable(
+  children: readonly ListedChild[],
+  { io, style }: Pick<Context, 'io' | 'style'>,
+): string {
+  const tableIn = (isBrief: boolean) => {
+    const timeOf = isBrief ? briefTime : relativeTime;
+    const others = children.some(({ info }) => info.kind !== 'subagent');
+    const anchors = !isBrief && children.some(({ info }) => info.fromAnchor !== undefined);
+    const headings = [
+      'session',
+      'state',
+      others ? 'kind' : '',
+      'head',
+      anchors ? 'from' : '',
+      'last',
+      'result',
+    ];
+    const rows = children.map(({ info, state, text }) => [
+      info.session,
+      state,
+      others ? info.kind : '',
+      `@${info.head}`,
+      anchors && info.fromAnchor !== undefined ? `⚓ ${info.fromAnchor}` : '',
+      timeOf(info.lastMessageAt ?? info.createdAt, io.now()),
+      oneLine(text, io.columns),
+    ]);
+    return {
+      rows: [headings, ...rows],
+      right: [3],
+      names: 0,
+      width: io.columns,
+      least: isBrief ? 16 : 24,
+      paint: painter(style, headings),
+    };
+  };
+  return firstFitting([tableIn(false), tableIn(true)]);
 }
 
 function messagesOf({ counts, head, base }: SessionInfo): string {
@@ -46,28 +125,24 @@ function messagesOf({ counts, head, base }: SessionInfo): string {
   return counts.messages === undefined ? `of ${shortNumber(head - base)}` : String(counts.messages);
 }
 
-/** `2 open, 5 merged`; a number alone where all are neither. */
-function childrenOf({ children, openChildren, mergedChildren }: SessionCounts): string {
+/** `2 open, 5 merged`, in brief the first of both; a number alone where all are neither. */
+function childrenOf({ children, openChildren, mergedChildren }: SessionCounts, isBrief: boolean): string {
   if (children === 0) return '';
   const parts = [
     ...(openChildren > 0 ? [`${openChildren} open`] : []),
     ...(mergedChildren > 0 ? [`${mergedChildren} merged`] : []),
   ];
-  return parts.length === 0 ? String(children) : parts.join(', ');
+  return parts.length === 0 ? String(children) : parts.slice(0, isBrief ? 1 : 2).join(', ');
 }
 
-function painted(
-  style: Style,
-  {
-    cell,
-    column,
-    isHeading,
-  }: { readonly cell: string; readonly column: number; readonly isHeading: boolean },
-): string {
-  if (isHeading) return style.text('dim', cell);
-  if (column === 0) return style.text('bold', cell);
-  if (column === 1) return style.text(colorOf(cell.trim()), cell);
-  return column === headings.length - 1 ? cell : style.text('dim', cell);
+/** Formats a cell: of a heading, of a name, of a state, of the text at the end, or of what is between. */
+function painter(style: Style, headings: readonly string[]) {
+  return (cell: string, column: number, row: readonly string[]): string => {
+    if (row === headings) return style.text('dim', cell);
+    if (column === 0) return style.text('bold', cell);
+    if (column === 1) return style.text(colorOf(cell.trim()), cell);
+    return column === headings.length - 1 ? cell : style.text('dim', cell);
+  };
 }
 
 function colorOf(state: string): 'green' | 'red' | 'yellow' | 'reset' {

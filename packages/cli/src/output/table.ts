@@ -1,13 +1,14 @@
-import { cutText, padText, textWidth } from '../terminal/width.ts';
+import { cutMiddle, cutText, padText, textWidth } from '../terminal/width.ts';
 
-/** How a table fits its place. */
-interface Layout {
-  /** Aligns the columns; else tabs separate them. */
-  readonly aligned: boolean;
-  /** Index of the first right-aligned column. */
-  readonly right?: number;
-  /** Number of columns of the terminal, to which rows are cut. */
-  readonly width?: number;
+/** A table, and how it fits its place. */
+interface Table {
+  readonly rows: readonly (readonly string[])[];
+  /** The right-aligned columns, which are never cut. */
+  readonly right?: readonly number[];
+  /** A column of names, whose ends tell them apart: they are cut in the middle. */
+  readonly names?: number;
+  /** Number of columns of the terminal. */
+  readonly width?: number | undefined;
   /** Number of columns that a cut cell keeps. */
   readonly least?: number;
   /** Formats a padded cell. */
@@ -15,29 +16,27 @@ interface Layout {
 }
 
 const gap = 2;
+/** What a cut cell keeps where nothing else fits. */
+const leastOfAll = 3;
 
-/**
- * Rows as lines. Where they do not fit the width, the widest left-aligned columns are cut.
- */
-export function table(
-  rows: readonly (readonly string[])[],
-  { aligned, right = Number.POSITIVE_INFINITY, width = Number.POSITIVE_INFINITY, least = 8, paint }: Layout,
-): string {
-  if (!aligned) return rows.map((row) => row.join('\t')).join('\n');
-  const count = Math.max(0, ...rows.map((row) => row.length));
-  const natural = Array.from({ length: count }, (_, i) =>
-    rows.reduce((most, row) => Math.max(most, textWidth(row[i] ?? '')), 0),
-  );
+/** Rows in a pipe, where tabs separate cells. */
+export function tabbed(rows: readonly (readonly string[])[]): string {
+  return rows.map((row) => row.join('\t')).join('\n');
+}
+
+/** Rows as aligned lines. Where they do not fit the width, the widest left-aligned columns are cut. */
+export function table(given: Table): string {
+  const { rows, right = [], names, paint } = given;
+  const { widths } = fitted(given);
   // An empty column takes no room.
-  const shown = natural.flatMap((columns, i) => (columns === 0 ? [] : [i]));
-  const widths = fitted(natural, { room: width - gap * (shown.length - 1), right, least });
+  const shown = [...widths.keys()].filter((i) => widths[i] !== 0);
   const line = (row: readonly string[]) =>
     shown
       .map((i) => {
         const [cell, columns] = [row[i] ?? '', widths[i] ?? 0];
-        const side = i < right ? 'end' : 'start';
-        const isLast = i === shown.at(-1) && side === 'end';
-        const text = isLast ? cutText(cell, columns) : padText(cutText(cell, columns), columns, side);
+        const short = i === names ? cutMiddle(cell, columns) : cutText(cell, columns);
+        const side = right.includes(i) ? 'start' : 'end';
+        const text = i === shown.at(-1) && side === 'end' ? short : padText(short, columns, side);
         return paint === undefined ? text : paint(text, i, row);
       })
       .join(' '.repeat(gap))
@@ -45,20 +44,31 @@ export function table(
   return rows.map(line).join('\n');
 }
 
+/** The first of several tables that fits its width, else the last one, whose cells keep less. */
+export function firstFitting(tables: readonly [Table, ...Table[]]): string {
+  const fitting = tables.find((one) => fitted(one).fits);
+  return table(fitting ?? { ...(tables.at(-1) ?? tables[0]), least: leastOfAll });
+}
+
 /** Widths of columns that fit the room: the widest of those that may be cut lose one column after another. */
-function fitted(
-  natural: readonly number[],
-  { room, right, least }: { readonly room: number; readonly right: number; readonly least: number },
-): readonly number[] {
-  const widths = [...natural];
-  let excess = widths.reduce((sum, columns) => sum + columns, 0) - room;
+function fitted({ rows, right = [], width = Number.POSITIVE_INFINITY, least = 8 }: Table): {
+  readonly widths: readonly number[];
+  readonly fits: boolean;
+} {
+  const count = rows.reduce((most, row) => Math.max(most, row.length), 0);
+  const widths = Array.from({ length: count }, (_, i) =>
+    rows.reduce((most, row) => Math.max(most, textWidth(row[i] ?? '')), 0),
+  );
+  const gaps = gap * Math.max(0, widths.filter((columns) => columns > 0).length - 1);
+  let excess = widths.reduce((sum, columns) => sum + columns, gaps) - width;
   for (; excess > 0; excess -= 1) {
     const widest = widths.reduce(
-      (best, columns, i) => (i < right && columns > least && columns > (widths[best] ?? least) ? i : best),
+      (best, columns, i) =>
+        !right.includes(i) && columns > least && columns > (widths[best] ?? least) ? i : best,
       -1,
     );
     if (widest === -1) break;
     widths[widest] = (widths[widest] ?? 0) - 1;
   }
-  return widths;
+  return { widths, fits: excess <= 0 };
 }

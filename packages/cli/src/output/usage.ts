@@ -1,6 +1,7 @@
 import type { SessionUsage, Usage, UsageSum } from '@tapedeck/runtime';
 import { oneLine, safe } from '../escape.ts';
-import { table } from './table.ts';
+import { shortNumber } from '../terminal/number.ts';
+import { firstFitting, tabbed } from './table.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -40,6 +41,10 @@ function treeJson({ tree }: SessionUsage): Json {
 }
 
 const columns = ['steps', 'input', 'output', 'reasoning', 'cache read', 'cache write', 'total', 'window'];
+/** The same in few columns of a terminal. */
+const brief = ['steps', 'input', 'output', 'reason', 'read', 'write', 'total', 'window'];
+/** Columns that a narrow terminal has no room for. */
+const besides: ReadonlySet<string> = new Set(['steps', 'window', 'write']);
 
 /** One row of the table. */
 interface Row {
@@ -51,11 +56,11 @@ interface Row {
 /**
  * The usage of sessions as a table with a heading, children indented below their parent. With `total`, the
  * last row is the total; without it, rows for several models, inherited entries and summaries follow each
- * session.
+ * session. On a terminal that is too narrow, numbers are short, and columns without a number are left out.
  */
 export function usageTable(
   sessions: readonly SessionUsage[],
-  { total, aligned }: { readonly total?: UsageSum | undefined; readonly aligned: boolean },
+  { total, width }: { readonly total?: UsageSum | undefined; readonly width: number | undefined },
 ): string {
   const rows = [
     ...rowsOf(sessions),
@@ -64,8 +69,28 @@ export function usageTable(
       : [{ name: 'total', sum: total }]),
   ];
   const costs = rows.some(({ sum }) => sum.cost !== undefined);
-  const lines = rows.map((row) => cellsOf(row, costs));
-  return table([headingOf(costs), ...lines], { aligned, right: 1 });
+  const tableOf = (
+    texts: (row: Row) => readonly string[],
+    names: readonly string[],
+    wanted: readonly number[],
+  ) => {
+    const heading = ['session', ...names, ...(costs ? ['cost'] : [])];
+    const all = [heading, ...rows.map((row) => [row.name, ...texts(row)])];
+    const kept = all.map((row) => row.filter((_, i) => wanted.includes(i)));
+    return { rows: kept, right: kept[0]?.map((_, i) => i).slice(1) ?? [], names: 0, width, least: 16 };
+  };
+  const exact = (row: Row) => cellsOf(row, { costs, text: numberText });
+  const short = (row: Row) => cellsOf(row, { costs, text: shortText });
+  const every = ['session', ...columns, ...(costs ? ['cost'] : [])].map((_, i) => i);
+  if (width === undefined) return tabbed(tableOf(exact, columns, every).rows);
+  const filled = every.filter((i) => i === 0 || rows.some((row) => Number(exact(row)[i - 1]) > 0));
+  const few = filled.filter((i) => !besides.has(brief[i - 1] ?? ''));
+  return firstFitting([
+    tableOf(exact, columns, every),
+    tableOf(exact, columns, filled),
+    tableOf(short, brief, filled),
+    tableOf(short, brief, few),
+  ]);
 }
 
 /** The same table with tabs, line by line, with the total at its end. */
@@ -74,14 +99,13 @@ export async function* usageLines(
   total: UsageSum,
 ): AsyncGenerator<string> {
   const costs = total.cost !== undefined;
-  yield headingOf(costs).join('\t');
-  for await (const own of sessions)
-    for (const row of rowsOf([own])) yield safe(cellsOf(row, costs).join('\t'));
-  yield cellsOf({ name: 'total', sum: total }, costs).join('\t');
+  yield ['session', ...columns, ...(costs ? ['cost'] : [])].join('\t');
+  for await (const own of sessions) for (const row of rowsOf([own])) yield safe(lineOf(row, costs));
+  yield lineOf({ name: 'total', sum: total }, costs);
 }
 
-function headingOf(costs: boolean): readonly string[] {
-  return ['session', ...columns, ...(costs ? ['cost'] : [])];
+function lineOf(row: Row, costs: boolean): string {
+  return [row.name, ...cellsOf(row, { costs, text: numberText })].join('\t');
 }
 
 /** A row for each session, its descendants indented below it. */
@@ -109,10 +133,19 @@ function besideRows({ inherited, summaries }: SessionUsage): Row[] {
   ];
 }
 
-function cellsOf({ name, sum, window }: Row, costs: boolean): string[] {
+interface Cells {
+  readonly costs: boolean;
+  readonly text: (number: number | undefined) => string;
+}
+
+function cellsOf({ sum, window }: Row, { costs, text }: Cells): string[] {
   const { steps, usage, total, cost } = sum;
   const counts = [steps, ...Object.values(usageJson(usage)), total, window];
-  return [name, ...counts.map(numberText), ...(costs ? [numberText(cost)] : [])];
+  return [...counts.map(text), ...(costs ? [numberText(cost)] : [])];
+}
+
+function shortText(number: number | undefined): string {
+  return number === undefined ? '' : shortNumber(number);
 }
 
 /** A number without the errors of adding fractions. */

@@ -32,6 +32,21 @@ export function relativeTime(at: number, now: number): string {
   return age < 30 * day ? `${Math.floor(age / day)} days ago` : isoDay(at);
 }
 
+/** The same in fewer columns: `now`, `5m`, `3h`, `2d`, from 30 days on `Mar 14`, and from 300 days on `2025-03`. */
+export function briefTime(at: number, now: number): string {
+  const age = now - at;
+  if (Math.abs(age) < 10 * second) return 'now';
+  for (const [end, unit, name] of [
+    [minute, second, 's'],
+    [hour, minute, 'm'],
+    [day, hour, 'h'],
+    [30 * day, day, 'd'],
+  ] as const)
+    if (age > 0 && age < end) return `${Math.floor(age / unit)}${name}`;
+  if (Math.abs(age) >= 300 * day) return isoDay(at).slice(0, 7);
+  return new Date(at).toLocaleDateString('en', { month: 'short', day: 'numeric', timeZone: 'UTC' });
+}
+
 /** The time of a day, in few columns: how long ago within a day, and before that the minute in UTC: `10:03`. */
 export function timeOfDay(at: number, now: number): string {
   return Math.abs(now - at) < day ? relativeTime(at, now) : new Date(at).toISOString().slice(11, 16);

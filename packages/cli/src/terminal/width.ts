@@ -61,6 +61,13 @@ export function cutText(text: string, columns: number): string {
   return text;
 }
 
+/** A name cut to a number of columns, with `…` in place of its middle: the ends of names tell them apart. */
+export function cutMiddle(text: string, columns: number): string {
+  const end = Math.floor((columns - 1) / 3);
+  if (textWidth(text) <= columns || end < 1 || !narrow.test(text)) return cutText(text, columns);
+  return `${text.slice(0, columns - 1 - end)}…${text.slice(-end)}`;
+}
+
 /** The beginning of a text that fills at most a number of columns. */
 export function fitText(text: string, columns: number): string {
   const start = text.slice(0, columns + 1);

@@ -4,7 +4,7 @@ import { safe } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { briefText, entryText, partText } from '../output/entry.ts';
 import type { Style } from '../terminal/style.ts';
-import { cutText } from '../terminal/width.ts';
+import { cutText, textWidth } from '../terminal/width.ts';
 import { wrapText } from '../terminal/wrap.ts';
 import type { Item } from './fold.ts';
 import { argumentLines, argumentsText, callOf, outputOf, partsOf, type ToolCall } from './parts.ts';
@@ -89,7 +89,16 @@ function textLines(
   const left = kept.length - most + (whole.slice(start + charsMax).match(/\n/g)?.length ?? 0);
   const shown = kept.slice(0, left > 1 ? most : undefined).map((row) => cutText(row, lineMax));
   if (left <= 1) return shown;
-  return [...shown, style.text('dim', `… ${left} more lines (tape show ${session}@${entry.seq})`)];
+  return [
+    ...shown,
+    style.text('dim', moreText(`… ${left} more lines`, `tape show ${session}@${entry.seq}`, columns)),
+  ];
+}
+
+/** What is missing, and the command that shows it where there is room for it. */
+function moreText(what: string, command: string, columns: number): string {
+  const whole = `${what} (${command})`;
+  return textWidth(whole) <= columns ? whole : what;
 }
 
 /** Where a cut text begins: at its start, or at the line that the reader looks for. */
@@ -156,7 +165,9 @@ function outputRows(
   if (full) {
     const rows = wrapText(safe(`${what}${text.trimEnd()}`).replaceAll('\t', '  '), room);
     const more =
-      bytes === undefined ? [] : [`… ${bytes} bytes in total (tape show ${session}@${where.seq} --output)`];
+      bytes === undefined
+        ? []
+        : [moreText(`… ${bytes} bytes in total`, `tape show ${session}@${where.seq} --output`, room)];
     return [...rows, ...more].map((row, i) => `${indent}${i === 0 ? '⎿' : ' '} ${paint(row)}`);
   }
   const lines = text.trim().split('\n');

@@ -1,4 +1,4 @@
-import type { SessionGraph, SessionNode } from '@tapedeck/graph';
+import type { LineOptions, SessionGraph, SessionNode } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
@@ -7,7 +7,7 @@ import { compareTail, type FileStanding, reportStanding, standingFields } from '
 import { doesExist, type Home } from '../home.ts';
 import { timeOf } from '../input.ts';
 import { printArray } from '../output/array.ts';
-import { cutText, textWidth } from '../terminal/width.ts';
+import { textWidth } from '../terminal/width.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 /** How many rows a drawing has where it is not on a terminal. */
@@ -166,7 +166,7 @@ async function readFile(query: Query, { home, status }: Context): Promise<Pictur
 async function print(form: string, picture: Picture & Query, context: Context): Promise<void> {
   const { graph, standing } = picture;
   const { io, options } = context;
-  const { printRows, treeJson } = await import('../output/lineage.ts');
+  const { lineOptions, printRows, treeJson } = await import('../output/lineage.ts');
   const { drawTree, toDot, toMermaid, toSvg } = await import('@tapedeck/graph');
   switch (form) {
     case 'json': {
@@ -176,7 +176,7 @@ async function print(form: string, picture: Picture & Query, context: Context): 
       break;
     }
     case 'tree':
-      await printRows(drawTree(graph), context);
+      await printRows(drawTree(graph, undefined, lineOptions(context)), context);
       break;
     case 'dot':
       await io.out(`${toDot(graph.list())}\n`);
@@ -195,14 +195,14 @@ async function print(form: string, picture: Picture & Query, context: Context): 
       );
       break;
     default:
-      await printRows(drawn(picture, context, await import('@tapedeck/graph')), context);
+      await printRows(drawn(picture, lineOptions(context), await import('@tapedeck/graph')), context);
   }
 }
 
 /** The rows of a drawing, as many as there may be, and then how many sessions are missing. */
 function* drawn(
   { graph, name, all, rows = Number.POSITIVE_INFINITY, activity, total, childCount }: Picture & Query,
-  { io, color }: Context,
+  options: LineOptions,
   { drawRow, layOut }: typeof import('@tapedeck/graph'),
 ): Iterable<string> {
   const unread = (id: string) => Math.max(0, (childCount?.(id) ?? 0) - graph.children(id).length);
@@ -217,7 +217,7 @@ function* drawn(
     if (count === rows) break;
     count += 1;
     sessions += row.sessions;
-    yield drawRow(row, { color, ...(io.isTerminal && { width: io.columns, cut: cutText }) });
+    yield drawRow(row, options);
   }
   const isCut = layout.next().done !== true;
   const more = total === undefined ? undefined : total - sessions;

@@ -16,7 +16,7 @@ export const lineage: Verb = defineVerb({
   arguments: { name: 'Session' },
   run: async ({ name }, context) => {
     const { drawTree } = await import('@tapedeck/graph');
-    const { printRows, treeJson } = await import('../output/lineage.ts');
+    const { lineOptions, printRows, treeJson } = await import('../output/lineage.ts');
     const { graph, id, standing } = await readAbout(name, context);
     const above = graph.ancestors(id);
     if (context.options.json === true || context.options.jsonl === true) {
@@ -25,7 +25,7 @@ export const lineage: Verb = defineVerb({
       await context.io.out(
         `${jsonText({ ...tree, ancestors: above.map((node) => node.session), ...standingFields(standing) })}\n`,
       );
-    } else await printRows(drawTree(graph, above.at(-1)?.id ?? id), context);
+    } else await printRows(drawTree(graph, above.at(-1)?.id ?? id, lineOptions(context)), context);
     return reportStanding(standing, context);
   },
 });

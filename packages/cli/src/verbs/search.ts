@@ -7,6 +7,7 @@ import { joined } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
 import { needSession } from '../session/place.ts';
+import { cutText } from '../terminal/width.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const search: Verb = defineVerb({
@@ -57,6 +58,10 @@ export const search: Verb = defineVerb({
     }),
 });
 
+/** How much of a hit a line has: at least on a terminal, and at most in a pipe. */
+const textMin = 24;
+const textMax = 160;
+
 const unwritable = new Set(['TAPE_IO', 'TAPE_LOCKED', 'GRAPH_DIVERGED']);
 
 /**
@@ -81,7 +86,7 @@ async function opened(
 
 async function print(
   { hits, unsearched, unindexed }: SearchResult,
-  { io, options, status }: Context,
+  { io, options, status, style }: Context,
 ): Promise<void> {
   const json = hits.map(({ at, ...hit }) => ({ ...hit, at: isoTime(at) }));
   if (options.jsonl === true) for (const hit of json) await io.out(`${jsonText(hit)}\n`);
@@ -89,14 +94,18 @@ async function print(
   else if (options.quiet === true) for (const { session, seq } of hits) await io.out(`${session}@${seq}\n`);
   else {
     if (hits.length === 0) status('Nothing found');
-    const width = io.isTerminal ? io.columns : 200;
     for (const { session, tape, seq, kind, snippet, sessions } of hits) {
       // A session of another realm is referred to by its id.
       const named = isUlid(session) ? ` of ${tape}` : '';
       const others = sessions.length > 1 ? ` (seen by ${sessions.length} sessions)` : '';
-      await io.out(
-        `${session}@${seq} ${kind}${named}${others}: ${oneLine(snippet, Math.max(40, width - 40))}\n`,
-      );
+      const place = `${session}@${seq}`;
+      const what = ` ${kind}${named}${others}:`;
+      const left = io.columns - place.length - what.length - 1;
+      const head = (room: number) => `${style.text('bold', place)}${style.text('dim', cutText(what, room))}`;
+      // Where the place of a hit leaves little room for its text, that has a line of its own.
+      if (io.isTerminal && left < textMin)
+        await io.out(`${head(io.columns - place.length)}\n  ${oneLine(snippet, io.columns - 2)}\n`);
+      else await io.out(`${head(what.length)} ${oneLine(snippet, io.isTerminal ? left : textMax)}\n`);
     }
   }
 }

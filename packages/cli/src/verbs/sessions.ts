@@ -8,8 +8,8 @@ import { compareTail, type FileStanding, reportStanding, standingFields } from '
 import { hasTapes } from '../home.ts';
 import { timeOf } from '../input.ts';
 import { otherRealms } from '../output/other-realms.ts';
-import { sessionJson, sessionTable, stateOf } from '../output/session.ts';
-import { sessionsTable } from '../output/sessions.ts';
+import { sessionJson, sessionRows, stateOf } from '../output/session.ts';
+import { childrenTable, sessionsTable } from '../output/sessions.ts';
 import { aboutOf, beganIn, withDescendants } from '../session/listing.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -69,14 +69,13 @@ export const sessions: Verb = defineVerb({
       });
     if (!hasTapes(context.home)) return await list(context, { found: [] });
     return await context.reading(async (store) => {
-      const { json, jsonl, quiet } = context.options;
-      const isForPeople = context.io.isTerminal && json !== true && jsonl !== true && quiet !== true;
-      const limit = args.n ?? (isForPeople ? shownMax : Number.POSITIVE_INFINITY);
+      const isTable = isForPeople(context);
+      const limit = args.n ?? (isTable ? shownMax : Number.POSITIVE_INFINITY);
       const rows = [...select(store, { ...args, from, limit }, context)];
       const shown = rows.slice(0, limit);
       const found = shown.map(({ info }) => info);
       const interrupted = await interruptedAmong(store, found.filter(isActive));
-      if (isForPeople && shown.length > 0) {
+      if (isTable && shown.length > 0) {
         const listed = shown.map(({ info, depth }) => ({
           info,
           depth,
@@ -85,7 +84,7 @@ export const sessions: Verb = defineVerb({
         }));
         await context.io.out(`${sessionsTable(listed, context)}\n`);
       } else await list(context, { found, interrupted });
-      if (isForPeople && rows.length > limit)
+      if (isTable && rows.length > limit)
         context.status(`There are more sessions (see them with -n ${limit * 4})`);
       for (const line of otherRealms(store)) context.status(line);
       return 0;
@@ -163,10 +162,22 @@ export const children: Verb = defineVerb({
       const interrupted = await interruptedAmong(store, found.filter(isActive));
       const standing = await compareTail(store, context.home);
       const textOf = ({ id }: SessionInfo) => store.lineage.collect(id).text;
-      await list(context, { found, interrupted, textOf, standing });
+      if (found.length > 0 && isForPeople(context)) {
+        const listed = found.map((info) => ({
+          info,
+          state: interrupted.has(info.id) ? 'interrupted' : stateOf(info),
+          text: textOf(info),
+        }));
+        await context.io.out(`${childrenTable(listed, context)}\n`);
+      } else await list(context, { found, interrupted, textOf, standing });
       return reportStanding(standing, context);
     }),
 });
+
+/** Whether to print a table for a terminal. */
+function isForPeople({ io, options: { json, jsonl, quiet } }: Context): boolean {
+  return io.isTerminal && json !== true && jsonl !== true && quiet !== true;
+}
 
 function isActive({ lifecycle }: SessionInfo): boolean {
   return lifecycle === 'active';
@@ -193,10 +204,7 @@ async function list(context: Context, { found, interrupted, textOf, standing }: 
   if (options.jsonl === true) for (const info of found) await io.out(`${jsonText(asJson(info))}\n`);
   else if (options.json === true) await io.out(`${jsonText(found.map(asJson))}\n`);
   else if (options.quiet === true) for (const { session: name } of found) await io.out(`${name}\n`);
-  else if (found.length > 0)
-    await io.out(
-      `${sessionTable(found, { terminal: io.isTerminal ? { columns: io.columns, now: io.now() } : undefined, isCut, textOf })}\n`,
-    );
+  else if (found.length > 0) await io.out(`${sessionRows(found, { isCut, textOf })}\n`);
   else context.status('No sessions');
   return 0;
 }

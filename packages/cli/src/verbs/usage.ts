@@ -52,8 +52,13 @@ async function printOne(
   await answer({
     json: sessionUsageJson(own),
     quiet: String(total.total),
-    human: usageTable([own], { aligned: io.isTerminal, total: tree ? total : undefined }),
+    human: usageTable([own], { width: widthOf(io), total: tree ? total : undefined }),
   });
+}
+
+/** Columns of the terminal; undefined in a pipe. */
+function widthOf({ isTerminal, columns }: Context['io']): number | undefined {
+  return isTerminal ? columns : undefined;
 }
 
 /** Prints the usage of all sessions, or of the newest, as it is read, and their total from the stored sums. */
@@ -80,7 +85,7 @@ async function printAll(
       after: `,"total":${jsonText(sumJson(total))}}`,
     });
   else if (io.isTerminal)
-    await io.out(`${usageTable(await Array.fromAsync(found), { aligned: true, total })}\n`);
+    await io.out(`${usageTable(await Array.fromAsync(found), { width: widthOf(io), total })}\n`);
   else for await (const line of usageLines(found, total)) await io.out(`${line}\n`);
   if (limit !== undefined && io.isTerminal && !isData && newestOf(store, tree, limit + 1).length > limit)
     status(`There are more sessions (see them with -n ${limit * 4})`);

@@ -1,0 +1,92 @@
+import { stripVTControlCharacters } from 'node:util';
+import { assistant, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+const parent = 'release-of-the-shop-as-a-person-names-it-2026-11-24';
+const child = 'check-everything-that-the-release-notes-promise-0001';
+
+/** Sessions with long names, and texts that a terminal draws in two columns for each character. */
+function withLongNames(): TempHome {
+  const home = tempHome();
+  using store = home.open();
+  store.sessions.open(parent, { title: '合計は正しいですか？ 🧾 '.repeat(8) });
+  const usage = { input: 123_456, output: 234_567, cacheRead: 7_654_321, cacheWrite: 1, reasoning: 9 };
+  store.entries.append(parent, [
+    user('家族 🎉 '.repeat(60)),
+    assistant('絵文字 🎉 '.repeat(50), { model: 'acme/very-long-model-name-2026-01-01', usage }),
+  ]);
+  store.lineage.fork(parent, { name: child, title: '絵文字 🎉 '.repeat(20) });
+  store.entries.append(child, [assistant('結果 🎉 '.repeat(40))]);
+  store.lineage.fork(child, { name: `${child}-again`, title: '合計'.repeat(40) });
+  store.lineage.merge(child);
+  return home;
+}
+
+/** Columns of a line, counted otherwise than the command counts them. */
+function columnsOf(line: string): number {
+  const wide = line.match(/\p{Lo}|\p{Emoji_Presentation}|[\uff00-\uff60]/gu) ?? [];
+  return Array.from(stripVTControlCharacters(line)).length + wide.length;
+}
+
+const listings = [
+  'sessions',
+  'sessions --tree',
+  'overview',
+  `children ${parent}`,
+  `children ${child}`,
+  'usage',
+  'usage --tree',
+  `usage ${parent}`,
+  `usage ${parent} --tree`,
+  `lineage ${parent}`,
+  'graph',
+  `graph ${child}`,
+  'graph --format tree',
+  `log ${parent}`,
+  `log ${parent} --oneline`,
+  `log ${parent} --graph`,
+  `log ${parent} --all`,
+  `blame ${parent}`,
+  'search 絵文字',
+];
+
+test.each([60, 80, 120])(
+  'every listing fits %i columns, whatever names and texts it has',
+  async (columns) => {
+    using home = withLongNames();
+    for (const line of listings) {
+      const { stdout } = await home.here(line.split(' '), { isTerminal: true, columns });
+      const wide = stdout.split('\n').filter((row) => columnsOf(row) > columns);
+      expect(wide, `tape ${line}`).toEqual([]);
+      expect(stdout, `tape ${line}`).not.toBe('');
+    }
+  },
+);
+
+test('the ends of cut names are kept, for these tell the children of a session apart', async () => {
+  using home = withLongNames();
+  const { stdout } = await home.here(['children', parent, '--no-color'], { isTerminal: true });
+  expect(stdout).toMatch(/^check-.+….*-0001 {2}merged/m);
+});
+
+test('a usage that is too wide leaves out columns without a number, then shortens numbers', async () => {
+  using home = tempHome();
+  const usage = { input: 1000, output: 234, cacheRead: 55_484 };
+  home.session('main', user('Go'), assistant('Done.', { model: 'm', usage }));
+  const heading = async (columns: number) =>
+    (await home.here(['usage', 'main', '--no-color'], { isTerminal: true, columns })).stdout;
+  expect(await heading(100)).toMatch(/^session .* reasoning .* cache write/);
+  const [head, row] = (await heading(70)).split('\n').map((line) => line.split(/ {2,}/));
+  expect(head).toEqual(['session', 'steps', 'input', 'output', 'cache read', 'total', 'window']);
+  expect(row).toEqual(['main', '1', '1000', '234', '55484', '56718', '56718']);
+  expect((await heading(50)).split('\n')[1]?.split(/ {2,}/)).toEqual([
+    'main',
+    '1',
+    '1.0k',
+    '234',
+    '55k',
+    '57k',
+    '57k',
+  ]);
+});
