@@ -71,7 +71,15 @@ function marked(name: string): Set<string> {
 }
 
 test('the topic environment names each variable that the sources read, but for those of systems and terminals', () => {
-  const others = ['HOME', 'PATH', 'TERM', 'TERM_PROGRAM', 'VTE_VERSION', 'WT_SESSION'];
+  const terminals = [
+    'TERM',
+    'TERM_PROGRAM',
+    'TERM_PROGRAM_VERSION',
+    'KONSOLE_VERSION',
+    'VTE_VERSION',
+    'WT_SESSION',
+  ];
+  const others = ['HOME', 'PATH', ...terminals];
   const sources = globSync('packages/{cli,runtime,tape}/src/**/*.ts', { cwd: root }).map(page).join('\n');
   const read = new Set(sources.match(/(?<=\benv\.)[A-Z][A-Z_]+|\b[A-Z_]+_(?:API_KEY|BASE_URL)\b/g));
   const named = marked('environment');

@@ -31,8 +31,11 @@ const payloads: readonly string[] = [
   '\u{f0000}\u{10ffff}\ufff9\ufffb',
 ];
 
+const esc = '\u001b';
 /** What colours a text. */
-const colours = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
+const colours = new RegExp(`${esc}\\[[0-9;]*m`, 'g');
+/** The links of the command, whose addresses are encoded. */
+const links = new RegExp(`${esc}\\]8;;(?:file:[!-~]*)?${esc}\\\\`, 'g');
 
 test.each([false, true])(
   'no verb prints a character that steers a terminal or hides a text (to a terminal: %s)',
@@ -88,10 +91,13 @@ test.each([false, true])(
     ];
     for (const line of lines)
       for (const form of ['', ' --json']) {
-        const { stdout, stderr } = await home.here([...(line + form).split(' ')], { isTerminal });
-        // The colours of a terminal are the command's own.
+        const { stdout, stderr } = await home.here([...(line + form).split(' ')], {
+          isTerminal,
+          env: { FORCE_HYPERLINK: '1' },
+        });
+        // The colours and links of a terminal are the command's own.
         const said = stdout + stderr;
-        const text = isTerminal ? said.replace(colours, '') : said;
+        const text = isTerminal ? said.replace(colours, '').replace(links, '') : said;
         expect(unsafe.exec(text)?.[0] ?? '', line + form).toBe('');
         expect(stdout, line + form).not.toBe('');
       }

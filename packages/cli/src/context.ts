@@ -1,10 +1,19 @@
 import type { SqliteTapeStore, StoreOptions } from '@tapedeck/tape';
 import { jsonText, safe } from './escape.ts';
 import { type GraphFileState, graphFields, graphLines } from './graph-file.ts';
-import { doesExist, findHome, getHome, type Home, openForReading, openForWriting } from './home.ts';
+import {
+  addressOf,
+  doesExist,
+  findHome,
+  getHome,
+  type Home,
+  openForReading,
+  openForWriting,
+} from './home.ts';
 import type { Io } from './io.ts';
 import type { MaskedIo } from './masked-io.ts';
 import { openRecent } from './recent.ts';
+import { linkTo, usesLinks } from './terminal/link.ts';
 import { type ColorWhen, makeStyle, type Style, usesColor } from './terminal/style.ts';
 import { setUser, type User } from './user.ts';
 
@@ -39,6 +48,8 @@ export interface Context {
   readonly color: boolean;
   /** Formats text output, where its user and the terminal allow it. */
   readonly style: Style;
+  /** The name of a session, which leads to its files where the terminal has links. */
+  link(id: string, name: string): string;
   /** Opens the home for reading, and closes it after `act`. */
   reading<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
   /** Opens the home for writing, and creates it if it does not exist. */
@@ -115,6 +126,7 @@ export function makeContext(
   };
   const print = async (json: unknown) => io.out(`${jsonText(withGraph(json, written?.graphFile))}\n`);
   const color = usesColor(options.color === false ? 'never' : (options.color ?? 'auto'), io);
+  const links = color && usesLinks(io);
   const status = (text: string) => {
     if (options.quiet !== true) io.err(`${safe(text)}\n`);
   };
@@ -125,6 +137,7 @@ export function makeContext(
     home,
     color,
     style: makeStyle(color),
+    link: (id, name) => (links && name !== '' ? linkTo(addressOf(home, id), name) : name),
     reading: async (act) => during(openForReading(home, io), act),
     writing: async (act) => {
       const isNew = home.isFallback && !doesExist(home.db);

@@ -1,6 +1,7 @@
-import { statSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { existsSync, statSync } from 'node:fs';
+import { homedir, hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { openJournal } from '@tapedeck/graph/journal';
 import {
   type Elsewhere,
@@ -10,6 +11,7 @@ import {
   TapeError,
 } from '@tapedeck/tape';
 import { secretsIn } from '@tapedeck/tape/internal';
+import { isUlid } from '@tapedeck/tape/store';
 import { NotFoundError, UsageError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
 import {
@@ -183,4 +185,16 @@ export function hasTapes({ db, dir, graph }: Home): boolean {
 export function getHome(home: Home): Home {
   if (hasTapes(home)) return home;
   throw new NotFoundError(`cannot read the tapes of '${home.dir}': it has no tapes yet`, { home: home.dir });
+}
+
+/**
+ * Where the name of a session leads on a terminal: to its worktree, while it has one, else to the home. Made of the home
+ * and the id alone: what a tape contains is no address.
+ */
+export function addressOf({ dir }: Pick<Home, 'dir'>, id: string): string {
+  const worktree = join(dir, 'worktrees', id);
+  const address = pathToFileURL(isUlid(id) && existsSync(worktree) ? worktree : dir);
+  // A terminal on another machine knows by the name that it has no such file.
+  address.hostname = hostname();
+  return address.href;
 }

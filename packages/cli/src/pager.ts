@@ -1,8 +1,10 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { basename } from 'node:path';
 import type { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { UsageError } from './errors/kinds.ts';
+import { withoutLinks } from './terminal/link.ts';
 import { textWidth } from './terminal/width.ts';
 
 /** The terminal that a pager is started on. */
@@ -65,6 +67,17 @@ function rowsOf(text: string, columns: number): number {
   );
 }
 
+/** The first version of less that passes links on to the terminal. */
+const lessWithLinks = 566;
+
+/** Whether a pager passes links on. Of others than less that is not known: they might show the addresses as text. */
+function passesLinks(command: string): boolean {
+  const [program = ''] = command.trim().split(/\s+/);
+  if (basename(program) !== 'less') return false;
+  const { stdout = '' } = spawnSync(program, ['--version'], { encoding: 'utf8', stdio: 'pipe' });
+  return Number(/^less (\d+)/.exec(stdout ?? '')?.[1] ?? 0) >= lessWithLinks;
+}
+
 /** Starts the pager; without one on the machine, output goes to the screen. */
 async function start({ env, print }: Screen): Promise<Shown> {
   const command = env.TAPE_PAGER ?? env.PAGER;
@@ -96,9 +109,16 @@ async function start({ env, print }: Screen): Promise<Shown> {
         hint: 'set TAPE_PAGER to another one, or to cat for none',
       });
   };
+  let passes: boolean | undefined;
+  const shownText = (text: string) => {
+    const plain = withoutLinks(text);
+    if (plain === text) return text;
+    passes ??= passesLinks(command ?? 'less');
+    return passes ? text : plain;
+  };
   return {
     write: async (text) => {
-      if (failure === undefined && child.exitCode === null && !stdin.write(text))
+      if (failure === undefined && child.exitCode === null && !stdin.write(shownText(text)))
         await Promise.race([once(stdin, 'drain').catch(() => {}), closed]);
       if (failure === undefined && child.exitCode === null) return;
       await closed;

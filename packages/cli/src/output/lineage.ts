@@ -34,11 +34,16 @@ export function warnOfSkips({ skipped }: SessionGraph, { status }: Pick<Context,
 }
 
 /** How rows of a picture look: on a terminal they fit its width. */
-export function lineOptions({ io, color, style }: Pick<Context, 'io' | 'color' | 'style'>): LineOptions {
+export function lineOptions({
+  io,
+  color,
+  style,
+  link,
+}: Pick<Context, 'io' | 'color' | 'style' | 'link'>): LineOptions {
   return {
     color,
     ...(io.isTerminal && { width: io.columns, cut: cutText }),
-    name: (text) => style.text('bold', text),
+    name: (text, { id }) => link(id, style.text('bold', text)),
   };
 }
 

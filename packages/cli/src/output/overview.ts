@@ -44,7 +44,7 @@ export function overviewJson(overview: Overview): Readonly<Record<string, unknow
 }
 
 /** An overview for people: only the parts that have something. */
-export function overviewText(overview: Overview, context: Pick<Context, 'io' | 'style'>): string {
+export function overviewText(overview: Overview, context: Pick<Context, 'io' | 'style' | 'link'>): string {
   const { io, style } = context;
   const { running, waiting, interrupted, ended, more, recent } = overview;
   const part = (heading: string, lines: readonly string[]) =>

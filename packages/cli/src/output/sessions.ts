@@ -3,7 +3,6 @@ import type { SessionCounts } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { oneLine } from '../escape.ts';
 import { shortNumber } from '../terminal/number.ts';
-import type { Style } from '../terminal/style.ts';
 import { briefTime, relativeTime } from '../terminal/time.ts';
 import { firstFitting } from './table.ts';
 
@@ -16,6 +15,8 @@ export interface Listed {
   /** Number of ancestors that are listed above it. */
   readonly depth: number;
 }
+
+type Look = Pick<Context, 'io' | 'style' | 'link'>;
 
 /** What a table has room for, from all of it to the least. */
 interface Room {
@@ -34,10 +35,8 @@ const rooms: readonly [Room, ...Room[]] = [
 ];
 
 /** Sessions as a table for a terminal: what does not fit its width is said in fewer words, or not at all. */
-export function sessionsTable(
-  sessions: readonly Listed[],
-  { io, style }: Pick<Context, 'io' | 'style'>,
-): string {
+export function sessionsTable(sessions: readonly Listed[], context: Look): string {
+  const { io } = context;
   const tableIn = ({ isBrief, has, least }: Room) => {
     const timeOf = isBrief ? briefTime : relativeTime;
     const headings = [
@@ -60,13 +59,14 @@ export function sessionsTable(
       timeOf(info.lastMessageAt ?? info.createdAt, io.now()),
       oneLine(about, io.columns),
     ]);
+    const idOf = new Map(rows.map((row, i) => [row, sessions[i]?.info.id ?? '']));
     return {
       rows: [headings, ...rows],
       right: [2, 4],
       names: 0,
       width: io.columns,
       least,
-      paint: painter(style, headings),
+      paint: painter(context, { headings, idOf }),
     };
   };
   const [first, ...others] = rooms;
@@ -81,10 +81,8 @@ export interface ListedChild {
 }
 
 /** Children of a session as a table for a terminal, with the first words of their results. */
-export function childrenTable(
-  children: readonly ListedChild[],
-  { io, style }: Pick<Context, 'io' | 'style'>,
-): string {
+export function childrenTable(children: readonly ListedChild[], context: Look): string {
+  const { io } = context;
   const tableIn = (isBrief: boolean) => {
     const timeOf = isBrief ? briefTime : relativeTime;
     const others = children.some(({ info }) => info.kind !== 'subagent');
@@ -107,13 +105,14 @@ export function childrenTable(
       timeOf(info.lastMessageAt ?? info.createdAt, io.now()),
       oneLine(text, io.columns),
     ]);
+    const idOf = new Map(rows.map((row, i) => [row, children[i]?.info.id ?? '']));
     return {
       rows: [headings, ...rows],
       right: [3],
       names: 0,
       width: io.columns,
       least: isBrief ? 16 : 24,
-      paint: painter(style, headings),
+      paint: painter(context, { headings, idOf }),
     };
   };
   return firstFitting([tableIn(false), tableIn(true)]);
@@ -135,13 +134,20 @@ function childrenOf({ children, openChildren, mergedChildren }: SessionCounts, i
   return parts.length === 0 ? String(children) : parts.slice(0, isBrief ? 1 : 2).join(', ');
 }
 
+interface Painted {
+  readonly headings: readonly string[];
+  /** The session of a row. */
+  readonly idOf: ReadonlyMap<readonly string[], string>;
+}
+
 /** Formats a cell: of a heading, of a name, of a state, of the text at the end, or of what is between. */
-function painter(style: Style, headings: readonly string[]) {
+function painter({ style, link }: Look, { headings, idOf }: Painted) {
   return (cell: string, column: number, row: readonly string[]): string => {
     if (row === headings) return style.text('dim', cell);
-    if (column === 0) return style.text('bold', cell);
     if (column === 1) return style.text(colorOf(cell.trim()), cell);
-    return column === headings.length - 1 ? cell : style.text('dim', cell);
+    if (column > 1) return column === headings.length - 1 ? cell : style.text('dim', cell);
+    const [, before = '', name = '', after = ''] = /^(\s*(?:╰ )?)(.*?)(\s*)$/.exec(cell) ?? [];
+    return `${before}${link(idOf.get(row) ?? '', style.text('bold', name))}${after}`;
   };
 }
 

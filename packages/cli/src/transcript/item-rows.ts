@@ -12,6 +12,8 @@ import { argumentLines, argumentsText, callOf, outputOf, partsOf, type ToolCall 
 /** The place that the text of an item has. */
 export interface Place {
   readonly style: Style;
+  /** Makes a link of the name of a session. */
+  readonly link: (id: string, name: string) => string;
   /** Columns of each line; infinite in a pipe. */
   readonly columns: number;
   /** Columns of the first line. */
@@ -188,15 +190,19 @@ function mergeRows(
   const positions = Array.isArray(range) ? ` ${range.join('-')}` : '';
   const how = strategy === 'discard' ? 'discarded' : String(status);
   const head = oneRow(`${child}${positions} ${how}`, place.first);
-  const style = status === 'completed' ? head : place.style.text('yellow', head);
+  // A name that was cut is no link, and one that is not safe to print is not in the row.
+  const linked = head.startsWith(child)
+    ? place.link(String(state.child), child) + head.slice(child.length)
+    : head;
+  const row = status === 'completed' ? linked : place.style.text('yellow', linked);
   const text = report === undefined ? '' : briefText(report);
-  if (text.trim() === '') return [style];
+  if (text.trim() === '') return [row];
   const below = { ...place, first: place.columns };
-  if (place.full) return [style, ...textLines(text, { place: below, entry: report ?? entry })];
+  if (place.full) return [row, ...textLines(text, { place: below, entry: report ?? entry })];
   const lines = text.trim().split('\n');
   const size = lines.length > 1 ? ` … (${lines.length} lines)` : '';
   return [
-    style,
+    row,
     `  ⎿ ${oneRow(lines[0] ?? '', Math.max(8, place.columns - 4 - size.length))}${place.style.text('dim', size)}`,
   ];
 }

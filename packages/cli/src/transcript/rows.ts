@@ -15,6 +15,8 @@ import { timeOfEntry } from './wanted.ts';
 /** How a log looks. */
 export interface Look {
   readonly style: Style;
+  /** Makes a link of the name of a session. */
+  readonly link: (id: string, name: string) => string;
   /** Columns of the terminal; undefined in a pipe, where lines stay whole. */
   readonly columns: number | undefined;
   readonly times: 'relative' | 'iso';
@@ -62,6 +64,7 @@ function drawItem(item: Item, look: Look): string[] {
   const time = timeText(entry, look);
   const rows = itemRows(item, {
     style,
+    link: look.link,
     columns: room,
     first: Math.max(8, room - time.length - 2),
     full,
@@ -126,9 +129,10 @@ function gapRow(gap: Gap, { style, session }: Look): string {
 }
 
 /** Children that left at a position, with how they are now. */
-function leftRows({ children, more }: Left, { style, columns = 2_000, session }: Look): string[] {
+function leftRows({ children, more }: Left, look: Look): string[] {
+  const { style, columns = 2_000, session } = look;
   const row = (text: string) => `        ${style.text('cyan', '├─')} ${text}`;
-  const rows = children.map((child) => row(childText(child, columns - 11, style)));
+  const rows = children.map((child) => row(childText(child, columns - 11, look)));
   return more === 0
     ? rows
     : [
@@ -143,13 +147,13 @@ function leftRows({ children, more }: Left, { style, columns = 2_000, session }:
 }
 
 function childText(
-  { session, title, delivery, task, lifecycle }: SessionInfo,
+  { id, session, title, delivery, task, lifecycle }: SessionInfo,
   room: number,
-  style: Style,
+  { style, link }: Look,
 ): string {
   const state = delivery ?? task ?? lifecycle;
   const name = oneLine(session, Math.max(8, room - state.length - 9));
   const rest = room - 9 - textWidth(name) - state.length;
   const about = title === undefined || rest < 12 ? '' : `  ${style.text('dim', oneLine(title, rest - 2))}`;
-  return `forked ${style.text('bold', name)}  ${state}${about}`;
+  return `forked ${link(id, style.text('bold', name))}  ${state}${about}`;
 }

@@ -42,7 +42,7 @@ export function openTranscript(
   store: SqliteTapeStore,
   info: SessionInfo,
   form: Form,
-  { io, style, color }: Pick<Context, 'io' | 'style' | 'color'>,
+  { io, style, link, color }: Pick<Context, 'io' | 'style' | 'link' | 'color'>,
 ): Transcript {
   const { id } = info;
   const session = safe(info.session);
@@ -50,6 +50,7 @@ export function openTranscript(
   const reading: Reading = { ...form, ranges };
   const look: Look = {
     style,
+    link,
     columns: io.isTerminal ? io.columns : undefined,
     times: form.times ?? (io.isTerminal && !form.full ? 'relative' : 'iso'),
     full: form.full,

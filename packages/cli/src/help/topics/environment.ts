@@ -25,6 +25,10 @@ export const environment: Topic = {
                 '`TAPE_ALLOW_UNSAFE_FS`',
                 '`1`: use a home on a file system without reliable locks, at your risk',
               ],
+              [
+                '`FORCE_HYPERLINK`',
+                '`1`: print names of sessions as links on any terminal; `0`: on none. Default: on those known to have links',
+              ],
               ['`TAPE_PAGER`', 'Pager for long output on a terminal; else `PAGER`, else `less -FRX`'],
               ['`XDG_CONFIG_HOME`', 'Where `tape` keeps what you trust, in `tape/`; default: `~/.config`'],
               ['`XDG_STATE_HOME`', 'Where it keeps which sessions you named; default: `~/.local/state`'],
