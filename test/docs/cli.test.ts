@@ -123,6 +123,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['delegate', 1, ['delegate', 'main', '--task', 'Write the tests.', '--again', '--dry-run']],
     ['fork', 0, ['fork', 'main@4', '--since', 'task-start', '--as', 'fix', '--task', 'Fix it.']],
     ['fork', 1, ['fork', 'main@4', '--key', 'k', '--dry-run']],
+    ['branch', 0, ['branch', 'main@4', '--last', '2', '--as', 'tail']],
     ['branch', 0, ['branch', 'main@4', '--as', 'aside', '--ephemeral', '--metadata', '{"topic":"release"}']],
     ['diff', 0, ['diff', 'fix', 'main']],
     ['diff', 1, ['diff', 'main', 'old', '--stat']],

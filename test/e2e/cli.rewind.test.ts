@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { anchor, assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
+import { disagreements } from '../support/python.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 /** `main`: two turns, at 2 to 5. */
@@ -268,6 +269,10 @@ test('branch refuses a hidden or missing point, a point among open calls, a bad 
     [['main', '--as', 'main'], 4, 'TAPE_EXISTS'],
     [['main', '--as', 'a/b'], 2, 'TAPE_BAD_NAME'],
     [['main', '--metadata', '[1]'], 2, 'CLI_USAGE'],
+    [['main', '--last', '2', '--since', '@2'], 2, 'CLI_USAGE'],
+    [['main', '--last', '0'], 2, 'CLI_USAGE'],
+    [['main', '--since', 'nowhere'], 3, 'TAPE_NO_ANCHOR'],
+    [['main@3', '--since', '@7'], 2, 'TAPE_BAD_POINT'],
   ] as const;
   for (const [args, code, error] of refused) {
     const result = await home.here(['branch', ...args, '--json']);
@@ -373,4 +378,30 @@ test('diff prints no lines of answers that have too little in common', async () 
   expect(stdout.trimEnd().split('\n').at(-1)).toBe(
     'The last answers, main@3 and main@5, have too little in common',
   );
+});
+
+test('branch begins with a tail or a slice, which all that reads it understands', async () => {
+  using home = withTurns();
+  const branched = async (...args: string[]) => json(await home.here(['branch', ...args, '--json']));
+  expect(await branched('main', '--last', '2', '--as', 'tail')).toMatchObject({
+    parent: 'main',
+    from_anchor: null,
+    range: [4, 5],
+  });
+  expect(await branched('main@4', '--since', '@2', '--as', 'slice')).toMatchObject({ range: [3, 4] });
+  expect(await branched('main', '--inherit', 'nothing', '--as', 'none')).toMatchObject({ range: null });
+  expect((await home.here(['log', 'tail', '--oneline', '--all'])).stdout).not.toContain('ask 1');
+  expect((await home.here(['view', 'tail'])).stdout).toContain('ask 2');
+  expect((await home.here(['view', 'none', '--json'])).stdout).not.toContain('ask');
+  expect(json(await home.here(['diff', 'main', 'tail', '--json']))).toMatchObject({
+    base: { session: 'main', seq: 5 },
+    a: { entries: 0 },
+  });
+  expect(json(await home.here(['merge', 'tail', '--result', 'done', '--json']))).toMatchObject({
+    parent: 'main',
+    state: 'merged',
+  });
+  expect((await home.here(['check'])).code).toBe(0);
+  expect((await home.here(['graph', 'main'])).stdout).toContain('tail');
+  expect(disagreements(home.path, [])).toEqual([]);
 });

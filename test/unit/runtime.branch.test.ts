@@ -1,4 +1,4 @@
-import { audit } from '@tapedeck/runtime';
+import { audit, diffSessions } from '@tapedeck/runtime';
 import {
   assistant,
   type SessionInfo,
@@ -183,4 +183,56 @@ test('a repeated key returns the same branch, and makes no fork', async () => {
   await expect(main.branch(8, { key: 'k', title: 'Two' })).rejects.toMatchObject(conflict);
   await expect(main.fork({ cut: 8, key: 'k' })).rejects.toMatchObject(conflict);
   expect(store.sessions.list({ all: true })).toHaveLength(2);
+});
+
+test('a branch begins with a tail or a slice of the messages, or with none, and keeps settings and model', async () => {
+  await using home = await withTurns();
+  const { deck, main, store, script } = home;
+  const other = script(['1', '2', '3', 'Four.'].map((text) => ({ text })));
+  const first = await main.run('ask 3', { model: other, settings: { temperature: 0.5 } });
+  expect(first.text).toBe('Four.');
+  // A view that begins with an answer says so first: providers expect a message of a user.
+  const cut = 'The conversation before this point is not shown.';
+  const tail = await main.branch(undefined, { name: 'tail', inherit: { last: 3 } });
+  expect(texts(store, 'tail')).toEqual([cut, 'Three.', 'ask 3', 'Four.']);
+  const slice = await main.branch(8, { name: 'slice', inherit: { since: 2 } });
+  expect(texts(store, 'slice')).toEqual([cut, 'One.', 'ask 2 anew', 'Three.']);
+  const empty = await main.branch(undefined, { name: 'empty', inherit: 'nothing' });
+  expect(texts(store, 'empty')).toEqual([]);
+  // The tail has no message that a rewind hid, and the model is that of its parent at the point.
+  expect(await tail.run('ask 4')).toMatchObject({ text: '1' });
+  expect(await empty.run('ask 4')).toMatchObject({ text: '1' });
+  expect(texts(store, 'empty')).toEqual(['ask 4', '1']);
+  expect(await slice.run('ask 4')).toMatchObject({ text: 'One.' });
+  expect(await tail.usage()).toMatchObject({ inherited: { steps: 2 } });
+  expect(await empty.usage()).not.toHaveProperty('inherited');
+  const diff = await diffSessions(store, { session: 'main' }, { session: 'tail' });
+  expect(diff).toMatchObject({ base: { session: 'main', seq: first.to }, a: { ranges: [] } });
+  expect(diff.b.messages).toEqual({ user: 1, assistant: 1, merge: 0 });
+  expect([...store.verify()]).toEqual([]);
+  expect((await audit(store)).findings).toEqual([]);
+  await expect(tail.rewind(2)).rejects.toMatchObject({ code: 'TAPE_NO_SEQ' });
+  expect(await main.merge('tail')).toMatchObject({ state: 'merged', child: 'tail' });
+  expect(await deck.recover()).toMatchObject({ resumed: [], merged: [] });
+});
+
+test('a branch of a part refuses the forms that a fork refuses, and its key remembers the part', async () => {
+  await using home = await withTurns();
+  const { main, store } = home;
+  const refused = [
+    [{ inherit: { last: 0 } }, 'TAPE_BAD_POINT'],
+    [{ inherit: { since: 'nowhere' } }, 'TAPE_NO_ANCHOR'],
+    [{ inherit: JSON.parse('{"first":2}') }, 'TAPE_BAD_POINT'],
+  ] as const;
+  for (const [options, code] of refused)
+    await expect(main.branch(undefined, options)).rejects.toMatchObject({ code });
+  await expect(main.branch(3, { inherit: { since: 8 } })).rejects.toMatchObject({
+    code: 'TAPE_BAD_POINT',
+    message: "cannot branch 'main' since '8': it is at @8, after the cut @3",
+  });
+  expect(store.sessions.list({ all: true })).toHaveLength(1);
+  const tail = await main.branch(8, { key: 'k', inherit: { last: 2 } });
+  expect((await main.branch(8, { key: 'k', inherit: { last: 2 } })).id).toBe(tail.id);
+  for (const inherit of ['all', 'nothing', { last: 3 }, { since: 2 }] as const)
+    await expect(main.branch(8, { key: 'k', inherit })).rejects.toMatchObject({ code: 'TAPE_KEY_CONFLICT' });
 });

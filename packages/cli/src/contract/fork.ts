@@ -135,7 +135,7 @@ export const forkVerbs: Contracts = {
     json: [document(forked)],
     quiet: 'its name',
     exits: {
-      2: 'the name is not allowed, or a rewind hides the point',
+      2: 'the options contradict each other, the name is not allowed, or a rewind hides the point',
       3: 'no such session, anchor or position',
       4: 'the session runs, the name is taken, or the key made another child',
     },

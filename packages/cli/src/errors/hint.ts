@@ -64,7 +64,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         ? `continue with: tape recover ${session} --model SPEC, or abort it with: tape recover ${session} --abort`
         : 'set one with: --model openai-compatible/MODEL, or --model script:FILE';
     case 'SESSION_MODEL_TOO_SMALL':
-      return `continue with the previous model, or from an earlier point with: tape branch ${session}@POINT`;
+      return `continue with the previous model, from an earlier point with: tape branch ${session}@POINT; or with the last messages: tape branch ${session} --last N`;
     case 'SESSION_RETRY_LATER':
       return `continue at that time with: tape run ${session}; or wait for longer delays with limits.max_retry_after_ms in config.yaml`;
     case 'SESSION_COMPACTION_FAILED':

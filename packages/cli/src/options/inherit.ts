@@ -17,10 +17,7 @@ export interface InheritArgs {
 /** Names of the options that select what a child inherits. */
 export const inheritNames = ['inherit', 'since', 'last', 'fresh', 'from'] as const;
 
-/**
- * The options of verbs that fork, for what a child inherits. `--fresh` and `--from` are earlier
- * names, which work and are in no help text.
- */
+/** The options of verbs that fork, for what a child inherits. */
 export const inheritOptions = {
   inherit: {
     type: 'string',
@@ -29,16 +26,20 @@ export const inheritOptions = {
   },
   since: { type: 'string', describe: 'Inherit the entries after this anchor or @SEQ only' },
   last: { type: 'number', describe: 'Inherit the last N messages only, and the entries between them' },
+} as const;
+
+/** Earlier names of those options, which work and are in no help text. */
+export const earlierInheritOptions = {
   fresh: { type: 'boolean', hidden: true },
   from: { type: 'string', hidden: true },
 } as const;
 
 /**
  * Those options in the form of the library; undefined if none is given.
- * @param hintFrom the hint for a position after `--from`, which names an anchor
+ * @param hintFrom the hint for a position after `--from`, which names an anchor; for verbs that have that option
  * @throws UsageError
  */
-export function inheritIn(args: InheritArgs, hintFrom: (at: string) => string): Inherit | undefined {
+export function inheritIn(args: InheritArgs, hintFrom: (at: string) => string = String): Inherit | undefined {
   const [first, second] = inheritNames.filter((name) => args[name] !== undefined && args[name] !== false);
   if (first !== undefined && second !== undefined)
     throw new UsageError(`cannot use --${first} with --${second}: each selects what a child inherits`);

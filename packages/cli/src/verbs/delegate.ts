@@ -8,7 +8,13 @@ import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { readJson, readText } from '../input.ts';
 import { budgetOf } from '../options/budget.ts';
-import { type InheritArgs, inheritIn, inheritNames, inheritOptions } from '../options/inherit.ts';
+import {
+  earlierInheritOptions,
+  type InheritArgs,
+  inheritIn,
+  inheritNames,
+  inheritOptions,
+} from '../options/inherit.ts';
 import { type ModelArgs, namedIn, runOptions } from '../options/model.ts';
 import { type WorkspaceArgs, workspaceIn, workspaceOptions } from '../options/workspace.ts';
 import { childProgress } from '../output/children.ts';
@@ -55,6 +61,7 @@ export const delegate: Verb = defineVerb({
     ...runOptions,
     ...workspaceOptions,
     ...inheritOptions,
+    ...earlierInheritOptions,
     task: { type: 'list', required: true, describe: 'Task of one child (-, @FILE)' },
     resume: {
       type: 'string',

@@ -2,7 +2,7 @@ import type { ForkRequest } from '@tapedeck/tape';
 import { workerInstructions } from '@tapedeck/tape/internal';
 import type { Deliver, Intention } from '@tapedeck/tape/store';
 import { readText } from '../input.ts';
-import { inheritIn, inheritOptions } from '../options/inherit.ts';
+import { earlierInheritOptions, inheritIn, inheritOptions } from '../options/inherit.ts';
 import { workspaceIn, workspaceOptions } from '../options/workspace.ts';
 import { forkedJson, forkedLine } from '../output/forked.ts';
 import { needSession, readPlace } from '../session/place.ts';
@@ -33,6 +33,7 @@ export const fork: Verb = defineVerb({
   arguments: { parent: 'PARENT or PARENT@CUT' },
   options: {
     ...inheritOptions,
+    ...earlierInheritOptions,
     ...workspaceOptions,
     instructions: {
       type: 'string',

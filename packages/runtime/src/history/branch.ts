@@ -1,13 +1,18 @@
-import type { Forked, JsonObject, Point, SessionInfo, TapeStore } from '@tapedeck/tape';
+import type { Forked, Inherit, JsonObject, Point, SessionInfo, TapeStore } from '@tapedeck/tape';
 import type { Fields } from '../fields.ts';
 import { asBusySession } from '../lease/hold.ts';
 import { assertSettings, type CallSettings, mergeSettings, settingsMeta } from '../model/call-settings.ts';
 import { assertModelName } from '../model/name.ts';
 import { carriedBy } from '../terms/carried-model.ts';
-import { factsOf, originOf } from '../terms/terms.ts';
+import { factsOf, originOf, type Terms } from '../terms/terms.ts';
 
 /** Options of a branch. Omitted settings are those of its parent. */
 export interface BranchOptions {
+  /**
+   * How much of its parent it inherits, up to the point: a tail with `{ last: n }`, a slice with `{ since }`. Its
+   * settings are those of the parent in each case. Default: `all`.
+   */
+  readonly inherit?: Inherit;
   /** Its name. Default: derived from the parent's. */
   readonly name?: string;
   /** Spawn key: the same key on the same parent gives the same branch. */
@@ -28,6 +33,7 @@ export interface BranchOptions {
 
 /** The fields of `BranchOptions`. */
 export const branchFields: Fields<BranchOptions> = {
+  inherit: true,
   name: 'text',
   key: 'text',
   title: 'text',
@@ -45,8 +51,8 @@ export async function metadataOf(store: TapeStore, info: SessionInfo): Promise<J
 }
 
 /**
- * Forks an independent session with everything visible up to a point, inclusive, and with the parent's model
- * and other settings. The parent does not change.
+ * Forks an independent session with everything visible up to a point, inclusive, or with the part that `inherit`
+ * selects, and with the parent's model and other settings. The parent does not change.
  * @throws SESSION_NO_MODEL when `model` is not the name of one; SESSION_BUSY while a process writes the parent;
  *   TAPE_BAD_POINT when a rewind hides the point; the errors of `store.fork`
  *
@@ -67,7 +73,7 @@ export async function branchSession(
   parent: SessionInfo,
   { cut, ...options }: BranchOptions & { readonly cut?: Point },
 ): Promise<Forked> {
-  const { name, key, title, ephemeral, instructions, tools, metadata } = options;
+  const { inherit, name, key, title, ephemeral, instructions, tools, metadata } = options;
   assertModelName(options.model);
   const seq = cut === undefined ? parent.head : await store.entries.resolve(parent.id, cut);
   assertSettings(options.settings, `branch '${parent.session}'`);
@@ -86,6 +92,9 @@ export async function branchSession(
       whenIdle: true,
       whereShown: true,
       ...(cut !== undefined && { cut }),
+      ...(inherit !== undefined && { inherit }),
+      // Its prompt is none that the parent's has cached, so tools that it may not call are not offered.
+      ...(inherit !== undefined && inherit !== 'all' && { terms: { context: 'part' } satisfies Terms }),
       ...(name !== undefined && { name }),
       ...(key !== undefined && { key }),
       ...(title !== undefined && { title }),

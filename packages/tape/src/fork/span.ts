@@ -62,9 +62,10 @@ export interface Since {
 export function resolveSince(
   { db }: Writer,
   parent: TapeRow,
-  { inherit }: ForkRequest,
+  request: ForkRequest,
   { requested: cut, base }: { requested: Seq; base: Seq },
 ): Since {
+  const { inherit } = request;
   if (inherit === 'nothing') return { floor: base, anchor: undefined, state: undefined };
   const { since, last } = partOf(inherit);
   if (last !== undefined)
@@ -79,7 +80,7 @@ export function resolveSince(
   if (requested > cut)
     throw new TapeError(
       'TAPE_BAD_POINT',
-      `cannot fork '${parent.name}' since ${quote(String(since))}: it is at @${requested}, after the cut @${cut}`,
+      `cannot ${actOf(request)} '${parent.name}' since ${quote(String(since))}: it is at @${requested}, after the cut @${cut}`,
       { data: { session: parent.name, since: requested, cut } },
     );
   const anchor = anchorNameAt(db, parent, requested) ?? `@${requested}`;
