@@ -134,7 +134,10 @@ export function nodeIo(): Io & {
       if (opened === undefined) status();
       else opened.write('', status);
     },
-    saveMemory: () => process.getBuiltinModule('node:v8').setFlagsFromString('--semi-space-growth-factor=1'),
+    saveMemory: () =>
+      process
+        .getBuiltinModule('node:v8')
+        .setFlagsFromString('--semi-space-growth-factor=1 --heap-growing-percent=50'),
     now: () => Date.now(),
     err: (text) => {
       stderr ??= process.stderr.on('error', () => {});

@@ -1,4 +1,5 @@
 import { hex } from '../entry/hash.ts';
+import type { JsonObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
 import { firstLinePrev, hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
@@ -28,7 +29,7 @@ const pageRows = 512;
  * session against each other.
  */
 export function* verifyLineage(db: Db): Generator<Problem> {
-  const told = new LinesBySession();
+  const told = new LinesBySession((g) => lineAt(db, g));
   let prevs = [firstLinePrev];
   let expected = 1;
   // A row that another program numbered 0 or below is read too.
@@ -42,6 +43,8 @@ export function* verifyLineage(db: Db): Generator<Problem> {
     for (const row of rows) {
       const { g, line, hash, tape_id: tape, peer_name: into } = row;
       const hashed = hashLine(line);
+      const fields = parsed(line);
+      const matches = matchesColumns(row, fields);
       const isMissing = g !== expected;
       const isOwn = hashed === hex(hash);
       const follows = isOwn && prevs.some((prev) => line.includes(`"prev":"${prev}"`));
@@ -52,9 +55,9 @@ export function* verifyLineage(db: Db): Generator<Problem> {
         );
       } else if (!follows)
         yield broken(`lineage line ${g} does not follow from the line before it, or was changed`);
-      else if (!matchesColumns(row)) yield broken(`lineage line ${g} differs from the columns beside it`);
-      if (isOwn && (isMissing || follows) && matchesColumns(row))
-        yield* contradictions(g, told.compare(parsed(line), { tape, into }));
+      else if (!matches) yield broken(`lineage line ${g} differs from the columns beside it`);
+      if (isOwn && (isMissing || follows) && matches)
+        yield* contradictions(g, told.compare(fields, { g, tape, into }));
       else told.skip(tape);
       prevs = [hashed, hex(hash)];
       expected = g + 1;
@@ -73,8 +76,15 @@ function* contradictions(g: number, fields: readonly string[]): Generator<Proble
     yield broken(`lineage line ${g} contradicts itself, or an earlier line, by its ${fields.join(', ')}`);
 }
 
-function matchesColumns({ event_id, type, ulid, peer, seq, to_seq, line }: LineageRow): boolean {
-  const recorded = parsed(line);
+function lineAt(db: Db, g: number): JsonObject {
+  const row = db.get<{ line: string }>('SELECT line FROM lineage WHERE g = @g', { g });
+  return parsed(row?.line ?? null);
+}
+
+function matchesColumns(
+  { event_id, type, ulid, peer, seq, to_seq }: LineageRow,
+  recorded: JsonObject,
+): boolean {
   const to = Array.isArray(recorded.range) ? recorded.range[1] : null;
   return (
     recorded.event_id === event_id &&
@@ -88,9 +98,9 @@ function matchesColumns({ event_id, type, ulid, peer, seq, to_seq, line }: Linea
 
 /** Yields the lines about a tape that do not have their hash, or contradict each other. */
 export function* verifyLines(tape: TapeRow, { lines }: Beside): Generator<Problem> {
-  const told = new LinesBySession();
+  const told = new LinesBySession((g) => lines.find((line) => line.g === g)?.fields ?? {});
   for (const { g, fields, into } of lines)
-    if (fields !== undefined) yield* contradictions(g, told.compare(fields, { tape: tape.id, into }));
+    if (fields !== undefined) yield* contradictions(g, told.compare(fields, { g, tape: tape.id, into }));
     else {
       told.skip(tape.id);
       yield broken(`lineage line ${g}, of '${tape.name}', was changed`);

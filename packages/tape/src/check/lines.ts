@@ -1,18 +1,27 @@
+import { sha256 } from '../entry/hash.ts';
 import type { JsonObject } from '../entry/json.ts';
 
 /** Lifecycle, task and delivery, as JSON. */
 type State = readonly [lifecycle: string, task: string, delivery: string];
 
+/** The first line about a session that proves something. */
+interface First {
+  readonly g: number;
+  /** A digest of what every line about the session repeats. */
+  readonly identity: string;
+}
+
 /** What the lines about one session have said so far. */
 interface Told {
-  /** What every line about it repeats; unknown as long as no line of it proves anything. */
-  readonly identity?: readonly string[];
+  readonly first: First | undefined;
   /** As of the last line; unknown behind a line that proves nothing. */
-  readonly state?: State;
+  readonly state: State | undefined;
 }
 
 /** What is beside a line. */
 interface Beside {
+  /** Its number. */
+  readonly g: number;
   /** The id of the tape that the line is about. */
   readonly tape: number;
   /** The name of the session that received a merge. */
@@ -21,11 +30,18 @@ interface Beside {
 
 /**
  * Compares the fields of lines with each other: all lines about a session describe the same one, and each changes only
- * what its act changes.
+ * what its act changes. Keeps little of each session, since there may be hundreds of thousands.
  */
 export class LinesBySession {
+  readonly #lineAt: (g: number) => JsonObject;
   readonly #told = new Map<number, Told>();
+  readonly #states = new Map<string, State>();
   #isComplete = true;
+
+  /** @param lineAt reads a line again that was compared before */
+  constructor(lineAt: (g: number) => JsonObject) {
+    this.#lineAt = lineAt;
+  }
 
   /** Receives that a line is missing: what it said, and of which session, is not known. */
   missing(): void {
@@ -34,26 +50,34 @@ export class LinesBySession {
 
   /** Receives a line that proves nothing. */
   skip(tape: number): void {
-    const { identity } = this.#told.get(tape) ?? {};
-    this.#told.set(tape, identity === undefined ? {} : { identity });
+    this.#told.set(tape, { first: this.#told.get(tape)?.first, state: undefined });
   }
 
   /** Receives the lines in order; returns the fields that contradict each other, or earlier lines. */
-  compare(line: JsonObject, { tape, into }: Beside): readonly string[] {
+  compare(line: JsonObject, { g, tape, into }: Beside): readonly string[] {
     const told = this.#told.get(tape);
-    const found = repeated.map((field) => JSON.stringify(line[field] ?? null));
-    const { identity = found } = told ?? {};
-    const state = stateOf(line);
-    this.#told.set(tape, { identity, state });
+    const identity = identityOf(line);
+    const { first = { g, identity } } = told ?? {};
+    const state = this.#stateOf(line);
+    this.#told.set(tape, { first, state });
     return [
       ...(line.v === 1 ? [] : ['v']),
-      ...repeated.filter((_, n) => identity[n] !== found[n]),
+      ...(first.identity === identity ? [] : otherFields(this.#lineAt(first.g), line)),
       ...(line.status === (line.delivery ?? line.task ?? line.lifecycle) ? [] : ['status']),
       ...((line.into_session_id ?? null) === (line.into === undefined ? null : into)
         ? []
         : ['into_session_id']),
       ...(this.#isComplete ? actFaults(line, { told, state }) : []),
     ];
+  }
+
+  /** The state in a line; the same array for the same state, of which there are few. */
+  #stateOf(line: JsonObject): State {
+    const [lifecycle = '', task = '', delivery = ''] = axes.map((axis) => JSON.stringify(line[axis] ?? null));
+    const key = `${lifecycle} ${task} ${delivery}`;
+    const state = this.#states.get(key) ?? [lifecycle, task, delivery];
+    this.#states.set(key, state);
+    return state;
   }
 }
 
@@ -70,9 +94,16 @@ const repeated = [
 
 const axes = ['lifecycle', 'task', 'delivery'] as const;
 
-function stateOf(line: JsonObject): State {
-  const [lifecycle = '', task = '', delivery = ''] = axes.map((axis) => JSON.stringify(line[axis] ?? null));
-  return [lifecycle, task, delivery];
+/** A digest in 16 bytes: a part of its hex would keep the whole. */
+function identityOf(line: JsonObject): string {
+  const digest = sha256(JSON.stringify(repeated.map((field) => line[field] ?? null)));
+  return Buffer.from(digest, 'hex').toString('latin1', 0, 16);
+}
+
+function otherFields(first: JsonObject, line: JsonObject): readonly string[] {
+  return repeated.filter(
+    (field) => JSON.stringify(first[field] ?? null) !== JSON.stringify(line[field] ?? null),
+  );
 }
 
 /** What the acts set that have one value to set. */
