@@ -55,7 +55,12 @@ test.each(verbs.map((verb) => [nameOf(verb), verb] as const))(
   },
 );
 
-test.each(topics.map(({ name }) => name))('help %s prints a short page', async (name) => {
+/** Whether a topic stands on the page of a verb. */
+const isOfVerb = (name: string) => verbs.some((verb) => nameOf(verb) === name);
+
+const alone = topics.map(({ name }) => name).filter((name) => !isOfVerb(name));
+
+test.each(alone)('help %s prints a short page', async (name) => {
   const page = await help('help', name);
   const lines = page.trimEnd().split('\n');
   expect(lines.length).toBeGreaterThan(8);
@@ -97,10 +102,15 @@ test('the topic config names each field of the reference', () => {
   expect(fields.filter((field) => !named.has(field))).toEqual([]);
 });
 
-test('a topic is not named like a verb, and help of anything else is refused', async () => {
-  expect(
-    topics.map(({ name }) => name).filter((name) => verbs.some((verb) => nameOf(verb) === name)),
-  ).toEqual([]);
+test('a topic that is named like a verb stands on the page of that, and help of anything else is refused', async () => {
+  expect(topics.map(({ name }) => name).filter(isOfVerb)).toEqual(['config']);
+  const page = await help('help', 'config');
+  const titles = topics.flatMap(({ name, page: { sections } }) =>
+    name === 'config' ? sections.flatMap(({ title }) => title ?? []) : [],
+  );
+  expect(titles.length).toBeGreaterThan(1);
+  for (const title of titles) expect(page).toContain(`\n${title}:\n`);
+  expect(page.split('\n').filter(({ length }) => length > 80)).toEqual([]);
   expect(await tapeHere(['help', 'lgo'])).toEqual({
     code: 2,
     stdout: '',

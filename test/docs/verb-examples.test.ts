@@ -92,6 +92,7 @@ const needs: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> = 
     copyFileSync(transcript, join(home, '.claude/projects/app/2f1c.jsonl'));
   },
   append: ({ file }) => file('lines.jsonl', '{"content":"One"}\n{"role":"assistant","content":"Two"}\n'),
+  'tape config unset instructions': async ({ first }) => await first('config set instructions Hi'),
   attest: ({ file }) => file('key.pem', keys.privateKey),
   'tape check --against heads.txt --public-key key.pem': async ({ file, first }) => {
     file('private.pem', keys.privateKey);

@@ -27,6 +27,7 @@ describe('a shell offers', () => {
     expect(await offered(home, 'delegate', 'release', '--task', 'x', '--ta')).toContain('--task');
     expect(await offered(home, 'log', '--color', '')).toEqual(['always', 'auto', 'never']);
     expect(await offered(home, 'completion', 'z')).toEqual(['zsh']);
+    expect(await offered(home, 'config', 'get', 'limits.max_c')).toEqual(['limits.max_children']);
   });
 
   test('sessions and aliases, where the verb takes one', async () => {

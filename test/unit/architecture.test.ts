@@ -98,7 +98,9 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
   expect(eager.filter((i) => isContract(i.file)).map((i) => i.from)).toContain('zod');
   const files = [...new Set(eager.map((i) => i.file))].sort();
   expect(files.filter((file) => !isContract(file))).toEqual([
+    'packages/cli/src/config/edit.ts',
     'packages/cli/src/config/home.ts',
+    'packages/cli/src/config/value.ts',
     'packages/cli/src/demo.ts',
     'packages/cli/src/lineage.ts',
     'packages/cli/src/output/lanes.ts',

@@ -79,6 +79,25 @@ export function isConfigForeign(home: Place, io: Env): boolean {
     : record.edited !== (config ?? undefined);
 }
 
+/**
+ * Records that the `config.yaml` of a home has the given digest after a change that this user made with a command, or
+ * that it still has what came with the home.
+ */
+export function rememberConfig(
+  home: Place,
+  { digest, isOwn }: { readonly digest: string; readonly isOwn: boolean },
+  { env }: Env,
+): void {
+  const record = recordOf(home, { env });
+  if (record === undefined) return;
+  const fields =
+    record.consent === 'created'
+      ? { config: isOwn ? null : digest }
+      : { config: record.config, ...(isOwn && { edited: digest }) };
+  const { home: id, consent, at, elsewhere } = record;
+  recordHome(stateDirectory(env), home.dir, { home: id, consent, at, elsewhere, ...fields });
+}
+
 /** Whether a home has tapes that were recorded before it came here. */
 export function isFromElsewhere(home: Place, io: Env): boolean {
   if (trustsAll(io) || !existsSync(home.db)) return false;

@@ -1,5 +1,6 @@
 import { wordsOf } from '../command-line/line.ts';
 import { verbAt } from '../command-line/verb-in.ts';
+import { keys } from '../config/keys.ts';
 import { commonOptions } from '../options/common.ts';
 import type { Option, Options } from '../options/declare.ts';
 import { verbNamed, verbWords } from '../verbs/index.ts';
@@ -38,6 +39,7 @@ export async function askedBy(words: readonly string[]): Promise<Asked> {
   const { name } = grammar[count] ?? (last?.several === true ? last : { name: '' });
   const argument = verb.arguments?.[name];
   if (typeof argument === 'object') return { kind: 'words', words: argument.choices };
+  if (name === 'key') return { kind: 'words', words: keys.filter((key) => !key.includes('*')) };
   return { kind: placeNames.has(name) ? 'places' : 'other' };
 }
 

@@ -1,21 +1,23 @@
 /**
  * Loads the configuration of a deck: finds the files, checks trust before running code, and merges options,
- * environment and files in order of precedence. `trust-home.ts` shows and records homes. May import `output`, `options`,
+ * environment and files in order of precedence. `trust-home.ts` shows and records homes, `settings.ts` says where each
+ * value comes from, and `change.ts` changes `config.yaml`. May import `output`, `options`,
  * `context` and the folders below them.
  */
 
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, resolve } from 'node:path';
 import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
 import { secretsOf } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
-import { doesExist } from '../home.ts';
+import { doesExist, type Home } from '../home.ts';
 import { type ModelArgs, namedIn } from '../options/model.ts';
 import { assertOwn, isConfigForeign, isFromElsewhere } from '../origin.ts';
 import { findSession } from '../reference.ts';
 import { similarSessions } from '../similar.ts';
-import { findConfig } from './find.ts';
+import { findConfig, homeConfigFile } from './find.ts';
+import type { HomeConfig } from './home.ts';
 import { loadConfig, readConfig } from './load.ts';
 import { needTrust } from './trust.ts';
 import { withoutPaths } from './without-paths.ts';
@@ -49,7 +51,11 @@ export async function deckConfig(
   const spec = model ?? (variable === '' ? undefined : variable);
   const named = model === undefined ? '$TAPE_MODEL' : '--model';
   assertSpec(spec, named);
-  const yaml = placedIn(home.dir, await homeConfig({ io, home, options, status }));
+  const { config: own, ignored } = await homeConfig({ io, home });
+  // With --json, stderr is for the document of an error.
+  if (ignored.length > 0 && options.json !== true && options.jsonl !== true)
+    status(ignoredText(ignored, home));
+  const yaml = placedIn(home.dir, own);
   const file = config === false ? undefined : await fileConfig(config, { io, home });
   const merged = mergeConfig({
     flags: {
@@ -61,9 +67,7 @@ export async function deckConfig(
     yaml,
   });
   const modelFrom =
-    spec !== undefined
-      ? named
-      : (placeOf(file) ?? placeOf({ path: join(home.dir, 'config.yaml'), config: yaml }));
+    spec !== undefined ? named : (placeOf(file) ?? placeOf({ path: homeConfigFile(home), config: yaml }));
   io.hide(secretsOf(merged.secrets));
   return { ...merged, ...(modelFrom !== undefined && { modelFrom }) };
 }
@@ -72,22 +76,18 @@ export async function deckConfig(
  * The configuration of `config.yaml` in the home. Of one that came with the home, scripts and paths do not count: they
  * would run what another user wrote, and read what this user did not name.
  */
-async function homeConfig({
+export async function homeConfig({
   io,
   home,
-  options,
-  status,
-}: Pick<Context, 'io' | 'home' | 'options' | 'status'>): Promise<DeckConfig> {
+}: Pick<Context, 'io' | 'home'>): Promise<HomeConfig & { readonly ignored: readonly string[] }> {
   const { readHomeConfig } = await import('./home.ts');
-  const config = await readHomeConfig(home);
-  if (!isConfigForeign(home, io)) return config;
-  const { config: usable, ignored } = withoutPaths(config);
-  // With --json, stderr is for the document of an error.
-  if (ignored.length > 0 && options.json !== true && options.jsonl !== true)
-    status(
-      `Ignored ${ignored.join(', ')} of ${join(home.dir, 'config.yaml')}: the file came with the home, or has changed since it was trusted (change it and trust it with: tape trust ${shellWord(home.dir)}; or use --model or --config)`,
-    );
-  return usable;
+  const { config, data } = await readHomeConfig(home);
+  return isConfigForeign(home, io) ? { ...withoutPaths(config), data } : { config, data, ignored: [] };
+}
+
+/** Says which fields do not count, and what would make them count. */
+export function ignoredText(ignored: readonly string[], home: Pick<Home, 'dir'>): string {
+  return `Ignored ${ignored.join(', ')} of ${homeConfigFile(home)}: the file came with the home, or has changed since it was trusted (change it and trust it with: tape trust ${shellWord(home.dir)}; or use --model or --config)`;
 }
 
 interface FileConfig {
@@ -103,7 +103,7 @@ function placeOf(file: FileConfig | undefined): string | undefined {
 /**
  * The configuration of the named file, which needs no trust, else of the nearest file, which must be trusted.
  */
-async function fileConfig(
+export async function fileConfig(
   named: string | undefined,
   { io, home }: Pick<Context, 'io' | 'home'>,
 ): Promise<FileConfig | undefined> {

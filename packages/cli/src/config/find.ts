@@ -43,3 +43,8 @@ function realPath(path: string): string {
     return path;
   }
 }
+
+/** The path of the `config.yaml` of a home. */
+export function homeConfigFile({ dir }: Pick<Home, 'dir'>): string {
+  return join(dir, 'config.yaml');
+}

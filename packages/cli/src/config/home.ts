@@ -1,60 +1,63 @@
 import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { type DeckConfig, defaultLimits, parseConfig, SessionError } from '@tapedeck/runtime';
+import { type DeckConfig, parseConfig, SessionError } from '@tapedeck/runtime';
 import { parsePolicy, TapeError } from '@tapedeck/tape';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, type YAMLMap } from 'yaml';
 import { ConfigError } from '../errors/kinds.ts';
 import type { Home } from '../home.ts';
 import { decode } from '../input.ts';
+import { homeConfigFile } from './find.ts';
+import { camelCase, keys, snakeCase } from './keys.ts';
 
 /** The allowed fields, by prefix. */
-const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  [
-    '',
-    new Set([
-      'model',
-      'settings',
-      'summarizer',
-      'instructions',
-      'prompt',
-      'limits',
-      'compaction',
-      'windows',
-      'view',
-    ]),
-  ],
-  ['settings.', new Set(['temperature', 'effort', 'provider_options'])],
-  ['prompt.', new Set(['project', 'skills', 'environment', 'tools'])],
-  ['limits.', new Set(Object.keys(defaultLimits).map(snakeCase))],
-]);
+const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  ['', 'settings.', 'prompt.', 'limits.'].map((prefix) => [
+    prefix,
+    new Set(
+      keys.flatMap((key) => (key.startsWith(prefix) ? (key.slice(prefix.length).split('.')[0] ?? '') : [])),
+    ),
+  ]),
+);
+
+/** What `config.yaml` of a home says. */
+export interface HomeConfig {
+  readonly config: DeckConfig;
+  /** The same as plain data, in the spelling of the file. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
 
 /**
  * Reads `config.yaml` of a tape home: the plain-data part of a configuration, which needs no trust. A missing
  * file reads as an empty one.
  * @throws ConfigError with the line of the fault
  */
-export async function readHomeConfig(home: Home): Promise<DeckConfig> {
-  const path = join(home.dir, 'config.yaml');
-  const text = textOf(path);
-  if (text === undefined) return {};
+export async function readHomeConfig(home: Home): Promise<HomeConfig> {
+  const path = homeConfigFile(home);
+  return await parseHomeConfig(configText(path) ?? '', path);
+}
+
+/**
+ * Parses the text of a `config.yaml`, and checks it.
+ * @throws ConfigError with the line of the fault
+ */
+export async function parseHomeConfig(text: string, path: string): Promise<HomeConfig> {
   const counter = new LineCounter();
   const refuse = (why: string, offset: number, field?: string): ConfigError => {
     const { line } = counter.linePos(offset);
     return new ConfigError('CLI_BAD_CONFIG', `cannot use '${path}': line ${line}: ${why}`, {
-      data: { config: path, line, ...(field !== undefined && { field }) },
+      data: { config: path, line, ...(field !== undefined && { field, why }) },
     });
   };
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false, stringKeys: true });
   const [fault] = [...document.errors, ...document.warnings];
   if (fault !== undefined) throw refuse(fault.message, fault.pos[0]);
   const { contents } = document;
-  if (contents === null || (isScalar(contents) && contents.value === null)) return {};
+  if (contents === null || (isScalar(contents) && contents.value === null)) return { config: {}, data: {} };
   if (!isMap(contents))
     throw refuse('it must be a mapping, such as model: PROVIDER/MODEL', contents.range[0]);
   const places = new Map<string, number>();
   const config = fieldsOf(contents, { document, places, refuse });
   try {
-    return await parseConfig(config);
+    return { config: await parseConfig(config), data: document.toJS() };
   } catch (error) {
     if (!(error instanceof SessionError)) throw error;
     const { field, why } = error.data as { field: string; why: string };
@@ -68,8 +71,11 @@ export async function readHomeConfig(home: Home): Promise<DeckConfig> {
   }
 }
 
-/** The text of the file; undefined when it does not exist. */
-function textOf(path: string): string | undefined {
+/**
+ * The text of the file; undefined when it does not exist.
+ * @throws ConfigError when it is not a readable regular file; UsageError when it is not UTF-8
+ */
+export function configText(path: string): string | undefined {
   try {
     // A pipe or a device would be read without an end.
     if (!statSync(path).isFile())
@@ -168,12 +174,4 @@ function within(
 /** The value as plain data, with aliases resolved. */
 function plain(value: unknown, document: Document): unknown {
   return isNode(value) ? value.toJS(document) : value;
-}
-
-function camelCase(name: string): string {
-  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

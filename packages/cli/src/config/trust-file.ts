@@ -1,20 +1,10 @@
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isObject, stateDirectory } from '@tapedeck/tape/internal';
 import { ConfigError } from '../errors/kinds.ts';
 import type { Io } from '../io.ts';
 import type { ImportedFile } from './imports.ts';
+import { replaceFile } from './replace-file.ts';
 
 /** A directory whose configuration may run, as long as its hash matches. */
 export interface Grant {
@@ -69,7 +59,7 @@ function isGrant(value: unknown): value is Omit<Grant, 'imports'> & Partial<Pick
 
 /**
  * Replaces the grants with the result of `change`, atomically, and resolves once they are on disk;
- * `undefined` changes nothing. The draft of the new file is the lock against other processes.
+ * `undefined` changes nothing.
  * @throws ConfigError
  */
 export async function changeGrants(
@@ -77,55 +67,8 @@ export async function changeGrants(
   change: (grants: readonly Grant[]) => readonly Grant[] | undefined,
 ): Promise<void> {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const draft = `${file}.lock`;
-  const fd = await lock(draft);
-  let done = false;
-  try {
+  await replaceFile(file, 'record trust', () => {
     const trusted = change(readGrants(file));
-    if (trusted !== undefined) {
-      writeSync(fd, `${JSON.stringify({ v: 1, trusted }, undefined, 2)}\n`);
-      fsyncSync(fd);
-      renameSync(draft, file);
-      done = true;
-      syncDirectory(dirname(file));
-    }
-  } finally {
-    closeSync(fd);
-    if (!done) rmSync(draft, { force: true });
-  }
-}
-
-const pollMs = 10;
-
-/** A holder needs the lock for milliseconds; an older lock is the remains of a killed process. */
-const leftBehindMs = 10_000;
-
-async function lock(path: string): Promise<number> {
-  const from = performance.now();
-  for (;;) {
-    try {
-      return openSync(path, 'wx', 0o600);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    const since = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-    if (Date.now() - since > leftBehindMs || performance.now() - from > leftBehindMs)
-      throw new ConfigError(
-        'CLI_BAD_CONFIG',
-        `cannot record trust: another tape trust has the lock '${path}'`,
-        {
-          data: { lock: path },
-        },
-      );
-    await sleep(pollMs);
-  }
-}
-
-function syncDirectory(path: string): void {
-  const fd = openSync(path, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+    return trusted && `${JSON.stringify({ v: 1, trusted }, undefined, 2)}\n`;
+  });
 }

@@ -65,6 +65,16 @@ const counted = [
   ...['skipped', 'glued', 'truncated'],
 ];
 
+const setting = {
+  key: text('key, such as `limits.max_steps`'),
+  value: z.unknown().describe('its value; an infinite number is `"Infinity"`'),
+  origin: z
+    .enum(['environment', 'code', 'file', 'default'])
+    .describe('a variable, `tape.config.mts`, `config.yaml`, or the program'),
+  from: text('`$TAPE_MODEL`, or the path of the file; null for a default').nullable(),
+};
+const before = z.unknown().describe('value before; null without one');
+
 /** Verbs about a tape home as a whole. */
 export const homeVerbs: Contracts = {
   init: {
@@ -294,6 +304,28 @@ export const homeVerbs: Contracts = {
     ],
     quiet: 'the script; with `--install` its path',
     exits: { 2: 'no shell is named, or none that has a script' },
+  },
+  config: {
+    json: [
+      ...listed(z.strictObject(setting), 'with `list`'),
+      ...printed(setting, 'with `get`'),
+      ...printed(
+        {
+          key: setting.key,
+          value: z.unknown().describe('its value now'),
+          was: before,
+          file: text('path of the `config.yaml`'),
+          repeated,
+        },
+        'with `set`',
+      ),
+      ...printed({ key: setting.key, was: before, file: text('as above') }, 'with `unset`'),
+    ],
+    quiet: 'the keys, or with `get` the value',
+    exits: {
+      2: 'no such key; a value that the field cannot have; a configuration that cannot be used; or a home that is not yours',
+      3: 'the key is not set',
+    },
   },
   schema: {
     json: [

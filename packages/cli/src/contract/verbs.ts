@@ -35,7 +35,7 @@ const writing: readonly string[] = [
     'merge',
   ],
   ...['discard', 'rewind', 'undo', 'compact', 'abort', 'approve', 'archive', 'recover', 'redact', 'raw'],
-  ...['doctor', 'check'],
+  ...['doctor', 'check', 'config'],
 ];
 
 /** What a document of a verb that writes says about the graph file. */

@@ -9,6 +9,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'CLI_UNTRUSTED':
       return `read it, and trust it with: tape trust ${shellWord(String(data.dir))}; or run without it: --no-config`;
     case 'CLI_FOREIGN_HOME':
+      if (Array.isArray(data.brought))
+        return `take them away with: tape config unset ${String(data.brought[0])}; or edit the file, and trust it with: tape trust ${shellWord(String(data.home))}`;
       return data.tapes === true
         ? `read it with log, show, search, graph or check; see what it brings in with: tape trust ${shellWord(String(data.home))} --dry-run; or name another with --home`
         : `make it a tape home with: tape init --home ${shellWord(String(data.home))}; or name another with --home`;
@@ -164,7 +166,7 @@ function configHint({
   if (missing !== undefined) return `install ${String(missing)} beside the configuration`;
   if (unplaced === true) return `find the line with: node --check ${shellWord(String(config))}`;
   if (lock !== undefined)
-    return `if no other tape trust is running, remove the lock: rm ${shellWord(String(lock))}`;
+    return `if no other tape is changing it, remove the lock: rm ${shellWord(String(lock))}`;
   if (mode !== undefined)
     return `check its content, and make it private with: chmod 600 ${shellWord(String(config))}`;
   return undefined;

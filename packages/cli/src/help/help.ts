@@ -10,7 +10,7 @@ import { verbAt } from '../command-line/verb-in.ts';
 import { UsageError } from '../errors/kinds.ts';
 import type { Io } from '../io.ts';
 import { packageFile } from '../package-file.ts';
-import { allVerbs } from '../verbs/index.ts';
+import { allVerbs, verbName } from '../verbs/index.ts';
 import { allPage, frontPage } from './front.ts';
 import { type Page, pageText } from './page.ts';
 import { topics } from './topics/index.ts';
@@ -41,16 +41,16 @@ async function pageOf([word, more]: readonly string[]): Promise<Page> {
   if (word === undefined) return frontPage(await allVerbs());
   if (more !== undefined) throw new UsageError(`cannot use '${more}': there are too many arguments`);
   const topic = topics.find(({ name }) => name === word);
-  if (topic !== undefined) return topic.page;
+  if (topic !== undefined && verbName(word) === undefined) return topic.page;
   if (word.startsWith('-')) throw new UsageError(`cannot use ${word}: no such option`);
   const [near] = nearNames(
     word,
     topics.map(({ name }) => name),
     { within: 1 },
   );
-  if (near !== undefined)
+  if (near !== undefined && near !== word)
     throw new UsageError(`cannot show the help of '${word}': no such verb or topic; did you mean ${near}?`);
-  return verbPage(await askedVerb([word]));
+  return verbPage(await askedVerb([word]), topic?.page);
 }
 
 function version(): string {

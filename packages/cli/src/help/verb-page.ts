@@ -4,8 +4,8 @@ import type { Option, Options } from '../options/declare.ts';
 import type { Verb } from '../verbs/verb.ts';
 import type { Page, Section, Term } from './page.ts';
 
-/** The help of a verb, from what it declares. */
-export function verbPage(verb: Verb): Page {
+/** The help of a verb, from what it declares. That of a verb that is named like a topic has the topic, too. */
+export function verbPage(verb: Verb, topic?: Page): Page {
   const own = optionTerms(verb.options ?? {});
   const words = wordsOf(verb).map(({ name }): Term => {
     const argument = verb.arguments?.[name];
@@ -27,6 +27,7 @@ export function verbPage(verb: Verb): Page {
         title: 'Examples',
         blocks: [{ lines: verb.examples.flatMap(([command, does]) => [`# ${does}`, command]) }],
       },
+      ...(topic?.sections ?? []),
       commonSectionBeside(verb.options ?? {}),
     ],
   };

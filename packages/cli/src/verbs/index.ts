@@ -12,6 +12,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   new: async () => (await import('./new.ts')).newSession,
   import: async () => (await import('./import.ts')).importVerb,
   demo: async () => (await import('./demo.ts')).demo,
+  config: async () => (await import('./config.ts')).config,
   run: async () => (await import('./run.ts')).run,
   send: async () => (await import('./send.ts')).send,
   delegate: async () => (await import('./delegate.ts')).delegate,

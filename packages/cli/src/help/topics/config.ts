@@ -16,7 +16,10 @@ export const config: Topic = {
                 'Code: the file of `--config FILE`; else the nearest from the working directory up to `$HOME`; else the ' +
                   'one beside the home. `--no-config` loads none',
               ],
-              ['`config.yaml`', 'Data, in the tape home, with names in snake_case'],
+              [
+                '`config.yaml`',
+                'Data, in the tape home, with names in snake_case; `tape config` reads and changes it',
+              ],
             ],
           },
           'The first runs with your permissions: unless `--config` names it, tape does not run it until you trust its ' +

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { lstatSync, realpathSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { maskFor, secretsIn } from '@tapedeck/tape/internal';
+import type { Context } from '../context.ts';
+import { ConfigError, UsageError } from '../errors/kinds.ts';
+import { isConfigForeign, rememberConfig } from '../origin.ts';
+import { homeConfigFile } from './find.ts';
+import { keyText, type Path } from './keys.ts';
+import { replaceFile } from './replace-file.ts';
+import { withoutPaths } from './without-paths.ts';
+
+/** A change of `config.yaml`. */
+export interface ConfigChange {
+  readonly file: string;
+  /** The value before; undefined without one. */
+  readonly was: unknown;
+  /** Whether the value was the same before, so that nothing was written. */
+  readonly repeated: boolean;
+}
+
+/**
+ * Gives a field of `config.yaml` a value, or takes it away where the value is undefined. The new text is checked as every
+ * reader checks it, and replaces the file in one step. A file that is this user's stays so. One that came with the home
+ * becomes this user's when nothing is left in it that would run or read what the user did not name.
+ * @throws UsageError for a value that the field cannot have; ConfigError for a file that cannot be used or changed
+ */
+export async function changeHomeConfig(
+  path: Path,
+  value: unknown,
+  { home, io }: Pick<Context, 'home' | 'io'>,
+): Promise<ConfigChange> {
+  const key = keyText(path);
+  const act = value === undefined ? `unset ${key}` : `set ${key}`;
+  const file = realFile(homeConfigFile(home), act);
+  const { configText } = await import('./home.ts');
+  let was: unknown;
+  let repeated = false;
+  await replaceFile(file, act, async () => {
+    const before = configText(file) ?? '';
+    const after = await edited(before, { path, value, act, file });
+    was = after.was;
+    repeated = isDeepStrictEqual(was, value);
+    if (repeated) return undefined;
+    const left = await checked(after.text, { before, path, value, act, file });
+    const isForeign = isConfigForeign(home, io);
+    const brought = (left ?? []).filter((name) => name !== key && !name.startsWith(`${key}.`));
+    if (isForeign && brought.length > 0 && value !== undefined)
+      throw new ConfigError(
+        'CLI_FOREIGN_HOME',
+        `cannot ${act}: '${file}' came with the home, with ${brought.join(', ')}`,
+        {
+          data: { home: home.dir, config: file, brought },
+        },
+      );
+    assertNoSecret(value, act, io.env);
+    const digest = createHash('sha256').update(after.text).digest('hex');
+    const isOwn = !isForeign || (left !== undefined && brought.length === 0);
+    rememberConfig(home, { digest, isOwn }, io);
+    return after.text;
+  });
+  return { file, was, repeated };
+}
+
+/** The file behind links, so that it is replaced, and not the link. */
+function realFile(path: string, act: string): string {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return path;
+  try {
+    return realpathSync(path);
+  } catch {
+    throw new ConfigError(
+      'CLI_BAD_CONFIG',
+      `cannot ${act}: '${path}' is a link to a file that does not exist`,
+      {
+        data: { config: path },
+      },
+    );
+  }
+}
+
+interface Edit {
+  readonly path: Path;
+  readonly value: unknown;
+  readonly act: string;
+  readonly file: string;
+}
+
+async function edited(
+  before: string,
+  { path, value, act, file }: Edit,
+): Promise<{ readonly text: string; readonly was: unknown }> {
+  const { CannotEdit, edit } = await import('./edit.ts');
+  try {
+    return edit(before, path, value);
+  } catch (error) {
+    if (!(error instanceof CannotEdit)) throw error;
+    throw new ConfigError('CLI_BAD_CONFIG', `cannot ${act} in '${file}': ${error.message}`, {
+      data: { config: file },
+    });
+  }
+}
+
+/**
+ * Checks the new text, and returns its fields that name files. From a text that has other faults, a value can still be
+ * taken away; which fields it has is unknown.
+ */
+async function checked(
+  text: string,
+  { before, path, value, act, file }: Edit & { readonly before: string },
+): Promise<readonly string[] | undefined> {
+  const { parseHomeConfig } = await import('./home.ts');
+  try {
+    return withoutPaths((await parseHomeConfig(text, file)).config).ignored;
+  } catch (error) {
+    if (value === undefined) return undefined;
+    const { field = '', why = '' } =
+      error instanceof ConfigError ? (error.data as { field?: string; why?: string }) : {};
+    const key = keyText(path);
+    const isOwn = field === key || field.startsWith(`${key}.`) || key.startsWith(`${field}.`);
+    // A fault that the file had before is not that of the value.
+    if (!isOwn) await parseHomeConfig(before, file);
+    if (field === '') throw error;
+    throw new UsageError(
+      `cannot ${act}: ${why.startsWith(`${key} `) ? `it ${why.slice(key.length + 1)}` : why}`,
+      {
+        data: { key, field },
+      },
+    );
+  }
+}
+
+/** The environment has secrets; a configuration has none. */
+function assertNoSecret(value: unknown, act: string, env: Context['io']['env']): void {
+  const mask = maskFor(secretsIn(env));
+  if (mask === undefined || isDeepStrictEqual(mask.value(value), value)) return;
+  throw new UsageError(`cannot ${act}: the value has a secret of the environment`, {
+    hint: 'providers read their keys from the environment: see tape help models',
+  });
+}

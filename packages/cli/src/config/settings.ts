@@ -1,0 +1,128 @@
+import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
+import { isObject } from '@tapedeck/tape/internal';
+import type { Context } from '../context.ts';
+import { ConfigError } from '../errors/kinds.ts';
+import { shellWord } from '../escape.ts';
+import { fileConfig, homeConfig, ignoredText } from './deck.ts';
+import { homeConfigFile } from './find.ts';
+import { keyText, type Path, snakeCase } from './keys.ts';
+
+/** Where a value comes from: a variable, `tape.config.mts`, `config.yaml`, or the program. */
+type Origin = 'environment' | 'code' | 'file' | 'default';
+
+/** The value of one key, and where it comes from. */
+export interface Setting {
+  readonly path: Path;
+  readonly key: string;
+  readonly value: unknown;
+  readonly origin: Origin;
+  /** The variable or the file; null for a default. */
+  readonly from: string | null;
+}
+
+/**
+ * The values of all keys, each from the first place that has it, in the order of precedence. A `tape.config.mts` that
+ * needs trust and has none is left out, with a line of status.
+ */
+export async function effectiveSettings(
+  config: string | false | undefined,
+  { io, home, status }: Pick<Context, 'io' | 'home' | 'status'>,
+): Promise<readonly Setting[]> {
+  const { TAPE_MODEL: model = '' } = io.env;
+  const code = config === false ? undefined : await trustedCode(config, { io, home, status });
+  const { data, ignored } = await homeConfig({ io, home });
+  if (ignored.length > 0) status(ignoredText(ignored, home));
+  const own = settingsIn(data, 'file', homeConfigFile(home)).filter(
+    ({ key }) => !ignored.some((name) => key === name || key.startsWith(`${name}.`)),
+  );
+  const layers = [
+    model === '' ? [] : settingsIn({ model }, 'environment', '$TAPE_MODEL'),
+    code === undefined ? [] : settingsIn(dataOf(code.config), 'code', code.path),
+    own,
+    settingsIn(await defaults(), 'default', null),
+  ];
+  const taken = new Set<string>();
+  return layers.flatMap((layer) => {
+    const shown = layer.filter(({ path }) => !taken.has(unitOf(path)));
+    for (const { path } of layer) taken.add(unitOf(path));
+    return shown;
+  });
+}
+
+async function trustedCode(
+  config: string | undefined,
+  { io, home, status }: Pick<Context, 'io' | 'home' | 'status'>,
+): Promise<{ readonly path: string; readonly config: DeckConfig } | undefined> {
+  try {
+    return await fileConfig(config, { io, home });
+  } catch (error) {
+    if (!(error instanceof ConfigError) || error.code !== 'CLI_UNTRUSTED') throw error;
+    const { config: path, dir } = error.data as { config: string; dir: string };
+    status(
+      `Left out ${path}: it is code, and is not trusted (read it, and trust it with: tape trust ${shellWord(dir)})`,
+    );
+    return undefined;
+  }
+}
+
+/** What a place has as a whole: limits and settings count one by one, each other field with all that is in it. */
+function unitOf([field = '', name = '']: Path): string {
+  return field === 'limits' || field === 'settings' || field === 'alias' ? `${field}.${name}` : field;
+}
+
+/** Each value in the data of a place that is no mapping. */
+function settingsIn(data: unknown, origin: Origin, from: string | null, path: Path = []): readonly Setting[] {
+  if (isObject(data))
+    return Object.entries(data).flatMap(([name, value]) => settingsIn(value, origin, from, [...path, name]));
+  return [{ path, key: keyText(path), value: data, origin, from }];
+}
+
+/** What code says, as data in the spelling of `config.yaml`. Functions have no data. */
+function dataOf(config: DeckConfig): unknown {
+  const { model, summarizer, instructions, settings, prompt, limits, compaction, windows, view } = config;
+  const { providerOptions, ...others } = settings ?? {};
+  const { concurrentCalls, ...numbers } = limits ?? {};
+  return withoutGaps({
+    model: modelText(model),
+    summarizer: modelText(summarizer),
+    instructions,
+    settings: withoutGaps({ ...others, provider_options: providerOptions }),
+    prompt: prompt && withoutGaps({ ...prompt }),
+    limits: withoutGaps({ ...fieldsIn(numbers), concurrent_calls: concurrentCalls }),
+    compaction: inSnakeCase(compaction),
+    windows:
+      typeof windows === 'object'
+        ? Object.fromEntries(Object.entries(windows).map(([name, window]) => [name, inSnakeCase(window)]))
+        : undefined,
+    view,
+  });
+}
+
+function modelText(spec: ModelSpec | undefined): string | undefined {
+  return typeof spec === 'object' ? `${spec.provider}/${spec.modelId}` : spec;
+}
+
+function inSnakeCase(value: unknown): unknown {
+  return isObject(value) ? fieldsIn(value) : value;
+}
+
+function fieldsIn(fields: object): Readonly<Record<string, unknown>> {
+  return withoutGaps(
+    Object.fromEntries(Object.entries(fields).map(([name, inner]) => [snakeCase(name), inSnakeCase(inner)])),
+  );
+}
+
+function withoutGaps(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && typeof value !== 'function'),
+  );
+}
+
+async function defaults(): Promise<unknown> {
+  const { defaultLimits } = await import('@tapedeck/runtime');
+  return {
+    prompt: { project: false, environment: false, tools: false },
+    limits: inSnakeCase(defaultLimits),
+    compaction: 'reserve',
+  };
+}

@@ -1,0 +1,182 @@
+import { homeConfigFile } from '../config/find.ts';
+import { keyText, type Path, parseKey } from '../config/keys.ts';
+import type { Setting } from '../config/settings.ts';
+import { parseValue, valueJson, valueText } from '../config/value.ts';
+import type { Context } from '../context.ts';
+import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { jsonText, oneLine, safe, shellWord } from '../escape.ts';
+import { exit } from '../exit.ts';
+import { readText } from '../input.ts';
+import { table } from '../output/table.ts';
+import { defineVerb, type Verb } from './verb.ts';
+
+export const config: Verb = defineVerb({
+  command: 'config [action] [key] [value]',
+  group: 'Start',
+  paged: true,
+  summary: 'Read and change the configuration of a home',
+  detail:
+    'list shows the keys that are set, get the value of one, also where that is a default; --show-origin says which variable or file it comes from. ' +
+    'set and unset change config.yaml of the home: a value that the field cannot have is refused, and comments and the order of the file stay. ' +
+    'A value is read as YAML, but for texts such as instructions, which are taken as they are (-, @FILE).',
+  examples: [
+    ['tape config', 'List what is set'],
+    ['tape config set model openai-compatible/gpt-oss', 'Set the model of sessions without one'],
+    ['tape config get limits.max_steps --show-origin', 'Show a value, and where it comes from'],
+    ['tape config list --all', 'List defaults, too'],
+    ['tape config unset instructions', 'Take a value away'],
+  ],
+  arguments: {
+    action: { describe: 'What to do (default: list)', choices: ['list', 'get', 'set', 'unset'] },
+    key: 'Key, such as model or limits.max_steps (for list: only keys below it)',
+    value: 'Its value, for set',
+  },
+  options: {
+    'show-origin': { type: 'boolean', describe: 'Show where each value comes from' },
+    all: { type: 'boolean', describe: 'List defaults, too' },
+    config: {
+      type: 'string',
+      takes: 'FILE',
+      negatable: true,
+      describe: 'Configuration file (default: nearest tape.config.mts; --no-config: load none)',
+    },
+  },
+  run: async ({ action = 'list', key, value, showOrigin = false, all = false, config: file }, context) => {
+    const path = key === undefined ? undefined : parseKey(key, action);
+    if (value !== undefined && action !== 'set')
+      throw new UsageError(`cannot ${action} '${key}': there are too many arguments`);
+    if (action === 'list') return await list({ path, showOrigin, all, file }, context);
+    if (path === undefined) throw new UsageError(`cannot ${action}: the key is missing`);
+    if (action === 'get') return await get(path, { showOrigin, file }, context);
+    if (action === 'unset') return await unset(path, context);
+    if (value === undefined)
+      throw new UsageError(`cannot set ${keyText(path)}: the value is missing`, {
+        hint: `take a value away with: tape config unset ${keyText(path)}`,
+      });
+    return await set(path, await readText(value, context.io), context);
+  },
+});
+
+interface Shown {
+  readonly showOrigin: boolean;
+  /** As `--config` and `--no-config`. */
+  readonly file: string | false | undefined;
+}
+
+async function list(
+  { path, showOrigin, all, file }: Shown & { readonly path: Path | undefined; readonly all: boolean },
+  context: Context,
+): Promise<number> {
+  const { io, options, style } = context;
+  const { effectiveSettings } = await import('../config/settings.ts');
+  const found = (await effectiveSettings(file, context)).filter(
+    (one) => (all || one.origin !== 'default') && (path ?? []).every((name, i) => one.path[i] === name),
+  );
+  const sorted = found.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  if (options.jsonl === true) for (const one of sorted) await io.out(`${jsonText(settingJson(one))}\n`);
+  else if (options.json === true) await io.out(`${jsonText(sorted.map(settingJson))}\n`);
+  else if (options.quiet === true) for (const { key } of sorted) await io.out(`${safe(key)}\n`);
+  else if (sorted.length > 0) {
+    const rows = sorted.map((one) => [
+      ...(showOrigin ? [safe(originText(one))] : []),
+      safe(one.key),
+      safe(lineOf(valueText(one.value, one.path))),
+    ]);
+    const paint = (cell: string, column: number) =>
+      showOrigin && column === 0 ? style.text('dim', cell) : cell;
+    await io.out(`${table(rows, { aligned: io.isTerminal, width: io.columns, least: 16, paint })}\n`);
+  } else context.status('Nothing is set (see defaults with: tape config list --all)');
+  return exit.done;
+}
+
+async function get(path: Path, { showOrigin, file }: Shown, context: Context): Promise<number> {
+  const { effectiveSettings } = await import('../config/settings.ts');
+  const found = await effectiveSettings(file, context);
+  const key = keyText(path);
+  const one = found.find((setting) => setting.key === key);
+  if (one === undefined) {
+    if (found.some((setting) => path.every((name, i) => setting.path[i] === name)))
+      throw new UsageError(`cannot get ${key}: it has several keys`, {
+        hint: `list them with: tape config list ${shellWord(key)}`,
+      });
+    throw new NotFoundError(`cannot get ${key}: it is not set, and has no default`, { key });
+  }
+  const text = valueText(one.value, one.path);
+  await context.answer({
+    json: settingJson(one),
+    quiet: text,
+    human: showOrigin ? `${originText(one)}\t${text}` : text,
+  });
+  return exit.done;
+}
+
+/** A text with line ends is printed as JSON. */
+function lineOf(text: string): string {
+  return /[\n\t]/.test(text) ? JSON.stringify(text) : text;
+}
+
+function settingJson({ key, value, origin, from }: Setting): unknown {
+  return { key, value: valueJson(value), origin, from };
+}
+
+function originText({ origin, from }: Setting): string {
+  return from ?? origin;
+}
+
+async function set(path: Path, text: string, context: Context): Promise<number> {
+  const value = parseValue(text, path);
+  const { changeHomeConfig } = await import('../config/change.ts');
+  const key = keyText(path);
+  const { was, file, repeated } = await context.writing(
+    async () => await changeHomeConfig(path, value, context),
+  );
+  const shown = `${key} to ${clipped(valueText(value, path))}`;
+  const back =
+    was === undefined
+      ? `undo with: tape config unset ${shellWord(key)}`
+      : `was ${clipped(valueText(was, path))}; restore it with: ${setCommand(path, was)}`;
+  await context.answer({
+    json: { key, value: valueJson(value), was: valueJson(was) ?? null, file, repeated },
+    quiet: key,
+    human: repeated
+      ? `${key} is ${clipped(valueText(value, path))} already: nothing to do`
+      : `Set ${shown} in ${file} (${back})`,
+  });
+  if (key === 'model' && (context.io.env.TAPE_MODEL ?? '') !== '')
+    context.status('$TAPE_MODEL is set, and has precedence');
+  return exit.done;
+}
+
+async function unset(path: Path, context: Context): Promise<number> {
+  const { configText } = await import('../config/home.ts');
+  const { changeHomeConfig } = await import('../config/change.ts');
+  const key = keyText(path);
+  const missing = new NotFoundError(`cannot unset ${key}: it is not set in ${homeConfigFile(context.home)}`, {
+    key,
+  });
+  if (configText(homeConfigFile(context.home)) === undefined) throw missing;
+  const { was, file } = await context.writing(async () => await changeHomeConfig(path, undefined, context));
+  if (was === undefined) throw missing;
+  await context.answer({
+    json: { key, was: valueJson(was), file },
+    quiet: key,
+    human: `Unset ${key} in ${file} (was ${clipped(valueText(was, path))}; restore it with: ${setCommand(path, was)})`,
+  });
+  return exit.done;
+}
+
+/** The command that gives a key a value. */
+function setCommand(path: Path, value: unknown): string {
+  const text = valueText(value, path);
+  const word = text.startsWith('@') ? `@${text}` : text;
+  const isOption = word.startsWith('-');
+  // One line: bash and zsh read the line ends.
+  const quoted = /[\n\r]/.test(word)
+    ? `$'${JSON.stringify(word).slice(1, -1).replaceAll("'", "\\'").replaceAll('\\"', '"')}'`
+    : shellWord(word);
+  return `tape config set ${isOption ? '-- ' : ''}${shellWord(keyText(path))} ${quoted}`;
+}
+
+function clipped(text: string): string {
+  return oneLine(text, 60);
+}
