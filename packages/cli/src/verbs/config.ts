@@ -7,7 +7,7 @@ import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { jsonText, oneLine, safe, shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { readText } from '../input.ts';
-import { table } from '../output/table.ts';
+import { tabbed, table } from '../output/table.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const config: Verb = defineVerb({
@@ -84,7 +84,8 @@ async function list(
     ]);
     const paint = (cell: string, column: number) =>
       showOrigin && column === 0 ? style.text('dim', cell) : cell;
-    await io.out(`${table(rows, { aligned: io.isTerminal, width: io.columns, least: 16, paint })}\n`);
+    const names = showOrigin ? { names: 0 } : {};
+    await io.out(`${io.isTerminal ? table({ rows, width: io.columns, paint, ...names }) : tabbed(rows)}\n`);
   } else context.status('Nothing is set (see defaults with: tape config list --all)');
   return exit.done;
 }
