@@ -27,8 +27,8 @@ test('tape alone shows what waits, and the children that ended since the last lo
   expect(first.code).toBe(0);
   expect(first.stdout).toMatch(/Waiting for you\n.*asking.*deploy/);
   expect(first.stdout).toContain('tape approve asking');
-  expect(first.stdout).toMatch(/Children that ended\n.*one of main\s+merged/);
-  expect(first.stdout).not.toMatch(/two of main/);
+  expect(first.stdout).toMatch(/Children that ended\n.*one\s+merged\s+of main/);
+  expect(first.stdout).not.toMatch(/two\s.*of main/);
   expect(first.stdout).toContain('Plan the release');
 
   // Nothing ended since.
@@ -37,7 +37,7 @@ test('tape alone shows what waits, and the children that ended since the last lo
     using store = home.open();
     store.lineage.merge('two', { strategy: 'discard' });
   }
-  expect((await look('overview')).stdout).toMatch(/Children that ended\n.*two of main\s+discarded/);
+  expect((await look('overview')).stdout).toMatch(/Children that ended\n.*two\s+discarded\s+of main/);
 });
 
 test('a run whose process died is shown as interrupted', async () => {

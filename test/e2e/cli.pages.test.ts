@@ -82,6 +82,55 @@ test('a call has its arguments on lines of their own, and a result is indented',
   expect((await home.here(['show', 'main@4'])).stdout).toContain('Write → error\n  first\n  second\n');
 });
 
+test('a log renders answers on a terminal with colours, in lines that neither take nor leave a format', async () => {
+  using home = tempHome();
+  const answer = [
+    'It rounds **half up, and then down, and up again, for as long as it takes to fill two lines** and `code`.',
+    '```ts',
+    'const **cents** = `x`;',
+    '```',
+  ].join('\n');
+  home.session('main', user('Fix **it**.'), assistant(answer));
+  const { stdout } = await home.here(['log', 'main', '--full'], { ...terminal, columns: 60 });
+  expect(stdout).toContain('Fix **it**.');
+  const lines = stdout.split('\n');
+  const bold = lines.filter((line) => line.includes('\u001b[1m'));
+  expect(bold.length).toBeGreaterThanOrEqual(2);
+  for (const line of lines) {
+    const count = (format: string) => line.split(`\u001b[${format}m`).length - 1;
+    expect([line, count('1') + count('2')]).toEqual([line, count('22')]);
+    expect(stripVTControlCharacters(line).length).toBeLessThanOrEqual(60);
+  }
+  const shown = stripVTControlCharacters(stdout).replace(/ +\d{4}-\S+Z$/gm, '');
+  expect(shown.replace(/\s+/g, ' ')).toContain(
+    answer
+      .replace(/\*\*(half.*lines)\*\*/, '$1')
+      .replace('`code`', 'code')
+      .replace(/\s+/g, ' '),
+  );
+  const plain = await home.here(['log', 'main'], { isTerminal: true, env: { NO_COLOR: '1' }, columns: 200 });
+  expect(plain.stdout).toContain('**half up');
+});
+
+test('show cuts a long argument of a call on a terminal, and says how to see all of it', async () => {
+  using home = tempHome();
+  const lines = Array.from({ length: 60 }, (_, i) => `line ${i}`).join('\n');
+  const input = { path: 'a.ts', content: lines, data: 'x'.repeat(50_000), near: 'y'.repeat(2_010) };
+  home.session('main', assistant([toolCall('c1', 'Write', input)]));
+  const whole = (await home.here(['show', 'main@2'])).stdout;
+  expect(whole).toContain('line 59');
+  expect(whole).toContain('x'.repeat(50_000));
+  const { stdout } = await home.here(['show', 'main@2'], { isTerminal: true, env: { NO_COLOR: '1' } });
+  const left = lines.length - lines.indexOf('\nline 24');
+  expect(stdout).toContain(`    line 23\n    … ${left} more characters (tape show main@2 --full)\n`);
+  expect(stdout).toContain(
+    `    ${'x'.repeat(2_000)}\n    … 48000 more characters (tape show main@2 --full)\n`,
+  );
+  expect(stdout).toContain('y'.repeat(2_010));
+  const full = await home.here(['show', 'main@2', '--full'], { isTerminal: true, env: { NO_COLOR: '1' } });
+  expect(full.stdout).toBe(whole);
+});
+
 test('a large output ends with the command that shows all of it', async () => {
   using home = tempHome();
   const large = { toolCallId: 'c1', toolName: 'Read' };

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { openDeck } from '@tapedeck/runtime';
 import {
   anchor,
   assistant,
@@ -10,7 +11,10 @@ import {
   toolResult,
   user,
 } from '@tapedeck/tape';
+import { tool } from 'ai';
+import { z } from 'zod';
 import { tapeHere } from './cli.ts';
+import { tempDir } from './temp-dir.ts';
 import { type TempHome, tempHome } from './temp-home.ts';
 import { calls, jsonl, model, person, returns, says } from './transcript.ts';
 
@@ -24,6 +28,8 @@ interface View {
   readonly columns?: number;
   readonly color?: boolean;
   readonly isTerminal?: boolean;
+  /** The exit code that the command has. */
+  readonly expected?: number;
 }
 
 const later = 3 * 3600 * 1000;
@@ -31,15 +37,17 @@ const later = 3 * 3600 * 1000;
 export async function terminalHome(): Promise<TerminalHome> {
   const home = tempHome();
   await done(home, ['demo', '--home', home.path]);
+  using transcripts = tempDir();
   for (const [name, records] of Object.entries({ shop: shop(), parser: parser() })) {
-    const file = home.file(`${name}.jsonl`);
+    const file = transcripts.file(`${name}.jsonl`);
     writeFileSync(file, jsonl(records));
     await done(home, ['import', file, '--as', name]);
   }
   release(home);
+  await deploy(home);
   return {
     ...home,
-    look: async (line, { columns = 80, color = false, isTerminal = true } = {}) => {
+    look: async (line, { columns = 80, color = false, isTerminal = true, expected = 0 } = {}) => {
       const { stdout, stderr, code } = await tapeHere(line.split(' '), {
         home: home.path,
         isTerminal,
@@ -47,7 +55,7 @@ export async function terminalHome(): Promise<TerminalHome> {
         env: color ? { TERM: 'xterm-256color' } : { NO_COLOR: '1' },
         now: () => Date.now() + later,
       });
-      if (code !== 0) throw new Error(`tape ${line} failed: ${stderr}`);
+      if (code !== expected) throw new Error(`tape ${line} failed: ${stderr}`);
       return stdout;
     },
   };
@@ -191,4 +199,19 @@ function release(home: TempHome): void {
   say(note('run/error', { message: 'cannot reach the provider: it answered 503' }));
   say(compaction({ summary: 'The release is planned; the tests pass.', range: [2, 7] }));
   say(handoff('publish', { summary: 'Publish on Monday.' }), user('Is it Monday?'));
+}
+
+/** A session whose run waits for an approval. */
+async function deploy(home: TempHome): Promise<void> {
+  using store = home.open();
+  const calls = [{ name: 'deploy', input: { version: '2.4.0', to: 'production' }, id: 'call_deploy' }];
+  using answers = tempDir();
+  writeFileSync(
+    answers.file('answers.json'),
+    JSON.stringify([{ text: 'Ready to deploy.', toolCalls: calls }]),
+  );
+  const inputSchema = z.object({ version: z.string(), to: z.string() });
+  const tools = { deploy: tool({ inputSchema, needsApproval: true, execute: () => 'deployed' }) };
+  await using deck = await openDeck({ store, tools, model: `script:${answers.file('answers.json')}` });
+  await (await deck.session('deploy')).run('Deploy 2.4.0 to production.');
 }

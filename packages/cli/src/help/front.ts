@@ -28,7 +28,12 @@ export function frontPage(verbs: readonly Verb[]): Page {
     ...labelled('Topics', names),
     ...labelled('More', ['tape help VERB,', 'tape help TOPIC,', 'tape help --all']),
   ];
-  return { sections: [usage, rows, labels].map((lines) => ({ blocks: [{ lines }] })) };
+  return {
+    sections: [
+      { blocks: [{ lines: usage }] },
+      ...[rows, labels].map((lines) => ({ blocks: [{ lines, labels: true }] })),
+    ],
+  };
 }
 
 /** Words behind a label, in as many lines of 80 columns as they take. */

@@ -10,6 +10,7 @@ import { verbAt } from '../command-line/verb-in.ts';
 import { UsageError } from '../errors/kinds.ts';
 import type { Io } from '../io.ts';
 import { packageFile } from '../package-file.ts';
+import { type ColorWhen, makeStyle, usesColor } from '../terminal/style.ts';
 import { allVerbs, verbName } from '../verbs/index.ts';
 import { allPage, frontPage } from './front.ts';
 import { type Page, pageText } from './page.ts';
@@ -23,7 +24,7 @@ import { verbPage } from './verb-page.ts';
  */
 export async function helpIn(
   argv: readonly string[],
-  { columns }: Pick<Io, 'columns'>,
+  io: Pick<Io, 'columns' | 'isTerminal' | 'env'>,
 ): Promise<string | undefined> {
   const at = verbAt(argv);
   const before = at === -1 ? argv : argv.slice(0, at);
@@ -31,9 +32,21 @@ export async function helpIn(
   const asks = argv.length === 0 || argv.includes('--help') || argv.includes('-h');
   const isHelp = argv[at] === 'help';
   if (!asks && !isHelp) return undefined;
-  if (!isHelp) return pageText(await pageOf(at === -1 ? [] : [argv[at] ?? '']), columns);
-  const words = argv.slice(at + 1).filter((word) => !/^-h$|^--(?:help|json|jsonl|quiet)$/.test(word));
-  return pageText(words[0] === '--all' ? allPage(await allVerbs()) : await pageOf(words), columns);
+  const look = { columns: io.columns, style: makeStyle(usesColor(colorIn(argv), io)) };
+  if (!isHelp) return pageText(await pageOf(at === -1 ? [] : [argv[at] ?? '']), look);
+  const words = argv.slice(at + 1).filter((word, i, all) => !ofHelp.test(word) && all[i - 1] !== '--color');
+  return pageText(words[0] === '--all' ? allPage(await allVerbs()) : await pageOf(words), look);
+}
+
+/** Options that a request for help may have. */
+const ofHelp = /^-h$|^--(?:help|json|jsonl|quiet|no-color|color|color=.*)$/;
+
+/** What a line says of colours, where its options are not read. */
+function colorIn(argv: readonly string[]): ColorWhen {
+  if (argv.includes('--no-color')) return 'never';
+  const at = argv.findIndex((word) => /^--color(?:=|$)/.test(word));
+  const value = argv[at]?.split('=')[1] ?? argv[at + 1];
+  return at !== -1 && (value === 'always' || value === 'never') ? value : 'auto';
 }
 
 /** The page on a verb or a topic; without a word the first one. */

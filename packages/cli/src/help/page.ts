@@ -1,3 +1,5 @@
+import type { Style } from '../terminal/style.ts';
+
 /** A page of help, in the form from which the terminal, the reference and the manual print it. */
 export interface Page {
   readonly sections: readonly Section[];
@@ -20,28 +22,49 @@ export interface Section {
 /**
  * A paragraph, in which backquotes mark what is typed; terms with their meaning; or lines to print as they are.
  */
-export type Block = string | { readonly terms: readonly Term[] } | { readonly lines: readonly string[] };
+export type Block = string | { readonly terms: readonly Term[] } | Lines;
+
+/** Lines, whose first words may be labels. */
+interface Lines {
+  readonly lines: readonly string[];
+  readonly labels?: boolean;
+}
 
 export type Term = readonly [term: string, meaning: string];
 
-/** The text of a page for a terminal, at most 100 columns wide. */
-export function pageText({ sections }: Page, columns: number): string {
+/** The text of a page for a terminal, at most 100 columns wide, with headings in bold and comments dimmed. */
+export function pageText({ sections }: Page, { columns, style }: Look): string {
   const width = Math.min(100, Math.max(40, columns));
   return sections
     .map(({ title, blocks }) => {
       const indent = title === undefined ? 0 : 2;
       const body = blocks.flatMap((block, i) => [
         ...(i === 0 ? [] : ['']),
-        ...linesOf(block, width - indent).map((line) => (line === '' ? '' : ' '.repeat(indent) + line)),
+        ...linesOf(block, { columns: width - indent, style }).map((line) =>
+          line === '' ? '' : ' '.repeat(indent) + line,
+        ),
       ]);
-      return [...(title === undefined ? [] : [`${title}:`]), ...body].map((line) => `${line}\n`).join('');
+      return [...(title === undefined ? [] : [style.text('bold', `${title}:`)]), ...body]
+        .map((line) => `${line}\n`)
+        .join('');
     })
     .join('\n');
 }
 
-function linesOf(block: Block, width: number): readonly string[] {
+/** Where a page is printed. */
+interface Look {
+  readonly columns: number;
+  readonly style: Style;
+}
+
+function linesOf(block: Block, { columns: width, style }: Look): readonly string[] {
   if (typeof block === 'string') return wrapped(plain(block), width);
-  if ('lines' in block) return block.lines;
+  if ('lines' in block)
+    return block.lines.map((line) => {
+      if (line.startsWith('# ')) return style.text('dim', line);
+      const label = block.labels === true ? (/^[A-Z][a-z]+/.exec(line)?.[0] ?? '') : '';
+      return style.text('bold', label) + line.slice(label.length);
+    });
   const terms = block.terms.map(([term, meaning]): Term => [plain(term), plain(meaning)]);
   return terms.flatMap((term) => termLines(term, terms, width));
 }

@@ -45,9 +45,10 @@ export function labelOf({ kind, mark, payload, meta }: Entry): string {
 }
 
 /** The colour of the label of an entry. */
-export function colorOf({ mark, kind }: Entry): 'cyan' | 'magenta' | 'gray' {
-  if (mark !== undefined) return 'cyan';
-  return kind === 'message' ? 'magenta' : 'gray';
+export function colorOf(entry: Entry): 'cyan' | 'green' | 'magenta' | 'gray' {
+  if (entry.mark !== undefined) return 'cyan';
+  if (entry.kind !== 'message') return 'gray';
+  return labelOf(entry) === 'user' ? 'green' : 'magenta';
 }
 
 /** The content of an entry as one text; of a merge what the child reports, without the words around it. */

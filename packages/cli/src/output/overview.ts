@@ -1,12 +1,13 @@
 import type { Status } from '@tapedeck/runtime';
 import type { SessionInfo } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
-import { oneLine } from '../escape.ts';
 import { relativeTime } from '../terminal/time.ts';
+import { cutText } from '../terminal/width.ts';
 import { counted } from './counted.ts';
 import { sessionJson, stateOf } from './session.ts';
-import { sessionsTable } from './sessions.ts';
+import { painted, sessionsTable } from './sessions.ts';
 import { statusJson, statusLine } from './status.ts';
+import { table } from './table.ts';
 
 /** A child that ended, and how. */
 export interface Ended {
@@ -49,29 +50,39 @@ export function overviewText(overview: Overview, context: Pick<Context, 'io' | '
   const { running, waiting, interrupted, ended, more, recent } = overview;
   const part = (heading: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : [style.text('bold', heading), ...lines.map((line) => `  ${line}`), ''];
-  const row = (text: string) => oneLine(text, io.columns - 2);
+  const row = (status: Status) => {
+    const line = cutText(statusLine(status), io.columns - 2);
+    const { length } = status.session;
+    return style.text('bold', line.slice(0, length)) + line.slice(length);
+  };
   const answers = waiting.map(({ session }) => `tape approve ${session}`);
   const parts = [
-    ...part(
-      'Running',
-      running.map((status) => row(statusLine(status))),
-    ),
-    ...part('Waiting for you', [
-      ...waiting.map((status) => row(statusLine(status))),
-      ...answers.map((line) => style.text('dim', line)),
-    ]),
-    ...part(
-      'Interrupted',
-      interrupted.map((status) => row(statusLine(status))),
-    ),
+    ...part('Running', running.map(row)),
+    ...part('Waiting for you', [...waiting.map(row), ...answers.map((line) => style.text('dim', line))]),
+    ...part('Interrupted', interrupted.map(row)),
     ...part('Children that ended', [
-      ...ended.map(({ session, parent, status, at }) =>
-        row(`${session} of ${parent}  ${status}  ${relativeTime(Date.parse(at), io.now())}`),
-      ),
+      ...endedRows(ended, context),
       ...(more === 0 ? [] : [`and ${counted(more, 'other')}`]),
     ]),
   ];
-  const listed = recent.map(({ info, about }) => ({ info, about, depth: 0, state: stateOf(info) }));
+  const states = new Map([...running, ...waiting, ...interrupted].map((one) => [one.session, one.state]));
+  const listed = recent.map(({ info, about }) => {
+    const state: string = states.get(info.session) ?? stateOf(info);
+    return { info, about, depth: 0, state };
+  });
   const sessions = recent.length === 0 ? 'No sessions' : sessionsTable(listed, context);
   return [...parts, sessions, ''].join('\n');
+}
+
+function endedRows(ended: readonly Ended[], { io, style }: Pick<Context, 'io' | 'style'>): readonly string[] {
+  if (ended.length === 0) return [];
+  const rows = ended.map(({ session, parent, status, at }) => [
+    session,
+    status,
+    `of ${parent}`,
+    relativeTime(Date.parse(at), io.now()),
+  ]);
+  const paint = (cell: string, column: number) =>
+    column === 0 ? style.text('bold', cell) : column === 1 ? painted(style, cell) : style.text('dim', cell);
+  return table({ rows, names: 0, width: io.columns - 2, paint }).split('\n');
 }

@@ -3,6 +3,7 @@ import type { SessionCounts } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { oneLine } from '../escape.ts';
 import { shortNumber } from '../terminal/number.ts';
+import type { Style } from '../terminal/style.ts';
 import { briefTime, relativeTime } from '../terminal/time.ts';
 import { firstFitting } from './table.ts';
 
@@ -144,15 +145,17 @@ interface Painted {
 function painter({ style, link }: Look, { headings, idOf }: Painted) {
   return (cell: string, column: number, row: readonly string[]): string => {
     if (row === headings) return style.text('dim', cell);
-    if (column === 1) return style.text(colorOf(cell.trim()), cell);
+    if (column === 1) return painted(style, cell);
     if (column > 1) return column === headings.length - 1 ? cell : style.text('dim', cell);
-    const [, before = '', name = '', after = ''] = /^(\s*(?:╰ )?)(.*?)(\s*)$/.exec(cell) ?? [];
-    return `${before}${link(idOf.get(row) ?? '', style.text('bold', name))}${after}`;
+    const indent = cell.length - cell.replace(/^ *╰ /, '').length;
+    return cell.slice(0, indent) + link(idOf.get(row) ?? '', style.text('bold', cell.slice(indent)));
   };
 }
 
-function colorOf(state: string): 'green' | 'red' | 'yellow' | 'reset' {
-  if (/^(?:merged|completed)$/.test(state)) return 'green';
-  if (/^(?:failed|halted|aborted|interrupted|orphaned|filtered)$/.test(state)) return 'red';
-  return /^(?:running|waiting)/.test(state) ? 'yellow' : 'reset';
+/** The state of a session, in the colour of good or bad news; as it is where it is neither. */
+export function painted(style: Style, state: string): string {
+  if (/^(?:merged|completed)$/.test(state)) return style.text('green', state);
+  if (/^(?:failed|halted|aborted|interrupted|orphaned|filtered|damaged)\b/.test(state))
+    return style.text('red', state);
+  return /^(?:busy|running|waiting|incomplete)\b/.test(state) ? style.text('yellow', state) : state;
 }

@@ -7,7 +7,9 @@
 import type { Status } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { jsonText, oneLine, safe } from '../escape.ts';
+import { makeStyle, type Style } from '../terminal/style.ts';
 import { awaitedOf, inputMax } from './run.ts';
+import { painted } from './sessions.ts';
 
 /** The status of a session as `--json` prints it; part of the documented contract. */
 export function statusJson(status: Status): Readonly<Record<string, unknown>> {
@@ -44,12 +46,11 @@ function waitingJson(waiting: Status['waiting']): readonly object[] {
 }
 
 /** The status of a session on one line: `main  busy streaming  active  2 queued  process 4711`. */
-export function statusLine(status: Status): string {
+export function statusLine(status: Status, style: Style = makeStyle(false)): string {
   const { session, state, phase, attempt, message, lifecycle, task, delivery } = status;
   const { queued, waiting, owner, children = [], damage } = status;
+  const standing = [state, phase, attempt].filter((word) => word !== undefined).join(' ');
   const words = [
-    session,
-    [state, phase, attempt].filter((word) => word !== undefined).join(' '),
     [lifecycle, task, delivery].filter((word) => word !== undefined).join(' '),
     ...(queued > 0 ? [`${queued} queued`] : []),
     ...waiting.map(
@@ -67,17 +68,21 @@ export function statusLine(status: Status): string {
     ...(message === undefined ? [] : [message]),
     ...(damage === undefined ? [] : [`damaged: ${damage}`]),
   ];
-  return safe(words.join('  ')).replace(/\s*\n\s*/g, ' ');
+  const rest = words.map((word) => safe(word).replace(/\s*\n\s*/g, ' '));
+  return [style.text('bold', safe(session)), painted(style, standing), ...rest].join('  ');
 }
 
 /** Prints the status of sessions: one line each, or JSON. */
-export async function printStatuses(statuses: readonly Status[], { io, options }: Context): Promise<void> {
+export async function printStatuses(
+  statuses: readonly Status[],
+  { io, options, style }: Context,
+): Promise<void> {
   if (options.json === true) {
     await io.out(`${jsonText(statuses.map(statusJson))}\n`);
     return;
   }
   for (const status of statuses) {
     if (options.jsonl === true) await io.out(`${jsonText(statusJson(status))}\n`);
-    else await io.out(`${options.quiet === true ? status.session : statusLine(status)}\n`);
+    else await io.out(`${options.quiet === true ? status.session : statusLine(status, style)}\n`);
   }
 }

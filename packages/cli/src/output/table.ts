@@ -1,4 +1,4 @@
-import { cutMiddle, cutText, padText, textWidth } from '../terminal/width.ts';
+import { cutMiddle, cutText, textWidth } from '../terminal/width.ts';
 
 /** A table, and how it fits its place. */
 interface Table {
@@ -11,7 +11,7 @@ interface Table {
   readonly width?: number | undefined;
   /** Number of columns that a cut cell keeps. */
   readonly least?: number;
-  /** Formats a padded cell. */
+  /** Formats the text of a cell; the blanks beside it stay as they are. */
   readonly paint?: (cell: string, column: number, row: readonly string[]) => string;
 }
 
@@ -35,9 +35,9 @@ export function table(given: Table): string {
       .map((i) => {
         const [cell, columns] = [row[i] ?? '', widths[i] ?? 0];
         const short = i === names ? cutMiddle(cell, columns) : cutText(cell, columns);
-        const side = right.includes(i) ? 'start' : 'end';
-        const text = i === shown.at(-1) && side === 'end' ? short : padText(short, columns, side);
-        return paint === undefined ? text : paint(text, i, row);
+        const blanks = ' '.repeat(Math.max(0, columns - textWidth(short)));
+        const text = paint === undefined ? short : paint(short, i, row);
+        return right.includes(i) ? blanks + text : text + blanks;
       })
       .join(' '.repeat(gap))
       .trimEnd();

@@ -1,5 +1,9 @@
 import type { Check, CheckedSection, CheckFinding } from '@tapedeck/runtime';
+import { safe } from '../escape.ts';
 import { counted } from '../output/counted.ts';
+import { painted } from '../output/sessions.ts';
+import { makeStyle, type Style } from '../terminal/style.ts';
+import { wrapText } from '../terminal/wrap.ts';
 import { commandFor } from './next-step.ts';
 
 /** The result of a check as `--json` prints it; part of the documented contract. */
@@ -26,13 +30,41 @@ function nextOf({ next, id }: CheckFinding): string | null {
   return next === undefined ? null : commandFor(next, id);
 }
 
+/** How the result of a check looks. */
+interface Look {
+  readonly style: Style;
+  /** Columns of the terminal; undefined in a pipe, where lines stay whole. */
+  readonly columns?: number | undefined;
+}
+
 /** The result of a check as text: a line for each section, and one for each finding. */
-export function checkText({ sessions, entries, sections }: Check): string {
-  const lines = Object.entries(sections).flatMap(([name, { ok, findings }]: [string, CheckedSection]) => [
-    `${name.replace('_', ' ')}: ${ok ? 'ok' : findings.some(({ weight }) => weight === 'damage') ? 'damaged' : 'incomplete'}`,
-    ...findings.map((finding) => `  ${finding.id}: ${finding.message}${step(finding)}`),
-  ]);
+export function checkText(
+  { sessions, entries, sections }: Check,
+  { style, columns }: Look = { style: makeStyle(false) },
+): string {
+  const lines = Object.entries(sections).flatMap(([name, { ok, findings }]: [string, CheckedSection]) => {
+    const isDamaged = findings.some(({ weight }) => weight === 'damage');
+    const word = ok ? 'ok' : isDamaged ? 'damaged' : 'incomplete';
+    const verdict = ok ? style.text('green', word) : painted(style, word);
+    return [
+      `${style.text('bold', name.replace('_', ' '))}: ${verdict}`,
+      ...findings.flatMap((finding) => findingRows(finding, { style, columns })),
+    ];
+  });
   return [...lines, `${counted(sessions, 'session')}, ${counted(entries, 'entry', 'entries')}`].join('\n');
+}
+
+const colors = { damage: 'red', incomplete: 'yellow', note: 'dim' } as const;
+
+function findingRows(finding: CheckFinding, { style, columns }: Look): readonly string[] {
+  const id = safe(finding.id);
+  const whole = safe(`${finding.id}: ${finding.message}${step(finding)}`);
+  const rows = columns === undefined ? [whole] : wrapText(whole, columns - 4);
+  return rows.map((row, i) =>
+    i > 0
+      ? `    ${row}`
+      : `  ${row.startsWith(id) ? style.text(colors[finding.weight], id) + row.slice(id.length) : row}`,
+  );
 }
 
 function step(finding: CheckFinding): string {

@@ -27,3 +27,50 @@ function lineEnd(text: string, columns: number): number {
   // A character wider than the line stands alone.
   return fitting.length > 0 ? fitting.length : ([...text][0]?.length ?? 1);
 }
+
+/** An escape that sets a format, with what ends it. */
+const esc = '\u001b';
+const format = new RegExp(`${esc}\\[(\\d+)m`, 'y');
+const ends: Readonly<Record<string, string>> = { '1': '22', '2': '22', '3': '23' };
+
+/**
+ * Lines of a text whose formats were set by escapes: each line ends with the formats of none, and the next one begins
+ * with those that go on.
+ * @param lines the lines of `wrapText` for the text without its escapes
+ */
+export function styledLines(text: string, lines: readonly string[]): string[] {
+  let at = 0;
+  let open: string[] = [];
+  /** The escapes at a place of the text. */
+  const escapes = (): string => {
+    let found = '';
+    for (format.lastIndex = at; ; at = format.lastIndex) {
+      const [whole, code = ''] = format.exec(text) ?? [];
+      if (whole === undefined) return found;
+      found += whole;
+      open = code in ends ? [...open, code] : open.filter((one) => ends[one] !== code);
+    }
+  };
+  return lines.map((line) => {
+    let row = open.map((code) => `${esc}[${code}m`).join('');
+    for (const c of line) {
+      row += escapes();
+      // A blank where a line was broken is in no line.
+      while (at < text.length && !text.startsWith(c, at)) {
+        at += 1;
+        row += escapes();
+      }
+      row += c;
+      at += c.length;
+    }
+    const more = open.length === 0 ? '' : escapes();
+    return (
+      row +
+      more +
+      open
+        .toReversed()
+        .map((code) => `${esc}[${ends[code]}m`)
+        .join('')
+    );
+  });
+}

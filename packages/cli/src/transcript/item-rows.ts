@@ -1,17 +1,21 @@
+import { stripVTControlCharacters } from 'node:util';
 import type { Entry, Json, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { safe } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { briefText, entryText, partText } from '../output/entry.ts';
+import { markdown } from '../terminal/markdown.ts';
 import type { Style } from '../terminal/style.ts';
-import { cutText, textWidth } from '../terminal/width.ts';
-import { wrapText } from '../terminal/wrap.ts';
+import { cutMiddle, cutText, textWidth } from '../terminal/width.ts';
+import { styledLines, wrapText } from '../terminal/wrap.ts';
 import type { Item } from './fold.ts';
 import { argumentLines, argumentsText, callOf, outputOf, partsOf, type ToolCall } from './parts.ts';
 
 /** The place that the text of an item has. */
 export interface Place {
   readonly style: Style;
+  /** Whether answers are rendered as Markdown. */
+  readonly renders: boolean;
   /** Makes a link of the name of a session. */
   readonly link: (id: string, name: string) => string;
   /** Columns of each line; infinite in a pipe. */
@@ -67,9 +71,17 @@ function messageRows(item: Item, place: Place): string[] {
       if (result !== undefined) rows.push(...resultRows(result, { place }));
       else if (own !== undefined) rows.push(...outputRows(own.output, { place, where: entry }));
     } else if (part.type === 'reasoning') rows.push(...reasoningRows(part, { place: here(), entry }));
-    else if (part.type !== 'tool-result') rows.push(...textLines(partText(part), { place: here(), entry }));
+    else if (part.type !== 'tool-result')
+      rows.push(
+        ...textLines(partText(part), { place: here(), entry, renders: isRendered(part, item, place) }),
+      );
   }
   return rows;
+}
+
+/** Whether a text is rendered as Markdown: that of an answer, on a terminal with colours. */
+function isRendered({ type }: JsonObject, { entry: { payload } }: Item, { renders }: Place): boolean {
+  return renders && type === 'text' && isObject(payload) && payload.role === 'assistant';
 }
 
 interface Of {
@@ -80,19 +92,31 @@ interface Of {
 /** A text in lines, the first ones unless all are shown. */
 function textLines(
   text: string,
-  { place, entry, most = textRows }: Of & { readonly most?: number },
+  {
+    place,
+    entry,
+    most = textRows,
+    renders = false,
+  }: Of & { readonly most?: number; readonly renders?: boolean },
 ): string[] {
   const { columns, first, full, session, style } = place;
   const whole = safe(text.trim()).replaceAll('\t', '  ');
   if (whole === '') return [];
-  if (full) return wrapText(whole, columns, first);
+  const inLines = (part: string) => {
+    if (!renders) return wrapText(part, columns, first);
+    const styled = markdown(part, style);
+    return styledLines(styled, wrapText(stripVTControlCharacters(styled), columns, first));
+  };
+  if (full) return inLines(whole);
   const start = startOf(whole, place);
-  const kept = wrapText(whole.slice(start, start + charsMax), columns, first);
+  const kept = inLines(whole.slice(start, start + charsMax));
   const left = kept.length - most + (whole.slice(start + charsMax).match(/\n/g)?.length ?? 0);
-  const shown = kept.slice(0, left > 1 ? most : undefined).map((row) => cutText(row, lineMax));
-  if (left <= 1) return shown;
+  const shown = kept.slice(0, left > 1 ? most : undefined);
+  // Only in a pipe is a line that long, and there is nothing rendered.
+  const rows = renders ? shown : shown.map((row) => cutText(row, lineMax));
+  if (left <= 1) return rows;
   return [
-    ...shown,
+    ...rows,
     style.text('dim', moreText(`… ${left} more lines`, `tape show ${session}@${entry.seq}`, columns)),
   ];
 }
@@ -189,10 +213,11 @@ function mergeRows(
   const child = typeof session === 'string' ? session : (entry.name ?? '').slice('merge/'.length);
   const positions = Array.isArray(range) ? ` ${range.join('-')}` : '';
   const how = strategy === 'discard' ? 'discarded' : String(status);
-  const head = oneRow(`${child}${positions} ${how}`, place.first);
-  // A name that was cut is no link, and one that is not safe to print is not in the row.
-  const linked = head.startsWith(child)
-    ? place.link(String(state.child), child) + head.slice(child.length)
+  const rest = `${positions} ${how}`;
+  const name = cutMiddle(oneRow(child, lineMax), Math.max(12, place.first - rest.length));
+  const head = oneRow(name + rest, place.first);
+  const linked = head.startsWith(name)
+    ? place.link(String(state.child), name) + head.slice(name.length)
     : head;
   const row = status === 'completed' ? linked : place.style.text('yellow', linked);
   const text = report === undefined ? '' : briefText(report);

@@ -5,22 +5,33 @@ import { safe } from '../escape.ts';
 import { partText } from '../output/entry.ts';
 import { markdown } from '../terminal/markdown.ts';
 import type { Style } from '../terminal/style.ts';
-import { argumentLines, callOf, outputOf, partsOf } from './parts.ts';
+import { type ArgumentsCut, argumentLines, callOf, outputOf, partsOf } from './parts.ts';
 
 /** How a page looks. */
 export interface Paper {
   readonly style: Style;
   /** Whether texts are rendered as Markdown: on a terminal with colours. In a pipe they stay as they are. */
   readonly renders: boolean;
+  /** How much of the arguments of a call is shown; undefined for all. */
+  readonly cut?: ArgumentsCut;
 }
+
+/** How much of an argument a terminal shows. */
+const shown = { chars: 2_000, lines: 24 };
 
 export function paperOf({ style, color, io }: Pick<Context, 'style' | 'color' | 'io'>): Paper {
   return { style, renders: color && io.isTerminal };
 }
 
-/** An entry in full, as text for a terminal. */
-export function entryPage(entry: Entry, paper: Paper): string {
+/** An entry, as text for a terminal; where that is a person's, with what is very long cut unless it is `full`. */
+export function entryPage(
+  entry: Entry,
+  context: Pick<Context, 'style' | 'color' | 'io'>,
+  { full }: { readonly full: boolean },
+): string {
   const { session, seq, kind, name, at, sourceAt, hash, tape, meta } = entry;
+  const more = (count: number) => `… ${count} more characters (tape show ${session}@${seq} --full)`;
+  const paper = { ...paperOf(context), ...(context.io.isTerminal && !full && { cut: { ...shown, more } }) };
   const when = sourceAt === undefined ? isoTime(at) : `${isoTime(sourceAt)}, recorded ${isoTime(at)}`;
   const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${when}`;
   const facts = [`tape  ${tape}`, `hash  ${hash}`];
@@ -46,10 +57,10 @@ function bodyOf(entry: Entry, paper: Paper): readonly string[] {
  * A part of a message, as text for a terminal.
  * @param command shows the whole of an output of which the part has the beginning
  */
-export function partPage(part: JsonObject, { style, renders }: Paper, command?: string): string {
+export function partPage(part: JsonObject, { style, renders, cut }: Paper, command?: string): string {
   if (part.type === 'tool-call') {
     const { name, input } = callOf(part);
-    const lines = argumentLines(input).map((line) => `  ${safe(line)}`);
+    const lines = argumentLines(input, cut).map((line) => `  ${safe(line)}`);
     return [
       style.text('bold', `${safe(name)}(${lines.length === 0 ? ')' : ''}`),
       ...lines,

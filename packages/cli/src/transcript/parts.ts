@@ -64,11 +64,28 @@ export function argumentsText(input: Json): string {
   return fields.map(([name, value]) => `${name}: ${valueText(value)}`).join(', ');
 }
 
+/** How much of an argument is shown, and what is said where there is more. */
+export interface ArgumentsCut {
+  readonly chars: number;
+  readonly lines: number;
+  readonly more: (count: number) => string;
+}
+
 /** The arguments of a call, one a line; a text of several lines stands below its name. */
-export function argumentLines(input: Json): readonly string[] {
-  if (!isObject(input)) return input === null ? [] : valueText(input).split('\n');
+export function argumentLines(input: Json, cut?: ArgumentsCut): readonly string[] {
+  if (!isObject(input)) return input === null ? [] : valueLines(valueText(input), cut);
   return Object.entries(input).flatMap(([name, value]) => {
-    const lines = valueText(value).split('\n');
+    const lines = valueLines(valueText(value), cut);
     return lines.length === 1 ? [`${name}: ${lines[0]}`] : [`${name}:`, ...lines.map((line) => `  ${line}`)];
   });
+}
+
+function valueLines(text: string, cut: ArgumentsCut | undefined): readonly string[] {
+  if (cut === undefined) return text.split('\n');
+  const kept = text.slice(0, cut.chars).split('\n').slice(0, cut.lines);
+  const left = text.length - kept.join('\n').length;
+  // A few more characters need less room than the words about them.
+  return left === 0 || (left < cut.chars / 10 && kept.length < cut.lines)
+    ? text.split('\n')
+    : [...kept, cut.more(left)];
 }

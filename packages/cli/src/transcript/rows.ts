@@ -3,6 +3,7 @@ import type { Entry, SessionInfo } from '@tapedeck/tape';
 import { recordedUsage, totalOf } from '@tapedeck/tape/internal';
 import { oneLine, safe } from '../escape.ts';
 import { colorOf, labelOf } from '../output/entry.ts';
+import { painted } from '../output/sessions.ts';
 import { shortNumber } from '../terminal/number.ts';
 import type { Style } from '../terminal/style.ts';
 import { isoDay, relativeTime, timeOfDay } from '../terminal/time.ts';
@@ -15,6 +16,8 @@ import { timeOfEntry } from './wanted.ts';
 /** How a log looks. */
 export interface Look {
   readonly style: Style;
+  /** Whether there are colours, with which answers are rendered as Markdown on a terminal. */
+  readonly renders: boolean;
   /** Makes a link of the name of a session. */
   readonly link: (id: string, name: string) => string;
   /** Columns of the terminal; undefined in a pipe, where lines stay whole. */
@@ -65,6 +68,7 @@ function drawItem(item: Item, look: Look): string[] {
   const rows = itemRows(item, {
     style,
     link: look.link,
+    renders: look.renders && look.columns !== undefined,
     columns: room,
     first: Math.max(8, room - time.length - 2),
     full,
@@ -155,5 +159,5 @@ function childText(
   const name = oneLine(session, Math.max(8, room - state.length - 9));
   const rest = room - 9 - textWidth(name) - state.length;
   const about = title === undefined || rest < 12 ? '' : `  ${style.text('dim', oneLine(title, rest - 2))}`;
-  return `forked ${link(id, style.text('bold', name))}  ${state}${about}`;
+  return `forked ${link(id, style.text('bold', name))}  ${painted(style, state)}${about}`;
 }

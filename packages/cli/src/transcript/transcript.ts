@@ -51,6 +51,7 @@ export function openTranscript(
   const look: Look = {
     style,
     link,
+    renders: color,
     columns: io.isTerminal ? io.columns : undefined,
     times: form.times ?? (io.isTerminal && !form.full ? 'relative' : 'iso'),
     full: form.full,

@@ -5,6 +5,7 @@ import type { AttestationSource, Check, CheckFinding } from '@tapedeck/runtime';
 import { TapeError } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { doesExist, getHome } from '../home.ts';
 import { withProgress } from '../output/progress.ts';
@@ -65,16 +66,17 @@ export const check: Verb = defineVerb({
 async function report(
   found: Check,
   { fixed, acknowledged }: { readonly fixed: readonly string[]; readonly acknowledged: readonly string[] },
-  { answer }: Context,
+  { answer, style, io }: Context,
 ): Promise<number> {
   await answer({
     json: { ...checkJson(found), fixed, acknowledged },
     quiet: found.ok ? 'ok' : found.damaged ? 'damaged' : 'incomplete',
     human: [
-      ...fixed.map((text) => `fixed: ${text}`),
-      ...acknowledged.map((id) => `acknowledged: ${id}`),
-      checkText(found),
+      ...fixed.map((text) => safe(`fixed: ${text}`)),
+      ...acknowledged.map((id) => safe(`acknowledged: ${id}`)),
+      checkText(found, { style, ...(io.isTerminal && { columns: io.columns }) }),
     ].join('\n'),
+    isStyled: true,
   });
   return found.damaged ? exit.damaged : found.ok ? exit.done : exit.failed;
 }

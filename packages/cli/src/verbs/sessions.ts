@@ -76,10 +76,11 @@ export const sessions: Verb = defineVerb({
       const found = shown.map(({ info }) => info);
       const interrupted = await interruptedAmong(store, found.filter(isActive));
       if (isTable && shown.length > 0) {
+        const stateIn = states(store, interrupted);
         const listed = shown.map(({ info, depth }) => ({
           info,
           depth,
-          state: interrupted.has(info.id) ? 'interrupted' : stateOf(info),
+          state: stateIn(info),
           about: aboutOf(store, info),
         }));
         await context.io.out(`${sessionsTable(listed, context)}\n`);
@@ -163,9 +164,10 @@ export const children: Verb = defineVerb({
       const standing = await compareTail(store, context.home);
       const textOf = ({ id }: SessionInfo) => store.lineage.collect(id).text;
       if (found.length > 0 && isForPeople(context)) {
+        const stateIn = states(store, interrupted);
         const listed = found.map((info) => ({
           info,
-          state: interrupted.has(info.id) ? 'interrupted' : stateOf(info),
+          state: stateIn(info),
           text: textOf(info),
         }));
         await context.io.out(`${childrenTable(listed, context)}\n`);
@@ -173,6 +175,18 @@ export const children: Verb = defineVerb({
       return reportStanding(standing, context);
     }),
 });
+
+/** What sessions are in, for people: what runs, waits or was interrupted says more than that it is active. */
+function states(store: SqliteTapeStore, interrupted: ReadonlySet<string>): (info: SessionInfo) => string {
+  const owned = new Set(store.leases.list().map(({ id }) => id));
+  return (info) => {
+    const state = stateOf(info);
+    if (interrupted.has(info.id)) return 'interrupted';
+    if (state !== 'active' && state !== 'running') return state;
+    // Calls without a result wait for an answer.
+    return owned.has(info.id) ? 'busy' : info.settled < info.head ? 'waiting' : state;
+  };
+}
 
 /** Whether to print a table for a terminal. */
 function isForPeople({ io, options: { json, jsonl, quiet } }: Context): boolean {

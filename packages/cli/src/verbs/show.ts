@@ -24,11 +24,15 @@ export const show: Verb = defineVerb({
   ],
   arguments: { place: 'SESSION@POINT, or SESSION' },
   options: {
+    full: {
+      type: 'boolean',
+      describe: 'Show whole arguments of calls, of which a terminal shows the beginning',
+    },
     output: { type: 'boolean', describe: 'Print the tool output alone' },
     bytes: { type: 'string', needs: 'output', describe: 'Print bytes FROM..TO, both included' },
     raw: { type: 'boolean', needs: 'output', describe: 'Print the stored bytes, unescaped' },
   },
-  run: async ({ place, output, bytes, raw }, context) =>
+  run: async ({ place, output, bytes, raw, full }, context) =>
     await context.reading(async (store) => {
       const { session, point } = readPlace(store, place);
       const info = needSession(store, session);
@@ -55,15 +59,15 @@ export const show: Verb = defineVerb({
       const seq = store.entries.resolve(info.id, point);
       for (const entry of store.entries.read(info.id, { from: seq, to: seq })) {
         if (output === true) await showOutput(context, { store, entry, bytes, raw: raw === true });
-        else await showEntry(context, entry);
+        else await showEntry(context, entry, full === true);
       }
       return 0;
     }),
 });
 
-async function showEntry({ answer, ...context }: Context, entry: Entry): Promise<void> {
-  const { entryPage, paperOf } = await import('../transcript/page.ts');
-  const human = entryPage(entry, paperOf(context));
+async function showEntry({ answer, ...context }: Context, entry: Entry, full: boolean): Promise<void> {
+  const { entryPage } = await import('../transcript/page.ts');
+  const human = entryPage(entry, context, { full });
   await answer({ json: entryJson(entry), quiet: entry.hash, human, isStyled: true });
 }
 
