@@ -81,9 +81,3 @@ export function fitText(text: string, columns: number): string {
   }
   return text.slice(0, end);
 }
-
-/** A text with blanks up to a number of columns, after it or before it. */
-export function padText(text: string, columns: number, side: 'end' | 'start' = 'end'): string {
-  const blanks = ' '.repeat(Math.max(0, columns - textWidth(text)));
-  return side === 'end' ? text + blanks : blanks + text;
-}
