@@ -8,6 +8,7 @@ import { maskedStore, maskFor, secretsIn, secretsOf } from '@tapedeck/tape/inter
 import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import PQueue from 'p-queue';
 import { ulid } from 'ulid';
+import type { ChatHandler, ChatOptions } from '../chat/handler.ts';
 import { type DeckConfig, limitsOf } from '../config/config.ts';
 import { parseConfig } from '../config/parse.ts';
 import { deliverUnattended } from '../delegation/deliver.ts';
@@ -66,6 +67,8 @@ export interface DeckOptions extends DeckConfig {
    * closes the deck before the process ends. Default: Node.js ends the process at once.
    */
   readonly onStrayError?: (stray: StrayError) => void;
+  /** The sessions that `fetch` serves, and to whom. */
+  readonly chat?: ChatOptions;
 }
 
 /** Properties of a new session. */
@@ -115,6 +118,11 @@ export interface Deck extends AsyncDisposable {
    */
   idle(): Promise<void>;
   /**
+   * Answers a request of the AI SDK's `useChat`, as the handler of `chatHandler` with the options `chat` of the deck does.
+   * Without them it serves no session.
+   */
+  fetch(request: Request): Promise<Response>;
+  /**
    * Recovers what a killed process left: continues or aborts its runs, and merges delegated children. A name or
    * ULID, like the option `session`, means that session and everything under it; further options may follow it. As the
    * first act of a deck on a home it also reports the merges that wait in inboxes of processes that are gone; any other
@@ -144,6 +152,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     newId = ulid,
     now = Date.now,
     onStrayError,
+    chat,
     ...config
   } = options;
   await parseConfig(config, 'the options of a deck');
@@ -238,7 +247,21 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   const stopHandling =
     onStrayError === undefined ? undefined : handleStrayErrors(parts, { onStrayError, close });
   const graph = await openDeckGraph(parts.store, file);
+  let handle: Promise<ChatHandler> | undefined;
+  const served = {
+    store: parts.store,
+    session: async (name: string) => parts.session(await parts.store.sessions.open(name)),
+    find: async (name: string) => {
+      const info = await parts.store.sessions.find(name);
+      return info === undefined ? undefined : parts.session(info);
+    },
+  };
   return {
+    fetch: async (request) => {
+      catchUp();
+      handle ??= import('../chat/handler.ts').then(({ chatHandler }) => chatHandler(served, chat));
+      return await (await handle)(request);
+    },
     get store() {
       catchUp();
       return store;

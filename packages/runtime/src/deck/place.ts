@@ -22,6 +22,7 @@ const kinds = {
   newId: 'function',
   now: 'function',
   onStrayError: 'function',
+  chat: 'object',
 } as const;
 
 /** Where the tapes of a deck are. */

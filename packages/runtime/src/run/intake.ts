@@ -1,23 +1,31 @@
-import { type Draft, type Json, type Meta, note, type SessionInfo, toolResult, user } from '@tapedeck/tape';
+import { type Draft, type Json, type JsonObject, type Meta, note, type SessionInfo, toolResult, user } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { HandledItem, InboxItem } from '@tapedeck/tape/store';
 import { callOnMessage, type HookedDrafts } from '../config/hooks.ts';
 import { callSettingsIn, mergeSettings, settingsMeta } from '../model/call-settings.ts';
 import type { OpenCall } from '../stream/call.ts';
+import { type Chunk, decisionChunk } from '../stream/chunks.ts';
 import type { NamedModel } from '../terms/model-for.ts';
 import { originOf } from '../terms/terms.ts';
 import { denied, plainOutput } from '../tools/execute.ts';
 import { answerFault, awaitsAnswer, batchNotes, openBatch } from '../tools/open-batch.ts';
 import { superseded } from '../tools/orphans.ts';
 import type { LoopContext } from '../turn/context.ts';
+import { steeringChunk } from '../ui/chat-chunks.ts';
+import { chatIdOf } from '../ui/turns.ts';
 import type { Stamp } from './place.ts';
 import { decide } from './queue.ts';
 import type { RunRequest, RunScope } from './request.ts';
 
-/**
- * Appends the input or inbox items that a run begins with. New input answers pending calls as superseded.
- * Returns the warnings of hooks.
- */
+/** What happened when a run took up its input. */
+interface Begun {
+  /** Warnings of hooks. */
+  readonly warnings: readonly string[];
+  /** The decisions on calls that waited for approval, for the watchers of the run. */
+  readonly decisions: readonly Chunk[];
+}
+
+/** Appends the input or inbox items that a run begins with. New input answers pending calls as superseded. */
 export async function begin(
   scope: RunScope,
   { input, items = [], run, options, inboxIsEmpty }: RunRequest,
@@ -27,7 +35,7 @@ export async function begin(
     stamp,
     before: info,
   }: { context: LoopContext; named: NamedModel; stamp: Stamp; before: SessionInfo },
-): Promise<readonly string[]> {
+): Promise<Begun> {
   const { hold, parts } = scope;
   const open = (await openBatch(parts.store, info)).filter(({ state }) => state !== 'begun');
   const isInput = input !== undefined || items.some(({ body }) => body.type === 'input');
@@ -37,13 +45,15 @@ export async function begin(
     const meta = { run, source: 'user', ...options.meta, ...namedMeta(named) };
     const { drafts, warnings } = await withHooks(scope, context, [user(input, meta)]);
     await context.append([...before, ...drafts]);
-    return warnings;
+    return { warnings, decisions: [] };
   }
   const warnings: string[] = [];
+  const decisions: Chunk[] = [];
   const handled: HandledItem[] = [];
   for (const [i, item] of items.entries()) {
     const hooked = await withHooks(scope, context, itemDrafts(item, { open, run, named }), item.source);
     warnings.push(...hooked.warnings);
+    decisions.push(...hooked.drafts.flatMap(decisionOf));
     handled.push({
       id: item.id,
       drafts: stamp(i === 0 ? [...before, ...hooked.drafts] : hooked.drafts),
@@ -51,7 +61,11 @@ export async function begin(
   }
   // Merges that wait must reach the tape before the model call.
   if (handled.length > 0 || inboxIsEmpty !== true) await hold.drain(handled);
-  return warnings;
+  return { warnings, decisions };
+}
+
+function decisionOf({ name, payload }: Draft): readonly Chunk[] {
+  return name === batchNotes.answered && isObject(payload) ? [decisionChunk(payload)] : [];
 }
 
 /** The model and the settings that a message records, for the next runs. */
@@ -93,9 +107,13 @@ export function itemDrafts(
   const fault = isForeign ? 'it was approved in another home' : answerFault(call, answer);
   if (call !== undefined && isObject(answer) && fault === undefined) {
     if (call.for === 'approval') return [note(batchNotes.answered, { toolCallId, ...answer })];
-    const { output, reason } = answer;
+    const { output, error, reason } = answer;
     const result =
-      output === undefined ? denied(call, asText(reason)).draft : toolResult(call, plainOutput(output));
+      output !== undefined
+        ? toolResult(call, plainOutput(output))
+        : typeof error === 'string'
+          ? toolResult(call, { type: 'error-text', value: error })
+          : denied(call, asText(reason)).draft;
     return [{ ...result, meta: { run, paths: { read: [], write: [] } } }];
   }
   const message = `cannot answer call '${toolCallId}': ${fault}`;
@@ -125,6 +143,9 @@ export async function takeMessages(
     handled.push({ id: item.id, drafts: hooked.drafts });
   }
   await hold.drain(handled, { later: await mergesForLater(context, inbox) });
+  for (const { id, body } of items)
+    if (body.type === 'input')
+      for (const { payload, meta } of body.drafts) context.emit(steeringChunk(chatIdOf(meta) ?? id, (payload as JsonObject).content));
   if (items.length > 0) context.emitEvent({ type: 'steered', messages: items.length });
   return items.length > 0;
 }

@@ -20,6 +20,7 @@ import { type DeckTools, toolOf } from '../tools/traits.ts';
 import { runBatch } from '../turn/batch.ts';
 import type { LoopContext } from '../turn/context.ts';
 import { runLoop } from '../turn/loop.ts';
+import { lastTurn } from '../ui/turns.ts';
 import { addUsage, noUsage } from '../usage/usage.ts';
 import { openWorktree } from '../workspace/open.ts';
 import { instructor, toolsDigestOf, toolsOf } from './instructions.ts';
@@ -157,9 +158,10 @@ export async function perform(
     takeMessages: async (at) => await takeMessages(scope, context, { at, named }),
   };
   try {
+    const messageId = continues(request) && !isFresh ? await answerId(scope, run) : run;
     const start = () => {
       context.emitEvent({ type: 'run-started', run, session: session.name, at: now() });
-      show({ type: 'start', messageId: run });
+      show({ type: 'start', messageId });
     };
     if (again.length > 0) {
       start();
@@ -180,8 +182,9 @@ export async function perform(
           ).model,
       },
     );
-    const warnings = await begin(scope, request, { context, named, stamp, before });
+    const { warnings, decisions } = await begin(scope, request, { context, named, stamp, before });
     if (again.length === 0) start();
+    for (const chunk of decisions) show(chunk);
     for (const message of warnings) context.emitEvent({ type: 'warning', message });
     for (const event of deferred) context.emitEvent(event);
     runPoint('run/begun');
@@ -223,6 +226,16 @@ async function closeLeft(
 
 function withoutForbidden(tools: DeckTools, forbidden: (name: string) => boolean): DeckTools {
   return Object.fromEntries(Object.entries(tools).filter(([name]) => !forbidden(name)));
+}
+
+/** Whether a run begins with no message of its own: it continues an answer. */
+function continues({ input, items = [] }: RunRequest): boolean {
+  return input === undefined && !items.some(({ body }) => body.type === 'input');
+}
+
+/** The id of the message that a run continues, so that a chat adds to it. */
+async function answerId({ parts: { store }, session }: RunScope, run: string): Promise<string> {
+  return (await lastTurn(store, session.id))?.id ?? run;
 }
 
 function endChunk(finish: Finish, message: string | undefined): Chunk {

@@ -21,6 +21,7 @@ import {
 } from '@tapedeck/tape';
 import { assertActive, select } from '@tapedeck/tape/internal';
 import type { ConflictReport, EntryQuery, ForkPreview } from '@tapedeck/tape/store';
+import type { UIMessage } from 'ai';
 import { resolvePolicy } from '../compaction/policy.ts';
 import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';
@@ -60,6 +61,7 @@ import { modelFor } from '../terms/model-for.ts';
 import type { Ancestry, SessionFacts } from '../terms/terms.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
 import { answerFault, openBatch } from '../tools/open-batch.ts';
+import { uiMessages } from '../ui/messages.ts';
 import { readUsage, type SessionUsage, type TreeUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
 import type { Child } from './child.ts';
@@ -169,14 +171,14 @@ export class Session {
   }
 
   /**
-   * Answers a waiting call: one pending approval with a decision, a client-side one with its output. Then
+   * Answers a waiting call: one pending approval with a decision, a client-side one with its output or its error. Then
    * continues the session, unless a process runs it.
    * @throws SESSION_NO_CALL when no call with this id waits, or it needs the other kind of answer;
    *   TAPE_ARCHIVED
    */
   async respond(
     toolCallId: string,
-    answer: Decision | { readonly output: Json },
+    answer: Decision | { readonly output: Json } | { readonly error: string },
     given: RespondOptions = {},
   ): Promise<Sent> {
     assertFields(given, respondFields, `respond in '${this.name}'`);
@@ -262,6 +264,14 @@ export class Session {
       for (const entry of shown) yield { type: 'entry', entry };
     }
     yield* watchChunks(fresh());
+  }
+
+  /**
+   * The messages of the session as the AI SDK's chats hold them, for `useChat({ messages })`. Messages that a chat sent
+   * have the ids that it gave them. Rewound entries are left out.
+   */
+  async uiMessages(): Promise<UIMessage[]> {
+    return await uiMessages(this.#parts.store, this.id);
   }
 
   /**

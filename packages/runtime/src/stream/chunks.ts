@@ -4,6 +4,7 @@
  * `chunk-writer.ts` saves them for other processes, which read them with `tail.ts` and `replay.ts`. Imports `usage`,
  * `crash-point` and `errors`.
  */
+import type { JsonObject } from '@tapedeck/tape';
 import type { UIMessageChunk } from 'ai';
 import type { SessionEvent } from './events.ts';
 
@@ -17,6 +18,16 @@ export type Chunk = UIMessageChunk;
 /** An event as a chunk. Events that stand for text need none: the answer's own chunks carry the text. */
 export function eventChunk(event: SessionEvent): Chunk {
   return { type: 'data-event', data: event, transient: true };
+}
+
+/** The decision on a call that waited for approval, of the payload of its note. */
+export function decisionChunk({ toolCallId, approved, reason }: JsonObject): Chunk {
+  return {
+    type: 'tool-approval-response',
+    approvalId: String(toolCallId),
+    approved: approved === true,
+    ...(typeof reason === 'string' && { reason }),
+  };
 }
 
 /** The event that a chunk carries, if any. Events are derived from a run's chunks. Pure. */

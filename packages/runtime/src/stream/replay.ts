@@ -2,7 +2,8 @@ import type { Entry, Json, Part } from '@tapedeck/tape';
 import { clientCalls, isClientCall, isObject } from '@tapedeck/tape/internal';
 import { noUsage, type Usage } from '../usage/usage.ts';
 import type { WaitingCall } from './call.ts';
-import { type Chunk, eventChunk, headOf } from './chunks.ts';
+import { chatFile } from './chat-file.ts';
+import { type Chunk, decisionChunk, eventChunk, headOf } from './chunks.ts';
 import { finishAfter } from './events.ts';
 import type { Fresh } from './tail.ts';
 
@@ -19,6 +20,7 @@ function* chunksOf(
   if (kind === 'message')
     yield* payload.role === 'assistant' ? answerChunks(entry, seen) : messageChunks(entry);
   else if (kind === 'tool-result') yield* resultChunks(entry);
+  else if (name === 'call/answered') yield decisionChunk(payload);
   else if (name === 'run/error') {
     yield { type: 'error', errorText: String(payload.message) };
     yield eventChunk({ type: 'session-completed', finish: 'error', haltedAtLimit: false });
@@ -107,6 +109,10 @@ function* partChunks(part: Part, id: string, seen: Seen): Generator<Chunk> {
     yield outputChunk(part, true);
   } else if (type === 'source' && typeof part.url === 'string')
     yield { type: 'source-url', sourceId: String(part.id ?? id), url: part.url };
+  else if (type === 'file') {
+    const file = chatFile(part);
+    if (file !== undefined && !seen.files.has(file.url)) yield file;
+  }
 }
 
 function* resultChunks({ payload, at }: Entry): Generator<Chunk> {
@@ -146,6 +152,8 @@ class Seen {
   readonly isBegun: boolean;
   readonly calls = new Set<string>();
   readonly results = new Set<string>();
+  /** The addresses of the files. */
+  readonly files = new Set<string>();
   readonly #texts: { readonly type: string; readonly id: string; text: string; ended: boolean }[] = [];
 
   constructor(chunks: readonly Chunk[]) {
@@ -156,6 +164,7 @@ class Seen {
         this.calls.add(chunk.toolCallId);
       else if (chunk.type === 'tool-output-available' || chunk.type === 'tool-output-error')
         this.results.add(chunk.toolCallId);
+      else if (chunk.type === 'file') this.files.add(chunk.url);
       else if ((type === 'text' || type === 'reasoning') && 'id' in chunk && chunk.id !== undefined) {
         if (what === 'start') this.#texts.push({ type, id: chunk.id, text: '', ended: false });
         const text = this.#texts.findLast((one) => one.type === type && one.id === chunk.id);
@@ -173,7 +182,7 @@ class Seen {
 }
 
 /**
- * Converts news of a tape to one UI message stream for each run. An entry whose answer was streamed
+ * Converts news of a tape to UI message streams, one for each message of a user and the runs that answer it. An entry whose answer was streamed
  * live yields only the rest, so a reader receives the same texts as the watchers of the run itself.
  *
  * @example
@@ -203,8 +212,10 @@ export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<
       over = undefined;
     }
     if (of !== undefined && of !== run) {
-      if (run !== undefined) yield { type: 'finish' };
-      yield { type: 'start', messageId: String(of) };
+      // A run without a message of its own continues the answer of the run before it.
+      const isNew = run === undefined || (item.type === 'entry' && isUserMessage(item.entry));
+      if (isNew && run !== undefined) yield { type: 'finish' };
+      if (isNew) yield { type: 'start', messageId: String(of) };
       if (item.type === 'entry')
         yield eventChunk({
           type: 'run-started',
@@ -252,4 +263,8 @@ function endsStep({ kind, name = '' }: Entry): boolean {
 
 function isAnswer({ payload }: Entry): boolean {
   return isObject(payload) && payload.role === 'assistant';
+}
+
+function isUserMessage({ kind, payload }: Entry): boolean {
+  return kind === 'message' && isObject(payload) && payload.role === 'user';
 }

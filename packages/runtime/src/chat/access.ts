@@ -1,0 +1,72 @@
+import type { Awaitable } from '@tapedeck/tape/store';
+import type { Session } from '../session/session.ts';
+import { ChatError } from './errors.ts';
+
+/** What a client may do: read messages and streams, send and edit messages, answer calls, stop runs. */
+export type ChatRight = 'read' | 'send' | 'answer' | 'stop';
+
+const allRights: readonly ChatRight[] = ['read', 'send', 'answer', 'stop'];
+
+/** The sessions that a client may use. */
+export interface ChatAccess {
+  /** Names of sessions. The id of a chat is one of them. */
+  readonly sessions?: readonly string[];
+  /** The beginning of the names of the client's sessions, such as `user-42/`. The id of a chat is the rest of a name. */
+  readonly prefix?: string;
+  /** Default: everything. */
+  readonly may?: readonly ChatRight[];
+}
+
+/** Decides what the sender of a request may use. Undefined refuses it with 401. */
+export type Authorize = (request: Request) => Awaitable<ChatAccess | undefined>;
+
+/** The name of the session of a chat; undefined when the client may not use it. */
+export function nameOf({ sessions = [], prefix }: ChatAccess, id: string): string | undefined {
+  if (sessions.includes(id)) return id;
+  // An empty prefix would name every session of the home.
+  return prefix === undefined || prefix === '' || id === '' ? undefined : `${prefix}${id}`;
+}
+
+/** The id of the chat of a session. */
+export function chatOf({ sessions = [], prefix }: ChatAccess, name: string): string | undefined {
+  if (sessions.includes(name)) return name;
+  const isOwn = prefix !== undefined && prefix !== '' && name.startsWith(prefix) && name !== prefix;
+  return isOwn ? name.slice(prefix.length) : undefined;
+}
+
+/** @throws CHAT_FORBIDDEN */
+export function assertMay({ may = allRights }: ChatAccess, right: ChatRight): void {
+  if (!may.includes(right))
+    throw new ChatError('CHAT_FORBIDDEN', `cannot ${acts[right]}: this client may not`, { data: { right } });
+}
+
+const acts: Readonly<Record<ChatRight, string>> = {
+  read: 'read this chat',
+  send: 'send to this chat',
+  answer: 'answer a call of this chat',
+  stop: 'stop this chat',
+};
+
+/** The deck of a handler. */
+export interface ChatDeck {
+  session(name: string): Promise<Session>;
+  find(name: string): Promise<Session | undefined>;
+}
+
+/**
+ * The session of a chat. One that does not exist is created for a message.
+ * @throws CHAT_NOT_FOUND, also for a session that the client may not use
+ */
+export async function sessionOf(
+  deck: ChatDeck,
+  access: ChatAccess,
+  { id, creates }: { readonly id: string; readonly creates: boolean },
+): Promise<Session | undefined> {
+  const name = nameOf(access, id);
+  if (name === undefined) throw new ChatError('CHAT_NOT_FOUND', `there is no chat '${id}'`, { data: { id } });
+  const session = creates ? await deck.session(name) : await deck.find(name);
+  // A name finds sessions by their aliases and ids too, which the client may not use.
+  if (session !== undefined && session.name !== name)
+    throw new ChatError('CHAT_NOT_FOUND', `there is no chat '${id}'`, { data: { id } });
+  return session;
+}

@@ -1,0 +1,80 @@
+import { isObject } from '@tapedeck/tape/internal';
+import type { UIMessage } from 'ai';
+import { ChatError } from './errors.ts';
+
+/** What a chat of the AI SDK sends. */
+export interface ChatBody {
+  /** The id of the chat. */
+  readonly id?: string;
+  /** The messages of the chat; only the last, or the one that `messageId` names, is new. */
+  readonly messages: readonly UIMessage[];
+  readonly trigger: 'submit-message' | 'regenerate-message';
+  /** The message that is edited, answered or generated again. */
+  readonly messageId?: string;
+}
+
+/**
+ * Reads the body of a request. It has the fields of the AI SDK's transports: `messages`, or `message` for a transport
+ * that sends the last one alone. The messages before the last are not checked: the tape has them.
+ * @throws CHAT_BAD_TYPE, CHAT_TOO_LARGE, CHAT_BAD_BODY
+ */
+export async function readBody(request: Request, maxBytes: number): Promise<ChatBody> {
+  const type = request.headers.get('content-type') ?? '';
+  if (!/^application\/json\s*(?:;|$)/i.test(type))
+    throw new ChatError('CHAT_BAD_TYPE', `cannot take a body of type '${type}': it must be application/json`);
+  const text = await limitedText(request, maxBytes);
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch (cause) {
+    throw new ChatError('CHAT_BAD_BODY', 'cannot read the body: it is not JSON', { cause });
+  }
+  return await parseBody(body);
+}
+
+async function limitedText(request: Request, maxBytes: number): Promise<string> {
+  const tooLarge = () =>
+    new ChatError('CHAT_TOO_LARGE', `cannot take the body: it has more than ${maxBytes} bytes`, {
+      data: { maxBytes },
+    });
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge();
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of request.body ?? []) {
+    size += part.byteLength;
+    if (size > maxBytes) throw tooLarge();
+    parts.push(part);
+  }
+  return new TextDecoder().decode(Buffer.concat(parts));
+}
+
+async function parseBody(body: unknown): Promise<ChatBody> {
+  const refuse = (why: string) => new ChatError('CHAT_BAD_BODY', `cannot read the body: ${why}`);
+  if (!isObject(body)) throw refuse('it is not an object');
+  const { id, message, messages = message === undefined ? [] : [message], trigger, messageId } = body as Record<
+    string,
+    unknown
+  >;
+  if (id !== undefined && typeof id !== 'string') throw refuse('its id is not a text');
+  if (messageId !== undefined && messageId !== null && typeof messageId !== 'string')
+    throw refuse('its messageId is not a text');
+  if (trigger !== undefined && trigger !== 'submit-message' && trigger !== 'regenerate-message')
+    throw refuse(`its trigger is ${JSON.stringify(trigger)}, expected submit-message or regenerate-message`);
+  if (!Array.isArray(messages) || messages.length === 0) throw refuse('it has no messages');
+  const isNamed = (one: unknown) => typeof messageId === 'string' && isObject(one) && one.id === messageId;
+  const taken = [...new Set([messages.findLast(isNamed), messages.at(-1)])].filter((one) => one !== undefined);
+  const { safeValidateUIMessages } = await import('ai');
+  const checked = await safeValidateUIMessages({ messages: taken });
+  if (!checked.success) throw refuse(`its last message is not valid: ${shortened(checked.error.message)}`);
+  return {
+    ...(id !== undefined && { id }),
+    messages: messages as readonly UIMessage[],
+    trigger: trigger ?? 'submit-message',
+    ...(typeof messageId === 'string' && { messageId }),
+  };
+}
+
+/** The errors of the SDK's checks quote the whole message. */
+function shortened(text: string): string {
+  return text.length <= 300 ? text : `${text.slice(0, 300).toWellFormed()} …`;
+}

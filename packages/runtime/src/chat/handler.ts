@@ -1,0 +1,172 @@
+/**
+ * The endpoint of a deck for the AI SDK's chats. `handler.ts` routes requests, `access.ts` decides on their sessions,
+ * `body.ts` reads what a chat sends, `send.ts` does it, `streams.ts` makes the answers, `node.ts` serves them with
+ * `node:http`. Imports `session` and what lies below.
+ */
+import type { TapeStore } from '@tapedeck/tape';
+import type { Chunk } from '../stream/chunks.ts';
+import { assertMay, type Authorize, type ChatAccess, type ChatDeck, sessionOf } from './access.ts';
+import { readBody } from './body.ts';
+import { ChatError, failureResponse, isServerFailure } from './errors.ts';
+import { take } from './send.ts';
+import { type ChatPlace, isWritten, otherStream, runStream } from './streams.ts';
+
+/** Options of `chatHandler`. */
+export interface ChatOptions {
+  /** The path that the handler serves (default `/api/chat`, that of the AI SDK). */
+  readonly path?: string;
+  /** The names of sessions that every client may use. */
+  readonly sessions?: readonly string[];
+  /** Decides which sessions the sender of a request may use, in place of `sessions`. */
+  readonly authorize?: Authorize;
+  /** The largest body of a request, in bytes (default 10 MiB). Files are part of it. */
+  readonly maxBytes?: number;
+  /** Origins of other sites whose pages may use the endpoint. Default: none. */
+  readonly origins?: readonly string[];
+  /** Called with each failure of the server. The client learns only that the request failed. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** Answers the requests of chats. */
+export type ChatHandler = (request: Request) => Promise<Response>;
+
+const maxBytesDefault = 10 * 1024 * 1024;
+/** How often an answer that makes no progress sends a comment, so that proxies keep the connection open. */
+const keepAliveMs = 15_000;
+
+/**
+ * Makes the handler of a path, which serves sessions to the AI SDK's `useChat`:
+ *
+ * - `POST PATH` sends the last message, edits or regenerates one, or answers calls, and streams the answer
+ * - `GET PATH/ID` gives the messages of a chat
+ * - `GET PATH/ID/stream` streams the current answer from its first chunk, then live; 204 when the chat is idle
+ * - `DELETE PATH/ID/stream` stops the current run; a closed connection does not
+ *
+ * @example
+ * ```ts
+ * import { chatHandler, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const handle = chatHandler(deck, { sessions: ['main'] });
+ * const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Plan the release.' }] };
+ * const response = await handle(
+ *   new Request('http://localhost/api/chat', {
+ *     method: 'POST',
+ *     headers: { 'content-type': 'application/json' },
+ *     body: JSON.stringify({ id: 'main', messages: [message] }),
+ *   }),
+ * );
+ * console.log(response.status, (await response.text()).includes('"delta":"Test, "')); // 200 true
+ * ```
+ */
+export function chatHandler(deck: ChatDeck & { readonly store: TapeStore }, options: ChatOptions = {}): ChatHandler {
+  const path = (options.path ?? '/api/chat').replace(/\/+$/, '');
+  return async (request) => {
+    const allowed = crossOrigin(request, options.origins);
+    let response: Response;
+    try {
+      response = await route(deck, request, { ...options, path });
+    } catch (error) {
+      if (isServerFailure(error)) options.onError?.(error);
+      response = failureResponse(error);
+    }
+    for (const [name, value] of allowed) response.headers.set(name, value);
+    return response;
+  };
+}
+
+async function route(
+  deck: ChatDeck & { readonly store: TapeStore },
+  request: Request,
+  { path, ...options }: ChatOptions & { readonly path: string },
+): Promise<Response> {
+  const { method } = request;
+  const url = new URL(request.url);
+  const [id, end, ...more] = segmentsOf(url.pathname, path);
+  const isStream = end === 'stream';
+  if (more.length > 0 || (end !== undefined && !isStream)) throw notFound(url.pathname);
+  if (method === 'OPTIONS') return new Response(null, { status: 204 });
+  const methods = id === undefined ? ['POST'] : isStream ? ['GET', 'DELETE'] : ['GET', 'POST'];
+  if (!methods.includes(method))
+    throw new ChatError('CHAT_BAD_METHOD', `cannot ${method} ${url.pathname}: use ${methods.join(' or ')}`);
+  const access = await accessOf(request, options);
+  if (method === 'POST') {
+    const body = await readBody(request, options.maxBytes ?? maxBytesDefault);
+    const chat = id ?? body.id;
+    if (chat === undefined) throw new ChatError('CHAT_BAD_BODY', 'cannot read the body: it has no id');
+    const session = await sessionOf(deck, access, { id: chat, creates: access.may?.includes('send') !== false });
+    if (session === undefined) throw notFound(chat);
+    const chunks = await take({ store: deck.store, session }, access, body);
+    return await streamed(chunks, url.searchParams.get('format'));
+  }
+  const session = await sessionOf(deck, access, { id: id ?? '', creates: false });
+  if (method === 'DELETE') {
+    assertMay(access, 'stop');
+    await session?.abort('stopped by the client');
+    return new Response(null, { status: 204 });
+  }
+  assertMay(access, 'read');
+  if (!isStream) return Response.json({ messages: (await session?.uiMessages()) ?? [] });
+  const chunks = session === undefined ? undefined : await current({ store: deck.store, session });
+  return chunks === undefined
+    ? new Response(null, { status: 204 })
+    : await streamed(chunks, url.searchParams.get('format'));
+}
+
+/** The stream of the current run, from its first chunk; undefined without one. */
+async function current(place: ChatPlace): Promise<AsyncIterable<Chunk> | undefined> {
+  const run = place.session.attach();
+  if (run !== undefined) return runStream(place, run, { whole: true });
+  return (await isWritten(place)) ? otherStream(place) : undefined;
+}
+
+/** Server-sent events of the UI message stream protocol or, with the format `text`, the text of the answer alone. */
+async function streamed(chunks: AsyncIterable<Chunk>, format: string | null): Promise<Response> {
+  const headers = { 'cache-control': 'no-store' };
+  const { createTextStreamResponse, createUIMessageStreamResponse } = await import('ai');
+  if (format === 'text') return createTextStreamResponse({ stream: ReadableStream.from(textsOf(chunks)), headers });
+  return createUIMessageStreamResponse({ stream: ReadableStream.from(chunks), headers, keepAliveMs });
+}
+
+async function* textsOf(chunks: AsyncIterable<Chunk>): AsyncGenerator<string> {
+  for await (const chunk of chunks) {
+    if (chunk.type === 'text-delta') yield chunk.delta;
+    else if (chunk.type === 'error') throw new Error(chunk.errorText);
+  }
+}
+
+async function accessOf(request: Request, { authorize, sessions }: ChatOptions): Promise<ChatAccess> {
+  const access = authorize === undefined ? { sessions: sessions ?? [] } : await authorize(request);
+  if (access !== undefined) return access;
+  throw new ChatError('CHAT_UNKNOWN_USER', 'cannot use this endpoint: the sender is not known');
+}
+
+/** The segments of a path after that of the handler. */
+function segmentsOf(pathname: string, path: string): readonly string[] {
+  if (pathname !== path && !pathname.startsWith(`${path}/`)) throw notFound(pathname);
+  const rest = pathname.slice(path.length).replace(/^\//, '');
+  if (rest === '') return [];
+  try {
+    return rest.split('/').map(decodeURIComponent);
+  } catch (cause) {
+    throw new ChatError('CHAT_NOT_FOUND', `there is no '${pathname}'`, { cause });
+  }
+}
+
+function notFound(what: string): ChatError {
+  return new ChatError('CHAT_NOT_FOUND', `there is no '${what}'`, { data: { what } });
+}
+
+/** The headers by which a browser lets a page of another site use the response. */
+function crossOrigin(request: Request, origins: readonly string[] = []): readonly (readonly [string, string])[] {
+  const origin = request.headers.get('origin');
+  if (origin === null || !origins.includes(origin)) return [];
+  return [
+    ['access-control-allow-origin', origin],
+    ['access-control-allow-credentials', 'true'],
+    ['access-control-allow-methods', 'GET, POST, DELETE'],
+    ['access-control-allow-headers', 'content-type, authorization'],
+    ['vary', 'origin'],
+  ];
+}

@@ -1,0 +1,49 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ChatHandler } from './handler.ts';
+
+/**
+ * The handler as a listener of `node:http`, which Express takes too. Mount it before a parser of bodies.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { chatHandler, nodeListener, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const server = createServer(nodeListener(chatHandler(deck, { sessions: ['main'] })));
+ * console.log(server.listenerCount('request')); // 1
+ * ```
+ */
+export function nodeListener(
+  handle: ChatHandler,
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  return async (request, response) => {
+    const answer = await handle(webRequest(request));
+    response.writeHead(answer.status, Object.fromEntries(answer.headers));
+    if (answer.body === null) {
+      response.end();
+      return;
+    }
+    response.flushHeaders();
+    // A client that goes away ends the pipeline, and not the run.
+    await pipeline(Readable.fromWeb(answer.body), response).catch(() => {});
+  };
+}
+
+function webRequest(request: IncomingMessage): Request {
+  const { method = 'GET', headers, url = '/' } = request;
+  // Express removes the path that a listener is mounted at from `url`.
+  const { originalUrl } = request as { readonly originalUrl?: string };
+  const hasBody = method !== 'GET' && method !== 'HEAD';
+  const fields = Object.entries(headers).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value ?? '']).map((one): [string, string] => [name, one]),
+  );
+  return new Request(new URL(originalUrl ?? url, `http://${headers.host ?? 'localhost'}`), {
+    method,
+    headers: fields,
+    ...(hasBody && { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' }),
+  });
+}

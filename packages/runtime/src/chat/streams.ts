@@ -1,0 +1,115 @@
+import type { TapeStore } from '@tapedeck/tape';
+import type { Run } from '../run/run.ts';
+import type { Session } from '../session/session.ts';
+import type { Chunk } from '../stream/chunks.ts';
+import { watchChunks } from '../stream/replay.ts';
+import { tail } from '../stream/tail.ts';
+import { awaitsAnswer, openCallsOf } from '../tools/open-batch.ts';
+import { chatChunks } from '../ui/chat-chunks.ts';
+import { answerFacts, turnChunks } from '../ui/messages.ts';
+import { lastTurn, runOf, type Turn } from '../ui/turns.ts';
+
+/** A session, and the store that its tape is in. */
+export interface ChatPlace {
+  readonly store: TapeStore;
+  readonly session: Session;
+}
+
+/**
+ * The answer of a run, from its first chunk. A run that continues an answer sends what it adds; with `whole`, also what the
+ * runs before it have answered.
+ */
+export async function* runStream(
+  place: ChatPlace,
+  run: Run,
+  { whole = false }: { readonly whole?: boolean } = {},
+): AsyncGenerator<Chunk> {
+  const id = await messageOf(run);
+  const turn = id === undefined || id === run.id ? undefined : await turnOf(place, id);
+  const before = { entries: (turn?.entries ?? []).filter((entry) => runOf(entry) !== run.id) };
+  const rest = { step: answersOf(before), asked: askedIn(before) };
+  yield* chatChunks(whole ? joined(turnChunks(place.store, before), run.uiStream()) : run.uiStream(), {
+    id: id ?? run.id,
+    ...(!whole && rest),
+    metadata: async () => {
+      const done = await turnOf(place, id ?? run.id);
+      return done === undefined ? undefined : answerFacts(done);
+    },
+  });
+}
+
+/** The id of the message that a run writes; undefined when it fails before it has one. */
+async function messageOf(run: Run): Promise<string | undefined> {
+  for await (const chunk of run.uiStream()) if (chunk.type === 'start') return chunk.messageId;
+  return undefined;
+}
+
+async function turnOf({ store, session }: ChatPlace, id: string): Promise<Turn | undefined> {
+  const turn = await lastTurn(store, session.id);
+  return turn?.id === id ? turn : undefined;
+}
+
+function answersOf({ entries }: Pick<Turn, 'entries'>): number {
+  return entries.filter(({ kind }) => kind === 'message').length;
+}
+
+/** The calls that wait, or waited, for approval. */
+function askedIn({ entries }: Pick<Turn, 'entries'>): readonly string[] {
+  return openCallsOf(entries)
+    .filter((call) => call.for === 'approval' && (awaitsAnswer(call) || call.decision !== undefined))
+    .map(({ toolCallId }) => toolCallId);
+}
+
+async function* joined(...streams: AsyncIterable<Chunk>[]): AsyncGenerator<Chunk> {
+  for (const stream of streams) yield* stream;
+}
+
+/** The stream of the run that takes up an item of the inbox, once it begins. */
+export async function* itemStream(place: ChatPlace, item: string): AsyncGenerator<Chunk> {
+  let run = place.session.attach();
+  while (run !== undefined) {
+    if (run.took.includes(item)) {
+      yield* runStream(place, run);
+      return;
+    }
+    const current: Run = run;
+    await current.then(ignored, ignored);
+    const next = current.following ?? place.session.attach();
+    run = next === current ? undefined : next;
+  }
+  const { inbox } = place.store;
+  const waits = (await inbox.list(place.session.id)).some(({ id }) => id === item);
+  if (waits && !(await isWritten(place)))
+    yield { type: 'error', errorText: 'the message is queued: the run before it did not complete' };
+  else yield* otherStream(place);
+}
+
+function ignored(): void {}
+
+/** The answer that another process writes, from the beginning of its turn; ends when the session is idle. */
+export async function* otherStream(place: ChatPlace): AsyncGenerator<Chunk> {
+  const { store, session } = place;
+  const turn = await lastTurn(store, session.id);
+  const first = turn?.entries[0]?.seq ?? (turn?.opening === undefined ? 1 : turn.opening.seq + 1);
+  const news = watchChunks(tail(store, session.id, { from: first, untilIdle: true }));
+  const id = turn?.id ?? session.id;
+  yield* chatChunks(news, {
+    id,
+    metadata: async () => {
+      const done = await turnOf(place, id);
+      return done === undefined ? undefined : answerFacts(done);
+    },
+  });
+}
+
+/** Whether a process writes the session. */
+export async function isWritten({ store, session }: ChatPlace): Promise<boolean> {
+  return (await store.leases.list()).some(({ id }) => id === session.id);
+}
+
+/** A turn that is on the tape. */
+export async function* recordedStream({ store }: ChatPlace, turn: Turn): AsyncGenerator<Chunk> {
+  if (turn.id === undefined) yield { type: 'finish' };
+  else
+    yield* chatChunks(turnChunks(store, turn), { id: turn.id, metadata: async () => answerFacts(turn) });
+}

@@ -1,0 +1,125 @@
+import type { Entry, Json, JsonObject, Part, TapeStore } from '@tapedeck/tape';
+import { isObject, select } from '@tapedeck/tape/internal';
+import { blobHashes, restoreBlobs } from '@tapedeck/tape/store';
+import type { UIMessage } from 'ai';
+import { chatFile } from '../stream/chat-file.ts';
+import type { Chunk } from '../stream/chunks.ts';
+import { watchChunks } from '../stream/replay.ts';
+import type { Fresh } from '../stream/tail.ts';
+import { addUsage, noUsage, type Usage } from '../usage/usage.ts';
+import { chatChunks } from './chat-chunks.ts';
+import { chatIdOf, isTask, placeOf, type Turn, turnsOf } from './turns.ts';
+
+/**
+ * The messages of a session as the AI SDK's chats hold them. Rewound entries are left out. Loads the AI SDK, whose own
+ * reader makes each answer of its chunks.
+ */
+export async function uiMessages(store: TapeStore, session: string): Promise<UIMessage[]> {
+  const messages: UIMessage[] = [];
+  for (const turn of await turnsShown(store, session)) {
+    if (turn.opening !== undefined) messages.push(userMessage(await whole(store, turn.opening)));
+    const answer = await assistantMessage(store, turn);
+    if (answer !== undefined) messages.push(answer);
+  }
+  return messages;
+}
+
+/** The turns that a session shows, from its first. */
+export async function turnsShown(store: TapeStore, session: string): Promise<readonly Turn[]> {
+  const entries = await Array.fromAsync(store.views.entries(session, { policy: 'full' }));
+  return turnsOf(select(entries, 'full').entries);
+}
+
+/** The id of the message that opens a turn: that of the chat that sent it, or its place on the tape. */
+export function messageId(entry: Pick<Entry, 'meta' | 'tape' | 'seq'>): string {
+  return chatIdOf(entry.meta) ?? placeOf(entry);
+}
+
+function userMessage(entry: Entry): UIMessage {
+  const { meta, payload } = entry;
+  const source = isTask(entry) ? 'agent' : meta.source;
+  const given = isObject(meta.ui) ? meta.ui.metadata : undefined;
+  const metadata = given ?? (source === 'user' || source === undefined ? undefined : { source });
+  return {
+    id: messageId(entry),
+    role: 'user',
+    ...(metadata !== undefined && { metadata }),
+    parts: contentOf(payload).flatMap((part): UIMessage['parts'] => {
+      if (part.type === 'text') return [{ type: 'text', text: String(part.text) }];
+      const file = chatFile(part);
+      return file === undefined ? [] : [file];
+    }),
+  };
+}
+
+/** The parts of the message that opens a turn. A child's task is the text of its intention. */
+function contentOf(payload: Json): readonly Part[] {
+  if (!isObject(payload)) return [];
+  const { content, state } = payload;
+  if (Array.isArray(content)) return content as unknown as readonly Part[];
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  if (!isObject(state)) return [];
+  const texts = [state.context_summary, state.next_steps].filter((text) => typeof text === 'string');
+  return texts.map((text) => ({ type: 'text', text }));
+}
+
+/** The answer of a turn; undefined while there is nothing to show. */
+async function assistantMessage(store: TapeStore, turn: Turn): Promise<UIMessage | undefined> {
+  const { id } = turn;
+  if (id === undefined) return undefined;
+  const { createUIMessageStream } = await import('ai');
+  const metadata = async () => answerFacts(turn);
+  const chunks = await Array.fromAsync(chatChunks(turnChunks(store, turn), { id, metadata }));
+  let answer: UIMessage | undefined;
+  const stream = createUIMessageStream<UIMessage>({
+    originalMessages: [],
+    generateId: () => id,
+    execute: ({ writer }) => {
+      for (const chunk of chunks) if (chunk.type !== 'error') writer.write(chunk);
+    },
+    onEnd: ({ responseMessage }) => {
+      answer = responseMessage;
+    },
+  });
+  for await (const _ of stream);
+  return answer === undefined || answer.parts.length === 0 ? undefined : plain(answer);
+}
+
+/** The chunks of the entries of a turn. */
+export async function* turnChunks(store: TapeStore, turn: Pick<Turn, 'entries'>): AsyncGenerator<Chunk> {
+  async function* fresh(): AsyncGenerator<Fresh> {
+    for (const entry of turn.entries) yield { type: 'entry', entry: await whole(store, entry) };
+  }
+  yield* watchChunks(fresh());
+}
+
+/** What the metadata of an answer says: its last model, the usage of its model calls, and the time of its first. */
+export function answerFacts({ entries }: Pick<Turn, 'entries'>): JsonObject | undefined {
+  const answers = entries.filter(({ payload }) => isObject(payload) && payload.role === 'assistant');
+  const [first] = answers;
+  if (first === undefined) return undefined;
+  const usage = answers
+    .map(({ meta }) => (isObject(meta.usage) ? ({ ...noUsage, ...meta.usage } as Usage) : noUsage))
+    .reduce(addUsage, noUsage);
+  const model = answers.at(-1)?.meta.model;
+  return {
+    at: first.at,
+    ...(typeof model === 'string' && { model }),
+    usage: { ...usage },
+  };
+}
+
+/** An entry with the bytes of its files in place of their references. */
+async function whole(store: TapeStore, entry: Entry): Promise<Entry> {
+  const hashes = blobHashes(entry.payload);
+  if (hashes.length === 0) return entry;
+  const bytes = new Map<string, Uint8Array>();
+  for (const hash of hashes) bytes.set(hash, await store.entries.blob(hash));
+  const payload = restoreBlobs(entry.payload, (hash) => bytes.get(hash) ?? new Uint8Array());
+  return { ...entry, payload: payload as Json };
+}
+
+/** A message as it is sent as JSON: without the fields that the SDK leaves undefined. */
+function plain(message: UIMessage): UIMessage {
+  return JSON.parse(JSON.stringify(message)) as UIMessage;
+}

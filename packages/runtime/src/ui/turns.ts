@@ -1,0 +1,106 @@
+/**
+ * Sessions as the AI SDK's chats show them. `turns.ts` groups entries into turns, `chat-chunks.ts` makes the stream of
+ * one assistant message of the chunks of runs, `messages.ts` makes the messages of a whole session of its entries,
+ * and `files.ts` converts files. Imports `stream`, `usage` and `fields`.
+ */
+import type { Entry, TapeStore } from '@tapedeck/tape';
+import { isObject, select } from '@tapedeck/tape/internal';
+
+/**
+ * What a chat shows as one message of a user and one answer: the message that opens the turn, and all entries up to the
+ * next one, of one run or of several that continue it.
+ */
+export interface Turn {
+  /** The message of a user or an agent, the task of a child, or the message of a merge. */
+  readonly opening?: Entry;
+  /**
+   * The id of the assistant message: that of the run that began with the opening, or of the first run that answered it.
+   * Undefined when neither is known yet.
+   */
+  readonly id?: string;
+  readonly entries: readonly Entry[];
+}
+
+/** Groups the entries that a session shows, in order, into turns. A message that steers a run opens none. Pure. */
+export function turnsOf(shown: Iterable<Entry>): readonly Turn[] {
+  const turns: Turn[] = [];
+  const used = new Set<string>();
+  let opening: Entry | undefined;
+  let entries: Entry[] = [];
+  const close = () => {
+    if (opening === undefined && entries.length === 0) return;
+    const own = idOf(opening, entries);
+    const [first] = opening === undefined ? entries : [opening];
+    const id = own !== undefined && used.has(own) && first !== undefined ? placeOf(first) : own;
+    if (id !== undefined) used.add(id);
+    turns.push({ ...(opening !== undefined && { opening }), ...(id !== undefined && { id }), entries });
+  };
+  for (const entry of shown) {
+    if (!isOpening(entry) || steers(entry, opening, entries)) entries.push(entry);
+    else {
+      close();
+      opening = entry;
+      entries = [];
+    }
+  }
+  close();
+  return turns;
+}
+
+function idOf(opening: Entry | undefined, entries: readonly Entry[]): string | undefined {
+  if (opening?.kind === 'message') return runOf(opening) ?? placeOf(opening);
+  const [first] = entries;
+  return entries.map(runOf).find((run) => run !== undefined) ?? (first && placeOf(first));
+}
+
+/** The id that a chat gave to a message which it sent. */
+export function chatIdOf(meta: Entry['meta'] | undefined): string | undefined {
+  const ui = meta?.ui;
+  return isObject(ui) && typeof ui.id === 'string' ? ui.id : undefined;
+}
+
+/** An entry's place, as the id of what it has no other id for. */
+export function placeOf({ tape, seq }: Pick<Entry, 'tape' | 'seq'>): string {
+  return `${tape}@${seq}`;
+}
+
+function isOpening(entry: Entry): boolean {
+  const { kind, payload } = entry;
+  return isTask(entry) || (kind === 'message' && isObject(payload) && payload.role === 'user');
+}
+
+/** Whether an entry is the task of a child, which its model sees as a user message. */
+export function isTask({ kind, name }: Pick<Entry, 'kind' | 'name'>): boolean {
+  return kind === 'anchor' && name === 'intention';
+}
+
+/** Whether a message belongs to the run of a turn that has begun its answer. */
+function steers(entry: Entry, opening: Entry | undefined, entries: readonly Entry[]): boolean {
+  const run = runOf(entry);
+  if (run === undefined || entry.meta.source === 'merge') return false;
+  const isAnswered = entries.some(
+    ({ kind, payload }) => kind === 'message' && isObject(payload) && payload.role === 'assistant',
+  );
+  return isAnswered && [...(opening === undefined ? [] : [opening]), ...entries].some((one) => runOf(one) === run);
+}
+
+/** The run that wrote an entry, if any. The notes of a run name it in their payload. */
+export function runOf(entry: Entry | undefined): string | undefined {
+  if (entry === undefined) return undefined;
+  const { kind, name, meta, payload } = entry;
+  if (kind === 'message' || kind === 'tool-result') return typeof meta.run === 'string' ? meta.run : undefined;
+  const run = name?.startsWith('run/') === true && isObject(payload) ? payload.run : undefined;
+  return typeof run === 'string' ? run : undefined;
+}
+
+/** How many entries are read first to find the beginning of a turn. */
+const windowMin = 64;
+
+/** The last turn of a session. Reads back to its opening, and not further. */
+export async function lastTurn(store: TapeStore, session: string): Promise<Turn | undefined> {
+  for (let last = windowMin; ; last *= 4) {
+    const read = await Array.fromAsync(store.entries.read(session, { last }));
+    const turn = turnsOf(select(read, 'full').entries).at(-1);
+    if (turn?.opening !== undefined || read.length < last) return turn;
+  }
+}
