@@ -1,3 +1,4 @@
+import { sessionName } from '@tapedeck/tape';
 import type { Awaitable } from '@tapedeck/tape/store';
 import type { Session } from '../session/session.ts';
 import { ChatError } from './errors.ts';
@@ -11,7 +12,10 @@ const allRights: readonly ChatRight[] = ['read', 'send', 'answer', 'stop'];
 export interface ChatAccess {
   /** Names of sessions. The id of a chat is one of them. */
   readonly sessions?: readonly string[];
-  /** The beginning of the names of the client's sessions, such as `user-42/`. The id of a chat is the rest of a name. */
+  /**
+   * The beginning of the names of the client's sessions, such as `user-42.`; the id of a chat follows, as `sessionName`
+   * writes it. The prefix of one client must not be the beginning of another's: end it with a character that no user name has.
+   */
   readonly prefix?: string;
   /** Default: everything. */
   readonly may?: readonly ChatRight[];
@@ -24,14 +28,7 @@ export type Authorize = (request: Request) => Awaitable<ChatAccess | undefined>;
 export function nameOf({ sessions = [], prefix }: ChatAccess, id: string): string | undefined {
   if (sessions.includes(id)) return id;
   // An empty prefix would name every session of the home.
-  return prefix === undefined || prefix === '' || id === '' ? undefined : `${prefix}${id}`;
-}
-
-/** The id of the chat of a session. */
-export function chatOf({ sessions = [], prefix }: ChatAccess, name: string): string | undefined {
-  if (sessions.includes(name)) return name;
-  const isOwn = prefix !== undefined && prefix !== '' && name.startsWith(prefix) && name !== prefix;
-  return isOwn ? name.slice(prefix.length) : undefined;
+  return prefix === undefined || prefix === '' || id === '' ? undefined : sessionName(`${prefix}${id}`);
 }
 
 /** @throws CHAT_FORBIDDEN */

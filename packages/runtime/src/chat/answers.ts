@@ -21,11 +21,11 @@ export function answersIn(message: UIMessage, turn: Pick<Turn, 'entries'>): Read
   for (const part of message.parts) {
     if (!isToolUIPart(part) || part.providerExecuted === true) continue;
     const { toolCallId, state } = part;
-    if (state === 'input-streaming' || state === 'input-available' || state === 'approval-requested') continue;
+    if (state === 'input-streaming' || state === 'input-available' || state === 'approval-requested')
+      continue;
     const call = open.get(toolCallId);
     if (call !== undefined && awaitsAnswer(call)) answers.set(toolCallId, answerOf(part, call));
-    else if (!isRecorded(part, known, call))
-      throw refused(toolCallId, 'it does not wait for this answer');
+    else if (!isRecorded(part, known, call)) throw refused(toolCallId, 'it does not wait for this answer');
   }
   return answers;
 }
@@ -55,7 +55,8 @@ function recorded(entries: readonly Entry[]): Recorded {
   for (const { kind, name, payload } of entries) {
     if (!isObject(payload)) continue;
     if (kind === 'tool-result') results.add(String(payload.toolCallId));
-    else if (name === batchNotes.answered) decisions.set(String(payload.toolCallId), payload.approved === true);
+    else if (name === batchNotes.answered)
+      decisions.set(String(payload.toolCallId), payload.approved === true);
   }
   return { results, decisions };
 }

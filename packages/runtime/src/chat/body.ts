@@ -51,10 +51,13 @@ async function limitedText(request: Request, maxBytes: number): Promise<string> 
 async function parseBody(body: unknown): Promise<ChatBody> {
   const refuse = (why: string) => new ChatError('CHAT_BAD_BODY', `cannot read the body: ${why}`);
   if (!isObject(body)) throw refuse('it is not an object');
-  const { id, message, messages = message === undefined ? [] : [message], trigger, messageId } = body as Record<
-    string,
-    unknown
-  >;
+  const {
+    id,
+    message,
+    messages = message === undefined ? [] : [message],
+    trigger,
+    messageId,
+  } = body as Record<string, unknown>;
   if (id !== undefined && typeof id !== 'string') throw refuse('its id is not a text');
   if (messageId !== undefined && messageId !== null && typeof messageId !== 'string')
     throw refuse('its messageId is not a text');
@@ -62,7 +65,9 @@ async function parseBody(body: unknown): Promise<ChatBody> {
     throw refuse(`its trigger is ${JSON.stringify(trigger)}, expected submit-message or regenerate-message`);
   if (!Array.isArray(messages) || messages.length === 0) throw refuse('it has no messages');
   const isNamed = (one: unknown) => typeof messageId === 'string' && isObject(one) && one.id === messageId;
-  const taken = [...new Set([messages.findLast(isNamed), messages.at(-1)])].filter((one) => one !== undefined);
+  const taken = [...new Set([messages.findLast(isNamed), messages.at(-1)])].filter(
+    (one) => one !== undefined,
+  );
   const { safeValidateUIMessages } = await import('ai');
   const checked = await safeValidateUIMessages({ messages: taken });
   if (!checked.success) throw refuse(`its last message is not valid: ${shortened(checked.error.message)}`);

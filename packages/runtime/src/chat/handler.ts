@@ -5,7 +5,7 @@
  */
 import type { TapeStore } from '@tapedeck/tape';
 import type { Chunk } from '../stream/chunks.ts';
-import { assertMay, type Authorize, type ChatAccess, type ChatDeck, sessionOf } from './access.ts';
+import { type Authorize, assertMay, type ChatAccess, type ChatDeck, sessionOf } from './access.ts';
 import { readBody } from './body.ts';
 import { ChatError, failureResponse, isServerFailure } from './errors.ts';
 import { take } from './send.ts';
@@ -60,7 +60,10 @@ const keepAliveMs = 15_000;
  * console.log(response.status, (await response.text()).includes('"delta":"Test, "')); // 200 true
  * ```
  */
-export function chatHandler(deck: ChatDeck & { readonly store: TapeStore }, options: ChatOptions = {}): ChatHandler {
+export function chatHandler(
+  deck: ChatDeck & { readonly store: TapeStore },
+  options: ChatOptions = {},
+): ChatHandler {
   const path = (options.path ?? '/api/chat').replace(/\/+$/, '');
   return async (request) => {
     const allowed = crossOrigin(request, options.origins);
@@ -95,7 +98,10 @@ async function route(
     const body = await readBody(request, options.maxBytes ?? maxBytesDefault);
     const chat = id ?? body.id;
     if (chat === undefined) throw new ChatError('CHAT_BAD_BODY', 'cannot read the body: it has no id');
-    const session = await sessionOf(deck, access, { id: chat, creates: access.may?.includes('send') !== false });
+    const session = await sessionOf(deck, access, {
+      id: chat,
+      creates: access.may?.includes('send') !== false,
+    });
     if (session === undefined) throw notFound(chat);
     const chunks = await take({ store: deck.store, session }, access, body);
     return await streamed(chunks, url.searchParams.get('format'));
@@ -125,7 +131,8 @@ async function current(place: ChatPlace): Promise<AsyncIterable<Chunk> | undefin
 async function streamed(chunks: AsyncIterable<Chunk>, format: string | null): Promise<Response> {
   const headers = { 'cache-control': 'no-store' };
   const { createTextStreamResponse, createUIMessageStreamResponse } = await import('ai');
-  if (format === 'text') return createTextStreamResponse({ stream: ReadableStream.from(textsOf(chunks)), headers });
+  if (format === 'text')
+    return createTextStreamResponse({ stream: ReadableStream.from(textsOf(chunks)), headers });
   return createUIMessageStreamResponse({ stream: ReadableStream.from(chunks), headers, keepAliveMs });
 }
 
@@ -159,7 +166,10 @@ function notFound(what: string): ChatError {
 }
 
 /** The headers by which a browser lets a page of another site use the response. */
-function crossOrigin(request: Request, origins: readonly string[] = []): readonly (readonly [string, string])[] {
+function crossOrigin(
+  request: Request,
+  origins: readonly string[] = [],
+): readonly (readonly [string, string])[] {
   const origin = request.headers.get('origin');
   if (origin === null || !origins.includes(origin)) return [];
   return [

@@ -69,7 +69,11 @@ type Sending = Awaited<ReturnType<ChatPlace['session']['send']>>;
  */
 async function sendOnce(
   place: ChatPlace,
-  { parts, key, meta }: { readonly parts: readonly Part[]; readonly key: string; readonly meta: { ui: { id: string } } },
+  {
+    parts,
+    key,
+    meta,
+  }: { readonly parts: readonly Part[]; readonly key: string; readonly meta: { ui: { id: string } } },
 ): Promise<Sending | undefined> {
   try {
     const sent = await place.session.send(parts, { key, meta });
@@ -136,6 +140,8 @@ async function stopFor({ session }: ChatPlace, reason: string): Promise<void> {
 }
 
 function partsOf(message: UIMessage): readonly Part[] {
+  if (message.parts.every((part) => part.type === 'text' && part.text.trim() === ''))
+    throw new ChatError('CHAT_BAD_BODY', `cannot send message '${message.id}': it is empty`);
   return message.parts.map((part): Part => {
     if (part.type === 'text') return { type: 'text', text: part.text };
     if (part.type === 'file') return filePart(part);
@@ -146,5 +152,7 @@ function partsOf(message: UIMessage): readonly Part[] {
 }
 
 function metadataOf({ metadata }: UIMessage) {
-  return metadata === undefined || metadata === null ? {} : { metadata: JSON.parse(JSON.stringify(metadata)) };
+  return metadata === undefined || metadata === null
+    ? {}
+    : { metadata: JSON.parse(JSON.stringify(metadata)) };
 }

@@ -110,6 +110,5 @@ export async function isWritten({ store, session }: ChatPlace): Promise<boolean>
 /** A turn that is on the tape. */
 export async function* recordedStream({ store }: ChatPlace, turn: Turn): AsyncGenerator<Chunk> {
   if (turn.id === undefined) yield { type: 'finish' };
-  else
-    yield* chatChunks(turnChunks(store, turn), { id: turn.id, metadata: async () => answerFacts(turn) });
+  else yield* chatChunks(turnChunks(store, turn), { id: turn.id, metadata: async () => answerFacts(turn) });
 }

@@ -1,4 +1,13 @@
-import { type Draft, type Json, type JsonObject, type Meta, note, type SessionInfo, toolResult, user } from '@tapedeck/tape';
+import {
+  type Draft,
+  type Json,
+  type JsonObject,
+  type Meta,
+  note,
+  type SessionInfo,
+  toolResult,
+  user,
+} from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { HandledItem, InboxItem } from '@tapedeck/tape/store';
 import { callOnMessage, type HookedDrafts } from '../config/hooks.ts';
@@ -145,7 +154,8 @@ export async function takeMessages(
   await hold.drain(handled, { later: await mergesForLater(context, inbox) });
   for (const { id, body } of items)
     if (body.type === 'input')
-      for (const { payload, meta } of body.drafts) context.emit(steeringChunk(chatIdOf(meta) ?? id, (payload as JsonObject).content));
+      for (const { payload, meta } of body.drafts)
+        context.emit(steeringChunk(chatIdOf(meta) ?? id, (payload as JsonObject).content));
   if (items.length > 0) context.emitEvent({ type: 'steered', messages: items.length });
   return items.length > 0;
 }

@@ -13,21 +13,33 @@ import type { Fresh } from './tail.ts';
  */
 function* chunksOf(
   entry: Entry,
-  { seen, answer }: { readonly seen: readonly Chunk[]; readonly answer: readonly Part[] },
+  {
+    seen,
+    answer,
+    asked,
+  }: { readonly seen: readonly Chunk[]; readonly answer: readonly Part[]; readonly asked: Set<string> },
 ): Generator<Chunk> {
   const { kind, payload, name } = entry;
   if (!isObject(payload)) return;
   if (kind === 'message')
     yield* payload.role === 'assistant' ? answerChunks(entry, seen) : messageChunks(entry);
   else if (kind === 'tool-result') yield* resultChunks(entry);
-  else if (name === 'call/answered') yield decisionChunk(payload);
-  else if (name === 'run/error') {
+  else if (name === 'call/answered') {
+    // A stream has no place for a decision that it does not show the request of.
+    if (asked.has(String(payload.toolCallId))) yield decisionChunk(payload);
+  } else if (name === 'run/error') {
     yield { type: 'error', errorText: String(payload.message) };
     yield eventChunk({ type: 'session-completed', finish: 'error', haltedAtLimit: false });
   } else if (name === 'run/halted')
     yield eventChunk({ type: 'session-completed', finish: 'halted', haltedAtLimit: true });
   else if (name === 'run/waiting') {
-    yield eventChunk({ type: 'tool-waiting', calls: waitingCalls(payload.calls, answer) });
+    const calls = waitingCalls(payload.calls, answer);
+    for (const { toolCallId, for: what } of calls)
+      if (what === 'approval') {
+        asked.add(toolCallId);
+        yield { type: 'tool-approval-request', approvalId: toolCallId, toolCallId };
+      }
+    yield eventChunk({ type: 'tool-waiting', calls });
     yield eventChunk({ type: 'session-completed', finish: 'waiting', haltedAtLimit: false });
   } else if (name === 'run/aborted') {
     yield { type: 'abort', reason: String(payload.reason) };
@@ -203,6 +215,7 @@ export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<
   let seen: Chunk[] = [];
   let over: Chunk | undefined;
   let answer: readonly Part[] = [];
+  const asked = new Set<string>();
   for await (const item of fresh) {
     const of = item.type === 'chunk' ? item.run : item.entry.meta.run;
     // The results of a step's calls belong to the step; anything else ends it.
@@ -227,7 +240,7 @@ export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<
     }
     if (item.type === 'entry') {
       const { entry } = item;
-      yield* chunksOf(entry, { seen: isAnswer(entry) ? seen : [], answer });
+      yield* chunksOf(entry, { seen: isAnswer(entry) ? seen : [], answer, asked });
       if (!isAnswer(entry)) continue;
       answer = partsOf(entry);
       seen = [];

@@ -21,7 +21,9 @@ export function isOrphan({ state }: OpenCall): boolean {
 export function answerFault(call: OpenCall | undefined, answer: unknown): string | undefined {
   if (call?.for === 'tool') return `it is approved and waits for a run with the tool '${call.toolName}'`;
   if (call === undefined || !awaitsAnswer(call)) return 'it does not wait for an answer';
-  const { output, approved, error }: { output?: unknown; approved?: unknown; error?: unknown } = isObject(answer)
+  const { output, approved, error }: { output?: unknown; approved?: unknown; error?: unknown } = isObject(
+    answer,
+  )
     ? answer
     : {};
   if (call.for === 'approval') return typeof approved === 'boolean' ? undefined : 'it waits for an approval';

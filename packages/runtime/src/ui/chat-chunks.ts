@@ -114,7 +114,11 @@ class ChatMessage {
       case 'tool-output-denied':
         // A chat takes a denied call only with its answer.
         yield* this.#ask(chunk.toolCallId);
-        yield* this.#answer({ type: 'tool-approval-response', approvalId: chunk.toolCallId, approved: false });
+        yield* this.#answer({
+          type: 'tool-approval-response',
+          approvalId: chunk.toolCallId,
+          approved: false,
+        });
         yield { type: 'tool-output-denied', toolCallId: chunk.toolCallId };
         return;
       case 'tool-approval-request':
@@ -224,9 +228,7 @@ function called(chunk: Called) {
   return { ...bare(chunk), input: chunk.input };
 }
 
-function bareResult(
-  chunk: Extract<Chunk, { type: 'tool-output-available' | 'tool-output-error' }>,
-): Chunk {
+function bareResult(chunk: Extract<Chunk, { type: 'tool-output-available' | 'tool-output-error' }>): Chunk {
   const { toolCallId, providerExecuted } = chunk;
   const by = providerExecuted === true ? { providerExecuted } : {};
   if (chunk.type === 'tool-output-error')

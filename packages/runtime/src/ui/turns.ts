@@ -81,14 +81,17 @@ function steers(entry: Entry, opening: Entry | undefined, entries: readonly Entr
   const isAnswered = entries.some(
     ({ kind, payload }) => kind === 'message' && isObject(payload) && payload.role === 'assistant',
   );
-  return isAnswered && [...(opening === undefined ? [] : [opening]), ...entries].some((one) => runOf(one) === run);
+  return (
+    isAnswered && [...(opening === undefined ? [] : [opening]), ...entries].some((one) => runOf(one) === run)
+  );
 }
 
 /** The run that wrote an entry, if any. The notes of a run name it in their payload. */
 export function runOf(entry: Entry | undefined): string | undefined {
   if (entry === undefined) return undefined;
   const { kind, name, meta, payload } = entry;
-  if (kind === 'message' || kind === 'tool-result') return typeof meta.run === 'string' ? meta.run : undefined;
+  if (kind === 'message' || kind === 'tool-result')
+    return typeof meta.run === 'string' ? meta.run : undefined;
   const run = name?.startsWith('run/') === true && isObject(payload) ? payload.run : undefined;
   return typeof run === 'string' ? run : undefined;
 }

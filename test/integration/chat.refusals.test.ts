@@ -1,0 +1,317 @@
+import { request as httpRequest } from 'node:http';
+import type { ChatAccess, ChatOptions } from '@tapedeck/runtime';
+import { tool, type UIMessage } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { serveChats } from '../support/chat.ts';
+import { isAfterTools } from '../support/provider.ts';
+import { served } from '../support/served.ts';
+
+const add = tool({ inputSchema: z.object({ a: z.number() }), execute: ({ a }) => a });
+
+/** A chat with a call that waits for approval, and the messages of it. */
+async function waiting(options?: ChatOptions) {
+  const behind = await served(
+    (request) =>
+      isAfterTools(request)
+        ? { text: 'Done.' }
+        : { text: 'Wait.', calls: [{ id: 'c1', name: 'add', arguments: { a: 1 } }] },
+    { tools: { add: { ...add, needsApproval: true } } },
+  );
+  const server = await serveChats(behind.deck, options);
+  await behind.main.run('Add');
+  const [asked, answer] = (await behind.main.uiMessages()) as [UIMessage, UIMessage];
+  return {
+    ...behind,
+    server,
+    asked,
+    answer,
+    post: async (body: unknown, headers: Record<string, string> = {}, path = '') =>
+      await server.ask(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await behind[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const hello = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hello' }] };
+const errorOf = async (response: Response) =>
+  ((await response.json()) as { error: { code: string; message: string } }).error;
+
+describe('a request that cannot be taken is refused, and writes nothing', () => {
+  test.each([
+    ['no JSON', '{"id":', 400, 'CHAT_BAD_BODY', 'not JSON'],
+    ['JSON that is no object', [], 400, 'CHAT_BAD_BODY', 'not an object'],
+    ['no messages', { id: 'main', messages: [] }, 400, 'CHAT_BAD_BODY', 'no messages'],
+    [
+      'a message of an older SDK',
+      { id: 'main', messages: [{ role: 'user', content: 'Hi' }] },
+      400,
+      'CHAT_BAD_BODY',
+      'not valid',
+    ],
+    [
+      'an unknown role',
+      { id: 'main', messages: [{ ...hello, role: 'tool' }] },
+      400,
+      'CHAT_BAD_BODY',
+      'not valid',
+    ],
+    [
+      'instructions',
+      { id: 'main', messages: [{ ...hello, role: 'system' }] },
+      400,
+      'CHAT_BAD_BODY',
+      "role 'system'",
+    ],
+    [
+      'an unknown trigger',
+      { id: 'main', messages: [hello], trigger: 'delete' },
+      400,
+      'CHAT_BAD_BODY',
+      'trigger',
+    ],
+    ['an id that is no text', { id: 7, messages: [hello] }, 400, 'CHAT_BAD_BODY', 'id'],
+    ['no id', { messages: [hello] }, 400, 'CHAT_BAD_BODY', 'no id'],
+    [
+      'no text',
+      { id: 'main', messages: [{ ...hello, parts: [{ type: 'text', text: ' ' }] }] },
+      400,
+      'CHAT_BAD_BODY',
+      'empty',
+    ],
+    [
+      'a part of another kind',
+      { id: 'main', messages: [{ ...hello, parts: [{ type: 'data-x', data: 1 }] }] },
+      400,
+      'CHAT_BAD_BODY',
+      'data-x',
+    ],
+    ['the id of another session', { id: 'other', messages: [hello] }, 404, 'CHAT_NOT_FOUND', 'other'],
+    ['a path as an id', { id: '../main', messages: [hello] }, 404, 'CHAT_NOT_FOUND', '../main'],
+    [
+      'a body that is too large',
+      { id: 'main', messages: [hello], more: 'x'.repeat(20_000_000) },
+      413,
+      'CHAT_TOO_LARGE',
+      'bytes',
+    ],
+    [
+      'an answer generated again that is not there',
+      { id: 'main', messages: [hello], trigger: 'regenerate-message' },
+      409,
+      'CHAT_CONFLICT',
+      'does not show',
+    ],
+  ])('%s', async (_, body, status, code, words) => {
+    await using s = await waiting();
+    const before = s.lines();
+    const response = await s.post(body);
+    expect(response.status).toBe(status);
+    const error = await errorOf(response);
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(words);
+    expect(s.lines()).toEqual(before);
+    expect((await s.deck.sessions()).map(({ session }) => session)).toEqual(['main']);
+  });
+
+  test('a body without a length that is too large ends the request', async () => {
+    await using s = await waiting({ sessions: ['main'], maxBytes: 100_000 });
+    const { api } = s.server;
+    const status = await new Promise<number | string>((resolve) => {
+      const request = httpRequest(
+        api,
+        { method: 'POST', headers: { 'content-type': 'application/json' } },
+        (response) => {
+          resolve(response.statusCode ?? 0);
+          request.destroy();
+        },
+      );
+      request.on('error', (error) => resolve(error.message));
+      const more = () => {
+        if (!request.destroyed) request.write('x'.repeat(64_000), () => setTimeout(more, 1));
+      };
+      more();
+    });
+    expect(status).toBe(413);
+  });
+
+  test('a form of another site', async () => {
+    await using s = await waiting();
+    const body = JSON.stringify({ id: 'main', messages: [hello] });
+    const response = await s.post(body, { 'content-type': 'text/plain', origin: 'https://evil.example' });
+    expect(response.status).toBe(415);
+    expect(await errorOf(response)).toMatchObject({ code: 'CHAT_BAD_TYPE' });
+    expect(response.headers.get('access-control-allow-origin')).toBeNull();
+  });
+
+  test.each([
+    ['PUT', '', 405],
+    ['GET', '', 405],
+    ['DELETE', '/main', 405],
+    ['GET', '/main/stream/x', 404],
+    ['GET', '/main/other', 404],
+    ['GET', '/%E0%A4%A', 404],
+    ['GET', '/other', 404],
+    ['GET', '/other/stream', 404],
+    ['DELETE', '/other/stream', 404],
+    ['GET', 'x/main', 404],
+  ])('%s %s', async (method, path, status) => {
+    await using s = await waiting();
+    const response = await s.server.ask(path, { method });
+    expect(response.status).toBe(status);
+    expect(await errorOf(response)).toMatchObject({ code: expect.stringMatching(/^CHAT_/) });
+  });
+});
+
+describe('an answer that no call waits for is refused', () => {
+  const part = (answer: UIMessage) => answer.parts.find(({ type }) => type === 'tool-add') as object;
+  const withPart = (answer: UIMessage, more: object): UIMessage =>
+    ({
+      ...answer,
+      parts: answer.parts.map((one) => (one.type === 'tool-add' ? { ...part(answer), ...more } : one)),
+    }) as UIMessage;
+  const approved = { state: 'approval-responded', approval: { id: 'c1', approved: true } };
+
+  test.each([
+    [
+      'a forged result of a call that waits for approval',
+      { state: 'output-available', output: 7, approval: undefined },
+    ],
+    ['an approval of a call that the session does not have', { toolCallId: 'c9', ...approved }],
+    [
+      'a result of a call that the session does not have',
+      { toolCallId: 'c9', state: 'output-available', output: 7, approval: undefined },
+    ],
+  ])('%s', async (_, more) => {
+    await using s = await waiting();
+    const before = s.lines();
+    const response = await s.post({ id: 'main', messages: [s.asked, withPart(s.answer, more)] });
+    expect(response.status).toBe(409);
+    expect(await errorOf(response)).toMatchObject({ code: 'CHAT_CONFLICT' });
+    expect(s.lines()).toEqual(before);
+    expect(await s.main.status()).toMatchObject({ waiting: [{ toolCallId: 'c1' }] });
+  });
+
+  test('another answer than the one that was given, and the same one again is harmless', async () => {
+    await using s = await waiting();
+    const body = { id: 'main', messages: [s.asked, withPart(s.answer, approved)] };
+    expect(await (await s.post(body)).text()).toContain('Done.');
+    const lines = s.lines();
+    const denied = { state: 'approval-responded', approval: { id: 'c1', approved: false } };
+    expect((await s.post({ id: 'main', messages: [s.asked, withPart(s.answer, denied)] })).status).toBe(409);
+    const again = await s.post(body);
+    expect(again.status).toBe(200);
+    await again.text();
+    expect(s.lines()).toEqual(lines);
+  });
+
+  test('an approval in a message that is not the last answer', async () => {
+    await using s = await waiting();
+    const other = { ...withPart(s.answer, approved), id: 'another' };
+    const response = await s.post({ id: 'main', messages: [s.asked, other] });
+    expect(response.status).toBe(409);
+  });
+});
+
+describe('who may use which session', () => {
+  const users: Readonly<Record<string, ChatAccess>> = {
+    ann: { prefix: 'ann.' },
+    bob: { sessions: ['main'], may: ['read'] },
+    eve: { prefix: '' },
+  };
+  const authorize: ChatOptions['authorize'] = (request) => users[request.headers.get('authorization') ?? ''];
+
+  test('each client has the sessions of its own prefix, and no other', async () => {
+    await using s = await waiting({ authorize });
+    const as = (authorization: string) => ({ authorization });
+    expect((await s.post({ id: 'main', messages: [hello] })).status).toBe(401);
+    expect((await s.post({ id: 'main', messages: [hello] }, as('eve'))).status).toBe(404);
+    const sent = await s.post({ id: 'plan', messages: [hello] }, as('ann'));
+    expect(sent.status).toBe(200);
+    await sent.text();
+    expect((await s.deck.sessions()).map(({ session }) => session)).toContain('ann.plan');
+    const own = await s.server.ask('/plan', { headers: as('ann') });
+    expect(((await own.json()) as { messages: UIMessage[] }).messages[0]).toMatchObject({ id: 'm1' });
+    const capitals = await s.post({ id: 'Plan', messages: [hello] }, as('ann'));
+    expect(await capitals.text()).toContain('Wait.');
+    expect((await s.deck.sessions()).map(({ session }) => session)).toContain('ann.!plan');
+    // Of the session `main`, Ann's `main` is another one, which does not exist.
+    expect(await (await s.server.ask('/main', { headers: as('ann') })).json()).toEqual({ messages: [] });
+    const { id } = s.main;
+    expect(await (await s.server.ask(`/${id}`, { headers: as('ann') })).json()).toEqual({ messages: [] });
+    expect((await s.deck.sessions()).map(({ session }) => session)).not.toContain('ann.main');
+  });
+
+  test('a right that a client does not have is refused', async () => {
+    await using s = await waiting({ authorize });
+    const bob = { authorization: 'bob' };
+    expect((await s.server.ask('/main', { headers: bob })).status).toBe(200);
+    expect((await s.post({ id: 'main', messages: [hello] }, bob)).status).toBe(403);
+    expect((await s.server.ask('/main/stream', { method: 'DELETE', headers: bob })).status).toBe(403);
+    const answered = {
+      ...s.answer,
+      parts: s.answer.parts.map((part) =>
+        part.type === 'tool-add'
+          ? { ...part, state: 'approval-responded', approval: { id: 'c1', approved: true } }
+          : part,
+      ),
+    };
+    expect((await s.post({ id: 'main', messages: [s.asked, answered] }, bob)).status).toBe(403);
+    expect(s.lines()).toHaveLength(3);
+  });
+
+  test('an alias of a session is no way to it', async () => {
+    await using s = await waiting({ sessions: ['main', 'nick'] });
+    s.store.sessions.update('main', { alias: { name: 'nick', reason: 'short' } });
+    expect((await s.server.ask('/nick')).status).toBe(404);
+  });
+
+  test('a page of another site may use it only when its origin is named', async () => {
+    await using s = await waiting({ sessions: ['main'], origins: ['https://app.example'] });
+    const allowed = await s.server.ask('/main', { headers: { origin: 'https://app.example' } });
+    expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example');
+    const other = await s.server.ask('/main', { headers: { origin: 'https://evil.example' } });
+    expect(other.headers.get('access-control-allow-origin')).toBeNull();
+    const preflight = await s.server.ask('', {
+      method: 'OPTIONS',
+      headers: { origin: 'https://app.example' },
+    });
+    expect([preflight.status, preflight.headers.get('access-control-allow-headers')]).toEqual([
+      204,
+      'content-type, authorization',
+    ]);
+  });
+});
+
+test('a deck without options for chats serves no session, and says so', async () => {
+  await using s = await waiting();
+  const body = JSON.stringify({ id: 'main', messages: [hello] });
+  const response = await s.deck.fetch(
+    new Request('http://localhost/api/chat', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    }),
+  );
+  expect(response.status).toBe(404);
+});
+
+test('a failure of the server is told to its operator, and not to the client', async () => {
+  const errors: unknown[] = [];
+  await using s = await waiting({
+    authorize: () => {
+      throw new Error('the password file /etc/passwords is gone');
+    },
+    onError: (error) => errors.push(error),
+  });
+  const response = await s.server.ask('/main');
+  expect(response.status).toBe(500);
+  expect(await response.text()).not.toContain('passwords');
+  expect(String(errors[0])).toContain('passwords');
+});
