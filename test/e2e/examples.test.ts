@@ -119,15 +119,21 @@ test('http-stream.ts: a client that leaves finds its run again, from the first c
   const { child, ended } = start('http-stream.ts', { PORT: '0', TAPE_HOME: home.path });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const url = line.toString('utf8').trim();
+  const post = (id: string, text: string, signal?: AbortSignal) =>
+    fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ id: 'main', message: { id, role: 'user', parts: [{ type: 'text', text }] } }),
+      ...(signal !== undefined && { signal }),
+    });
   const leave = new AbortController();
-  const first = await fetch(url, { method: 'POST', body: 'Hello', signal: leave.signal });
+  const first = await post('m1', 'Hello', leave.signal);
   expect(first.headers.get('content-type')).toContain('text/event-stream');
-  await first.body?.getReader().read();
   leave.abort();
-  const again = await fetch(url);
+  const again = await fetch(`${url}/main/stream`);
   expect(readEvents(await again.text())).toEqual({ text: 'Hello. What shall we do?', last: 'finish' });
-  expect((await fetch(url)).status).toBe(204);
-  const second = await fetch(url, { method: 'POST', body: 'This' });
+  expect((await fetch(`${url}/main/stream`)).status).toBe(204);
+  const second = await post('m2', 'This');
   expect(readEvents(await second.text()).text).toBe('Then let us begin.');
   child.kill('SIGTERM');
   expect((await ended)[0]).toBe(0);

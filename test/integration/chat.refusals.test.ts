@@ -302,7 +302,7 @@ test('a deck without options for chats serves no session, and says so', async ()
   expect(response.status).toBe(404);
 });
 
-test('a failure of the server is told to its operator, and not to the client', async () => {
+test('the operator of the server receives its failures, and the client does not', async () => {
   const errors: unknown[] = [];
   await using s = await waiting({
     authorize: () => {

@@ -1,14 +1,17 @@
+import { stoppingFetch } from '@tapedeck/runtime/chat-client';
 import {
+  DefaultChatTransport,
   lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
   readUIMessageStream,
   safeValidateUIMessages,
+  TextStreamChatTransport,
   tool,
   type UIMessage,
 } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { type ChatServer, serveChats, type TestChat } from '../support/chat.ts';
+import { type ChatServer, serveChats, TestChat } from '../support/chat.ts';
 import { startProcess } from '../support/process.ts';
 import {
   type ChatAnswer,
@@ -226,6 +229,24 @@ test('DELETE stops the run, and the chat keeps what had arrived', async () => {
   expect(s.lines()).toEqual(['user: Well?', 'assistant: I wonder', 'event run/aborted']);
 });
 
+test('the stop of a client with stoppingFetch stops the run, also one that it has resumed', async () => {
+  await using s = await chatting(() => ({ text: ['I ', 'wonder '], hang: true }));
+  const transport = new DefaultChatTransport({ api: s.server.api, fetch: stoppingFetch() });
+  const chat = new TestChat({ id: 'main', transport });
+  void chat.sendMessage({ text: 'Well?' });
+  await expect.poll(() => JSON.stringify(chat.messages)).toContain('wonder');
+  await chat.stop();
+  await s.main.idle();
+  expect(s.lines()).toEqual(['user: Well?', 'assistant: I wonder', 'event run/aborted']);
+  void s.main.run('And?');
+  const later = new TestChat({ id: 'main', transport });
+  void later.resumeStream();
+  await expect.poll(() => JSON.stringify(later.messages)).toContain('wonder');
+  await later.stop();
+  await s.main.idle();
+  expect(s.lines().at(-1)).toBe('event run/aborted');
+});
+
 test('regenerating answers the same message again, and hides the first answer', async () => {
   await using s = await chatting((_, index) => ({ text: `Answer ${index}.` }));
   const chat = s.server.chat('main');
@@ -315,8 +336,6 @@ test('a chat resumes an answer after its server was killed and started again', a
   );
   using home = tempHome();
   let port = '0';
-  const { TestChat } = await import('../support/chat.ts');
-  const { DefaultChatTransport } = await import('ai');
   await using first = startProcess(server, home.path, provider.url, port);
   await first.prints('port');
   port = /port (\d+)/.exec(first.printed())?.[1] ?? '';
@@ -360,8 +379,6 @@ test('a replay of a session and the stream of a respond can be read by the SDK',
 
 test('a text transport receives the text of the answer', async () => {
   await using s = await chatting(() => ({ text: ['Hi ', 'there.'] }));
-  const { TextStreamChatTransport } = await import('ai');
-  const { TestChat } = await import('../support/chat.ts');
   const api = `${s.server.api}?format=text`;
   const chat = new TestChat({ id: 'main', transport: new TextStreamChatTransport({ api }) });
   await chat.sendMessage({ text: 'Hello' });

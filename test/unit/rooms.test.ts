@@ -62,6 +62,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   runtime: [
     'index',
+    'chat-client',
     'testing',
     'internal',
     'deck',

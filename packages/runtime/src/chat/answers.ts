@@ -1,6 +1,6 @@
 import type { Entry, Json } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { isToolUIPart, type UIMessage } from 'ai';
+import type { UIMessage } from 'ai';
 import type { Decision, OpenCall } from '../stream/call.ts';
 import { awaitsAnswer, batchNotes, openCallsOf } from '../tools/open-batch.ts';
 import type { Turn } from '../ui/turns.ts';
@@ -19,7 +19,7 @@ export function answersIn(message: UIMessage, turn: Pick<Turn, 'entries'>): Read
   const known = recorded(turn.entries);
   const answers = new Map<string, ChatAnswer>();
   for (const part of message.parts) {
-    if (!isToolUIPart(part) || part.providerExecuted === true) continue;
+    if (!isToolPart(part) || part.providerExecuted === true) continue;
     const { toolCallId, state } = part;
     if (state === 'input-streaming' || state === 'input-available' || state === 'approval-requested')
       continue;
@@ -31,6 +31,10 @@ export function answersIn(message: UIMessage, turn: Pick<Turn, 'entries'>): Read
 }
 
 type ToolPart = Extract<UIMessage['parts'][number], { toolCallId: string }>;
+
+function isToolPart(part: UIMessage['parts'][number]): part is ToolPart {
+  return part.type === 'dynamic-tool' || part.type.startsWith('tool-');
+}
 
 function answerOf(part: ToolPart, { toolCallId, for: what }: OpenCall): ChatAnswer {
   if (what === 'approval') {

@@ -11,7 +11,28 @@ export type ChatErrorCode =
   | 'CHAT_FORBIDDEN'
   | 'CHAT_CONFLICT';
 
-/** A chat request that is refused. Nothing was written, and a current run continues. */
+/**
+ * A chat request that is refused. Nothing was written, and a current run continues. The handler makes a response of it.
+ *
+ * @example
+ * ```ts
+ * import { ChatError, chatHandler, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:') });
+ * const authorize = () => {
+ *   throw new ChatError('CHAT_FORBIDDEN', 'cannot use the chat: the trial has ended');
+ * };
+ * const response = await chatHandler(deck, { authorize })(new Request('http://localhost/api/chat/main'));
+ * console.log(response.status, await response.json());
+ * // 403 {
+ * //   error: {
+ * //     code: 'CHAT_FORBIDDEN',
+ * //     message: 'cannot use the chat: the trial has ended'
+ * //   }
+ * // }
+ * ```
+ */
 export class ChatError extends CodedError<ChatErrorCode> {
   override readonly name = 'ChatError';
 }

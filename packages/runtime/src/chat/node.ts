@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ChatHandler } from './handler.ts';
+import type { ChatHandler } from './chat.ts';
 
 /**
  * The handler as a listener of `node:http`, which Express takes too. Mount it before a parser of bodies.

@@ -1,6 +1,6 @@
 /**
  * A deck: a tape home that is open for running sessions. `open.ts` loads what it needs, `place.ts` checks and opens its
- * home or store, `graph.ts` reads the graph file. Imports `session` and what lies below.
+ * home or store, `graph.ts` reads the graph file. Imports `chat` and what lies below.
  */
 import { join } from 'node:path';
 import type { Elsewhere, Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
@@ -8,7 +8,7 @@ import { maskedStore, maskFor, secretsIn, secretsOf } from '@tapedeck/tape/inter
 import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import PQueue from 'p-queue';
 import { ulid } from 'ulid';
-import type { ChatHandler, ChatOptions } from '../chat/handler.ts';
+import type { ChatHandler, ChatOptions } from '../chat/chat.ts';
 import { type DeckConfig, limitsOf } from '../config/config.ts';
 import { parseConfig } from '../config/parse.ts';
 import { deliverUnattended } from '../delegation/deliver.ts';
@@ -259,7 +259,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   return {
     fetch: async (request) => {
       catchUp();
-      handle ??= import('../chat/handler.ts').then(({ chatHandler }) => chatHandler(served, chat));
+      handle ??= import('../chat/chat.ts').then(({ chatHandler }) => chatHandler(served, chat));
       return await (await handle)(request);
     },
     get store() {

@@ -1,5 +1,5 @@
 /**
- * The endpoint of a deck for the AI SDK's chats. `handler.ts` routes requests, `access.ts` decides on their sessions,
+ * The endpoint of a deck for the AI SDK's chats. `chat.ts` routes requests, `access.ts` decides on their sessions,
  * `body.ts` reads what a chat sends, `send.ts` does it, `streams.ts` makes the answers, `node.ts` serves them with
  * `node:http`. Imports `session` and what lies below.
  */
