@@ -43,6 +43,8 @@ const answers = JSON.stringify([
   { when: { session: 'asking' }, text: 'Seven.' },
   { when: { session: 'aside' }, text: 'Once more.' },
   { when: { text: 'Plan it' }, text: 'First the tests.' },
+  { when: { text: 'Talk to me' }, text: 'Gladly.' },
+  { when: { text: 'Talk to me' }, text: 'Again.' },
   { when: { text: 'Write the tests' }, text: 'Written.' },
   { when: { text: '<conversation>' }, text: '## Goal\nTo talk.' },
 ]);
@@ -97,6 +99,8 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['run', 0, ['run', 'main', 'Plan it.', '--model', 'script:answers.json']],
     ['run', 1, ['run', 'main', '--attach']],
     ['run', 2, ['run', 'main', '--attach', '--jsonl']],
+    ['chat', 0, ['chat', 'main', '--model', 'script:answers.json'], 'Talk to me.\n'],
+    ['chat', 1, ['chat', 'main', '--model', 'script:answers.json', '--jsonl'], 'Talk to me.\n'],
     ['send', 0, ['send', 'main', 'Write the tests?', '--key', 'k1', '--model', 'script:answers.json']],
     ['send', 1, ['send', 'main', 'Write the tests?', '--key', 'k1']],
     ['status', 0, ['status', 'main']],

@@ -1,4 +1,4 @@
-import type { Io } from '@tapedeck/cli';
+import type { Io, Terminal } from '@tapedeck/cli';
 
 /** What a command line gets of its user. */
 export interface Given {
@@ -16,6 +16,8 @@ export interface Given {
   /** Its width; 80 columns unless given. */
   readonly columns?: number;
   readonly now?: () => number;
+  /** Where a user types and reads key by key. */
+  readonly terminal?: Terminal;
 }
 
 /** An environment for the command line that keeps its output. */
@@ -28,10 +30,14 @@ export function bufferedIo({
   stdinIsTerminal = false,
   columns = 80,
   now = Date.now,
+  terminal,
 }: Given): {
   readonly io: Io;
   readonly said: { stdout: string; stderr: string };
+  /** Presses Ctrl-C. */
+  readonly interrupt: () => void;
 } {
+  const interrupts = new Set<() => void>();
   const said = { stdout: '', stderr: '' };
   const io: Io = {
     // A user without a home directory, who trusts every tape home: tests make them with the library.
@@ -62,6 +68,17 @@ export function bufferedIo({
     },
     signal: new AbortController().signal,
     interrupted: false,
+    onInterrupt: (act) => {
+      interrupts.add(act);
+      return { [Symbol.dispose]: () => void interrupts.delete(act) };
+    },
+    terminal: () => terminal,
   };
-  return { io, said };
+  return {
+    io,
+    said,
+    interrupt: () => {
+      for (const act of interrupts) act();
+    },
+  };
 }

@@ -10,7 +10,7 @@ import { assertRunLineAgrees } from './parsers.ts';
 import { tapeProgram } from './programs.ts';
 import { sized } from './size.ts';
 
-export interface CliOptions extends Omit<Given, 'isTerminal' | 'stdinIsTerminal'> {
+export interface CliOptions extends Omit<Given, 'isTerminal' | 'stdinIsTerminal' | 'terminal'> {
   /** For node itself, before the script. */
   readonly node?: readonly string[];
 }

@@ -37,6 +37,19 @@ export interface Io {
   readonly signal: AbortSignal;
   /** Whether Ctrl-C has aborted `signal`. */
   readonly interrupted: boolean;
+  /** Calls `act` with each Ctrl-C, until it is disposed of: for a command that ends none of them. */
+  onInterrupt(act: () => void): Disposable;
+  /** The terminal at which the user types and reads; undefined where stdin or stdout is none. */
+  terminal(): Terminal | undefined;
+}
+
+/** A terminal, key by key. */
+export interface Terminal {
+  readonly input: NodeJS.ReadableStream & {
+    /** Passes each key on as it is typed; else the system passes lines, and Ctrl-C is a signal. */
+    setRawMode?(raw: boolean): unknown;
+  };
+  readonly output: NodeJS.WritableStream;
 }
 
 /** The reader of stdout has closed it. Not a failure: `tape log main | head` exits 0. */
@@ -150,5 +163,11 @@ export function nodeIo(): Io & {
     get interrupted() {
       return interrupt?.signal.aborted === true;
     },
+    onInterrupt: (act) => {
+      process.on('SIGINT', act);
+      return { [Symbol.dispose]: () => void process.off('SIGINT', act) };
+    },
+    terminal: () =>
+      isTerminal && process.stdin.isTTY === true ? { input: process.stdin, output: stdout() } : undefined,
   };
 }

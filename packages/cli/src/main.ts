@@ -94,4 +94,5 @@ async function otherLine(argv: readonly string[], io: Io): Promise<Line | string
 }
 
 export { reportEarlyExit } from './early-exit.ts';
+export type { Terminal } from './io.ts';
 export { consoleOn, type Io, type MaskedIo, maskedIo, nodeIo };

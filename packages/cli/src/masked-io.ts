@@ -6,6 +6,8 @@ import type { Io } from './io.ts';
 export interface MaskedIo extends Io {
   /** Adds secrets to those of the environment. */
   hide(secrets: readonly Secret[]): void;
+  /** A text without secrets, for what is kept elsewhere. */
+  masked(text: string): string;
 }
 
 /** Replaces the secrets of the environment by their names in all that is printed. */
@@ -45,11 +47,22 @@ export function maskedIo(io: Io): MaskedIo {
     get interrupted() {
       return io.interrupted;
     },
+    onInterrupt: (act) => io.onInterrupt(act),
+    terminal: () => io.terminal(),
+    masked: (text) => (mask === undefined ? text : mask.text(text)),
     hide: (more) => {
       secrets = [...more, ...secrets];
       mask = maskFor(secrets);
     },
   };
+}
+
+/** The same input and output with another signal: for one act of a command that outlives Ctrl-C. */
+export function withSignal(io: MaskedIo, signal: AbortSignal): MaskedIo {
+  return Object.create(io, {
+    signal: { value: signal },
+    interrupted: { get: () => signal.aborted },
+  }) as MaskedIo;
 }
 
 /** A console that prints where status goes: stdout is for answers, and configurations and their tools print too. */

@@ -1,10 +1,8 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { findHome, openForReading } from '../home.ts';
 import type { Io } from '../io.ts';
+import { offeredPoints, offeredSessions } from '../session/offered.ts';
 import { askedBy } from './asked.ts';
-
-/** Number of sessions, and of anchors, that are offered. */
-const offeredMax = 100;
 
 /**
  * Prints what the last word of an unfinished command line can be, one text a line. A failure prints
@@ -25,7 +23,7 @@ export async function complete(words: readonly string[], io: Io): Promise<void> 
 function placesIn(words: readonly string[], io: Io): readonly string[] {
   const current = words.at(-1) ?? '';
   using store = openForReading(findHome(homeIn(words), io), io);
-  return [...sessions(store, current), ...points(store, current)];
+  return [...offeredSessions(store, current), ...points(store, current)];
 }
 
 /** The value of `--home DIR` or `--home=DIR`. */
@@ -34,20 +32,10 @@ function homeIn(words: readonly string[]): string | undefined {
   return at === -1 ? undefined : (/=(.+)$/.exec(words[at] ?? '')?.[1] ?? words[at + 1]);
 }
 
-/** Sessions with names and aliases that begin with a text: the newest ones for an empty text. */
-function sessions(store: SqliteTapeStore, text: string): readonly string[] {
-  const found = store.sessions.list(
-    text === '' ? { limit: offeredMax } : { prefix: text, all: true, limit: offeredMax },
-  );
-  return found.flatMap(({ session, aliases }) => [session, ...(text === '' ? [] : aliases)]);
-}
-
-/** The head and the anchors of the session before the last `@`. */
+/** The points of the session before the last `@`. */
 function points(store: SqliteTapeStore, text: string): readonly string[] {
   const at = text.lastIndexOf('@');
   const info = at < 1 ? undefined : store.sessions.find(text.slice(0, at));
   if (info === undefined) return [];
-  const anchors = [...store.entries.read(info.id, { kind: 'anchor', last: offeredMax })];
-  const names = new Set(anchors.flatMap(({ name }) => name ?? []));
-  return ['head', ...names].map((name) => `${text.slice(0, at)}@${name}`);
+  return offeredPoints(store, info.id).map((name) => `${text.slice(0, at)}@${name}`);
 }

@@ -9,6 +9,7 @@ import {
   type Form,
   flag,
   lines,
+  listed,
   listOf,
   names,
   noSession,
@@ -145,6 +146,16 @@ export const runVerbs: Contracts = {
     exits: {
       1: 'the model failed, a content filter cut off its answer, the run stopped at `--max-steps`, or a call waits for an answer',
       2: 'no model, no key for it, or a script or configuration that cannot be used or is not trusted',
+      4: `${busy[4]}, or it is archived`,
+      130: 'interrupted, or aborted by another process; the answer so far is on the tape',
+    },
+  },
+  chat: {
+    json: listed(Run),
+    quiet: 'the answers, without status on stderr',
+    exits: {
+      1: 'a run of a line of stdin failed or stopped early, or a call waits for an answer; the lines after it were not sent',
+      2: 'no model, no key for it, a script or configuration that cannot be used or is not trusted, or no such command in a line',
       4: `${busy[4]}, or it is archived`,
       130: 'interrupted, or aborted by another process; the answer so far is on the tape',
     },

@@ -5,7 +5,20 @@ import { commonSection } from './verb-page.ts';
 
 /** The verbs of the first page: with these a user starts, and finds the others by their groups. */
 const first: ReadonlySet<string> = new Set([
-  ...['init', 'new', 'import', 'run', 'send', 'delegate', 'approve', 'sessions', 'status', 'log', 'search'],
+  ...[
+    'init',
+    'new',
+    'import',
+    'run',
+    'chat',
+    'send',
+    'delegate',
+    'approve',
+    'sessions',
+    'status',
+    'log',
+    'search',
+  ],
   ...['graph', 'anchor', 'rewind', 'undo', 'fork', 'merge', 'discard', 'check', 'backup'],
 ]);
 

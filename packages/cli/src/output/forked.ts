@@ -18,7 +18,16 @@ export function forkedJson(forked: Forked): Readonly<Record<string, unknown>> {
 /** The receipt of a fork or a branch as text. */
 export function forkedLine(
   { session, parent, range, snappedFrom, repeated }: Forked,
-  { done, workspace }: { done: string; workspace?: string | undefined },
+  {
+    done,
+    workspace,
+    next = `Run it with: tape run ${session}`,
+  }: {
+    readonly done: string;
+    readonly workspace?: string | undefined;
+    /** What the user can do now. */
+    readonly next?: string;
+  },
 ): string {
   const what =
     range === null
@@ -27,5 +36,5 @@ export function forkedLine(
   const snapped =
     snappedFrom === undefined ? '' : `; snapped back from @${snappedFrom}, where tool calls are open`;
   const where = workspace === undefined ? '' : `\nIts worktree is ${workspace}`;
-  return `${repeated ? 'Already exists:' : done} ${session} ${what}${snapped}${where}\nRun it with: tape run ${session}`;
+  return `${repeated ? 'Already exists:' : done} ${session} ${what}${snapped}${where}\n${next}`;
 }

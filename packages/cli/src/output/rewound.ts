@@ -1,5 +1,7 @@
+import type { Undone, UndoneAct } from '@tapedeck/runtime';
 import type { Rewound } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
+import { counted } from './counted.ts';
 
 /** The receipt of a rewind as `--json` prints it; part of the documented contract. */
 export function rewoundJson(rewound: Rewound): Readonly<Record<string, unknown>> {
@@ -18,4 +20,27 @@ export function rewoundJson(rewound: Rewound): Readonly<Record<string, unknown>>
 /** Names the children that were forked from entries that are now hidden. */
 export function reportForks({ forks }: Rewound, { status }: Context): void {
   if (forks.length > 0) status(`Forked from entries that are now hidden: ${forks.join(', ')}`);
+}
+
+/** What a rewind did, and the way back. */
+export function rewoundLine({ session, to, hidden }: Rewound, undo = `tape undo ${session}`): string {
+  return `Rewound ${session} to @${to}: ${counted(hidden, 'entry', 'entries')} hidden, none removed (undo with: ${undo})`;
+}
+
+/** What an undo did, and the way back. */
+export function undoneLine(done: Undone, undo = `tape undo ${done.session}`): string {
+  const { session, undone, act } = done;
+  return `Undid ${names[act]} ${session}@${undone}: ${changeOf(done)} (undo with: ${undo})`;
+}
+
+const names: Readonly<Record<UndoneAct, string>> = {
+  rewind: 'the rewind',
+  compaction: 'the summary',
+  prune: 'the pruning',
+};
+
+function changeOf({ act, to, shown, hidden }: Undone): string {
+  return act === 'rewind'
+    ? `it ends at @${to}, ${counted(shown, 'entry', 'entries')} shown again, ${hidden} hidden`
+    : `${counted(hidden, 'entry', 'entries')} hidden, none removed`;
 }

@@ -11,21 +11,44 @@ export interface PrintedRun {
   readonly result: RunResult;
 }
 
+/** How a run looks beside its answers. */
+export interface Face {
+  /** Shows an event. */
+  event(event: SessionEvent): Promise<void> | void;
+  /** Shows how the run ended. */
+  end(result: RunResult): Promise<void> | void;
+}
+
+/** Lines of status, which scripts and people read. */
+function statusFace({ options, status }: Context): Face {
+  return {
+    event: (event) => statusLines(event).forEach(status),
+    end: (result) => {
+      if (result.nothingToContinue === true) status(`${result.session}: nothing to continue`);
+      if (options.json !== true && options.jsonl !== true && result.finish !== 'stop')
+        endLines(result).forEach(status);
+    },
+  };
+}
+
 /**
  * Prints a run as it proceeds, and the runs of inbox messages that follow it: answers on stdout, everything
  * else on stderr; with `--json` no answers. Ctrl-C aborts the active run.
  */
-export async function printRuns(first: Run, context: Context): Promise<readonly PrintedRun[]> {
+export async function printRuns(
+  first: Run,
+  context: Context,
+  face: Face = statusFace(context),
+): Promise<readonly PrintedRun[]> {
   const ended: PrintedRun[] = [];
   for (let run: Run | undefined = first; run !== undefined; run = run.following) {
     if (ended.length > 0) context.status('Running the messages in the inbox');
-    ended.push({ run, result: await printRun(run, context) });
+    ended.push({ run, result: await printRun(run, context, face) });
   }
   return ended;
 }
 
-async function printRun(run: Run, context: Context): Promise<RunResult> {
-  const { io, options, status } = context;
+async function printRun(run: Run, { io, options }: Context, face: Face): Promise<RunResult> {
   const asJson = options.json === true || options.jsonl === true;
   const stop = () => run.abort('interrupted');
   io.signal.addEventListener('abort', stop);
@@ -36,32 +59,34 @@ async function printRun(run: Run, context: Context): Promise<RunResult> {
       if (event.type === 'content-chunk' && !asJson) {
         await io.out(safe(event.text));
         open = !event.text.endsWith('\n');
-      } else if (event.type === 'iteration-completed' && open) {
+      } else if (endsAnswer.has(event.type) && open) {
         // Each answer of a run ends with a newline.
         await io.out('\n');
         open = false;
       }
-      for (const line of statusLines(event)) status(line);
+      await face.event(event);
     }
     const result = await run;
     if (open) await io.out('\n');
-    if (result.nothingToContinue === true) status(`${result.session}: nothing to continue`);
-    if (!asJson && result.finish !== 'stop') for (const line of endLines(result)) status(line);
+    await face.end(result);
     return result;
   } finally {
     io.signal.removeEventListener('abort', stop);
   }
 }
 
+/** Events that come after a whole answer. */
+const endsAnswer: ReadonlySet<SessionEvent['type']> = new Set(['tool-detected', 'iteration-completed']);
+
 /** The status lines of a run that did not end as usual. */
-function endLines({ finish, error }: RunResult): readonly string[] {
+export function endLines({ finish, error }: RunResult): readonly string[] {
   if (error === undefined) return [`The run ended: ${finish}`];
   const hint = hintFor(error.code, error.data);
   return [`Error: ${error.message}`, ...(hint === undefined ? [] : [`Hint: ${hint}`])];
 }
 
 /** The status lines of an event of a run; none for most events. */
-function statusLines(event: SessionEvent): readonly string[] {
+export function statusLines(event: SessionEvent): readonly string[] {
   switch (event.type) {
     case 'inbox-waiting':
       return [`${event.items} waiting in the inbox`];

@@ -1,6 +1,6 @@
 import type { Deck, Run, Session } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
-import { type PrintedRun, printRuns } from '../output/run.ts';
+import { type Face, type PrintedRun, printRuns } from '../output/run.ts';
 
 /**
  * Prints a run and the runs that follow it, waits for its background children, which would end with this
@@ -8,11 +8,15 @@ import { type PrintedRun, printRuns } from '../output/run.ts';
  */
 export async function printAll(
   first: Run,
-  { deck, session }: { readonly deck: Deck; readonly session: Session },
+  {
+    deck,
+    session,
+    face,
+  }: { readonly deck: Deck; readonly session: Session; readonly face?: Face | undefined },
   context: Context,
 ): Promise<readonly PrintedRun[]> {
   const { io, status } = context;
-  const ended = [...(await printRuns(first, context))];
+  const ended = [...(await printRuns(first, context, face))];
   const over = new AbortController();
   const events = session.subscribe({ signal: AbortSignal.any([over.signal, io.signal]) });
   const turns = reportTurns(deck, session, { status, signal: AbortSignal.any([over.signal, io.signal]) });
@@ -24,7 +28,7 @@ export async function printAll(
   for await (const event of events) {
     const run = event.type === 'run-started' ? session.attach() : undefined;
     if (run === undefined || ended.some((one) => one.run.id === run.id)) continue;
-    ended.push(...(await printRuns(run, context)));
+    ended.push(...(await printRuns(run, context, face)));
   }
   clearTimeout(patience);
   if (io.signal.aborted) return ended;

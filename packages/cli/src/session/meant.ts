@@ -14,14 +14,23 @@ import { similarSessions } from '../similar.ts';
 export async function meantSession(
   store: SqliteTapeStore,
   name: string,
-  { isNew, context }: { readonly isNew: boolean | undefined; readonly context: Context },
+  {
+    isNew,
+    context,
+    asking = (text) => linesTyped(text, context.io),
+  }: {
+    readonly isNew: boolean | undefined;
+    readonly context: Context;
+    /** Asks, again after each line that the user types. */
+    readonly asking?: (question: string) => AsyncIterable<string>;
+  },
 ): Promise<string> {
   const found = relative(store, name);
   if (found !== undefined) return found.session;
   const near = isNew === true ? [] : similarSessions(store, name);
   const [first] = near;
   if (first === undefined) return name;
-  const answer = canAsk(context) ? await ask(question(name, first), context.io) : 'q';
+  const answer = canAsk(context) ? await answerAmong(asking(safe(question(name, first)))) : 'q';
   if (answer === 'y') return first;
   if (answer === 'n') return name;
   throw refusal(name, near);
@@ -57,20 +66,28 @@ function canAsk({ io, options }: Context): boolean {
   return io.stdinIsTerminal && io.statusIsTerminal && !isForProgram;
 }
 
-/** Asks until the answer is one of those that were offered; the end of the input means to quit. */
-async function ask(text: string, { stdin, err }: Io): Promise<'y' | 'n' | 'q'> {
+/** The first line that is one of the offered answers; the end of the input means to quit. */
+async function answerAmong(lines: AsyncIterable<string>): Promise<'y' | 'n' | 'q'> {
+  for await (const line of lines) {
+    const [answer] = /^(?:y|n|q)(?=es$|ew$|uit$|$)/.exec(line.trim().toLowerCase()) ?? [];
+    if (answer !== undefined) return answer as 'y' | 'n' | 'q';
+  }
+  return 'q';
+}
+
+/** Asks on stderr, again after each line of stdin. */
+async function* linesTyped(question: string, { stdin, err }: Io): AsyncGenerator<string> {
   let typed = '';
-  err(safe(text));
+  err(question);
   for await (const chunk of stdin) {
     typed += Buffer.from(chunk).toString();
     const lines = typed.split('\n');
+    // A line without an end is none.
     typed = lines.pop() ?? '';
     for (const line of lines) {
-      const [answer] = /^(?:y|n|q)(?=es$|ew$|uit$|$)/.exec(line.trim().toLowerCase()) ?? [];
-      if (answer !== undefined) return answer as 'y' | 'n' | 'q';
-      err(safe(text));
+      yield line;
+      err(question);
     }
   }
   err('\n');
-  return 'q';
 }

@@ -53,7 +53,8 @@ export async function configUnlessRun(
   return isRun ? undefined : await usableConfig(args, context);
 }
 
-async function usableConfig(args: ModelArgs, context: Context): Promise<LoadedConfig> {
+/** The configuration to run sessions with, whose model can be used. */
+export async function usableConfig(args: ModelArgs, context: Context): Promise<LoadedConfig> {
   const config = await deckConfig(args, context);
   const { assertModel } = await import('@tapedeck/runtime/internal');
   if (config.model !== undefined)

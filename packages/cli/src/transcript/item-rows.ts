@@ -147,7 +147,8 @@ function reasoningRows(part: JsonObject, { place, entry }: Of): string[] {
   return rows.map((row) => place.style.text(['dim', 'italic'], row));
 }
 
-function callRows({ name, input }: ToolCall, place: Place): string[] {
+/** A call: one line, or with `full` its arguments below it. */
+export function callRows({ name, input }: ToolCall, place: Place): string[] {
   const { style, first, columns, full } = place;
   const tool = safe(name).replace(/\s+/g, ' ');
   if (full) {
@@ -169,7 +170,8 @@ function resultRows(
   return outputRows(payload.output, { place, where: entry, indent, name });
 }
 
-function outputRows(
+/** What a call returned, below it. */
+export function outputRows(
   output: Json | undefined,
   {
     place,

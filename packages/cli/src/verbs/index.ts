@@ -1,6 +1,6 @@
 /**
  * The verbs, one file for each or for a pair that belongs together: grammar, options, examples, and what the verb does.
- * This file lists them in the order of the help, and loads those that are needed. A verb imports `demo`, `session` and
+ * This file lists them in the order of the help, and loads those that are needed. A verb imports `demo`, `chat`, `session` and
  * what lies below, and no other verb.
  */
 
@@ -14,6 +14,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   demo: async () => (await import('./demo.ts')).demo,
   config: async () => (await import('./config.ts')).config,
   run: async () => (await import('./run.ts')).run,
+  chat: async () => (await import('./chat.ts')).chat,
   send: async () => (await import('./send.ts')).send,
   delegate: async () => (await import('./delegate.ts')).delegate,
   wait: async () => (await import('./wait.ts')).wait,

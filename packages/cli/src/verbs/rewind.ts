@@ -5,8 +5,7 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { type ModelArgs, namedIn, runOptions } from '../options/model.ts';
-import { counted } from '../output/counted.ts';
-import { reportForks, rewoundJson } from '../output/rewound.ts';
+import { reportForks, rewoundJson, rewoundLine } from '../output/rewound.ts';
 import { exitOf, printRuns, resultJson } from '../output/run.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession, readPlace } from '../session/place.ts';
@@ -74,7 +73,7 @@ async function print(
   rewound: RewoundMessage & Pick<SessionRewound, 'run'>,
   context: Context,
 ): Promise<number> {
-  const { session, seq, to, hidden, message, text, snapshotId, resent, run, warnings } = rewound;
+  const { session, seq, message, text, snapshotId, resent, run, warnings } = rewound;
   const json = {
     ...rewoundJson(rewound),
     message,
@@ -85,8 +84,7 @@ async function print(
   };
   for (const warning of warnings) context.status(`Warning: ${warning}`);
   reportForks(rewound, context);
-  const back = `undo with: tape undo ${session}`;
-  const done = `Rewound ${session} to @${to}: ${counted(hidden, 'entry', 'entries')} hidden, none removed (${back})`;
+  const done = rewoundLine(rewound);
   if (run === undefined) {
     const rest =
       resent === undefined ? text : `Sent again as ${session}@${resent}; run it with: tape run ${session}`;

@@ -1,8 +1,6 @@
-import type { Undone, UndoneAct } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
-import { counted } from '../output/counted.ts';
-import { reportForks, rewoundJson } from '../output/rewound.ts';
+import { reportForks, rewoundJson, undoneLine } from '../output/rewound.ts';
 import { needSession, readPlace } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -39,20 +37,8 @@ export async function undoAt(
     await context.answer({
       json: { ...rewoundJson(done), undone, act },
       quiet: `${session}@${seq}`,
-      human: `Undid ${names[act]} ${session}@${undone}: ${changeOf(done)} (undo with: tape undo ${session})`,
+      human: undoneLine(done),
     });
     return exit.done;
   });
-}
-
-const names: Readonly<Record<UndoneAct, string>> = {
-  rewind: 'the rewind',
-  compaction: 'the summary',
-  prune: 'the pruning',
-};
-
-function changeOf({ act, to, shown, hidden }: Undone): string {
-  return act === 'rewind'
-    ? `it ends at @${to}, ${counted(shown, 'entry', 'entries')} shown again, ${hidden} hidden`
-    : `${counted(hidden, 'entry', 'entries')} hidden, none removed`;
 }

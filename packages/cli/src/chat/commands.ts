@@ -1,0 +1,251 @@
+import type { Run } from '@tapedeck/runtime';
+import { quote } from '@tapedeck/tape/internal';
+import { nearNames } from '@tapedeck/tape/store';
+import { UsageError } from '../errors/kinds.ts';
+import { safe } from '../escape.ts';
+import { forkedLine } from '../output/forked.ts';
+import { reportForks, rewoundLine, undoneLine } from '../output/rewound.ts';
+import { offeredPoints, offeredSessions } from '../session/offered.ts';
+import { needSession, pointIn } from '../session/place.ts';
+import { lastPrompts } from './last-prompts.ts';
+import { infoOf, type Talk, turnTo } from './talk.ts';
+
+/** What a line leads to. */
+export interface Next {
+  /** Starts the run that the line asks for. */
+  readonly start?: () => Run;
+  /** A text for the user to edit. */
+  readonly text?: string;
+  /** The user leaves. */
+  readonly leaves?: true;
+}
+
+interface Command {
+  readonly name: string;
+  /** What may follow it. */
+  readonly takes?: string;
+  readonly does: string;
+  /** Other words for it. */
+  readonly also?: readonly string[];
+  readonly offers?: (talk: Talk, text: string) => readonly string[];
+  run(talk: Talk, words: readonly string[]): Promise<Next> | Next;
+}
+
+/** Runs another verb on the session. */
+async function verb(talk: Talk, words: readonly string[]): Promise<Next> {
+  const { home, options, tape } = talk.context;
+  await tape([
+    ...words,
+    ...['--home', home.dir],
+    ...(home.base === undefined ? [] : ['--base', home.base]),
+    ...(typeof options.color === 'string' ? ['--color', options.color] : []),
+    ...(options.color === false ? ['--color', 'never'] : []),
+  ]);
+  return {};
+}
+
+const pointsOf = ({ store, session }: Talk) => offeredPoints(store, session.id).map((name) => `@${name}`);
+const promptsOf = (talk: Talk) => lastPrompts(talk, 10).map(({ seq }) => `@${seq}`);
+
+const commands: readonly Command[] = [
+  {
+    name: 'help',
+    does: 'List the commands',
+    run: async ({ context: { io } }) => {
+      await io.out(helpText());
+      return {};
+    },
+  },
+  {
+    name: 'fork',
+    takes: '[NAME]',
+    does: 'Fork the session here, and go on in the fork',
+    also: ['branch', 'checkout'],
+    run: async (talk, [name]) => {
+      const { store, session, context } = talk;
+      const { branchSession } = await import('@tapedeck/runtime');
+      const forked = await branchSession(store, infoOf(talk), name === undefined ? {} : { name });
+      const next = `Return with: /switch ${session.name}`;
+      await context.io.out(`${safe(forkedLine(forked, { done: 'Forked', next }))}\n`);
+      await turnTo(talk, forked.session);
+      talk.seen = infoOf(talk).head;
+      return {};
+    },
+  },
+  {
+    name: 'switch',
+    takes: 'SESSION',
+    does: 'Go on in another session',
+    also: ['back', 'session', 'open'],
+    offers: ({ store }, text) => offeredSessions(store, text),
+    run: async (talk, [name]) => {
+      await turnTo(talk, needSession(talk.store, needed(name, 'switch', 'a session')).session);
+      return {};
+    },
+  },
+  {
+    name: 'rewind',
+    takes: '[POINT]',
+    does: 'Rewind to before a prompt (default: the last), and edit it',
+    also: ['edit', 'reset'],
+    offers: (talk) => promptsOf(talk),
+    run: async (talk, [point]) => {
+      const { session, store, context } = talk;
+      const [last] = lastPrompts(talk, 1);
+      if (point === undefined && last === undefined)
+        throw new UsageError(`cannot rewind '${session.name}': it has no prompt`);
+      const to =
+        point === undefined ? (last?.seq ?? 0) : pointIn(store, infoOf(talk), point.replace(/^@/, ''));
+      const rewound = await session.rewind(to, { mode: 'edit' });
+      for (const warning of rewound.warnings) context.status(`Warning: ${warning}`);
+      reportForks(rewound, context);
+      await context.io.out(`${safe(rewoundLine(rewound, '/undo'))}\n`);
+      talk.seen = infoOf(talk).head;
+      return { text: rewound.text };
+    },
+  },
+  {
+    name: 'undo',
+    does: 'Undo the newest rewind or compaction',
+    also: ['redo', 'unrewind', 'revert'],
+    run: async (talk) => {
+      const { session, context } = talk;
+      const undone = await session.undo();
+      reportForks(undone, context);
+      await context.io.out(`${safe(undoneLine(undone, '/undo'))}\n`);
+      talk.seen = infoOf(talk).head;
+      return {};
+    },
+  },
+  {
+    name: 'anchor',
+    takes: 'NAME',
+    does: 'Mark this point with a name',
+    also: ['save', 'mark', 'tag', 'bookmark', 'commit'],
+    run: async (talk, [name, ...options]) => {
+      const next = await verb(talk, [
+        'anchor',
+        talk.session.id,
+        needed(name, 'anchor', 'a name'),
+        ...options,
+      ]);
+      talk.seen = infoOf(talk).head;
+      return next;
+    },
+  },
+  {
+    name: 'log',
+    takes: '[OPTIONS]',
+    does: 'Show the last 20 items, or what options of tape log select',
+    also: ['history', 'list'],
+    run: async (talk, options) =>
+      await verb(talk, ['log', talk.session.id, ...(options.length === 0 ? ['-n', '20'] : options)]),
+  },
+  {
+    name: 'show',
+    takes: '[POINT]',
+    does: 'Show an entry in full, by default the last one',
+    also: ['cat'],
+    offers: (talk) => pointsOf(talk),
+    run: async (talk, [point = 'head', ...options]) =>
+      await verb(talk, ['show', `${talk.session.id}@${point.replace(/^@/, '')}`, ...options]),
+  },
+  {
+    name: 'view',
+    does: 'Show what the model sees',
+    also: ['context'],
+    run: async (talk, options) => await verb(talk, ['view', talk.session.id, ...options]),
+  },
+  {
+    name: 'model',
+    takes: '[SPEC]',
+    does: 'Name the model of the next prompts, or show it',
+    run: async (talk, [model]) => {
+      const { context, store, session } = talk;
+      const { assertModel, carriedModel } = await import('@tapedeck/runtime/internal');
+      if (model === undefined) {
+        const used = talk.named.model ?? (await carriedModel(store, session.id)) ?? talk.configured;
+        await context.io.out(`${safe(typeof used === 'string' ? used : (used?.modelId ?? 'no model'))}\n`);
+        return {};
+      }
+      await assertModel(model, { env: context.io.env });
+      talk.named = { ...talk.named, model };
+      await context.io.out(`${safe(`The next prompt uses ${model}, and the session keeps it`)}\n`);
+      return {};
+    },
+  },
+  {
+    name: 'continue',
+    does: 'Continue a run that failed or was stopped',
+    also: ['retry', 'resume', 'run'],
+    run: ({ session, named }) => ({ start: () => session.run(undefined, named) }),
+  },
+  {
+    name: 'quit',
+    does: 'Leave; Ctrl-D does it, too',
+    also: ['exit', 'q', 'bye'],
+    run: () => ({ leaves: true }),
+  },
+];
+
+function needed(word: string | undefined, command: string, what: string): string {
+  if (word !== undefined) return word;
+  throw new UsageError(`cannot run /${command}: it needs ${what}`, { hint: 'see: /help' });
+}
+
+function helpText(): string {
+  const terms = commands.map(({ name, takes, does }) => [
+    `/${name}${takes === undefined ? '' : ` ${takes}`}`,
+    does,
+  ]);
+  const rows = terms.map(([term = '', does]) => `${term.padEnd(18)}${does}\n`);
+  return [
+    ...rows,
+    '\n// begins a prompt with a slash. A backslash at the end continues a line, and a\n',
+    'paste of several lines is one prompt. Tab completes. Ctrl-C stops a turn.\n',
+  ].join('');
+}
+
+/** What a line asks for: a command that it names, or the run of a prompt. */
+export async function nextOf(talk: Talk, line: string): Promise<Next> {
+  const [, word, rest = ''] = /^\s*\/(?!\/)(\S*)\s*(.*)$/s.exec(line) ?? [];
+  if (word !== undefined)
+    return await commandNamed(word).run(
+      talk,
+      rest.split(/\s+/).filter((one) => one !== ''),
+    );
+  const prompt = line.replace(/^(\s*)\/\//, '$1/');
+  const { session, named } = talk;
+  return { start: () => session.run(prompt, named) };
+}
+
+/** @throws UsageError with the commands that may be meant */
+function commandNamed(word: string): Command {
+  const found = commands.find(({ name }) => name === word);
+  if (found !== undefined) return found;
+  const meant = commands.filter(({ also = [] }) => also.includes(word));
+  if (meant[0]?.name === 'quit') return meant[0];
+  const names = commands.map(({ name }) => name);
+  const begun = word === '' ? [] : names.filter((name) => name.startsWith(word));
+  const near = [
+    ...new Set([...meant.map(({ name }) => name), ...begun, ...nearNames(word, names, { within: 2 })]),
+  ].slice(0, 3);
+  const hint =
+    near.length === 0 ? 'see: /help' : `did you mean ${near.map((name) => `/${name}`).join(' or ')}?`;
+  throw new UsageError(`cannot run ${quote(`/${word}`)}: no such command`, {
+    hint: `${hint} For a prompt that begins with a slash, write //`,
+  });
+}
+
+/** What Tab can make of a line: commands, and what may follow them. */
+export function offersFor(talk: Talk, line: string): readonly [words: string[], part: string] {
+  const [, word, , part] = /^\/(\S*)(\s+(\S*))?$/.exec(line) ?? [];
+  if (word === undefined) return [[], line];
+  if (part === undefined) {
+    const names = commands.map(({ name }) => `/${name}`).filter((name) => name.startsWith(`/${word}`));
+    // A command that takes something is ready for it.
+    return [names.length === 1 ? names.map((name) => `${name} `) : names, `/${word}`];
+  }
+  const found = commands.find(({ name }) => name === word)?.offers?.(talk, part) ?? [];
+  return [found.filter((text) => text.startsWith(part) && safe(text) === text), part];
+}

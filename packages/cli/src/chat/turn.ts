@@ -1,0 +1,109 @@
+import type { Decision, Run, RunResult, WaitingCall } from '@tapedeck/runtime';
+import { withSignal } from '../masked-io.ts';
+import type { Face } from '../output/run.ts';
+import { printAll } from '../session/background.ts';
+import { callRows } from '../transcript/item-rows.ts';
+import type { Editor } from './editor.ts';
+import { placeOf, turnFace } from './face.ts';
+import { showUnseen, type Talk } from './talk.ts';
+
+/** What a turn needs of the terminal. */
+interface At {
+  readonly editor: Editor;
+  /** Called with what stops the turn, while it can be stopped. */
+  readonly stopsWith: (stop: (() => void) | undefined) => void;
+}
+
+/** A run that was started. A `Run` is a promise, so it is inside of an object. */
+interface Started {
+  readonly run: Run;
+}
+
+/** Shows a run, asks for each approval that it waits for, and shows the runs that the answers start. */
+export async function takeTurn(talk: Talk, start: () => Run, at: At): Promise<void> {
+  const face = turnFace(talk);
+  for (let started: Started | undefined = { run: start() }; started !== undefined; ) {
+    const result = await show(talk, { ...started, face }, at);
+    started = result?.finish === 'waiting' ? await answerCalls(talk, at.editor) : undefined;
+  }
+}
+
+/** Shows a run, and the runs that follow it, until they end or the user stops them. */
+async function show(
+  talk: Talk,
+  { run, face }: Started & { readonly face: Face },
+  { stopsWith }: At,
+): Promise<RunResult | undefined> {
+  const { context, deck, session } = talk;
+  const controller = new AbortController();
+  const io = withSignal(context.io, controller.signal);
+  stopsWith(() => controller.abort());
+  try {
+    const runs = await printAll(run, { deck, session, face }, { ...context, io });
+    const results = runs.map(({ result }) => result);
+    await showBefore(talk, results[0]?.from);
+    talk.seen = Math.max(talk.seen, ...results.map(({ to }) => to));
+    return results.at(-1);
+  } finally {
+    stopsWith(undefined);
+  }
+}
+
+/** Shows what others added between the prompt and the beginning of its run. */
+async function showBefore(talk: Talk, from: number | undefined): Promise<void> {
+  if (from !== undefined && from > talk.seen + 1) await showUnseen(talk);
+}
+
+/**
+ * Asks for each approval that the session waits for, and gives the answers. Returns the run that they start; undefined
+ * when a call waits on.
+ */
+export async function answerCalls(talk: Talk, editor: Editor): Promise<Started | undefined> {
+  const { context, named, session } = talk;
+  const { waiting } = await session.status();
+  const left = (call: WaitingCall) => {
+    const how = call.for === 'result' ? ' --output JSON' : '';
+    context.status(
+      `${call.name} waits: tape approve ${session.name} ${call.toolCallId}${how}; a prompt answers it as superseded`,
+    );
+    return undefined;
+  };
+  const decisions: (readonly [id: string, decision: Decision])[] = [];
+  for (const call of waiting) {
+    const decision = call.for === 'approval' ? await decisionOn(talk, call, editor) : undefined;
+    if (decision === undefined) return left(call);
+    talk.calls.set(call.toolCallId, call);
+    decisions.push([call.toolCallId, decision]);
+  }
+  let started: Started | undefined;
+  for (const [i, [id, decision]] of decisions.entries()) {
+    const { run } = await session.respond(id, decision, { ...named, start: i === decisions.length - 1 });
+    if (run !== undefined) started = { run };
+  }
+  return started;
+}
+
+/** Rows of arguments that a question shows: what a user does not see is not approved. */
+const rowsMax = 200;
+
+/** Shows a call and asks for an answer; undefined when the user leaves it. */
+async function decisionOn(talk: Talk, call: WaitingCall, editor: Editor): Promise<Decision | undefined> {
+  const { io, style } = talk.context;
+  const { toolCallId: id, name, input } = call;
+  const rows = callRows({ id, name, input }, { ...placeOf(talk), full: true });
+  if (rows.length > rowsMax) {
+    await io.out(
+      `${style.text('yellow', `${name} has ${rows.length} lines of arguments, too many to show`)}\n`,
+    );
+    return undefined;
+  }
+  await io.out(`${rows.join('\n')}\n`);
+  for (;;) {
+    const line = await editor.ask('Run it? [y]es, [n]o, n REASON, [l]ater: ', { isQuestion: true });
+    if (line === undefined || /^\s*l(?:ater)?\s*$/i.test(line)) return undefined;
+    if (/^\s*y(?:es)?\s*$/i.test(line)) return { approved: true };
+    const [, reason] = /^\s*no?(?:\s+(.*?))?\s*$/i.exec(line) ?? [];
+    if (/^\s*no?\b/i.test(line))
+      return { approved: false, ...(reason !== undefined && reason !== '' && { reason }) };
+  }
+}
