@@ -81,9 +81,10 @@ function resultOf({ store, session }: Talk, { toolCallId }: CallName): Entry | u
 }
 
 /** The place of the rows of calls. */
-export function placeOf({ context: { io, style }, session }: Pick<Talk, 'context' | 'session'>): Place {
+export function placeOf({ context: { io, style, link }, session }: Pick<Talk, 'context' | 'session'>): Place {
   return {
     style,
+    link,
     columns: io.columns,
     first: io.columns,
     full: false,
