@@ -4,7 +4,7 @@ import { isObject, totalOf } from '@tapedeck/tape/internal';
 import { oneLine, safe } from '../escape.ts';
 import { endLines, type Face, statusLines } from '../output/run.ts';
 import { shortNumber } from '../terminal/number.ts';
-import { callRows, outputRows, type Place } from '../transcript/item-rows.ts';
+import { type CallPlace, callRows, outputRows } from '../transcript/item-rows.ts';
 import type { Talk } from './talk.ts';
 
 /**
@@ -81,10 +81,9 @@ function resultOf({ store, session }: Talk, { toolCallId }: CallName): Entry | u
 }
 
 /** The place of the rows of calls. */
-export function placeOf({ context: { io, style, link }, session }: Pick<Talk, 'context' | 'session'>): Place {
+export function placeOf({ context: { io, style }, session }: Pick<Talk, 'context' | 'session'>): CallPlace {
   return {
     style,
-    link,
     columns: io.columns,
     first: io.columns,
     full: false,

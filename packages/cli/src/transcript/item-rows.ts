@@ -30,6 +30,9 @@ export interface Place {
   readonly session: string;
 }
 
+/** The place of a call and of its result, which have neither Markdown nor links. */
+export type CallPlace = Omit<Place, 'renders' | 'link'>;
+
 /** Lines that a text keeps, unless all are shown. */
 const textRows = 6;
 const summaryRows = 3;
@@ -128,7 +131,7 @@ function moreText(what: string, command: string, columns: number): string {
 }
 
 /** Where a cut text begins: at its start, or at the line that the reader looks for. */
-function startOf(text: string, { find = '' }: Place): number {
+function startOf(text: string, { find = '' }: Pick<Place, 'find'>): number {
   const at = text.toLowerCase().indexOf(find.toLowerCase());
   return at < 1 ? 0 : text.lastIndexOf('\n', at) + 1;
 }
@@ -148,7 +151,7 @@ function reasoningRows(part: JsonObject, { place, entry }: Of): string[] {
 }
 
 /** A call: one line, or with `full` its arguments below it. */
-export function callRows({ name, input }: ToolCall, place: Place): string[] {
+export function callRows({ name, input }: ToolCall, place: CallPlace): string[] {
   const { style, first, columns, full } = place;
   const tool = safe(name).replace(/\s+/g, ' ');
   if (full) {
@@ -179,7 +182,7 @@ export function outputRows(
     indent = '  ',
     name = '',
   }: {
-    readonly place: Place;
+    readonly place: CallPlace;
     readonly where: Pick<Entry, 'seq'>;
     readonly indent?: string | undefined;
     readonly name?: string;
