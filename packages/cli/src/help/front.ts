@@ -5,21 +5,9 @@ import { commonSection } from './verb-page.ts';
 
 /** The verbs of the first page: with these a user starts, and finds the others by their groups. */
 const first: ReadonlySet<string> = new Set([
-  ...[
-    'init',
-    'new',
-    'import',
-    'run',
-    'chat',
-    'send',
-    'delegate',
-    'approve',
-    'sessions',
-    'status',
-    'log',
-    'search',
-  ],
-  ...['graph', 'anchor', 'rewind', 'undo', 'fork', 'merge', 'discard', 'check', 'backup'],
+  ...['init', 'new', 'import', 'run', 'chat', 'delegate', 'approve', 'sessions', 'status'],
+  ...['log', 'search', 'graph', 'anchor', 'rewind', 'undo', 'fork', 'merge', 'discard'],
+  ...['check', 'backup'],
 ]);
 
 const usage = [
