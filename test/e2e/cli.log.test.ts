@@ -22,9 +22,9 @@ test('a transcript is shown as a conversation: results under their calls, no rec
     7   assistant   (Rounding. The tests say which way.)                   09:01
                     I look at the code and at the tests first.
                     Read(/home/dev/shop/src/total.ts)
-                      ⎿ export function total(lines) { … (3 lines)
+                      └ export function total(lines) { … (3 lines)
                     Bash(command: npm test 2>&1 | tail -4, description: Run the…
-                      ⎿ error: FAIL total.test.ts … (3 lines)
+                      └ error: FAIL total.test.ts … (3 lines)
    11   assistant   ## Cause                      claude-x · 3.0k tokens · 09:02
 
                     \`Math.round\` rounds **half up**; invoices round *half to
@@ -36,7 +36,7 @@ test('a transcript is shown as a conversation: results under their calls, no rec
    13   user        合計は正しいですか？ 🧾 Please check the café orders   09:30
                     as well.
    14   assistant   Grep(pattern: round, path: src)                        09:31
-                      ⎿ src/order-0.ts: Math.round … (40 lines)
+                      └ src/order-0.ts: Math.round … (40 lines)
    16   assistant   Forty places round half up. I list them for you.       09:32
 `);
 });
@@ -49,13 +49,13 @@ test('forks stand where they left, merges have their result, and what a rewind h
         ├─ forked notes  discarded  Write the notes
         ├─ forked idea  active  Try another order
     6   merge       tests 6-8 completed
-                      ⎿ All 212 tests pass. … (2 lines)
+                      └ All 212 tests pass. … (2 lines)
     8   merge       notes 6-7 discarded
    11   rewind      to @8, hides 3 entries (tape log release --hidden)
    12   user        Tag it.
    13   assistant   I tag it.
                     tag(version: 2.4.0, sign: true)
-                      ⎿ denied: not on a Friday
+                      └ denied: not on a Friday
    15   event       run/error cannot reach the provider: it answered
                     503
    16   compaction  of 2-7
@@ -128,7 +128,7 @@ test('--full shows whole texts, each argument on a line, whole results and whole
   expect(shown).toContain(`                    Bash
                       command: npm test 2>&1 | tail -4
                       description: Run the tests
-                      ⎿ error: FAIL total.test.ts
+                      └ error: FAIL total.test.ts
                           expected 10.12
                           received 10.13
 `);
@@ -174,7 +174,7 @@ test.each([
 
 test('what is looked for is shown, also where it is not at the beginning', async () => {
   expect(await home.look('log shop --grep order-39')).toContain(
-    '⎿ Grep: src/order-39.ts: Math.round … (40 lines)',
+    '└ Grep: src/order-39.ts: Math.round … (40 lines)',
   );
   expect(await home.look('log shop --grep 10.135')).toContain('   11   assistant   - 10.135 is 10.14');
 });
@@ -235,7 +235,7 @@ test('results that come in another order are below their own calls, however many
   const back = (id: string) => toolResult({ toolCallId: id, toolName: 'read' }, `result of ${id}`);
   many.session('main', user('Go'), assistant(names.map(call)), ...names.toReversed().map(back), user('Next'));
   const { stdout } = await many.here(['log', 'main', '-n', '2']);
-  const rows = stdout.split('\n').filter((row) => /read|⎿/.test(row));
+  const rows = stdout.split('\n').filter((row) => /read|└/.test(row));
   expect(rows.map((row) => /call-\d+/.exec(row)?.[0])).toEqual(names.flatMap((name) => [name, name]));
 });
 
@@ -275,7 +275,7 @@ test('--follow shows calls as they are made, and their results as they come', as
   expect(code).toBe(130);
   expect(stdout.replace(/ {2,}(?:now|\d+ s ago)$/gm, '')).toBe(`    2   user        Go
     3   assistant   read(a.ts)
-    5   tool        ⎿ read: one … (2 lines)
+    5   tool        └ read: one … (2 lines)
     6   anchor      ⚓ done
 `);
 });

@@ -139,7 +139,7 @@ test('a large output ends with the command that shows all of it', async () => {
   expect(stdout).toMatch(/ {2}… 400000 bytes in total: tape show main@3 --output\n$/);
   expect(stdout.length).toBeLessThan(20_000);
   const log = (await home.here(['log', 'main'])).stdout;
-  expect(log).toContain('⎿ xxx');
+  expect(log).toContain('└ xxx');
   expect(log).toContain(' … (400000 bytes)');
 });
 

@@ -168,7 +168,7 @@ function resultRows(
   { place, indent }: { readonly place: Place; readonly indent?: '' },
 ): string[] {
   const { payload } = entry;
-  if (!isObject(payload)) return [`${indent ?? '  '}⎿ ${place.style.text('dim', '(redacted)')}`];
+  if (!isObject(payload)) return [`${indent ?? '  '}└ ${place.style.text('dim', '(redacted)')}`];
   const name = indent === undefined ? '' : `${safe(String(payload.toolName))}: `;
   return outputRows(payload.output, { place, where: entry, indent, name });
 }
@@ -199,14 +199,14 @@ export function outputRows(
       bytes === undefined
         ? []
         : [moreText(`… ${bytes} bytes in total`, `tape show ${session}@${where.seq} --output`, room)];
-    return [...rows, ...more].map((row, i) => `${indent}${i === 0 ? '⎿' : ' '} ${paint(row)}`);
+    return [...rows, ...more].map((row, i) => `${indent}${i === 0 ? '└' : ' '} ${paint(row)}`);
   }
   const lines = text.trim().split('\n');
   const [firstLine = ''] = text.trim().slice(startOf(text.trim(), place)).split('\n');
   const size =
     bytes !== undefined ? ` … (${bytes} bytes)` : lines.length > 1 ? ` … (${lines.length} lines)` : '';
   const line = `${what}${firstLine.trim() === '' ? '(empty)' : firstLine}`;
-  return [`${indent}⎿ ${paint(`${oneRow(line, Math.max(8, room - size.length))}${size}`)}`];
+  return [`${indent}└ ${paint(`${oneRow(line, Math.max(8, room - size.length))}${size}`)}`];
 }
 
 function mergeRows(
@@ -233,7 +233,7 @@ function mergeRows(
   const size = lines.length > 1 ? ` … (${lines.length} lines)` : '';
   return [
     row,
-    `  ⎿ ${oneRow(lines[0] ?? '', Math.max(8, place.columns - 4 - size.length))}${place.style.text('dim', size)}`,
+    `  └ ${oneRow(lines[0] ?? '', Math.max(8, place.columns - 4 - size.length))}${place.style.text('dim', size)}`,
   ];
 }
 
