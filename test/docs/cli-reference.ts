@@ -185,6 +185,10 @@ ${limitRows()}
 | \`hooks\` | | functions: \`onMessage\`, called before a user message is appended, may return \`{ snapshotId }\`, which is stored with the message; \`onRewind\` is called after a rewind with the snapshot of the message that was rewound to. A failure of a hook is a warning |
 | \`secrets\` | | texts by name, such as \`{ SEARCH_KEY: process.env.SEARCH }\`: \`[secret SEARCH_KEY]\` takes the place of each [where it would be written or printed](../SECURITY.md#secrets-on-a-tape). At least 8 characters; no numbers |
 
+### Aliases
+
+\`alias.NAME\` of \`config.yaml\` makes \`tape NAME\` stand for a verb with words of its command line. The words are split as a shell splits them, and nothing is expanded or run; what the line has beside the name is kept. A verb comes before an alias of its name, and an alias does not stand for another one. \`config.yaml\` is read only for a line that names no verb. Aliases of a file that came with a home do not run: set them again with \`tape config set\`.
+
 ## Options of every verb
 
 | option | meaning |

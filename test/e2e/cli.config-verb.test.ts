@@ -343,6 +343,7 @@ describe('where a value comes from', () => {
       'settings.provider_options.*': '{ a: 1 }',
       'prompt.skills': '[a]',
       compaction: 'at-85',
+      'alias.*': 'log',
       'compaction.preset': 'at-85',
       'compaction.keep.over': 'split',
       'compaction.prune': 'false',

@@ -43,6 +43,8 @@ export interface Context {
   readonly options: CommonOptions;
   /** The word of the command line that named the verb: its name, or another one. */
   readonly word: string;
+  /** Whether a word names a verb. */
+  readonly isVerb: (word: string) => boolean;
   readonly home: Home;
   /** Whether to colour text output. */
   readonly color: boolean;
@@ -78,7 +80,7 @@ function withGraph(json: unknown, state: GraphFileState | undefined): unknown {
 /** Makes the context of one command line; `main` runs the command lines that a verb starts. */
 export function makeContext(
   io: MaskedIo,
-  { options, word }: Pick<Context, 'options' | 'word'>,
+  { options, word, isVerb }: Pick<Context, 'options' | 'word' | 'isVerb'>,
   main: (argv: readonly string[], io: Io) => Promise<number>,
 ): Context {
   const home = { ...findHome(options.home, io), ...(options.base !== undefined && { base: options.base }) };
@@ -134,6 +136,7 @@ export function makeContext(
     io,
     options,
     word,
+    isVerb,
     home,
     color,
     style: makeStyle(color),

@@ -8,6 +8,7 @@ export { withLiteralWords } from './command-line/literal-words.ts';
 export { meanings } from './command-line/meanings.ts';
 export { plainLine } from './command-line/plain.ts';
 export { verbFirst } from './command-line/verb-in.ts';
+export { splitWords } from './config/aliases.ts';
 export { keys as configKeys } from './config/keys.ts';
 export type { Block, Section, Topic } from './help/page.ts';
 export { topics } from './help/topics/index.ts';

@@ -9,10 +9,11 @@
  * @module @tapedeck/cli
  */
 
+import { aliasesFor, withAlias } from './command-line/aliased.ts';
 import type { Line, Values } from './command-line/line.ts';
 import { withLiteralWords } from './command-line/literal-words.ts';
 import { plainLine } from './command-line/plain.ts';
-import { helpFor, verbFirst } from './command-line/verb-in.ts';
+import { helpFor, namedIn, verbFirst } from './command-line/verb-in.ts';
 import { type CommonOptions, makeContext } from './context.ts';
 import { describeError } from './errors/describe.ts';
 import { UsageError } from './errors/kinds.ts';
@@ -22,16 +23,22 @@ import { exit } from './exit.ts';
 import { findHome, hasTapes } from './home.ts';
 import { type Io, nodeIo, PipeClosed } from './io.ts';
 import { consoleOn, type MaskedIo, maskedIo } from './masked-io.ts';
+import { verbName } from './verbs/index.ts';
 import { nameOf } from './verbs/verb.ts';
 
 /** Runs the `tape` command and returns its exit code. */
 export async function main(line: readonly string[], given: Io): Promise<number> {
   const io = 'hide' in given ? (given as MaskedIo) : maskedIo(given);
-  const argv = withLiteralWords(line);
-  const asJson = requestsJson(argv);
+  let argv = withLiteralWords(line);
   try {
-    return await parseAndRun(argv, io).finally(() => io.done());
+    try {
+      argv = await withAlias(argv, io);
+      return await parseAndRun(argv, io);
+    } finally {
+      await io.done();
+    }
   } catch (error) {
+    const asJson = requestsJson(argv);
     if (error instanceof PipeClosed) return exit.done;
     if (io.interrupted) {
       const error = { code: 'CLI_INTERRUPTED', message: 'interrupted', data: {} };
@@ -57,11 +64,15 @@ async function parseAndRun(argv: readonly string[], io: MaskedIo): Promise<numbe
     const { verb, word } = line;
     const { values, out } = await asRecords(line, io);
     if (verb.paged === true && values.follow !== true && values.watch !== true) await io.page();
-    return await verb.run(values, makeContext(out, { options: values as CommonOptions, word }, main));
+    return await verb.run(values, makeContext(out, { options: values as CommonOptions, word, isVerb }, main));
   }
   await io.page();
   await io.out(line);
   return argv.length === 0 ? exit.usage : exit.done;
+}
+
+function isVerb(word: string): boolean {
+  return verbName(word) !== undefined;
 }
 
 /** The values of a line, and where its output goes, with `--format` and `--null`. */
@@ -88,7 +99,8 @@ async function otherLine(argv: readonly string[], io: Io): Promise<Line | string
   const help = await helpIn(argv, io);
   if (help !== undefined) return help;
   const { askedVerb } = await import('./command-line/asked-verb.ts');
-  const verb = await askedVerb(argv);
+  const others = namedIn(argv) === undefined ? await aliasesFor(argv, io) : undefined;
+  const verb = await askedVerb(argv, [...(others?.keys() ?? [])]);
   const { readLine } = await import('./command-line/full.ts');
   return await readLine(verbFirst(argv), verb);
 }

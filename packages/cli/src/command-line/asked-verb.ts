@@ -8,22 +8,23 @@ import { verbAt } from './verb-in.ts';
 
 /**
  * Loads the verb of a command line.
+ * @param aliases the names that stand for verbs in the home
  * @throws UsageError with verbs of the same meaning, else with those of nearly the same letters
  */
-export async function askedVerb(argv: readonly string[]): Promise<Verb> {
+export async function askedVerb(argv: readonly string[], aliases: readonly string[] = []): Promise<Verb> {
   const at = verbAt(argv);
   const word = argv[at];
   if (word === undefined) throw new UsageError('cannot run tape: a verb is missing');
   const verb = await verbNamed(word);
   if (verb !== undefined) return verb;
-  const near = Object.hasOwn(meanings, word) ? meanings[word] : nearVerbs(word);
+  const near = Object.hasOwn(meanings, word) ? meanings[word] : nearWords(word, [...verbWords, ...aliases]);
   const hint = near === undefined || near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
   throw new UsageError(`cannot run ${quote(word)}: no such verb${hint}`);
 }
 
-/** The verbs that begin with a word, else those that differ in one letter, or in two of a long word. */
-function nearVerbs(word: string): readonly string[] {
-  const begun = word.length < 2 ? [] : verbWords.filter((name) => name.startsWith(word)).slice(0, 3);
-  const near = begun.length > 0 ? begun : nearNames(word, verbWords, { within: word.length < 7 ? 1 : 2 });
+/** The verbs and aliases that begin with a word, else those that differ in one letter, or in two of a long word. */
+function nearWords(word: string, words: readonly string[]): readonly string[] {
+  const begun = word.length < 2 ? [] : words.filter((name) => name.startsWith(word)).slice(0, 3);
+  const near = begun.length > 0 ? begun : nearNames(word, words, { within: word.length < 7 ? 1 : 2 });
   return [...new Set(near.map((name) => verbName(name) ?? name))];
 }

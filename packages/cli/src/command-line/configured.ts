@@ -2,13 +2,15 @@ import { findConfig } from '../config/find.ts';
 import { findHome } from '../home.ts';
 import type { Io } from '../io.ts';
 import { verbNamed } from '../verbs/index.ts';
+import { withAlias } from './aliased.ts';
 import { withLiteralWords } from './literal-words.ts';
 import { plainLine } from './plain.ts';
 import { namedIn } from './verb-in.ts';
 
 /** Whether a command line can load a configuration: its verb takes one, and one is named or found. */
 export async function loadsConfiguration(line: readonly string[], io: Io): Promise<boolean> {
-  const argv = withLiteralWords(line);
+  // An alias that cannot be used is reported when the line runs.
+  const argv = await withAlias(withLiteralWords(line), io).catch(() => []);
   const name = namedIn(argv);
   if (name === 'demo') return false;
   const verb = name === undefined ? undefined : await verbNamed(name);

@@ -1,7 +1,7 @@
 /**
  * Reads the command line: which verb it names, and the values of its arguments and options. `plain.ts` reads the lines
  * that leave no doubt; `full.ts` reads all others with yargs, which also prints the help, and refuses what is wrong.
- * Both return the same values for a line that both read. `configured.ts` finds out whether a line loads a configuration. Imports `verbs`, `config`, `options` and what lies
+ * Both return the same values for a line that both read. `configured.ts` finds out whether a line loads a configuration; `aliased.ts` puts words in the place of an alias. Imports `verbs`, `config`, `options` and what lies
  * below.
  */
 import { camelOf, type Option, type Options } from '../options/declare.ts';

@@ -3,11 +3,13 @@ import { verbAt } from '../command-line/verb-in.ts';
 import { keys } from '../config/keys.ts';
 import { commonOptions } from '../options/common.ts';
 import type { Option, Options } from '../options/declare.ts';
-import { verbNamed, verbWords } from '../verbs/index.ts';
+import { verbNamed } from '../verbs/index.ts';
 
 /** What the last word of an unfinished command line can be. */
 export type Asked =
   | { readonly kind: 'words'; readonly words: readonly string[] }
+  /** A verb, or an alias of one. */
+  | { readonly kind: 'verbs' }
   /** A session, or a point of one where the word has an `@`. */
   | { readonly kind: 'places' }
   /** Nothing that is known here: the shell offers files. */
@@ -31,7 +33,7 @@ export async function askedBy(words: readonly string[]): Promise<Asked> {
   const open = openOption(before, options);
   if (open !== undefined) return valuesOf(open.name, open.option);
   if (current.startsWith('-')) return { kind: 'words', words: optionWords(options, before) };
-  if (at === -1) return { kind: 'words', words: verbWords };
+  if (at === -1) return { kind: 'verbs' };
   if (verb === undefined) return { kind: 'other' };
   const grammar = wordsOf(verb);
   const count = looseWords(before.slice(at + 1), options).length;

@@ -1,7 +1,9 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
+import { aliasesFor, homeIn, withAlias } from '../command-line/aliased.ts';
 import { findHome, openForReading } from '../home.ts';
 import type { Io } from '../io.ts';
 import { offeredPoints, offeredSessions } from '../session/offered.ts';
+import { verbWords } from '../verbs/index.ts';
 import { askedBy } from './asked.ts';
 
 /**
@@ -11,8 +13,16 @@ import { askedBy } from './asked.ts';
 export async function complete(words: readonly string[], io: Io): Promise<void> {
   const current = words.at(-1) ?? '';
   try {
-    const asked = await askedBy(words);
-    const found = asked.kind === 'words' ? asked.words : asked.kind === 'places' ? placesIn(words, io) : [];
+    const typed = [...(await withAlias(words.slice(0, -1), io)), current];
+    const asked = await askedBy(typed);
+    const found =
+      asked.kind === 'words'
+        ? asked.words
+        : asked.kind === 'verbs'
+          ? [...verbWords, ...(await aliasesFor(typed, io)).keys()]
+          : asked.kind === 'places'
+            ? placesIn(typed, io)
+            : [];
     const lines = found.filter((text) => text.startsWith(current) && !/\p{Cc}/u.test(text));
     await io.out(lines.map((line) => `${line}\n`).join(''));
   } catch {
@@ -24,12 +34,6 @@ function placesIn(words: readonly string[], io: Io): readonly string[] {
   const current = words.at(-1) ?? '';
   using store = openForReading(findHome(homeIn(words), io), io);
   return [...offeredSessions(store, current), ...points(store, current)];
-}
-
-/** The value of `--home DIR` or `--home=DIR`. */
-function homeIn(words: readonly string[]): string | undefined {
-  const at = words.findIndex((word) => /^--home(?:=|$)/.test(word));
-  return at === -1 ? undefined : (/=(.+)$/.exec(words[at] ?? '')?.[1] ?? words[at + 1]);
 }
 
 /** The points of the session before the last `@`. */

@@ -5,6 +5,7 @@ import { maskFor, secretsIn } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { ConfigError, UsageError } from '../errors/kinds.ts';
 import { isConfigForeign, rememberConfig } from '../origin.ts';
+import { aliasKeys } from './aliases.ts';
 import { homeConfigFile } from './find.ts';
 import { keyText, type Path } from './keys.ts';
 import { replaceFile } from './replace-file.ts';
@@ -40,10 +41,11 @@ export async function changeHomeConfig(
     const before = configText(file) ?? '';
     const after = await edited(before, { path, value, act, file });
     was = after.was;
-    repeated = isDeepStrictEqual(was, value);
+    const isForeign = isConfigForeign(home, io);
+    // A value that came with the home becomes this user's when this user sets it.
+    repeated = isDeepStrictEqual(was, value) && !(isForeign && value !== undefined);
     if (repeated) return undefined;
     const left = await checked(after.text, { before, path, value, act, file });
-    const isForeign = isConfigForeign(home, io);
     const brought = (left ?? []).filter((name) => name !== key && !name.startsWith(`${key}.`));
     if (isForeign && brought.length > 0 && value !== undefined)
       throw new ConfigError(
@@ -101,7 +103,7 @@ async function edited(
 }
 
 /**
- * Checks the new text, and returns its fields that name files. From a text that has other faults, a value can still be
+ * Checks the new text, and returns its fields that name files or stand for command lines. From a text that has other faults, a value can still be
  * taken away; which fields it has is unknown.
  */
 async function checked(
@@ -110,7 +112,8 @@ async function checked(
 ): Promise<readonly string[] | undefined> {
   const { parseHomeConfig } = await import('./home.ts');
   try {
-    return withoutPaths((await parseHomeConfig(text, file)).config).ignored;
+    const { config, data } = await parseHomeConfig(text, file);
+    return [...withoutPaths(config).ignored, ...aliasKeys(data)];
   } catch (error) {
     if (value === undefined) return undefined;
     const { field = '', why = '' } =

@@ -116,7 +116,8 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
     const field = camelCase(name);
     places.set(`${inside}${field}`, offset);
     try {
-      if (fields.has(`${field}.`) && isMap(value)) found[field] = fieldsOf(value, reading, `${field}.`);
+      if (field === 'alias') assertAliases(value, reading, offset);
+      else if (fields.has(`${field}.`) && isMap(value)) found[field] = fieldsOf(value, reading, `${field}.`);
       else if (field === 'compaction' || field === 'windows')
         found[field] = within(value, reading, { path: field, isNamed: field === 'windows' });
       else if (field === 'view') found[field] = rulesIn(plain(value, document));
@@ -128,6 +129,13 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
     }
   }
   return found;
+}
+
+/** The command line reads aliases; here they only must have their form. */
+function assertAliases(value: unknown, { refuse }: Reading, offset: number): void {
+  const isText = (one: unknown) => isScalar(one) && typeof one.value === 'string';
+  if (!isMap(value) || !value.items.every((pair) => isText(pair.value)))
+    throw refuse('alias must be a mapping of names to texts, such as lg: log --graph', offset, 'alias');
 }
 
 /** Parses a view policy in the syntax of `--policy`; `parseConfig` checks other types of values. */

@@ -38,6 +38,7 @@ export const keys: readonly string[] = [
   'windows.*.window',
   'windows.*.max_output',
   'view',
+  'alias.*',
 ];
 
 /** The fields that have names which the user chooses in them. */

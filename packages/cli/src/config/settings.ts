@@ -3,6 +3,8 @@ import { isObject } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { ConfigError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
+import { isConfigForeign } from '../origin.ts';
+import { aliasKeys } from './aliases.ts';
 import { fileConfig, homeConfig, ignoredText } from './deck.ts';
 import { homeConfigFile } from './find.ts';
 import { keyText, type Path, snakeCase } from './keys.ts';
@@ -30,7 +32,8 @@ export async function effectiveSettings(
 ): Promise<readonly Setting[]> {
   const { TAPE_MODEL: model = '' } = io.env;
   const code = config === false ? undefined : await trustedCode(config, { io, home, status });
-  const { data, ignored } = await homeConfig({ io, home });
+  const { data, ignored: paths } = await homeConfig({ io, home });
+  const ignored = [...paths, ...(isConfigForeign(home, io) ? aliasKeys(data) : [])];
   if (ignored.length > 0) status(ignoredText(ignored, home));
   const own = settingsIn(data, 'file', homeConfigFile(home)).filter(
     ({ key }) => !ignored.some((name) => key === name || key.startsWith(`${name}.`)),

@@ -9,6 +9,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'CLI_UNTRUSTED':
       return `read it, and trust it with: tape trust ${shellWord(String(data.dir))}; or run without it: --no-config`;
     case 'CLI_FOREIGN_HOME':
+      if (data.alias !== undefined)
+        return `it stands for: tape ${String(data.text)}; to use it, set it here: tape config set alias.${String(data.alias)} ${shellWord(String(data.text))}`;
       if (Array.isArray(data.brought))
         return `take them away with: tape config unset ${String(data.brought[0])}; or edit the file, and trust it with: tape trust ${shellWord(String(data.home))}`;
       return data.tapes === true

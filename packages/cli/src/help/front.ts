@@ -1,5 +1,7 @@
+import type { Aliases } from '../config/aliases.ts';
+import { oneLine } from '../escape.ts';
 import { groups, nameOf, type Verb } from '../verbs/verb.ts';
-import { type Page, wrapped } from './page.ts';
+import { type Page, type Term, wrapped } from './page.ts';
 import { topics } from './topics/index.ts';
 import { commonSection } from './verb-page.ts';
 
@@ -16,7 +18,7 @@ const usage = [
 ];
 
 /** What `tape --help` prints: one screen. */
-export function frontPage(verbs: readonly Verb[]): Page {
+export function frontPage(verbs: readonly Verb[], aliases: Aliases): Page {
   const rows = groups.flatMap((group) =>
     verbs
       .filter((verb) => verb.group === group && first.has(nameOf(verb)))
@@ -26,6 +28,7 @@ export function frontPage(verbs: readonly Verb[]): Page {
   const names = topics.map(({ name }) => name);
   const labels = [
     ...labelled('Also', others),
+    ...(aliases.size === 0 ? [] : labelled('Aliases', shownNames(aliases))),
     ...labelled('Topics', names),
     ...labelled('More', ['tape help VERB,', 'tape help TOPIC,', 'tape help --all']),
   ];
@@ -37,13 +40,25 @@ export function frontPage(verbs: readonly Verb[]): Page {
   };
 }
 
+/** Number of aliases on the first page. */
+const aliasesMax = 20;
+
+function shownNames(aliases: Aliases): readonly string[] {
+  const names = [...aliases.keys()];
+  return names.length > aliasesMax ? [...names.slice(0, aliasesMax), '…'] : names;
+}
+
+function aliasTerms(aliases: Aliases): readonly Term[] {
+  return [...aliases].map(([name, text]) => [name, oneLine(text, 200)]);
+}
+
 /** Words behind a label, in as many lines of 80 columns as they take. */
 function labelled(label: string, words: readonly string[]): readonly string[] {
   return wrapped(words.join(' '), 70).map((line, i) => `${(i === 0 ? label : '').padEnd(8)}${line}`);
 }
 
 /** What `tape help --all` prints: each verb and each topic with its summary. */
-export function allPage(verbs: readonly Verb[]): Page {
+export function allPage(verbs: readonly Verb[], aliases: Aliases): Page {
   return {
     sections: [
       { blocks: [{ lines: usage }] },
@@ -57,6 +72,7 @@ export function allPage(verbs: readonly Verb[]): Page {
           },
         ],
       })),
+      ...(aliases.size === 0 ? [] : [{ title: 'Aliases', blocks: [{ terms: aliasTerms(aliases) }] }]),
       { title: 'Topics', blocks: [{ terms: topics.map(({ name, summary }) => [name, summary] as const) }] },
       commonSection,
     ],

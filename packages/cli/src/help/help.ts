@@ -5,13 +5,16 @@
  */
 import { readFileSync } from 'node:fs';
 import { nearNames } from '@tapedeck/tape/store';
+import { aliasesFor } from '../command-line/aliased.ts';
 import { askedVerb } from '../command-line/asked-verb.ts';
-import { verbAt } from '../command-line/verb-in.ts';
+import { namedIn, verbAt } from '../command-line/verb-in.ts';
+import type { Aliases } from '../config/aliases.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { oneLine } from '../escape.ts';
 import type { Io } from '../io.ts';
 import { packageFile } from '../package-file.ts';
 import { type ColorWhen, makeStyle, usesColor } from '../terminal/style.ts';
-import { allVerbs, verbName } from '../verbs/index.ts';
+import { allVerbs, verbName, verbNamed } from '../verbs/index.ts';
 import { allPage, frontPage } from './front.ts';
 import { type Page, pageText } from './page.ts';
 import { topics } from './topics/index.ts';
@@ -24,7 +27,7 @@ import { verbPage } from './verb-page.ts';
  */
 export async function helpIn(
   argv: readonly string[],
-  io: Pick<Io, 'columns' | 'isTerminal' | 'env'>,
+  io: Pick<Io, 'columns' | 'isTerminal' | 'env' | 'cwd'>,
 ): Promise<string | undefined> {
   const at = verbAt(argv);
   const before = at === -1 ? argv : argv.slice(0, at);
@@ -33,9 +36,11 @@ export async function helpIn(
   const isHelp = argv[at] === 'help';
   if (!asks && !isHelp) return undefined;
   const look = { columns: io.columns, style: makeStyle(usesColor(colorIn(argv), io)) };
-  if (!isHelp) return pageText(await pageOf(at === -1 ? [] : [argv[at] ?? '']), look);
+  const aliases = namedIn(argv) === undefined ? await aliasesFor(argv, io) : new Map<string, string>();
+  if (!isHelp) return pageText(await pageOf(at === -1 ? [] : [argv[at] ?? ''], aliases), look);
   const words = argv.slice(at + 1).filter((word, i, all) => !ofHelp.test(word) && all[i - 1] !== '--color');
-  return pageText(words[0] === '--all' ? allPage(await allVerbs()) : await pageOf(words), look);
+  const page = words[0] === '--all' ? allPage(await allVerbs(), aliases) : await pageOf(words, aliases);
+  return pageText(page, look);
 }
 
 /** Options that a request for help may have. */
@@ -49,12 +54,14 @@ function colorIn(argv: readonly string[]): ColorWhen {
   return at !== -1 && (value === 'always' || value === 'never') ? value : 'auto';
 }
 
-/** The page on a verb or a topic; without a word the first one. */
-async function pageOf([word, more]: readonly string[]): Promise<Page> {
-  if (word === undefined) return frontPage(await allVerbs());
+/** The page on a verb, an alias or a topic; without a word the first one. */
+async function pageOf([word, more]: readonly string[], aliases: Aliases): Promise<Page> {
+  if (word === undefined) return frontPage(await allVerbs(), aliases);
   if (more !== undefined) throw new UsageError(`cannot use '${more}': there are too many arguments`);
   const topic = topics.find(({ name }) => name === word);
   if (topic !== undefined && verbName(word) === undefined) return topic.page;
+  const text = aliases.get(word);
+  if (text !== undefined) return await aliasPage(word, text);
   if (word.startsWith('-')) throw new UsageError(`cannot use ${word}: no such option`);
   const [near] = nearNames(
     word,
@@ -63,7 +70,14 @@ async function pageOf([word, more]: readonly string[]): Promise<Page> {
   );
   if (near !== undefined && near !== word)
     throw new UsageError(`cannot show the help of '${word}': no such verb or topic; did you mean ${near}?`);
-  return verbPage(await askedVerb([word]), topic?.page);
+  return verbPage(await askedVerb([word], [...aliases.keys()]), topic?.page);
+}
+
+/** What an alias stands for, and the help of its verb. */
+async function aliasPage(name: string, text: string): Promise<Page> {
+  const verb = await verbNamed(/^\s*(\S*)/.exec(text)?.[1] ?? '');
+  const stands = { blocks: [`\`tape ${name}\` stands for \`tape ${oneLine(text, 500)}\`.`] };
+  return { sections: [stands, ...(verb === undefined ? [] : verbPage(verb).sections)] };
 }
 
 function version(): string {

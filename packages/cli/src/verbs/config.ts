@@ -1,3 +1,5 @@
+import { isObject } from '@tapedeck/tape/internal';
+import { aliasFault, readAliases } from '../config/aliases.ts';
 import { homeConfigFile } from '../config/find.ts';
 import { keyText, type Path, parseKey } from '../config/keys.ts';
 import type { Setting } from '../config/settings.ts';
@@ -25,6 +27,7 @@ export const config: Verb = defineVerb({
     ['tape config get limits.max_steps --show-origin', 'Show a value, and where it comes from'],
     ['tape config list --all', 'List defaults, too'],
     ['tape config unset instructions', 'Take a value away'],
+    ["tape config set alias.lg 'log --graph'", 'Make tape lg stand for tape log --graph'],
   ],
   arguments: {
     action: { describe: 'What to do (default: list)', choices: ['list', 'get', 'set', 'unset'] },
@@ -126,6 +129,7 @@ function originText({ origin, from }: Setting): string {
 
 async function set(path: Path, text: string, context: Context): Promise<number> {
   const value = parseValue(text, path);
+  if (path[0] === 'alias') await assertAliases(path, value, context);
   const { changeHomeConfig } = await import('../config/change.ts');
   const key = keyText(path);
   const { was, file, repeated } = await context.writing(
@@ -164,6 +168,23 @@ async function unset(path: Path, context: Context): Promise<number> {
     human: `Unset ${key} in ${file} (was ${clipped(valueText(was, path))}; restore it with: ${setCommand(path, was)})`,
   });
   return exit.done;
+}
+
+/**
+ * Refuses an alias that would hide a verb, or stands for none.
+ * @throws UsageError
+ */
+async function assertAliases([, name]: Path, value: unknown, { home, isVerb }: Context): Promise<void> {
+  const aliases = await readAliases(home);
+  const given =
+    name === undefined ? (isObject(value) ? Object.entries(value) : []) : [[name, value] as const];
+  for (const [one, text] of given) {
+    const fault = aliasFault(one, text, { isVerb, aliases });
+    if (fault !== undefined)
+      throw new UsageError(`cannot set alias.${one}: ${fault}`, {
+        hint: "an alias stands for a verb with options: tape config set alias.lg 'log --graph'",
+      });
+  }
 }
 
 /** The command that gives a key a value. */

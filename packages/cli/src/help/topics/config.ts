@@ -48,6 +48,14 @@ export const config: Topic = {
         ],
       },
       {
+        title: 'Field of config.yaml alone',
+        blocks: [
+          {
+            terms: [['`alias.NAME`', 'Command line that `tape NAME` stands for, such as `log --graph`']],
+          },
+        ],
+      },
+      {
         title: 'Fields of tape.config.mts alone',
         blocks: [
           {
