@@ -19,6 +19,7 @@ const lanes = [
   ...[
     'attach',
     'foreign-homes',
+    'memory',
     'pager',
     'read-only-homes',
     'scale',

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { assistant, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { json } from '../support/cli.ts';
@@ -52,6 +52,22 @@ describe('graph draws', () => {
     expect(shown).toHaveLength(23);
     expect(shown[22]).toBe('and 49 more (--all)');
     expect(lines((await home.here(['graph', '--all'], { isTerminal: true })).stdout)).toHaveLength(71);
+  });
+
+  test('the same from the database, which is read in parts, as from the file', async () => {
+    using home = manySessions(250);
+    const draw = (...args: readonly string[]) => home.here(['graph', ...args]);
+    const forms = [['--format', 'dot'], ['--format', 'mermaid'], ['--format', 'tree'], ['--jsonl']];
+    const fromDatabase = await Promise.all(forms.map((form) => draw(...form)));
+    const image = await draw('--format', 'svg', '--all');
+    await draw('-o', home.file('all.dot'));
+    expect(readFileSync(home.file('all.dot'), 'utf8')).toBe(fromDatabase[0]?.stdout);
+    rmSync(home.db);
+    expect(await Promise.all(forms.map((form) => draw(...form)))).toEqual(fromDatabase);
+    const { stdout } = await draw('--format', 'svg', '--all');
+    expect(lines(stdout).toSorted()).toHaveLength(lines(image.stdout).length);
+    for (const { stdout: text } of fromDatabase) expect(text).toContain('s250');
+    expect(image.stdout).toContain('>s250 active</text>');
   });
 
   test('the newest N sessions, and those since a time, with their ancestors', async () => {

@@ -1,4 +1,15 @@
-import { drawGraph, drawTree, layOut, SessionGraph, toDot, toMermaid } from '@tapedeck/graph';
+import {
+  dotLines,
+  drawGraph,
+  drawTree,
+  layOut,
+  mermaidLines,
+  SessionGraph,
+  svgLines,
+  toDot,
+  toMermaid,
+  toSvg,
+} from '@tapedeck/graph';
 import { user } from '@tapedeck/tape';
 import type { LineageLine } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
@@ -244,6 +255,32 @@ test('sessions of one name have the names of their tapes in every picture, and o
   `);
   for (const text of [toDot(two.list()), toMermaid(two.list())])
     for (const name of ['tape:main', 'acme:main', 's3']) expect(text).toContain(name);
+});
+
+test('sessions that are read in parts give the same pictures', () => {
+  const odd = records(
+    s(2, { type: 'fork', ...from(1) }),
+    s(3, { type: 'fork', ...from(7) }),
+    s(1),
+    s(2, { type: 'merge', ...from(1), ...into(9), range: [1, 2] }),
+    s(4, { session_id: 's1', tape: 'acme:s1' }),
+    s(3, { type: 'merge', ...from(7), ...into(1) }),
+  );
+  for (const lines of [family(), odd]) {
+    const all = SessionGraph.fromRecords(lines).list();
+    const shared = new Set(['s1']);
+    const parts = () => all.map((node) => [node]);
+    expect([...dotLines(parts, shared)].join('\n')).toBe(toDot(all));
+    expect([...mermaidLines(parts, shared)].join('\n')).toBe(toMermaid(all));
+    expect([...svgLines(() => layOut(all))].join('\n')).toBe(toSvg(all));
+  }
+  expect([...svgLines(() => [])].join('\n')).toBe(toSvg([]));
+});
+
+test('a session has the name of its tape where sessions outside of the picture have the same name', () => {
+  const shared = new Set(['main']);
+  expect(drawTree(graph, 'main', { shared })[0]).toBe('tape:main  session  active');
+  expect(Array.from(layOut(graph.list(), { shared }), ({ label }) => label)[0]).toBe('tape:main active');
 });
 
 test('unrelated sessions are no lanes of each other, and each session has one row', () => {

@@ -1,24 +1,17 @@
-import { comparing, FileComparison, GraphError, parseRecord, readLines, SessionGraph } from '@tapedeck/graph';
+import {
+  comparing,
+  FileComparison,
+  GraphError,
+  parseRecord,
+  readLines,
+  SessionGraph,
+  type SessionNode,
+} from '@tapedeck/graph';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { encodeLine, type LineageLine, type NewestQuery, nearNames } from '@tapedeck/tape/store';
 import { compareTail, differing, type FileStanding } from './graph-file.ts';
 import type { Home } from './home.ts';
 import { findSession } from './reference.ts';
-
-/** A graph from the database, and how the graph file compares with the database. */
-export interface Drawn {
-  readonly graph: SessionGraph;
-  readonly standing: FileStanding;
-}
-
-/** Reads all sessions from the database, and compares each line of the graph file with it on the way. */
-export async function readWhole(store: SqliteTapeStore, home: Home): Promise<Drawn> {
-  using comparison = new FileComparison(home.graph);
-  const graph = SessionGraph.fromRecords(
-    comparing(comparison, { read: (from) => store.lineage.read({ from }), encode: encodeLine }),
-  );
-  return { graph, standing: await standingOf(comparison, store, home) };
-}
 
 async function standingOf(
   { standing, line, fault }: FileComparison,
@@ -55,6 +48,16 @@ export function* readTrees(store: SqliteTapeStore): Generator<SessionGraph> {
     if (last === undefined || page.length < pageSize) return;
     after = last.id;
   }
+}
+
+/** Reads the trees of sessions one by one, the one in which something was said last first. */
+export function* readNewestTrees(store: SqliteTapeStore): Generator<SessionGraph> {
+  for (const id of store.newestRoots()) yield readFamily(store, id);
+}
+
+/** Reads all sessions in parts, so that few are in memory. */
+export function* readSessions(store: SqliteTapeStore): Generator<readonly SessionNode[]> {
+  for (const lines of store.linesBySession()) yield SessionGraph.fromRecords(lines).list();
 }
 
 /** Reads a session with its ancestors and descendants, from their lines of the database alone. */
@@ -110,11 +113,8 @@ function* recordsOf(path: string, ids: ReadonlySet<string>): Iterable<LineageLin
  * The ULID of a session. A name that this realm does not have is looked for among all sessions.
  * @throws GRAPH_NO_SESSION with near names
  */
-export async function idOf(
-  name: string,
-  { store, home }: { readonly store: SqliteTapeStore; readonly home: Home },
-): Promise<string> {
-  return findSession(store, name)?.id ?? idIn((await readWhole(store, home)).graph, name);
+export function idOf(name: string, store: SqliteTapeStore): string {
+  return findSession(store, name)?.id ?? idIn(SessionGraph.fromRecords(store.lineage.read()), name);
 }
 
 /**

@@ -2,13 +2,16 @@ import { shown } from './display.ts';
 import { type LayoutOptions, layOut, type PictureRow } from './layout.ts';
 import type { SessionNode } from './node.ts';
 
-/** Options of an image. */
-export interface SvgOptions extends LayoutOptions {
+/** How rows become an image. */
+export interface ImageOptions {
   /** What the image shows, for those who do not see it. */
   readonly title?: string | undefined;
   /** Number of columns that a text fills in a font of one width; the default counts characters. */
   readonly textWidth?: ((text: string) => number) | undefined;
 }
+
+/** Options of an image of sessions. */
+export interface SvgOptions extends LayoutOptions, ImageOptions {}
 
 /** Sizes in pixels. */
 const size = { margin: 16, row: 24, lane: 20, gap: 14, column: 7.9, radius: 5 };
@@ -43,25 +46,41 @@ const style = `
  * ```
  */
 export function toSvg(nodes: Iterable<SessionNode>, options: SvgOptions = {}): string {
-  const { title = 'Sessions', textWidth = (text) => text.length } = options;
   const rows = [...layOut(nodes, options)];
-  let [width, sessions] = [200, 0];
-  for (const row of rows) {
+  return [...svgLines(() => rows, options)].join('\n');
+}
+
+/**
+ * The lines of an image, for one that is too large to be held in memory.
+ * @param read reads its rows, twice: the first line has the size of the image
+ */
+export function* svgLines(
+  read: () => Iterable<PictureRow>,
+  { title = 'Sessions', textWidth = (text) => text.length }: ImageOptions = {},
+): Generator<string, void, undefined> {
+  let [width, count, sessions] = [200, 0, 0];
+  for (const row of read()) {
     width = Math.max(width, labelX(row) + textWidth(row.label) * size.column + size.margin);
+    count += 1;
     sessions += row.sessions;
   }
-  const height = rows.length * size.row + 2 * size.margin;
+  const height = count * size.row + 2 * size.margin;
   const box = `${Math.ceil(width)} ${height}`;
-  return [
+  yield* [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${Math.ceil(width)}" height="${height}" viewBox="0 0 ${box}" role="img" aria-labelledby="title desc">`,
     `<title id="title">${escaped(shown(title))}</title>`,
     `<desc id="desc">${sessions} ${sessions === 1 ? 'session' : 'sessions'} as trees, newest first: a circle is open, a disc is merged, a cross ended in another way.</desc>`,
     `<style>${style}</style>`,
     '<rect width="100%" height="100%"/>',
-    ...rows.map((row, i) => rowOf(row, i, (rows[i + 1]?.depth ?? 0) > row.depth)),
-    '</svg>',
-    '',
-  ].join('\n');
+  ];
+  let index = 0;
+  let above: PictureRow | undefined;
+  for (const row of read()) {
+    if (above !== undefined) yield rowOf(above, index++, row.depth > above.depth);
+    above = row;
+  }
+  if (above !== undefined) yield rowOf(above, index, false);
+  yield* ['</svg>', ''];
 }
 
 function laneX(lane: number): number {

@@ -6,6 +6,12 @@ import { distinctNames, type SessionNode } from './node.ts';
 /** The queries that a tree is drawn from. A `SessionGraph` has them, and the `graph` of a deck. */
 export type TreeGraph = Pick<SessionGraph, 'roots' | 'subtree'>;
 
+/** Options of a tree. */
+export interface TreeOptions extends LineOptions {
+  /** Names that sessions outside of the graph have, too: the sessions of such a name get the names of their tapes. */
+  readonly shared?: ReadonlySet<string> | undefined;
+}
+
 /**
  * Draws sessions as a tree, children in spawn order, with kind, status, source anchor and merges: all
  * sessions, or the session of `ref` and its descendants.
@@ -25,10 +31,13 @@ export type TreeGraph = Pick<SessionGraph, 'roots' | 'subtree'>;
  * // ╰─ idea  subagent  active
  * ```
  */
-export function drawTree(graph: TreeGraph, ref?: SessionRef, options: LineOptions = {}): string[] {
+export function drawTree(graph: TreeGraph, ref?: SessionRef, options: TreeOptions = {}): string[] {
   const refs = ref === undefined ? graph.roots().map(({ id }) => id) : [ref];
   const places = refs.flatMap((one) => graph.subtree(one));
-  const nodes = distinctNames(places.map(({ node }) => node));
+  const nodes = distinctNames(
+    places.map(({ node }) => node),
+    options.shared,
+  );
   const rows: string[] = [];
   // For each level above, whether a sibling follows.
   const open: boolean[] = [];

@@ -15,6 +15,8 @@ export interface LayoutOptions {
   readonly fold?: boolean | undefined;
   /** How many children of a session the given sessions lack. */
   readonly unread?: ((id: string) => number) | undefined;
+  /** Names that other sessions have, too: the sessions of such a name get the names of their tapes. */
+  readonly shared?: ReadonlySet<string> | undefined;
 }
 
 /** A row of a drawing: a session, a mark, or what was folded. */
@@ -63,10 +65,10 @@ const chainMin = 7;
  */
 export function* layOut(
   nodes: Iterable<SessionNode>,
-  { activity = ({ lastG }) => lastG, marks = [], fold = false, unread = () => 0 }: LayoutOptions = {},
+  { activity = ({ lastG }) => lastG, marks = [], fold = false, unread = () => 0, shared }: LayoutOptions = {},
 ): Generator<PictureRow, void, undefined> {
   const trees = forestOf(
-    distinctNames([...nodes]),
+    distinctNames([...nodes], shared),
     marks.length > 0 ? ({ lastG }) => lastG : activity,
     marks,
   );

@@ -126,10 +126,14 @@ function isMerge(line: LineageLine): boolean {
 /**
  * The nodes as a picture names them: sessions of one name, of several realms or incarnations, have the names of their
  * tapes.
+ * @param shared names that sessions outside of the nodes have, too
  */
-export function distinctNames(nodes: readonly SessionNode[]): readonly SessionNode[] {
+export function distinctNames(
+  nodes: readonly SessionNode[],
+  shared: ReadonlySet<string> = new Set(),
+): readonly SessionNode[] {
   const byName = Map.groupBy(nodes, ({ session }) => session);
-  const same = nodes.filter(({ session }) => (byName.get(session)?.length ?? 0) > 1);
+  const same = nodes.filter(({ session }) => shared.has(session) || (byName.get(session)?.length ?? 0) > 1);
   if (same.length === 0) return nodes;
   const tapes = new Map(same.map(({ id, tape }) => [id, tape]));
   const tapeOf = (id: string | undefined) => tapes.get(id ?? '');

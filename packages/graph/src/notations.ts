@@ -1,16 +1,26 @@
 import { shown, span } from './display.ts';
 import { distinctNames, type MergeRecord, type SessionNode } from './node.ts';
 
-/** A graph for other programs: sessions, forks from parent to child, merges from child to target. */
-interface Drawing {
-  /** Name and status by id; a session outside the graph has no status. */
-  readonly sessions: ReadonlyMap<string, readonly string[]>;
-  readonly edges: readonly {
-    readonly from: string;
-    readonly to: string;
-    readonly label: string;
-    readonly merge: boolean;
-  }[];
+/** A session in a drawing: its id, and its number from 1. */
+interface Place {
+  readonly id: string;
+  readonly n: number;
+}
+
+/** How to draw a graph for other programs. */
+interface Notation {
+  readonly first: readonly string[];
+  session(of: Place, texts: readonly string[]): string;
+  edge(from: Place, to: Place, edge: Edge): string;
+  readonly last: readonly string[];
+}
+
+/** A fork, from parent to child, or a merge, from child to target. */
+interface Edge {
+  readonly from: string;
+  readonly to: string;
+  readonly label: string;
+  readonly merge: boolean;
 }
 
 /**
@@ -29,20 +39,26 @@ interface Drawing {
  * ```
  */
 export function toDot(nodes: Iterable<SessionNode>): string {
-  const { sessions, edges } = drawing(nodes);
+  return wholeOf(nodes, dotLines);
+}
+
+/**
+ * The lines of the graph in the DOT language, for a graph that is too large to be held in memory.
+ * @param read reads its sessions, each time anew, in parts
+ */
+export function dotLines(
+  read: () => Iterable<readonly SessionNode[]>,
+  shared?: ReadonlySet<string>,
+): Generator<string, void, undefined> {
   const escaped = (text: string) => shown(text).replace(/["\\]/g, '\\$&');
   const quoted = (text: string) => `"${escaped(text)}"`;
-  return [
-    'digraph sessions {',
-    '  node [shape=box];',
-    ...Array.from(sessions, ([id, lines]) => `  ${quoted(id)} [label="${lines.map(escaped).join('\\n')}"];`),
-    ...edges.map(
-      ({ from, to, label, merge }) =>
-        `  ${quoted(from)} -> ${quoted(to)} [label=${quoted(label)}${merge ? ', style=dashed' : ''}];`,
-    ),
-    '}',
-    '',
-  ].join('\n');
+  return linesIn(read, shared, {
+    first: ['digraph sessions {', '  node [shape=box];'],
+    session: ({ id }, texts) => `  ${quoted(id)} [label="${texts.map(escaped).join('\\n')}"];`,
+    edge: (from, to, { label, merge }) =>
+      `  ${quoted(from.id)} -> ${quoted(to.id)} [label=${quoted(label)}${merge ? ', style=dashed' : ''}];`,
+    last: ['}', ''],
+  });
 }
 
 /**
@@ -61,43 +77,81 @@ export function toDot(nodes: Iterable<SessionNode>): string {
  * ```
  */
 export function toMermaid(nodes: Iterable<SessionNode>): string {
-  const { sessions, edges } = drawing(nodes);
-  // Ids in a foreign file may be any text, and Mermaid cannot quote ids.
-  const names = new Map(Array.from(sessions.keys(), (id, i) => [id, `s${i + 1}`]));
-  const quoted = (text: string) =>
-    `"${text.replace(/[^\p{L}\p{N} _.:@+%/()·⚓-]/gu, (c) => `#${c.codePointAt(0)};`)}"`;
-  return [
-    'flowchart TD',
-    ...Array.from(sessions, ([id, lines]) => `  ${names.get(id)}[${quoted(lines.join(' · '))}]`),
-    ...edges.map(({ from, to, label, merge }) => {
-      const arrow = merge ? '-.->' : '-->';
-      return `  ${names.get(from)} ${arrow}${label === '' ? '' : `|${quoted(label)}|`} ${names.get(to)}`;
-    }),
-    '',
-  ].join('\n');
+  return wholeOf(nodes, mermaidLines);
 }
 
-function drawing(nodes: Iterable<SessionNode>): Drawing {
-  const all = distinctNames([...nodes]);
-  const sessions = new Map(all.map((node) => [node.id, [shown(node.session), shown(node.status)]]));
-  const refer = (id: string, name: string | undefined) => {
-    if (!sessions.has(id)) sessions.set(id, [shown(name ?? id)]);
-    return id;
-  };
-  const forks = all.flatMap((node) => {
-    if (node.parent === undefined) return [];
-    const label = node.fromAnchor === undefined ? '' : `⚓ ${shown(node.fromAnchor)}`;
-    return [{ from: refer(node.parent, node.parentName), to: node.id, label, merge: false }];
+/**
+ * The lines of the graph as a Mermaid flowchart, for a graph that is too large to be held in memory.
+ * @param read reads its sessions, each time anew, in parts
+ */
+export function mermaidLines(
+  read: () => Iterable<readonly SessionNode[]>,
+  shared?: ReadonlySet<string>,
+): Generator<string, void, undefined> {
+  const quoted = (text: string) =>
+    `"${text.replace(/[^\p{L}\p{N} _.:@+%/()·⚓-]/gu, (c) => `#${c.codePointAt(0)};`)}"`;
+  return linesIn(read, shared, {
+    first: ['flowchart TD'],
+    // Ids in a foreign file may be any text, and Mermaid cannot quote ids.
+    session: ({ n }, texts) => `  s${n}[${quoted(texts.join(' · '))}]`,
+    edge: (from, to, { label, merge }) => {
+      const arrow = merge ? '-.->' : '-->';
+      return `  s${from.n} ${arrow}${label === '' ? '' : `|${quoted(label)}|`} s${to.n}`;
+    },
+    last: [''],
   });
-  const merges = all
-    .flatMap(({ merges }) => merges)
-    .flatMap((merge) => {
-      if (merge.into === undefined) return [];
-      return [
-        { from: merge.child, to: refer(merge.into, merge.intoName), label: mergeLabel(merge), merge: true },
-      ];
-    });
-  return { sessions, edges: [...forks, ...merges] };
+}
+
+function wholeOf(nodes: Iterable<SessionNode>, lines: typeof dotLines): string {
+  const all = [...nodes];
+  return [...lines(() => [all])].join('\n');
+}
+
+/** Sessions with their states, then those outside of the graph that edges refer to, then forks, then merges. */
+function* linesIn(
+  read: () => Iterable<readonly SessionNode[]>,
+  shared: ReadonlySet<string> | undefined,
+  { first, session, edge, last }: Notation,
+): Generator<string, void, undefined> {
+  yield* first;
+  const numbers = new Map<string, number>();
+  const place = (id: string): Place => {
+    const n = numbers.get(id) ?? numbers.size + 1;
+    numbers.set(id, n);
+    return { id, n };
+  };
+  const outside = { forks: new Map<string, string>(), merges: new Map<string, string>() };
+  const refer = (to: Map<string, string>, id: string, name: string | undefined) => {
+    if (!numbers.has(id) && !to.has(id)) to.set(id, name ?? id);
+  };
+  for (const nodes of read())
+    for (const node of distinctNames(nodes, shared)) {
+      yield session(place(node.id), [shown(node.session), shown(node.status)]);
+      if (node.parent !== undefined) refer(outside.forks, node.parent, node.parentName);
+      for (const { into, intoName } of node.merges)
+        if (into !== undefined) refer(outside.merges, into, intoName);
+    }
+  for (const [id, name] of [...outside.forks, ...outside.merges])
+    if (!numbers.has(id)) yield session(place(id), [shown(name)]);
+  for (const edgesOf of [forksOf, mergesOf])
+    for (const nodes of read())
+      for (const one of nodes.flatMap(edgesOf)) yield edge(place(one.from), place(one.to), one);
+  yield* last;
+}
+
+function forksOf({ id, parent, fromAnchor }: SessionNode): Edge[] {
+  if (parent === undefined) return [];
+  return [
+    { from: parent, to: id, label: fromAnchor === undefined ? '' : `⚓ ${shown(fromAnchor)}`, merge: false },
+  ];
+}
+
+function mergesOf({ merges }: SessionNode): Edge[] {
+  return merges.flatMap((merge) =>
+    merge.into === undefined
+      ? []
+      : [{ from: merge.child, to: merge.into, label: mergeLabel(merge), merge: true }],
+  );
 }
 
 function mergeLabel({ type, range }: MergeRecord): string {

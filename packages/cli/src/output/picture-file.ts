@@ -22,13 +22,19 @@ export function formatOf(file: string): (typeof formats)[keyof typeof formats] {
   return format;
 }
 
-/** Writes a file whole or not at all: under another name, which it then gives up. */
-export function writePicture(file: string, text: string): void {
+/**
+ * Writes a file whole or not at all: under another name, which it then gives up.
+ * @param print receives what writes the texts of the picture
+ */
+export async function writePicture(
+  file: string,
+  print: (out: (text: string | Uint8Array) => Promise<void>) => Promise<void>,
+): Promise<void> {
   const draft = `${file}.${randomBytes(6).toString('hex')}.part`;
   try {
     const fd = openSync(draft, 'wx');
     try {
-      writeFileSync(fd, text);
+      await print(async (text) => writeFileSync(fd, text));
       fsyncSync(fd);
     } finally {
       closeSync(fd);

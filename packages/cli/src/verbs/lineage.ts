@@ -36,7 +36,7 @@ async function readAbout(name: string, context: Context) {
   const { idIn, idOf, readFamily } = await import('../lineage.ts');
   if (doesExist(home.db))
     return await reading(async (store) => {
-      const id = await idOf(name, { store, home });
+      const id = idOf(name, store);
       const standing: FileStanding = await compareTail(store, home);
       return { graph: readFamily(store, id), id, standing };
     });

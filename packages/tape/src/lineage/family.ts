@@ -74,6 +74,47 @@ function linesOf(db: Db, ids: readonly number[]): LineageLine[] {
     .map(({ g, line }) => parseLine(g, line));
 }
 
+/** How many sessions are read at a time. */
+const pageSessions = 200;
+
+/** Reads the lines about all sessions, page by page: those of each session together, the sessions by their creation. */
+export function* pagesOfLines(db: Db): Generator<readonly LineageLine[]> {
+  for (let after = -Infinity; ; ) {
+    const { last } = db.get<{ last: number | null }>(
+      'SELECT max(id) AS last FROM (SELECT id FROM tape WHERE id > @after ORDER BY id LIMIT @limit)',
+      { after, limit: pageSessions },
+    ) ?? { last: null };
+    if (last === null) return;
+    const rows = db.all<{ g: number; line: string }>(
+      'SELECT g, line FROM lineage WHERE tape_id > @after AND tape_id <= @last ORDER BY g',
+      { after, last },
+    );
+    yield rows.map(({ g, line }) => parseLine(g, line));
+    after = last;
+  }
+}
+
+/** The names that several sessions have: of other realms, or one after the other. */
+export function sharedNames(db: Db): ReadonlySet<string> {
+  const rows = db.all<{ name: string }>(
+    `SELECT name FROM tape WHERE lifecycle <> 'staging' GROUP BY name HAVING count(*) > 1`,
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** The ULIDs of all sessions without a parent; the tree in which something was said last comes first. */
+export function newestRoots(db: Db): readonly string[] {
+  return db
+    .all<{ ulid: string }>(
+      `WITH RECURSIVE tree (root, id, at) AS (
+         SELECT id, id, ${spokenAt} FROM tape WHERE parent_id IS NULL AND lifecycle <> 'staging'
+         UNION ALL SELECT tree.root, c.id, coalesce(c.last_message_at, c.created_at)
+           FROM tree CROSS JOIN tape c ON c.parent_id = tree.id AND c.id > tree.id)
+       SELECT t.ulid FROM tree JOIN tape t ON t.id = tree.root GROUP BY tree.root ORDER BY max(tree.at) DESC, tree.root DESC`,
+    )
+    .map(({ ulid }) => ulid);
+}
+
 /** When something was last said in sessions, by ULID: in those given, or in all. */
 export function spokenTimes(db: Db, ulids: readonly string[] | undefined): Map<string, number> {
   const rows = db.all<{ ulid: string; at: number }>(

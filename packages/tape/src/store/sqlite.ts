@@ -12,7 +12,16 @@ import { hex } from '../entry/hash.ts';
 import { baseFault, parseBase, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { tapesWithInbox } from '../inbox/inbox.ts';
-import { countSessions, familyOf, type NewestQuery, newestFamilies, spokenTimes } from '../lineage/family.ts';
+import {
+  countSessions,
+  familyOf,
+  type NewestQuery,
+  newestFamilies,
+  newestRoots,
+  pagesOfLines,
+  sharedNames,
+  spokenTimes,
+} from '../lineage/family.ts';
 import type { Journal, LineageLine } from '../lineage/line.ts';
 import { assertNoRecords } from '../lineage/outbox.ts';
 import { type Elsewhere, getElsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
@@ -244,6 +253,24 @@ export class SqliteTapeStore implements TapeStore {
   /** Reads the lines of the lineage about a session, its ancestors and its descendants. */
   familyOf(ref: Ref): readonly LineageLine[] {
     return familyOf(this.#at.db, this.#at.need(ref));
+  }
+
+  /**
+   * Reads the lines of the lineage about all sessions of all realms, page by page: those of each session together, in the
+   * order in which the sessions were made.
+   */
+  linesBySession(): Iterable<readonly LineageLine[]> {
+    return pagesOfLines(this.#at.db);
+  }
+
+  /** The names that several sessions of the home have. */
+  sharedNames(): ReadonlySet<string> {
+    return sharedNames(this.#at.db);
+  }
+
+  /** The ULIDs of the sessions without a parent, in all realms. The tree in which something was said last comes first. */
+  newestRoots(): readonly string[] {
+    return newestRoots(this.#at.db);
   }
 
   /**
