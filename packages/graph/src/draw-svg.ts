@@ -53,6 +53,18 @@ export function toSvg(nodes: Iterable<SessionNode>, options: SvgOptions = {}): s
 /**
  * The lines of an image, for one that is too large to be held in memory.
  * @param read reads its rows, twice: the first line has the size of the image
+ *
+ * @example
+ * ```ts
+ * import { layOut, SessionGraph, svgLines } from '@tapedeck/graph';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const graph = SessionGraph.fromRecords(store.lineage.read());
+ * const lines = [...svgLines(() => layOut(graph.list()))];
+ * console.log(lines.at(-2)); // </svg>
+ * ```
  */
 export function* svgLines(
   read: () => Iterable<PictureRow>,

@@ -45,6 +45,18 @@ export function toDot(nodes: Iterable<SessionNode>): string {
 /**
  * The lines of the graph in the DOT language, for a graph that is too large to be held in memory.
  * @param read reads its sessions, each time anew, in parts
+ * @param shared names that sessions of different parts have
+ *
+ * @example
+ * ```ts
+ * import { dotLines, SessionGraph } from '@tapedeck/graph';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const read = () => store.linesBySession().map((lines) => SessionGraph.fromRecords(lines).list());
+ * console.log([...dotLines(read, store.sharedNames())].length); // 5
+ * ```
  */
 export function dotLines(
   read: () => Iterable<readonly SessionNode[]>,
@@ -83,6 +95,18 @@ export function toMermaid(nodes: Iterable<SessionNode>): string {
 /**
  * The lines of the graph as a Mermaid flowchart, for a graph that is too large to be held in memory.
  * @param read reads its sessions, each time anew, in parts
+ * @param shared names that sessions of different parts have
+ *
+ * @example
+ * ```ts
+ * import { mermaidLines, SessionGraph } from '@tapedeck/graph';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const read = () => store.linesBySession().map((lines) => SessionGraph.fromRecords(lines).list());
+ * console.log([...mermaidLines(read, store.sharedNames())].length); // 3
+ * ```
  */
 export function mermaidLines(
   read: () => Iterable<readonly SessionNode[]>,

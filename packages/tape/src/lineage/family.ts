@@ -78,7 +78,7 @@ function linesOf(db: Db, ids: readonly number[]): LineageLine[] {
 const pageSessions = 200;
 
 /** Reads the lines about all sessions, page by page: those of each session together, the sessions by their creation. */
-export function* pagesOfLines(db: Db): Generator<readonly LineageLine[]> {
+export function* pagesOfLines(db: Db): Generator<readonly LineageLine[], void> {
   for (let after = -Infinity; ; ) {
     const { last } = db.get<{ last: number | null }>(
       'SELECT max(id) AS last FROM (SELECT id FROM tape WHERE id > @after ORDER BY id LIMIT @limit)',

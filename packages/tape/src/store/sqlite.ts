@@ -259,7 +259,7 @@ export class SqliteTapeStore implements TapeStore {
    * Reads the lines of the lineage about all sessions of all realms, page by page: those of each session together, in the
    * order in which the sessions were made.
    */
-  linesBySession(): Iterable<readonly LineageLine[]> {
+  linesBySession(): Generator<readonly LineageLine[], void> {
     return pagesOfLines(this.#at.db);
   }
 
