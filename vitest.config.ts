@@ -18,6 +18,7 @@ const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'wait
 const lanes = [
   ...[
     'attach',
+    'chat-terminal',
     'foreign-homes',
     'memory',
     'pager',
