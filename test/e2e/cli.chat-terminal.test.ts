@@ -235,18 +235,27 @@ export default { model: 'openai-compatible/test-model', tools: { pay } };
   expect(stdout).not.toContain('waiting');
 });
 
-test('a conversation that was killed is recovered as a run is', async () => {
-  using at = tempHome();
-  await using provider = await startProvider((request, index) =>
-    index === 0 ? { text: ['word0 ', 'word1 ', 'word2 ', 'word3 '], hang: true } : echo(request),
-  );
-  const options = { home: at.path, env: provider.env };
-  const running = startTape(['chat', 'main', ...model], options);
-  running.child.stdin?.write('Count\n');
-  await running.until('word3 ');
-  running.child.kill('SIGKILL');
-  await running.done;
-  const recovered = await at.process(['recover', ...model, '--json'], { env: provider.env });
-  expect(json(recovered)).toMatchObject({ resumed: ['main'], failed: [] });
-  expect((await at.process(['check'])).code).toBe(0);
-});
+onATerminal(
+  'a conversation that was killed says so when it continues, and is recovered as a run is',
+  async () => {
+    using at = tempHome();
+    await using provider = await startProvider((request, index) =>
+      index === 0 ? { text: ['word0 ', 'word1 ', 'word2 ', 'word3 '], hang: true } : echo(request),
+    );
+    const options = { home: at.path, env: provider.env };
+    const running = startTape(['chat', 'main', ...model], options);
+    running.child.stdin?.write('Count\n');
+    await running.until('word3 ');
+    running.child.kill('SIGKILL');
+    await running.done;
+    const again = await seen({ home: at, provider }, [
+      { until: 'its last run was cut off (/continue continues it)' },
+      prompt(),
+      { type: ctrlD },
+    ]);
+    expect(again.code).toBe(0);
+    const recovered = await at.process(['recover', ...model, '--json'], { env: provider.env });
+    expect(json(recovered)).toMatchObject({ resumed: ['main'], failed: [] });
+    expect((await at.process(['check'])).code).toBe(0);
+  },
+);

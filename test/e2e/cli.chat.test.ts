@@ -349,7 +349,7 @@ test('a call that needs approval is shown with its arguments, and runs or not as
     { env, cwd: p.path },
   );
   expect(seen.code).toBe(0);
-  expect(seen.stderr).toContain('pay waits: tape approve main ');
+  expect(seen.stderr).toContain('pay waits for approval: tape approve main ');
   const lines = screen(seen);
   expect(lines).toContain('pay(amount: 7, note: now\\u{1b}[2J)');
   // It asks again when the conversation continues.
@@ -491,4 +491,41 @@ test('a new session whose name is nearly that of another is asked about', async 
   expect((await answer('q\r')).code).toBe(3);
   expect((await answer('n\r', { until: 'mian> ' }, leave)).code).toBe(0);
   expect(existsSync(home.graph)).toBe(true);
+});
+
+test('a prompt that is too long for a line is not offered again, and a dumb terminal gets no marks', async () => {
+  using home = tempHome();
+  home.session('main', user('x'.repeat(20_000)));
+  await using provider = await startProvider(echo);
+  const seen = await typeHere(
+    ['chat', 'main', ...model],
+    [
+      { until: 'main> ' },
+      { type: '/rewind\r' },
+      { until: 'hidden, none removed' },
+      { until: 'main> ' },
+      { type: 'Hi\r' },
+      { until: 'Hi!' },
+      { until: 'main> ' },
+      leave,
+    ],
+    { home: home.path, env: { ...provider.env, TERM: 'dumb' } },
+  );
+  expect(seen.code).toBe(0);
+  expect(seen.stderr).toContain('Its text is too long to be edited here: tape show main@2');
+  expect(seen.stdout).not.toContain('\u001b[?2004');
+});
+
+test('an answer does not steer the terminal', async () => {
+  using home = tempHome();
+  await using provider = await startProvider(() => ({
+    text: ['\u001b]0;title\u0007', '\u001b[2Jred\u202e', '\rover'],
+  }));
+  const seen = await typeHere(
+    ['chat', 'main', ...model],
+    [{ until: 'main> ' }, { type: 'Hi\r' }, { until: 'over' }, { until: 'main> ' }, leave],
+    { home: home.path, env: provider.env },
+  );
+  expect(seen.code).toBe(0);
+  expect(seen.stdout).toContain('\\u{1b}]0;title\\u{7}\\u{1b}[2Jred\\u{202e}\\u{d}over');
 });

@@ -36,7 +36,8 @@ export async function chat(args: ChatArgs, context: Context): Promise<number> {
   const isForProgram = options.json === true || options.jsonl === true || options.quiet === true;
   const terminal = isForProgram ? undefined : io.terminal();
   return await context.writing(async (store) => {
-    const editor = terminal === undefined ? undefined : new Editor(terminal);
+    const editor =
+      terminal === undefined ? undefined : new Editor(terminal, { marksPastes: io.env.TERM !== 'dumb' });
     const meant = await meantSession(store, args.name, {
       isNew: args.new,
       context,
@@ -81,14 +82,25 @@ async function talkAt(editor: Editor, talk: Talk): Promise<number> {
     },
   };
   const prompts = openPrompts(context);
-  let text = '';
   await showUnseen(talk);
   await io.out(`${style.text('dim', safe(await standing(talk)))}\n`);
-  if ((await talk.session.status()).waiting.length > 0) {
-    const started = await answerCalls(talk, editor);
+  /** Does an act, or says why it failed; false then. */
+  const did = async (act: () => Promise<void>): Promise<boolean> => {
+    try {
+      await act();
+      return true;
+    } catch (error) {
+      if (error instanceof PipeClosed) throw error;
+      io.err(errorText(error, { asJson: false }));
+      return false;
+    }
+  };
+  await did(async () => {
+    const { waiting } = await talk.session.status();
+    const started = waiting.length === 0 ? undefined : await answerCalls(talk, editor);
     if (started !== undefined) await takeTurn(talk, () => started.run, at);
-  }
-  for (;;) {
+  });
+  for (let text = '', isOver = false; !isOver; ) {
     await showUnseen(talk);
     const line = await editor.ask(promptOf(talk), {
       text,
@@ -99,18 +111,15 @@ async function talkAt(editor: Editor, talk: Talk): Promise<number> {
     if (line === undefined) break;
     if (line.trim() === '') continue;
     prompts.add(line);
-    try {
+    const isDone = await did(async () => {
       await showUnseen(talk);
       const next = await nextOf(talk, line);
-      if (next.leaves === true) break;
+      isOver = next.leaves === true;
       text = next.text ?? '';
       if (next.start !== undefined) await takeTurn(talk, next.start, at);
-    } catch (error) {
-      if (error instanceof PipeClosed) throw error;
-      io.err(errorText(error, { asJson: false }));
-      // Nothing of it is on the tape, so the user need not type it again.
-      if (!line.startsWith('/')) text = line;
-    }
+    });
+    // Nothing of a prompt that was refused is on the tape, so the user need not type it again.
+    if (!isDone && !/^\s*\/(?!\/)/.test(line)) text = line;
   }
   await io.out(
     `${style.text('dim', safe(`Left ${talk.session.name}@${infoOf(talk).head}; go on with: tape chat ${talk.session.name}`))}\n`,

@@ -44,6 +44,9 @@ async function verb(talk: Talk, words: readonly string[]): Promise<Next> {
   return {};
 }
 
+/** Characters of a prompt that a line can hold. */
+const editedMax = 16_000;
+
 const pointsOf = ({ store, session }: Talk) => offeredPoints(store, session.id).map((name) => `@${name}`);
 const promptsOf = (talk: Talk) => lastPrompts(talk, 10).map(({ seq }) => `@${seq}`);
 
@@ -101,7 +104,9 @@ const commands: readonly Command[] = [
       reportForks(rewound, context);
       await context.io.out(`${safe(rewoundLine(rewound, '/undo'))}\n`);
       talk.seen = infoOf(talk).head;
-      return { text: rewound.text };
+      if (rewound.text.length <= editedMax) return { text: rewound.text };
+      context.status(`Its text is too long to be edited here: tape show ${session.name}@${rewound.message}`);
+      return {};
     },
   },
   {

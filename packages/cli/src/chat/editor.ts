@@ -19,20 +19,29 @@ interface Asking {
 
 const continued = '… ';
 
+/** What makes a terminal mark what is pasted, and no more. */
+interface PasteMode {
+  readonly on: string;
+  readonly off: string;
+}
+
 /**
  * Asks for lines at a terminal, which a user edits with the keys of Node.js. Between two questions the terminal belongs
  * to the program that runs: Ctrl-C is a signal, and what is typed waits for the next line.
  */
 export class Editor {
   readonly #terminal: Terminal;
+  readonly #pasteMode: PasteMode;
   readonly #decoder = new StringDecoder('utf8');
   #typed = '';
   #isOver = false;
   /** The line that is being asked for. */
   #line: Line | undefined;
 
-  constructor(terminal: Terminal) {
+  /** @param marksPastes whether the terminal can mark what is pasted */
+  constructor(terminal: Terminal, { marksPastes }: { readonly marksPastes: boolean }) {
     this.#terminal = terminal;
+    this.#pasteMode = marksPastes ? pasteMode : { on: '', off: '' };
     const { input } = terminal;
     input.on('data', (chunk: Buffer | string) => {
       this.#typed += typeof chunk === 'string' ? chunk : this.#decoder.write(chunk);
@@ -58,7 +67,7 @@ export class Editor {
       before = this.#typed;
       this.#typed = '';
     }
-    const line = new Line(this.#terminal, prompt, asking);
+    const line = new Line(this.#terminal, prompt, { ...asking, pasteMode: this.#pasteMode });
     this.#line = line;
     this.#feed();
     try {
@@ -97,17 +106,23 @@ class Line {
   readonly #lines: Interface;
   readonly #prompt: string;
   readonly #isQuestion: boolean;
+  readonly #pasteMode: PasteMode;
   /** The lines before this one, which a backslash continued. */
   #before: string[] = [];
   #wasInterrupted = false;
   #isInSequence = false;
 
-  constructor({ input, output }: Terminal, prompt: string, asking: Asking) {
+  constructor(
+    { input, output }: Terminal,
+    prompt: string,
+    asking: Asking & { readonly pasteMode: PasteMode },
+  ) {
     const { text = '', history = [], offers, isQuestion = false } = asking;
     ({ promise: this.done, resolve: this.#resolve } = Promise.withResolvers());
     this.#output = output;
     this.#prompt = prompt;
     this.#isQuestion = isQuestion;
+    this.#pasteMode = asking.pasteMode;
     this.#keys = Object.assign(new Readable({ read() {} }), {
       setRawMode: (raw: boolean) => input.setRawMode?.(raw),
     });
@@ -126,7 +141,7 @@ class Line {
       }),
     });
     this.#lines.on('line', (line) => this.#end(line));
-    output.write(pasteMode.on);
+    output.write(asking.pasteMode.on);
     this.#lines.prompt();
     if (text !== '') this.#lines.write(asLine(text));
   }
@@ -173,7 +188,7 @@ class Line {
 
   #finish(line: string | undefined): void {
     this.isDone = true;
-    this.#output.write(pasteMode.off);
+    this.#output.write(this.#pasteMode.off);
     this.#lines.close();
     this.#resolve(line);
   }
@@ -182,8 +197,7 @@ class Line {
 /** What Ctrl-C, Ctrl-D and the keys without a character begin with. */
 const [interruption, endOfInput, escapeKey] = ['\u0003', '\u0004', '\u001b'];
 
-/** Asks a terminal to mark what is pasted, and to stop it. */
-const pasteMode = { on: '\u001b[?2004h', off: '\u001b[?2004l' } as const;
+const pasteMode: PasteMode = { on: '\u001b[?2004h', off: '\u001b[?2004l' };
 
 /** Whether a line ends with a backslash that is not one of a pair. */
 export function isContinued(line: string): boolean {

@@ -38,14 +38,18 @@ const items = { greeting: 4, added: 50 } as const;
 /** Entries that are looked at for something to show. */
 const lookedAt = 200;
 
-/** Shows what the user has not seen: the end of a session at first, and then what others add. */
-export async function showUnseen(talk: Talk): Promise<void> {
+/**
+ * Shows what the user has not seen: the end of a session at first, and then what others add.
+ * @param end the last position to show (default: the head)
+ */
+export async function showUnseen(talk: Talk, end?: number): Promise<void> {
   const { store, context } = talk;
   const info = infoOf(talk);
+  const to = end ?? info.head;
   const from = Math.max(talk.seen, info.floor) + 1;
   const isFirst = talk.seen === 0;
-  talk.seen = info.head;
-  const range = { from, to: info.head };
+  talk.seen = Math.max(talk.seen, to);
+  const range = { from, to };
   if (![...store.entries.read(info.id, { ...range, last: lookedAt })].some(isConversation)) return;
   if (!isFirst) await context.io.out(`${context.style.text('dim', `Added to ${info.session} by others:`)}\n`);
   const { openTranscript } = await import('../transcript/transcript.ts');

@@ -1,6 +1,6 @@
 import type { Decision, Run, RunResult, WaitingCall } from '@tapedeck/runtime';
 import { withSignal } from '../masked-io.ts';
-import type { Face } from '../output/run.ts';
+import { awaitedOf, type Face } from '../output/run.ts';
 import { printAll } from '../session/background.ts';
 import { callRows } from '../transcript/item-rows.ts';
 import type { Editor } from './editor.ts';
@@ -41,17 +41,14 @@ async function show(
   try {
     const runs = await printAll(run, { deck, session, face }, { ...context, io });
     const results = runs.map(({ result }) => result);
-    await showBefore(talk, results[0]?.from);
+    // What others added between the prompt and its run.
+    const [first] = results;
+    if (first !== undefined && first.from > talk.seen + 1) await showUnseen(talk, first.from - 1);
     talk.seen = Math.max(talk.seen, ...results.map(({ to }) => to));
     return results.at(-1);
   } finally {
     stopsWith(undefined);
   }
-}
-
-/** Shows what others added between the prompt and the beginning of its run. */
-async function showBefore(talk: Talk, from: number | undefined): Promise<void> {
-  if (from !== undefined && from > talk.seen + 1) await showUnseen(talk);
 }
 
 /**
@@ -63,9 +60,8 @@ export async function answerCalls(talk: Talk, editor: Editor): Promise<Started |
   const { waiting } = await session.status();
   const left = (call: WaitingCall) => {
     const how = call.for === 'result' ? ' --output JSON' : '';
-    context.status(
-      `${call.name} waits: tape approve ${session.name} ${call.toolCallId}${how}; a prompt answers it as superseded`,
-    );
+    const answer = call.for === 'tool' ? '' : `: tape approve ${session.name} ${call.toolCallId}${how}`;
+    context.status(`${call.name} ${awaitedOf[call.for]}${answer}; a prompt answers it as superseded`);
     return undefined;
   };
   const decisions: (readonly [id: string, decision: Decision])[] = [];

@@ -7,7 +7,7 @@ export const models: Topic = {
     sections: [
       {
         blocks: [
-          '`run`, `send`, `approve`, `delegate` and `recover` take the first model that is given by:',
+          '`run`, `chat`, `send`, `approve`, `delegate` and `recover` take the first model that is given by:',
           {
             terms: [
               ['`--model SPEC`', 'This command line; the session keeps it'],

@@ -18,7 +18,7 @@ export const points: Topic = {
             ],
           },
           'A whole name comes before a prefix. An error lists the sessions that an ambiguous prefix could mean. ' +
-            '`run`, `send` and `append` take no prefix: they create a session of that name.',
+            '`run`, `chat`, `send` and `append` take no prefix: they create a session of that name.',
         ],
       },
       {
