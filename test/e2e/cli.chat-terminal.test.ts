@@ -208,7 +208,7 @@ export default { model: 'openai-compatible/test-model', tools: { pay } };
       { until: 'amount: 7' },
       question,
       { type: `y${enter}` },
-      { until: '⎿ paid 7' },
+      { until: ' paid 7' },
       { until: 'So be it.' },
       prompt(),
       { type: `/anchor paid${enter}` },

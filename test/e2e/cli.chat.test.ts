@@ -325,7 +325,7 @@ test('a call that needs approval is shown with its arguments, and runs or not as
       { type: 'perhaps\r' },
       question,
       { type: 'y\r' },
-      { until: '⎿ paid 7 … (2 lines)' },
+      { until: ' paid 7 … (2 lines)' },
       { until: 'So: ' },
       { until: 'main> ' },
       { type: 'Pay again\r' },
