@@ -1,5 +1,14 @@
 import { blame } from '@tapedeck/runtime';
-import { assistant, handoff, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
+import {
+  assistant,
+  handoff,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+  type ViewPolicy,
+  view,
+} from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { storeUnderTest } from '../support/deck.ts';
 import { served } from '../support/served.ts';
@@ -93,4 +102,19 @@ test('an imported answer has the model of its source, and no run', async () => {
     [2, undefined, undefined, undefined],
     [3, 'claude-x', 'claude-code', undefined],
   ]);
+});
+
+test('the view is that of the policy of the last model call, unless another is given', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [user('one'), handoff('next', { summary: 'All so far.' }), user('two')]);
+  const positions = async (options?: { policy: ViewPolicy }) =>
+    (await blame(storeUnderTest(store), 'main', options)).parts.map(({ seq }) => seq);
+  expect(await positions()).toEqual([3, 4]);
+  const { manifest } = view(store.views.entries('main', { policy: 'full' }), { policy: 'full' });
+  store.entries.append('main', [assistant('three', { view: JSON.parse(JSON.stringify(manifest())) })]);
+  expect(await positions()).toEqual([2, 4, 5]);
+  expect(await positions({ policy: 'last-boundary' })).toEqual([3, 4, 5]);
+  const { digest } = await blame(storeUnderTest(store), 'main');
+  expect(digest).toBe(view(store.views.entries('main', { policy: 'full' }), { policy: 'full' }).digest);
 });

@@ -45,6 +45,7 @@ export { assertActive } from './tape/tape.ts';
 export { authorOf } from './view/author.ts';
 export { continueText, noAnswer, noResult, noStart } from './view/fit.ts';
 export { isClientCall } from './view/fit-call.ts';
+export { lastCallWithin, lastPolicy } from './view/last-policy.ts';
 export type { Manifest, Remake } from './view/manifest.ts';
 export {
   policyText,

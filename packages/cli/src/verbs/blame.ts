@@ -16,7 +16,12 @@ export const blame: Verb = defineVerb({
     ['tape blame main --policy full --json', 'The same of all visible entries, as JSON'],
   ],
   arguments: { name: 'Session' },
-  options: { policy: { type: 'string', describe: 'As of tape view (default: last-boundary)' } },
+  options: {
+    policy: {
+      type: 'string',
+      describe: 'As of tape view (default: the policy of the last model call, else last-boundary)',
+    },
+  },
   run: async ({ name, policy }, { io, options, reading, status }) => {
     const { blame: blameView } = await import('@tapedeck/runtime');
     const { blameJson, blameText } = await import('../output/blame.ts');

@@ -12,7 +12,7 @@ import {
   type ViewPolicy,
   view as viewOf,
 } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { isObject, lastCallWithin, lastPolicy } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText, safe } from '../escape.ts';
@@ -86,13 +86,9 @@ export const view: Verb = defineVerb({
   },
 });
 
-/** How many messages back the last model call is searched. */
-const callsMax = 50;
-
-/** The policy of the last model call, which a configuration may set. */
+/** The policy of the last model call up to a position. */
 function policyOfLastCall(store: SqliteTapeStore, id: string, to: number): ViewPolicy {
-  const messages = [...store.entries.read(id, { to, kind: 'message', last: callsMax })];
-  return remakeOf(messages.findLast(({ meta }) => isObject(meta.view))?.meta.view)?.policy ?? 'last-boundary';
+  return lastPolicy([...store.entries.read(id, { to, kind: 'message', last: lastCallWithin })]);
 }
 
 function readPolicy(text: string): ViewPolicy {

@@ -11,7 +11,7 @@ import {
   type ViewPolicy,
   view,
 } from '@tapedeck/tape';
-import { authorOf, isObject, renderState } from '@tapedeck/tape/internal';
+import { authorOf, isObject, lastCallWithin, lastPolicy, renderState } from '@tapedeck/tape/internal';
 import { type StoreSource, storeOf } from '../store-of.ts';
 import { sourcesOf, type TraceSource } from '../trace/sources.ts';
 
@@ -51,6 +51,7 @@ export interface Blame {
 
 /** Which view to look at. */
 export interface BlameOptions {
+  /** Default: that of the last model call, else `last-boundary`. */
   readonly policy?: ViewPolicy;
 }
 
@@ -74,7 +75,7 @@ export interface BlameOptions {
 export async function blame(
   source: StoreSource,
   session: string,
-  { policy = 'last-boundary' }: BlameOptions = {},
+  options: BlameOptions = {},
 ): Promise<Blame> {
   const store = storeOf(source, 'blame a view');
   // Throws the error with the nearest names.
@@ -82,6 +83,7 @@ export async function blame(
   const line = await lineOf(store, session);
   const [info] = line;
   if (info === undefined) throw new TypeError(`session ${session} has no row, but its head resolved`);
+  const policy = options.policy ?? (await policyOfLastCall(store, info.id));
   const entries = await Array.fromAsync(store.views.entries(info.id, { policy }));
   const made = view(entries, { policy });
   const shown = new Set(made.explain().flatMap(({ seq, in: isIn }) => (isIn ? seq : [])));
@@ -100,6 +102,10 @@ export async function blame(
   // The state of a boundary begins the view, also where entries before it were kept.
   parts.sort((a, b) => Number(b.what === 'summary') - Number(a.what === 'summary'));
   return { session: info.session, digest: made.digest, parts };
+}
+
+async function policyOfLastCall(store: TapeStore, id: string): Promise<ViewPolicy> {
+  return lastPolicy(await Array.fromAsync(store.entries.read(id, { kind: 'message', last: lastCallWithin })));
 }
 
 /** A session and its ancestors, nearest first. */
