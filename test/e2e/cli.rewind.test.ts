@@ -344,6 +344,9 @@ test('diff shows where two sessions diverge, what each has since, and how their 
     both: [],
     answers: '--- main@3\n+++ fix@9\n@@ -1,1 +1,2 @@\n One.\n+Three.\u001b[2J\n',
   });
+  expect(
+    (await home.here(['diff', 'main', 'fix', '-n', '1', '--all'])).stdout.split('\n').slice(4, 7),
+  ).toEqual(['', '>       1 earlier messages', '>    9  assistant  One. Three.\\u{1b}[2J']);
   const stat = json(await home.here(['diff', 'main', 'fix', '--stat', '--json']));
   expect(stat).not.toHaveProperty('answers');
   expect((await home.here(['diff', 'main', 'fix', '--quiet'])).stdout).toBe('main@5\n');

@@ -193,6 +193,30 @@ test('a diff of a long session uses no more memory than one of a short session',
   expect(b.recent.at(-1)?.text).toBe(`99 ${'y'.repeat(197)}`);
 });
 
+test('of a side with more entries than the limit the newest are read, and the last messages listed', async () => {
+  using store = withMain();
+  store.lineage.fork('main', { name: 'kid' });
+  store.entries.append('kid', [assistant('only'), ...Array.from({ length: 30 }, (_, i) => user(`${i}`))]);
+  const kid = { session: 'kid' };
+  const { a, b } = await diffSessions(store, 'main', kid, { entries: 10, messages: 3 });
+  expect([a.entries, a.read, a.complete]).toEqual([0, undefined, true]);
+  expect([b.entries, b.read, b.complete, b.messages.user]).toEqual([32, 10, false, 10]);
+  expect(b.ranges).toEqual([[7, 38]]);
+  expect(b.recent.map(({ text }) => text)).toEqual(['27', '28', '29']);
+  // The last answer is looked for before them, too.
+  expect(b.answer?.text).toBe('only');
+  const all = await diffSessions(store, 'main', kid, { entries: 32, messages: 0 });
+  expect([all.b.read, all.b.complete, all.b.messages, all.b.recent]).toEqual([
+    undefined,
+    true,
+    { user: 30, assistant: 1, merge: 0 },
+    [],
+  ]);
+  await expect(diffSessions(store, 'main', kid, { entries: Number.NaN })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+  });
+});
+
 /** An act on one of the sessions there are. */
 const act = fc.record({
   kind: fc.constantFrom('say', 'say', 'fork', 'part', 'fresh', 'rewind', 'unrewind'),

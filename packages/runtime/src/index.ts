@@ -70,6 +70,7 @@ export type { ChildEvent, ChildOutcome, OutcomesOf } from './delegation/outcome.
 export type { ForkOptions, SpawnedBy } from './delegation/spawn.ts';
 export {
   type CommonBase,
+  type DiffLimits,
   type DiffMessage,
   type DiffPlace,
   type DiffSide,

@@ -84,8 +84,9 @@ const DiffSide: z.ZodObject = shape('DiffSide', 'One side of a comparison, after
   at: count('position that was compared'),
   ranges: z.array(range).describe('positions that only this side has'),
   entries: count('number of entries'),
+  read: count('how many of the newest were read for what follows; absent when all were').optional(),
   messages: object('number of messages', { user: whole, assistant: whole, merge: whole }),
-  recent: listOf('the last twenty messages, cut; absent with `--stat`', {
+  recent: listOf('the last messages, at most `-n`, cut; absent with `--stat`', {
     seq: whole,
     from: z.enum(['user', 'assistant', 'merge']),
     text: z.string(),
@@ -98,7 +99,7 @@ const DiffSide: z.ZodObject = shape('DiffSide', 'One side of a comparison, after
   }),
   state: listOf('keys of the state of anchors', { key: z.string(), seq: whole }),
   answer: count('position of its last answer').nullable(),
-  complete: flag('false when there are more tools, files or keys'),
+  complete: flag('false when there are more tools, files or keys, or not all entries were read'),
 });
 
 const diffed = z.strictObject({

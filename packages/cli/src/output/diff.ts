@@ -78,19 +78,20 @@ function baseLine(diff: SessionDiff): string {
 }
 
 function sideLines(side: DiffSide): string[] {
-  const { entries, messages, tools, files, state, complete } = side;
+  const { entries, messages, tools, files, state, complete, read } = side;
   if (entries === 0) return [`${placeName(side)}: no further entries`];
   const { user, assistant, merge } = messages;
+  const size = counted(entries, 'entry', 'entries');
   const counts = [
-    counted(entries, 'entry', 'entries'),
     ...(user > 0 ? [counted(user, 'message', 'messages')] : []),
     ...(assistant > 0 ? [counted(assistant, 'answer', 'answers')] : []),
     ...(merge > 0 ? [counted(merge, 'merge', 'merges')] : []),
   ];
+  const found = read === undefined ? counts : [`in the newest ${read}: ${counts.join(', ')}`];
   const row = (what: string, names: readonly string[]) =>
     names.length === 0 ? [] : [`  ${what.padEnd(6)} ${names.join(', ')}`];
   return [
-    `${placeName(side)}: ${counts.join(', ')}`,
+    `${placeName(side)}: ${[size, ...found].join(', ')}`,
     ...row(
       'tools',
       tools.map(({ tool, calls }) => `${oneLine(tool, nameMax)} ×${calls}`),
@@ -103,21 +104,22 @@ function sideLines(side: DiffSide): string[] {
       'state',
       state.map(({ key }) => oneLine(key, nameMax)),
     ),
-    ...(complete ? [] : ['  and more']),
+    ...(complete ? [] : [read === undefined ? '  and more' : '  and more before these (--all)']),
   ];
 }
 
 const nameMax = 120;
 
 function messageLines(
-  { messages, recent }: DiffSide,
+  { messages, recent, read }: DiffSide,
   { mark, width }: { readonly mark: string; readonly width: number },
 ): string[] {
   const { user, assistant, merge } = messages;
   const more = user + assistant + merge - recent.length;
+  const before = read === undefined ? 'earlier' : 'or more earlier';
   const line = ({ seq, from, text }: DiffMessage) =>
     `${mark}${String(seq).padStart(5)}  ${from.padEnd(9)}  ${oneLine(text, Math.max(20, width - 20))}`.trimEnd();
-  return [...(more > 0 ? [`${mark}       ${more} earlier messages`] : []), ...recent.map(line)];
+  return [...(more > 0 ? [`${mark}       ${more} ${before} messages`] : []), ...recent.map(line)];
 }
 
 /** The line in place of a diff of the answers. */

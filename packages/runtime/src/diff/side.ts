@@ -12,7 +12,9 @@ export interface DiffSide {
   readonly ranges: readonly (readonly [Seq, Seq])[];
   readonly entries: number;
   readonly messages: { readonly user: number; readonly assistant: number; readonly merge: number };
-  /** The last messages, at most twenty, oldest first. */
+  /** How many of the newest entries were read for what follows; absent when all were. */
+  readonly read?: number;
+  /** The last messages, oldest first. */
   readonly recent: readonly DiffMessage[];
   /** Calls per tool, in order of first use. */
   readonly tools: readonly { readonly tool: string; readonly calls: number }[];
@@ -25,7 +27,7 @@ export interface DiffSide {
   readonly state: readonly { readonly key: string; readonly seq: Seq }[];
   /** The last answer with text, even if both have it. */
   readonly answer?: { readonly seq: Seq; readonly text: string };
-  /** False if some tools, files or keys are left out. */
+  /** False if some tools, files or keys are left out, or not all entries were read. */
   readonly complete: boolean;
 }
 
@@ -37,20 +39,31 @@ export interface DiffMessage {
   readonly text: string;
 }
 
+/** How much of each side is read and listed. */
+export interface DiffLimits {
+  /** The most entries to read, the newest ones (default: 20,000). */
+  readonly entries?: number;
+  /** The most messages to list, the last ones (default: 20). */
+  readonly messages?: number;
+}
+
+const entriesMax = 20_000;
 const recentMax = 20;
 const textMax = 200;
 /** The most tools, files or keys that are listed, which bounds the memory. */
 const namesMax = 1_000;
 
-/** Sums up the entries of ranges, which it reads in order. */
+/** Sums up the newest entries of ranges, which it reads in order. */
 export async function sideOf(
   session: string,
   at: Seq,
   {
     ranges,
     read,
+    limits: { entries: most = entriesMax, messages: recentMost = recentMax },
   }: {
     readonly ranges: DiffSide['ranges'];
+    readonly limits: DiffLimits;
     readonly read: (range: readonly [Seq, Seq]) => Iterable<Entry> | AsyncIterable<Entry>;
   },
 ): Promise<DiffSide> {
@@ -59,7 +72,10 @@ export async function sideOf(
   const tools = new Names<number>();
   const touched = new Names<{ wrote: boolean; seq: Seq }>();
   let answer: DiffSide['answer'];
-  for (const range of ranges)
+  const entries = sizeOf(ranges);
+  const newest = newestOf(ranges, most);
+  const isWhole = sizeOf(newest) === entries;
+  for (const range of newest)
     for await (const entry of read(range)) {
       const { seq } = entry;
       for (const { what, wrote } of touchesIn(entry))
@@ -68,7 +84,7 @@ export async function sideOf(
       if (message === undefined) continue;
       messages[message.from] += 1;
       recent.push({ ...message, text: message.text.slice(0, textMax).toWellFormed() });
-      if (recent.length > recentMax) recent.shift();
+      if (recent.length > recentMost) recent.shift();
       if (message.from !== 'assistant') continue;
       if (message.text !== '') answer = { seq, text: message.text };
       for (const tool of toolsIn(entry)) tools.change(tool, (before = 0) => before + 1);
@@ -77,7 +93,8 @@ export async function sideOf(
     session,
     at,
     ranges,
-    entries: ranges.reduce((sum, [lo, hi]) => sum + hi - lo + 1, 0),
+    entries,
+    ...(!isWhole && { read: sizeOf(newest) }),
     messages,
     recent,
     tools: tools.all((tool, calls) => ({ tool, calls })),
@@ -86,8 +103,24 @@ export async function sideOf(
       what.startsWith('state:') ? { key: what.slice(6), seq } : undefined,
     ),
     ...(answer !== undefined && { answer }),
-    complete: tools.complete && touched.complete,
+    complete: isWhole && tools.complete && touched.complete,
   };
+}
+
+function sizeOf(ranges: DiffSide['ranges']): number {
+  return ranges.reduce((sum, [lo, hi]) => sum + hi - lo + 1, 0);
+}
+
+/** The part of ranges that has the newest positions, of which there are at most `most`. */
+function newestOf(ranges: DiffSide['ranges'], most: number): DiffSide['ranges'] {
+  const newest: (readonly [Seq, Seq])[] = [];
+  let left = most;
+  for (const [lo, hi] of ranges.toReversed()) {
+    if (left <= 0) break;
+    newest.unshift([Math.max(lo, hi - left + 1), hi]);
+    left -= hi - lo + 1;
+  }
+  return newest;
 }
 
 /** The last answer with text in ranges, searched from the end. */
