@@ -32,7 +32,7 @@ const lanes = [
   'test/e2e/bench.test.ts',
   'test/e2e/examples.test.ts',
   'test/docs/verb-examples.test.ts',
-  ...['faults.disk', 'providers.quiet', 'runtime.workspace-crashes', 'tape.copies'].map(
+  ...['deck.weeks', 'faults.disk', 'providers.quiet', 'runtime.workspace-crashes', 'tape.copies'].map(
     (name) => `test/integration/${name}.test.ts`,
   ),
 ];

@@ -1,5 +1,6 @@
 import { append } from './append.ts';
 import { cli } from './cli.ts';
+import { deck } from './deck.ts';
 import { delegate } from './delegate.ts';
 import { disk } from './disk.ts';
 import { fork } from './fork.ts';
@@ -26,6 +27,7 @@ export const topics: Readonly<Record<string, Topic>> = {
   memory,
   processes,
   record,
+  deck,
   delegate,
   cli,
   homes,

@@ -77,6 +77,7 @@ const eventTypes: Readonly<Record<SessionEvent['type'], true>> = {
   'session-cancelled': true,
   warning: true,
   'status-changed': true,
+  lagged: true,
 };
 
 test('the table of events lists every type, and no other', () => {

@@ -1,6 +1,7 @@
 /**
  * A deck: a tape home that is open for running sessions. `open.ts` loads what it needs, `place.ts` checks and opens its
- * home or store, `graph.ts` reads the graph file. Imports `chat` and what lies below.
+ * home or store, `graph.ts` reads the graph file, `workers.ts` keeps what runs its sessions. Imports `chat` and what lies
+ * below.
  */
 import { join } from 'node:path';
 import type { Elsewhere, Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
@@ -30,6 +31,7 @@ import { type DeckGraph, openDeckGraph } from './graph.ts';
 import { keptSettings } from './kept-settings.ts';
 import { assertPlace, type OpenedHome, openHome } from './place.ts';
 import { handleStrayErrors, type StrayError } from './stray-errors.ts';
+import { Workers } from './workers.ts';
 
 export interface DeckOptions extends DeckConfig {
   /**
@@ -177,7 +179,11 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
       throw new SessionError('SESSION_CLOSED', 'cannot use a session or its deck: the deck was closed');
   });
   const own = engine ?? inProcessEngine({ concurrency: limitsOf(config).concurrentChildren });
-  const workers = new Map<string, Worker>();
+  const workers = new Workers((session) => {
+    const worker = new Worker(parts, session);
+    if (isClosed) void worker.close();
+    return worker;
+  });
   let isClosed = false;
   const active =
     home === undefined
@@ -186,7 +192,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
           store: patient,
           onFailure: (error) => {
             const message = `cannot list active runs in '${home}': ${messageOf(error)}`;
-            for (const worker of workers.values()) worker.warn(message);
+            for (const worker of workers.all()) worker.warn(message);
           },
         });
   const parts: DeckParts = {
@@ -195,14 +201,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     active,
     now,
     chunks: openChunkWriter(patient),
-    worker: (session) => {
-      const known = workers.get(session.id);
-      if (known !== undefined) return known;
-      const worker = new Worker(parts, { name: session.session, id: session.id });
-      workers.set(session.id, worker);
-      if (isClosed) void worker.close();
-      return worker;
-    },
+    worker: ({ session, id }) => workers.of({ name: session, id }),
     session: (info) => new Session(parts, info),
     toolContext: (info, { run, workspace }) =>
       ({
@@ -232,7 +231,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   const end = async () => {
     isClosed = true;
     closing.abort(new Error('the deck was closed'));
-    const stopped = [...workers.values()].map((worker) => worker.close());
+    const stopped = workers.all().map((worker) => worker.close());
     await own.stop();
     await Promise.all(stopped);
     // What children did whose runs were stopped is merged.
@@ -289,8 +288,8 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     idle: async () => {
       assertOutsideRun(parts.store, undefined, 'wait for the deck');
       for (;;) {
-        await Promise.all([...workers.values()].map(({ delivered }) => delivered));
-        const serving = [...workers.values()].filter(({ isServing }) => isServing);
+        await Promise.all(workers.all().map(({ delivered }) => delivered));
+        const serving = workers.all().filter(({ isServing }) => isServing);
         const busy = [...delegations, ...serving.map((worker) => worker.idle())];
         if (busy.length === 0) return;
         await Promise.allSettled(busy);

@@ -28,6 +28,11 @@ export class LeaseKeeper {
     return this.#hold;
   }
 
+  /** Whether it has a lease, or one that it could not release. */
+  get isInUse(): boolean {
+    return this.#hold !== undefined || this.#kept !== undefined;
+  }
+
   /** @throws SESSION_BUSY while another owner holds the lease */
   async take(owner: string): Promise<Hold> {
     await this.#giveBack();

@@ -6,12 +6,19 @@ import { type Chunk, eventOf } from '../stream/chunks.ts';
 import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import type { RunControl } from './run.ts';
 
+/** How many events wait for one subscriber, and how many characters they have as JSON. */
+const backlogMax = { values: 10_000, size: 4 * 1024 * 1024 };
+
 /** Publishes the events of one session's runs and its current status, without secrets. */
 export class Publisher {
   readonly #session: { readonly name: string; readonly id: string };
   readonly #active: ActiveWriter | undefined;
   readonly #mask: Mask | undefined;
-  readonly #events = new Broadcast<SessionEvent>();
+  readonly #events = new Broadcast<SessionEvent>({
+    limit: backlogMax,
+    sizeOf: (event) => JSON.stringify(event).length,
+    lagged: (missed) => ({ type: 'lagged', missed }),
+  });
   #status: RunStatus = { state: 'idle' };
   /** Status of an act other than a run, such as a compaction, while it has the lease. */
   #act: RunStatus | undefined;
@@ -32,6 +39,11 @@ export class Publisher {
   /** The events of all runs of the session in this process, from now on. */
   listen(signal?: AbortSignal): AsyncIterable<SessionEvent> {
     return this.#events.listen(signal);
+  }
+
+  /** Whether it has subscribers, or shows an act. */
+  get isInUse(): boolean {
+    return this.#act !== undefined || this.#events.hasListeners;
   }
 
   /** Publishes an event outside a run. */

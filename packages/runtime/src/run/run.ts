@@ -43,6 +43,7 @@ export const callbackFields: Fields<Callbacks> = {
   'content-chunk': 'function',
   'inbox-waiting': 'function',
   'iteration-completed': 'function',
+  lagged: 'function',
   pruned: 'function',
   'reasoning-chunk': 'function',
   'reasoning-ended': 'function',

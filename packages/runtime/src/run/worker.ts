@@ -46,6 +46,8 @@ export class Worker {
   #serving: Promise<void> | undefined;
   /** Resolves when the results of this session, as a child, are delivered. */
   #delivered: Promise<void> = Promise.resolve();
+  /** The number of acts whose results are not delivered yet. */
+  #undelivered = 0;
   /** The number of `startQueued` calls during runs. */
   #requested = 0;
   #closed = false;
@@ -105,6 +107,14 @@ export class Worker {
 
   get isServing(): boolean {
     return this.#serving !== undefined;
+  }
+
+  /**
+   * Whether it does or shows something that a worker made later would not: it serves, delivers, has a lease, an act or
+   * subscribers.
+   */
+  get isInUse(): boolean {
+    return this.isServing || this.#undelivered > 0 || this.#lease.isInUse || this.#publisher.isInUse;
   }
 
   get status(): RunStatus {
@@ -224,9 +234,12 @@ export class Worker {
       failed?.control.fail(error);
     });
     this.#serving = served;
-    this.#delivered = Promise.all([this.#delivered, served]).then(() =>
-      outsideCalls(() => this.#parts.onServed(this.#session)),
-    );
+    this.#undelivered += 1;
+    this.#delivered = Promise.all([this.#delivered, served])
+      .then(() => outsideCalls(() => this.#parts.onServed(this.#session)))
+      .finally(() => {
+        this.#undelivered -= 1;
+      });
   }
 
   /**
@@ -235,6 +248,7 @@ export class Worker {
    */
   #leave(): void {
     this.#current = undefined;
+    this.#instructions = undefined;
     this.#lease.forget();
     this.#serving = undefined;
     this.#handled.clear();

@@ -7,7 +7,6 @@ import { assertMerge, type MergeOptions, mergeChild, mergeFields } from '../merg
 import type { OutputSpec } from '../model/output.ts';
 import type { Input, RunOptions } from '../run/options.ts';
 import type { Run } from '../run/run.ts';
-import type { Worker } from '../run/worker.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
 import type { DeckParts } from './parts.ts';
 import { Session } from './session.ts';
@@ -38,7 +37,7 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
   readonly workspace: string | undefined;
   readonly #parts: DeckParts;
   readonly #onUnmerged: NonNullable<ForkOptions['onUnmerged']>;
-  readonly #parentWorker: Worker;
+  readonly #parentId: string;
   readonly #output: OutputSpec<T> | undefined;
   #merged: Merged | undefined;
 
@@ -55,12 +54,13 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
     this.workspace = directory;
     this.#onUnmerged = onUnmerged;
     this.#output = output;
-    this.#parentWorker = parts.worker({ session: this.parent, id: info.parentId ?? '' });
+    this.#parentId = info.parentId ?? '';
   }
 
   /** As `Session.run`. While the parent runs in this process, aborting the parent's run aborts this one. */
   override run(input?: Input, options: RunOptions = {}): Run<T> {
-    const signals = [this.#parentWorker.forChildren, options.signal].filter((signal) => signal !== undefined);
+    const { forChildren } = this.#parts.worker({ session: this.parent, id: this.#parentId });
+    const signals = [forChildren, options.signal].filter((signal) => signal !== undefined);
     const given = signals.length === 0 ? options : { ...options, signal: AbortSignal.any(signals) };
     return this.start(input, given, this.#output);
   }

@@ -13,6 +13,7 @@ import { hold } from '../lease/hold.ts';
 import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
+import type { SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
 
 /** Options of `Session.compact`. */
@@ -82,12 +83,12 @@ export async function compactSession(
   const { store, config, now, newId } = parts;
   const owner = processOwner(`compact:${newId()}`);
   const held = await hold(store, session.id, { owner, act: 'compact' });
-  const worker = parts.worker({ session: session.name, id: session.id });
+  const worker = () => parts.worker({ session: session.name, id: session.id });
   try {
     await getActive(store, session.id, 'compact');
     await settleLeftovers(store, session.id, held);
     const { model, summarizer } = await modelsFor(parts, session, spec);
-    worker.showAct(owner.id, { state: 'busy', phase: 'compacting', startedAt: now() });
+    worker().showAct(owner.id, { state: 'busy', phase: 'compacting', startedAt: now() });
     const context = {
       session: session.name,
       store,
@@ -101,7 +102,7 @@ export async function compactSession(
       fork: async (request: ForkRequest) => await store.lineage.fork(session.id, request),
       append: async (drafts: readonly Draft[]) =>
         await store.entries.append(session.id, drafts, { lease: held.lease }),
-      emitEvent: worker.emitEvent,
+      emitEvent: (event: SessionEvent) => worker().emitEvent(event),
       warned: new Set<string>(),
       cost: config.cost,
       now,
@@ -113,7 +114,7 @@ export async function compactSession(
   } catch (error) {
     throw error instanceof NoSummary ? notCompacted(session.name, error) : error;
   } finally {
-    await held.release().finally(() => worker.showAct(owner.id));
+    await held.release().finally(() => worker().showAct(owner.id));
   }
 }
 

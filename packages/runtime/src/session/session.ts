@@ -104,16 +104,18 @@ export class Session {
   readonly id: string;
   readonly tape: string;
   readonly #parts: DeckParts;
-  readonly #worker: Worker;
   readonly #kind: string;
 
   constructor(parts: DeckParts, info: Pick<SessionInfo, 'session' | 'id' | 'tape' | 'kind'>) {
     this.#parts = parts;
-    this.#worker = parts.worker(info);
     this.#kind = info.kind;
     this.name = info.session;
     this.id = info.id;
     this.tape = info.tape;
+  }
+
+  get #worker(): Worker {
+    return this.#parts.worker({ session: this.name, id: this.id });
   }
 
   /**

@@ -5,17 +5,17 @@
 export class EventLog<T> implements AsyncIterable<T> {
   readonly #events: T[] = [];
   #closed = false;
-  #wake: PromiseWithResolvers<void> = Promise.withResolvers();
+  /** What the readers at the end wait for. */
+  #wake: PromiseWithResolvers<void> | undefined;
 
   push(event: T): void {
     this.#events.push(event);
-    this.#wake.resolve();
-    this.#wake = Promise.withResolvers();
+    this.#notify();
   }
 
   close(): void {
     this.#closed = true;
-    this.#wake.resolve();
+    this.#notify();
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<T> {
@@ -25,7 +25,15 @@ export class EventLog<T> implements AsyncIterable<T> {
         i += 1;
         yield event;
       } else if (this.#closed) return;
-      else await this.#wake.promise;
+      else {
+        this.#wake ??= Promise.withResolvers();
+        await this.#wake.promise;
+      }
     }
+  }
+
+  #notify(): void {
+    this.#wake?.resolve();
+    this.#wake = undefined;
   }
 }

@@ -66,7 +66,12 @@ export type SessionEvent =
    * The status of the session has changed. Only subscribers to the session receive this event; it is not part
    * of a run.
    */
-  | { readonly type: 'status-changed'; readonly status: RunStatus };
+  | { readonly type: 'status-changed'; readonly status: RunStatus }
+  /**
+   * The subscriber reads too slowly: so many events before the next one were dropped. Only subscribers receive this
+   * event. What they missed is on the tape.
+   */
+  | { readonly type: 'lagged'; readonly missed: number };
 
 /** How a run ended. */
 export type Finish = 'stop' | 'halted' | 'waiting' | 'aborted' | 'length' | 'filtered' | 'error';

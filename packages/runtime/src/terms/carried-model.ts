@@ -20,6 +20,8 @@ interface Found {
 }
 
 const found = new WeakMap<TapeStore, Map<string, Found>>();
+/** The number of sessions whose results are kept, those found last. */
+const foundMax = 1_000;
 
 /** The name of the model, and the settings of its calls, that a session carries from run to run. */
 export interface Carried {
@@ -115,7 +117,11 @@ async function lastOf(store: TapeStore, info: SessionInfo): Promise<AnsweredMess
     after,
     to: info.head,
   });
-  if (!isOpen) known.set(info.id, { head: info.head, message });
+  if (isOpen) return message;
+  known.delete(info.id);
+  known.set(info.id, { head: info.head, message });
+  const [oldest] = known.keys();
+  if (known.size > foundMax && oldest !== undefined) known.delete(oldest);
   return message;
 }
 
