@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
@@ -6,12 +7,14 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { configKeys } from '@tapedeck/cli/internal';
 import { defaultLimits } from '@tapedeck/runtime';
 import fc from 'fast-check';
@@ -19,6 +22,12 @@ import { describe, expect, test } from 'vitest';
 import { json, jsonError, jsonLines, tapeHere } from '../support/cli.ts';
 import { type Project, project } from '../support/project.ts';
 import { sized } from '../support/size.ts';
+
+async function timeOf(act: () => Promise<unknown>): Promise<number> {
+  const from = performance.now();
+  await act();
+  return performance.now() - from;
+}
 
 const yamlOf = ({ home }: Project) => readFileSync(join(home, 'config.yaml'), 'utf8');
 
@@ -90,6 +99,12 @@ prompt:
       await set(p, 'instructions', 'At length.');
       expect(yamlOf(p)).toContain('instructions: At length. # ask before changing');
     }
+    p.write('.tape/config.yaml', 'prompt:\n  # Two\n  skills:\n  - a\n  - b\n  tools: true\n');
+    await set(p, 'prompt.tools', 'false');
+    expect(yamlOf(p)).toBe('prompt:\n  # Two\n  skills:\n  - a\n  - b\n  tools: false\n');
+    p.write('.tape/config.yaml', 'instructions: Brief  # A word\n');
+    await set(p, 'instructions', 'Two\nlines');
+    expect(yamlOf(p)).toBe('# A word\ninstructions: |-\n  Two\n  lines\n');
   });
 
   test('refuses a value that the field cannot have, and writes nothing', async () => {
@@ -237,12 +252,14 @@ limits:
     expect(statSync(p.file('mine.yaml')).mode & 0o777).toBe(0o640);
     using q = project();
     symlinkSync('/nowhere/config.yaml', join(q.home, 'config.yaml'));
-    expect((await refused(q, 'set', 'instructions', 'Hi')).message).toContain(
-      'a link to a file that does not exist',
-    );
+    expect((await refused(q, 'set', 'instructions', 'Hi')).message).toContain('a link that leads to no file');
     using r = project();
     mkdirSync(join(r.home, 'config.yaml'));
     expect((await refused(r, 'set', 'instructions', 'Hi')).message).toContain('not a regular file');
+    using s = project();
+    execFileSync('mkfifo', [join(s.home, 'config.yaml')]);
+    expect((await refused(s, 'set', 'instructions', 'Hi')).message).toContain('not a regular file');
+    expect((await s.here(['lg', 'main'])).stderr).toContain('no such verb');
   });
 
   test('loses nothing of two changes at the same time', async () => {
@@ -253,6 +270,26 @@ limits:
     expect(results.filter(({ code }) => code !== 0)).toEqual([]);
     const listed = jsonLines<{ key: string }>(await p.here(['config', 'list', '--jsonl']));
     expect(listed.map(({ key }) => key).sort()).toEqual(names.toSorted());
+  });
+
+  test('leaves the old text or the new one where it is killed', async () => {
+    using p = project();
+    await p.here(['init']);
+    const long = 'x'.repeat(100_000);
+    await set(p, 'instructions', `0${long}`);
+    const took = await timeOf(async () => await p.process(['config', 'set', 'instructions', `1${long}`]));
+    const rounds = sized(8, 60, 400);
+    for (let round = 2; round < rounds; round += 1) {
+      const before = yamlOf(p);
+      const after = `instructions: ${round}${long}\n`;
+      const { child, done } = p.start(['config', 'set', 'instructions', `${round}${long}`]);
+      await sleep(took * (0.5 + (round / rounds) * 0.6));
+      child.kill('SIGKILL');
+      await done.catch(() => {});
+      expect([before, after]).toContain(yamlOf(p));
+      rmSync(join(p.home, 'config.yaml.lock'), { force: true });
+    }
+    await set(p, 'instructions', 'Well');
   });
 
   test('names the lock that a killed process left', async () => {
@@ -468,6 +505,16 @@ describe('where a value comes from', () => {
   }, 600_000);
 });
 
+test('what a trusted configuration calls a secret is not printed', async () => {
+  using p = project();
+  p.write(
+    'tape.config.mts',
+    `export default { instructions: 'Use kx-93b1-77f2', secrets: { SEARCH_KEY: 'kx-93b1-77f2' } };`,
+  );
+  await p.here(['trust', '.']);
+  expect((await p.inNode(['config'])).stdout).toBe('instructions\tUse [secret SEARCH_KEY]\n');
+});
+
 describe('a home that is not the user’s', () => {
   const mine = (p: Project) => ({ env: { TAPE_TRUST_HOME: '', HOME: dirname(p.path) } });
 
@@ -500,6 +547,19 @@ describe('a home that is not the user’s', () => {
     const changed = await p.here(['config', 'get', 'model'], mine(p));
     expect(changed.code).toBe(3);
     expect(changed.stderr).toContain('Ignored model of');
+  });
+
+  test('is not written through a link that came with it', async () => {
+    using p = project();
+    await shipped(p, '');
+    writeFileSync(p.file('mine'), '');
+    rmSync(join(p.home, 'config.yaml'));
+    symlinkSync(p.file('mine'), join(p.home, 'config.yaml'));
+    const at = ['--home', p.home];
+    expect((await p.here([...at, 'config', 'set', 'instructions', 'Hi'], mine(p))).stderr).toContain(
+      'is a link that came with the home',
+    );
+    expect(readFileSync(p.file('mine'), 'utf8')).toBe('');
   });
 
   test('with scripts of others, takes no change until they are gone', async () => {

@@ -9,17 +9,13 @@ export type Aliases = ReadonlyMap<string, string>;
 
 const namePattern = /^[A-Za-z][\w-]*$/;
 
-/** A larger file is no configuration. */
-const sizeMax = 1_000_000;
-
 /**
  * Reads the aliases of `config.yaml` of a home, and no other field. Loads YAML only for a file that can have some.
  * @throws ConfigError for a file that is no YAML
  */
 export async function readAliases(home: Pick<Home, 'dir'>): Promise<Aliases> {
   const file = homeConfigFile(home);
-  const stat = statSync(file, { throwIfNoEntry: false });
-  if (stat?.isFile() !== true || stat.size > sizeMax) return new Map();
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return new Map();
   const text = readFileSync(file, 'utf8');
   if (!text.includes('alias')) return new Map();
   const { parse } = await import('yaml');

@@ -33,15 +33,15 @@ export async function changeHomeConfig(
 ): Promise<ConfigChange> {
   const key = keyText(path);
   const act = value === undefined ? `unset ${key}` : `set ${key}`;
-  const file = realFile(homeConfigFile(home), act);
+  const file = realFile(homeConfigFile(home), act, { isForeign: isConfigForeign(home, io) });
   const { configText } = await import('./home.ts');
   let was: unknown;
   let repeated = false;
   await replaceFile(file, act, async () => {
+    const isForeign = isConfigForeign(home, io);
     const before = configText(file) ?? '';
     const after = await edited(before, { path, value, act, file });
     was = after.was;
-    const isForeign = isConfigForeign(home, io);
     // A value that came with the home becomes this user's when this user sets it.
     repeated = isDeepStrictEqual(was, value) && !(isForeign && value !== undefined);
     if (repeated) return undefined;
@@ -64,19 +64,18 @@ export async function changeHomeConfig(
   return { file, was, repeated };
 }
 
-/** The file behind links, so that it is replaced, and not the link. */
-function realFile(path: string, act: string): string {
-  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return path;
+/** The file behind a link of this user, so that it is replaced, and not the link. */
+function realFile(config: string, act: string, { isForeign }: { readonly isForeign: boolean }): string {
+  if (lstatSync(config, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return config;
+  const refuse = (why: string) =>
+    new ConfigError('CLI_BAD_CONFIG', `cannot ${act}: '${config}' is a link that ${why}`, {
+      data: { config },
+    });
+  if (isForeign) throw refuse('came with the home');
   try {
-    return realpathSync(path);
+    return realpathSync(config);
   } catch {
-    throw new ConfigError(
-      'CLI_BAD_CONFIG',
-      `cannot ${act}: '${path}' is a link to a file that does not exist`,
-      {
-        data: { config: path },
-      },
-    );
+    throw refuse('leads to no file');
   }
 }
 

@@ -120,7 +120,7 @@ function editedWhole(text: string, path: Path, value: unknown): string {
   return document.toString({
     lineWidth: 0,
     indent: Math.min(8, indent),
-    indentSeq: !/^\s*\S+:\n- /m.test(text),
+    indentSeq: !/^( *)[^\s#][^\n]*:(?: +#[^\n]*)?\n\1- /m.test(text),
   });
 }
 
@@ -133,8 +133,20 @@ function put(document: Document, path: Path, value: unknown): void {
   }
   const before = document.getIn(path, true);
   const node = document.createNode(value);
-  if (isScalar(before) && isScalar(node)) node.comment = before.comment ?? null;
   document.setIn(path, node);
+  if (!isNode(before) || typeof before.comment !== 'string') return;
+  if (isScalar(node) && !String(value).includes('\n')) node.comment = before.comment;
+  else commentBefore(document, path, before.comment);
+}
+
+/** Puts a comment, which cannot stand behind a value of several lines, before its field. */
+function commentBefore(document: Document, path: Path, comment: string): void {
+  const map = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
+  const key = isMap(map)
+    ? map.items.find((pair) => isScalar(pair.key) && pair.key.value === path.at(-1))?.key
+    : undefined;
+  if (!isScalar(key)) return;
+  key.commentBefore = typeof key.commentBefore === 'string' ? `${key.commentBefore}\n${comment}` : comment;
 }
 
 /** Removes a value, and each mapping around it that has no other one. */

@@ -1,5 +1,5 @@
 import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
-import { isObject } from '@tapedeck/tape/internal';
+import { isObject, secretsOf } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { ConfigError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
@@ -28,10 +28,13 @@ export interface Setting {
  */
 export async function effectiveSettings(
   config: string | false | undefined,
-  { io, home, status }: Pick<Context, 'io' | 'home' | 'status'>,
+  { io, home, options, status: say }: Pick<Context, 'io' | 'home' | 'options' | 'status'>,
 ): Promise<readonly Setting[]> {
+  // With --json, stderr is for the document of an error.
+  const status = options.json === true || options.jsonl === true ? () => {} : say;
   const { TAPE_MODEL: model = '' } = io.env;
   const code = config === false ? undefined : await trustedCode(config, { io, home, status });
+  io.hide(secretsOf(code?.config.secrets));
   const { data, ignored: paths } = await homeConfig({ io, home });
   const ignored = [...paths, ...(isConfigForeign(home, io) ? aliasKeys(data) : [])];
   if (ignored.length > 0) status(ignoredText(ignored, home));
