@@ -30,11 +30,11 @@ test('each line of a pipe is a prompt: answers are on stdout, all else on stderr
   await using provider = await startProvider(echo);
   const said = await home.tape(['chat', 'main', ...model], {
     env: provider.env,
-    stdin: 'Hi\n\nOne \\\nand two\r\n//help is a word\n/anchor here\n/quit\nNever\n',
+    stdin: 'Hi\n\nOne \\\nand two\r\n//help is a word\n/etc/motd is a path\n/anchor here\n/quit\nNever\n',
   });
   expect(said).toEqual({
     code: 0,
-    stdout: 'Hi!\nOne \nand two!\n/help is a word!\nAnchored here at main@8\n',
+    stdout: 'Hi!\nOne \nand two!\n/help is a word!\n/etc/motd is a path!\nAnchored here at main@10\n',
     stderr: 'Created session main\n',
   });
   expect(linesOf(home)).toEqual([
@@ -44,6 +44,8 @@ test('each line of a pipe is a prompt: answers are on stdout, all else on stderr
     'assistant: One \nand two!',
     'user: /help is a word',
     'assistant: /help is a word!',
+    'user: /etc/motd is a path',
+    'assistant: /etc/motd is a path!',
     'anchor here',
   ]);
 });
@@ -180,7 +182,7 @@ test('an unknown command is answered with what may be meant, and /help lists all
     "Error: cannot run '/save': no such command",
     'Hint: did you mean /anchor? For a prompt that begins with a slash, write //',
     "Error: cannot run '/x1y2': no such command",
-    'Hint: see: /help For a prompt that begins with a slash, write //',
+    'Hint: see /help; for a prompt that begins with a slash, write //',
     'Error: cannot run /switch: it needs a session',
     'Hint: see: /help',
   ]);
@@ -528,4 +530,37 @@ test('an answer does not steer the terminal', async () => {
   );
   expect(seen.code).toBe(0);
   expect(seen.stdout).toContain('\\u{1b}]0;title\\u{7}\\u{1b}[2Jred\\u{202e}\\u{d}over');
+});
+
+test('each result of calls that run at once is below its call', async () => {
+  using p = project();
+  p.write(
+    'tape.config.mts',
+    `import { tool } from 'ai';
+import { z } from 'zod';
+const inputSchema = z.object({ ms: z.number() });
+const wait = tool({ description: 'Wait', inputSchema, execute: async ({ ms }) => { await new Promise((done) => setTimeout(done, ms)); return 'waited ' + ms; } });
+export default { model: 'openai-compatible/test-model', tools: { wait } };
+`,
+  );
+  const calls = [300, 1].map((ms) => ({ name: 'wait', arguments: { ms, _parallel: true } }));
+  await using provider = await startProvider((request) =>
+    isAfterTools(request) ? { text: 'Done.' } : { calls },
+  );
+  await p.here(['trust', '.']);
+  const env = { ...provider.env, HOME: p.path, XDG_CONFIG_HOME: p.file('../settings') };
+  const seen = await typeHere(
+    ['chat', 'main'],
+    [{ until: 'main> ' }, { type: 'Go\r' }, { until: 'Done.' }, { until: 'main> ' }, leave],
+    { env, cwd: p.path },
+  );
+  const lines = screen(seen);
+  expect(lines.slice(lines.indexOf('main> Go') + 1, lines.indexOf('Done.'))).toEqual([
+    'wait(ms: 300, _parallel: true)',
+    'wait(ms: 1, _parallel: true)',
+    'wait(ms: 1, _parallel: true)',
+    '  └ waited 1',
+    'wait(ms: 300, _parallel: true)',
+    '  └ waited 300',
+  ]);
 });

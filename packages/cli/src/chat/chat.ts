@@ -1,8 +1,8 @@
 /**
  * The conversation of `tape chat`. `chat.ts` opens its session and reads what the user types: at a terminal with
- * `editor.ts`, which knows the keys of `keys.ts`, else from lines of stdin, in `in-lines.ts`. `commands.ts` has what a
- * line can ask for, `turn.ts` shows a run and asks for approvals, `face.ts` draws its calls. Imports `session`,
- * `config` and what lies below.
+ * `editor.ts`, which knows the keys of `keys.ts`, else from lines of stdin, in `in-lines.ts`. `asked.ts` finds what a
+ * line asks for among the commands of `commands.ts`, `turn.ts` shows a run and asks for approvals, and `face.ts` draws
+ * its calls. Imports `session`, `config` and what lies below.
  */
 import { getModelFor } from '../config/deck.ts';
 import type { Context } from '../context.ts';
@@ -16,7 +16,7 @@ import { meantSession } from '../session/meant.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { usableConfig } from '../session/sent.ts';
 import { cutText } from '../terminal/width.ts';
-import { nextOf, offersFor } from './commands.ts';
+import { isCommand, nextOf, offersFor } from './asked.ts';
 import { Editor } from './editor.ts';
 import { talkInLines } from './in-lines.ts';
 import { openPrompts } from './prompts-file.ts';
@@ -119,7 +119,7 @@ async function talkAt(editor: Editor, talk: Talk): Promise<number> {
       if (next.start !== undefined) await takeTurn(talk, next.start, at);
     });
     // Nothing of a prompt that was refused is on the tape, so the user need not type it again.
-    if (!isDone && !/^\s*\/(?!\/)/.test(line)) text = line;
+    if (!isDone && !isCommand(line)) text = line;
   }
   await io.out(
     `${style.text('dim', safe(`Left ${talk.session.name}@${infoOf(talk).head}; go on with: tape chat ${talk.session.name}`))}\n`,

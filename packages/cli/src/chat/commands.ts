@@ -1,6 +1,4 @@
 import type { Run } from '@tapedeck/runtime';
-import { quote } from '@tapedeck/tape/internal';
-import { nearNames } from '@tapedeck/tape/store';
 import { UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
 import { forkedLine } from '../output/forked.ts';
@@ -20,7 +18,8 @@ export interface Next {
   readonly leaves?: true;
 }
 
-interface Command {
+/** Something that a line that begins with a slash can ask for. */
+export interface Command {
   readonly name: string;
   /** What may follow it. */
   readonly takes?: string;
@@ -50,7 +49,8 @@ const editedMax = 16_000;
 const pointsOf = ({ store, session }: Talk) => offeredPoints(store, session.id).map((name) => `@${name}`);
 const promptsOf = (talk: Talk) => lastPrompts(talk, 10).map(({ seq }) => `@${seq}`);
 
-const commands: readonly Command[] = [
+/** All commands, in the order of `/help`. */
+export const commands: readonly Command[] = [
   {
     name: 'help',
     does: 'List the commands',
@@ -209,48 +209,4 @@ function helpText(): string {
     '\n// begins a prompt with a slash. A backslash at the end continues a line, and a\n',
     'paste of several lines is one prompt. Tab completes. Ctrl-C stops a turn.\n',
   ].join('');
-}
-
-/** What a line asks for: a command that it names, or the run of a prompt. */
-export async function nextOf(talk: Talk, line: string): Promise<Next> {
-  const [, word, rest = ''] = /^\s*\/(?!\/)(\S*)\s*(.*)$/s.exec(line) ?? [];
-  if (word !== undefined)
-    return await commandNamed(word).run(
-      talk,
-      rest.split(/\s+/).filter((one) => one !== ''),
-    );
-  const prompt = line.replace(/^(\s*)\/\//, '$1/');
-  const { session, named } = talk;
-  return { start: () => session.run(prompt, named) };
-}
-
-/** @throws UsageError with the commands that may be meant */
-function commandNamed(word: string): Command {
-  const found = commands.find(({ name }) => name === word);
-  if (found !== undefined) return found;
-  const meant = commands.filter(({ also = [] }) => also.includes(word));
-  if (meant[0]?.name === 'quit') return meant[0];
-  const names = commands.map(({ name }) => name);
-  const begun = word === '' ? [] : names.filter((name) => name.startsWith(word));
-  const near = [
-    ...new Set([...meant.map(({ name }) => name), ...begun, ...nearNames(word, names, { within: 2 })]),
-  ].slice(0, 3);
-  const hint =
-    near.length === 0 ? 'see: /help' : `did you mean ${near.map((name) => `/${name}`).join(' or ')}?`;
-  throw new UsageError(`cannot run ${quote(`/${word}`)}: no such command`, {
-    hint: `${hint} For a prompt that begins with a slash, write //`,
-  });
-}
-
-/** What Tab can make of a line: commands, and what may follow them. */
-export function offersFor(talk: Talk, line: string): readonly [words: string[], part: string] {
-  const [, word, , part] = /^\/(\S*)(\s+(\S*))?$/.exec(line) ?? [];
-  if (word === undefined) return [[], line];
-  if (part === undefined) {
-    const names = commands.map(({ name }) => `/${name}`).filter((name) => name.startsWith(`/${word}`));
-    // A command that takes something is ready for it.
-    return [names.length === 1 ? names.map((name) => `${name} `) : names, `/${word}`];
-  }
-  const found = commands.find(({ name }) => name === word)?.offers?.(talk, part) ?? [];
-  return [found.filter((text) => text.startsWith(part) && safe(text) === text), part];
 }

@@ -4,6 +4,7 @@ import { isObject, totalOf } from '@tapedeck/tape/internal';
 import { oneLine, safe } from '../escape.ts';
 import { endLines, type Face, statusLines } from '../output/run.ts';
 import { shortNumber } from '../terminal/number.ts';
+import { makeStyle } from '../terminal/style.ts';
 import { type CallPlace, callRows, outputRows } from '../transcript/item-rows.ts';
 import type { Talk } from './talk.ts';
 
@@ -19,11 +20,18 @@ export function turnFace(talk: Talk): Face {
   const took = { ms: 0, tokens: 0 };
   let startedAt = io.now();
   let thought = '';
+  /** Calls run at once, and their results come in any order. */
+  let isParallel = false;
   /** The call whose row is the last one. */
   let last: string | undefined;
-  const callRow = ({ toolCallId: id, name }: CallName) => {
-    last = id;
-    return callRows({ id, name, input: talk.calls.get(id)?.input ?? null }, placeOf(talk));
+  const callOf = ({ toolCallId: id, name }: CallName) => ({
+    id,
+    name,
+    input: talk.calls.get(id)?.input ?? null,
+  });
+  const callRow = (event: CallName) => {
+    last = event.toolCallId;
+    return callRows(callOf(event), placeOf(talk));
   };
   const rowsOf = (event: SessionEvent): readonly string[] => {
     switch (event.type) {
@@ -32,8 +40,14 @@ export function turnFace(talk: Talk): Face {
         return [];
       case 'tool-waiting':
         return [];
-      case 'tool-started':
-        return callRow(event);
+      case 'tool-batch-started':
+        isParallel = event.parallel && event.calls.length > 1;
+        return [];
+      case 'tool-started': {
+        if (!isParallel) return callRow(event);
+        const started = callRows(callOf(event), { ...placeOf(talk), style: plain });
+        return started.map((row) => style.text('dim', row));
+      }
       case 'tool-completed': {
         const row = last === event.toolCallId ? [] : callRow(event);
         talk.calls.delete(event.toolCallId);
@@ -70,6 +84,8 @@ export function turnFace(talk: Talk): Face {
     },
   };
 }
+
+const plain = makeStyle(false);
 
 /** Entries among which the result of a call is, when the event of it comes. */
 const resultsNear = 50;

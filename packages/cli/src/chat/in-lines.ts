@@ -6,7 +6,7 @@ import type { Io } from '../io.ts';
 import { printArray } from '../output/array.ts';
 import { exitOf, resultJson } from '../output/run.ts';
 import { printAll } from '../session/background.ts';
-import { nextOf } from './commands.ts';
+import { isCommand, nextOf } from './asked.ts';
 import { isContinued } from './editor.ts';
 import type { Talk } from './talk.ts';
 
@@ -27,7 +27,7 @@ async function* resultsOf(talk: Talk, ended: { code: number }): AsyncGenerator<u
   const { io, options, status } = talk.context;
   const isForProgram = options.json === true || options.jsonl === true;
   for await (const line of promptsIn(io)) {
-    if (isForProgram && /^\s*\/(?!\/)/.test(line))
+    if (isForProgram && isCommand(line))
       throw new UsageError(`cannot run '${line.trim()}' with --json or --jsonl: lines are prompts there`, {
         hint: 'for a prompt that begins with a slash, write //',
       });
