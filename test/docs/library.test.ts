@@ -73,6 +73,8 @@ const eventTypes: Readonly<Record<SessionEvent['type'], true>> = {
   compacted: true,
   pruned: true,
   'iteration-completed': true,
+  'child-progress': true,
+  'child-event': true,
   'session-completed': true,
   'session-cancelled': true,
   warning: true,

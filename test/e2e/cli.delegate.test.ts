@@ -138,6 +138,27 @@ test('run waits for the children that it left in the background, and prints what
   expect((await p.here(['audit', '--quiet'])).stdout).toBe('ok\n');
 });
 
+test('a run shows the children that its model delegates to: their start, their waits and their end', async () => {
+  const p = project();
+  const config = p.write(
+    'delegating.mjs',
+    "import { delegateTool } from '@tapedeck/runtime';\nexport default { tools: { delegate: delegateTool() } };\n",
+  );
+  const tasks = [{ task: 'Check a' }, { task: 'Check b' }];
+  await using provider = await startProvider((request) => {
+    if (lastUserText(request).includes('Check')) return { text: 'Checked.', usage: [10, 2] };
+    return request.messages.at(-1)?.role === 'tool'
+      ? { text: 'Both are checked.' }
+      : { calls: [{ name: 'delegate', arguments: { tasks, inherit: 'nothing' } }] };
+  });
+  const done = await p.tape(['run', 'main', 'Go', '--config', config, ...model], { env: provider.env });
+  expect(done).toMatchObject({ code: 0, stdout: 'Both are checked.\n' });
+  for (const task of ['a', 'b']) {
+    expect(done.stderr).toMatch(new RegExp(`^  main-check-${task}-\\w+ started$`, 'm'));
+    expect(done.stderr).toMatch(new RegExp(`^  main-check-${task}-\\w+ completed, 1 step, 12 tokens$`, 'm'));
+  }
+});
+
 test.each([
   {
     name: 'an unknown limit',

@@ -1,3 +1,4 @@
+import { type ChildProgress, delegateTool } from '@tapedeck/runtime';
 import { stoppingFetch } from '@tapedeck/runtime/chat-client';
 import {
   DefaultChatTransport,
@@ -375,6 +376,43 @@ test('a replay of a session and the stream of a respond can be read by the SDK',
   expect(first).toMatchObject({ type: expect.stringMatching(/start|data-event/) });
   const own = run === undefined ? [] : await Array.fromAsync(run.uiStream());
   expect(own.find(({ type }) => type === 'start')).toMatchObject({ messageId: starts[0] });
+});
+
+test('a chat sees the children of a call at work, and keeps how they ended', async () => {
+  const states: string[] = [];
+  await using s = await chatting(
+    (request) => {
+      const text = JSON.stringify(request.messages.slice(-2));
+      if (isAfterTools(request)) return { text: 'Both are done.' };
+      if (text.includes('Check the docs'))
+        return { text: ['The docs ', 'are right.'], pauseMs: 40, usage: [10, 4] };
+      if (text.includes('Check the tests')) return { text: 'The tests pass.', usage: [11, 3] };
+      const tasks = [{ task: 'Check the docs.' }, { task: 'Check the tests.' }];
+      return { calls: [{ id: 'd1', name: 'delegate', arguments: { tasks, inherit: 'nothing' } }] };
+    },
+    { tools: { delegate: delegateTool() } },
+  );
+  const chat = s.server.chat('main', {
+    onData: (part) => {
+      if (part.type === 'data-child') states.push((part.data as ChildProgress).state);
+    },
+  });
+  await chat.sendMessage({ text: 'Check all.' });
+  const [, answer] = await expectSame(s, chat);
+  const children = answer?.parts.filter(({ type }) => type === 'data-child') as { data: ChildProgress }[];
+  expect(children.map(({ data }) => data)).toMatchObject([
+    {
+      task: 'Check the docs.',
+      toolCallId: 'd1',
+      state: 'ended',
+      status: 'completed',
+      steps: 1,
+      tokens: 14,
+      text: 'The docs are right.',
+    },
+    { task: 'Check the tests.', toolCallId: 'd1', state: 'ended', status: 'completed', steps: 1, tokens: 14 },
+  ]);
+  expect(states).toEqual(expect.arrayContaining(['started', 'running', 'ended']));
 });
 
 test('a text transport receives the text of the answer', async () => {

@@ -173,6 +173,7 @@ const topFiles: Readonly<Record<string, string>> = {
   'packages/tape/src/lineage': 'line.ts',
   'packages/tape/src/origin': 'elsewhere.ts',
   'packages/runtime/src/lease': 'hold.ts',
+  'packages/runtime/src/ui': 'turns.ts',
   'packages/runtime/src/prompt': 'system-prompt.ts',
   'packages/runtime/src/recovery': 'recover.ts',
   'packages/runtime/src/stream': 'chunks.ts',

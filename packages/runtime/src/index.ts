@@ -131,7 +131,14 @@ export { type Status, statusesOf, statusOf, untilIdle } from './status/status.ts
 export type { StoreSource } from './store-of.ts';
 export type { AwaitedAnswer, CallName, Decision, WaitingCall } from './stream/call.ts';
 export { type Chunk, eventsOf } from './stream/chunks.ts';
-export type { CompactionTrigger, Finish, Phase, RunStatus, SessionEvent } from './stream/events.ts';
+export type {
+  ChildProgress,
+  CompactionTrigger,
+  Finish,
+  Phase,
+  RunStatus,
+  SessionEvent,
+} from './stream/events.ts';
 export { watchChunks } from './stream/replay.ts';
 export { type Fresh, type TailOptions, tail } from './stream/tail.ts';
 export type { Budget } from './terms/terms.ts';

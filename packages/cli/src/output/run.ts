@@ -1,8 +1,9 @@
-import type { Finish, Run, RunResult, SessionEvent } from '@tapedeck/runtime';
+import type { ChildProgress, Finish, Run, RunResult, SessionEvent } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { hintFor } from '../errors/hint.ts';
 import { oneLine, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
+import { counted } from './counted.ts';
 import { usageJson } from './usage.ts';
 
 /** An ended run with its result. A `Run` is a promise, so it is returned inside an object. */
@@ -109,11 +110,30 @@ export function statusLines(event: SessionEvent): readonly string[] {
       return [
         `Retrying (${event.attempt})${delayText(event.delayMs)}: ${oneLine(event.message, failureMax)}`,
       ];
+    case 'child-progress':
+      return childLines(event);
     case 'warning':
       return [`Warning: ${oneLine(event.message, failureMax)}`];
     default:
       return [];
   }
+}
+
+/** The line of a child that starts, waits or has ended. What it does meanwhile has none. */
+function childLines({
+  session,
+  state,
+  steps,
+  tokens,
+  tool,
+  status,
+  error,
+}: ChildProgress): readonly string[] {
+  if (state === 'started') return [`  ${session} started`];
+  if (state === 'waiting') return [`  ${session} waits${tool === undefined ? '' : `: ${tool}`}`];
+  if (state !== 'ended') return [];
+  const why = error === undefined ? '' : `: ${oneLine(error, failureMax)}`;
+  return [`  ${session} ${status}, ${counted(steps, 'step')}, ${counted(tokens, 'token')}${why}`];
 }
 
 /** A delay that a person notices. */

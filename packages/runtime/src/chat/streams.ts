@@ -28,7 +28,7 @@ export async function* runStream(
   const turn = id === undefined || id === run.id ? undefined : await turnOf(place, id);
   const before = { entries: (turn?.entries ?? []).filter((entry) => runOf(entry) !== run.id) };
   const rest = { step: answersOf(before), asked: askedIn(before) };
-  yield* chatChunks(whole ? joined(turnChunks(place.store, before), run.uiStream()) : run.uiStream(), {
+  yield* chatChunks(whole ? joined(turnChunks(at(place), before), run.uiStream()) : run.uiStream(), {
     id: id ?? run.id,
     ...(!whole && rest),
     metadata: async () => {
@@ -42,6 +42,10 @@ export async function* runStream(
 async function messageOf(run: Run): Promise<string | undefined> {
   for await (const chunk of run.uiStream()) if (chunk.type === 'start') return chunk.messageId;
   return undefined;
+}
+
+function at({ store, session }: ChatPlace) {
+  return { store, session: session.id };
 }
 
 async function turnOf({ store, session }: ChatPlace, id: string): Promise<Turn | undefined> {
@@ -108,7 +112,8 @@ export async function isWritten({ store, session }: ChatPlace): Promise<boolean>
 }
 
 /** A turn that is on the tape. */
-export async function* recordedStream({ store }: ChatPlace, turn: Turn): AsyncGenerator<Chunk> {
+export async function* recordedStream(place: ChatPlace, turn: Turn): AsyncGenerator<Chunk> {
   if (turn.id === undefined) yield { type: 'finish' };
-  else yield* chatChunks(turnChunks(store, turn), { id: turn.id, metadata: async () => answerFacts(turn) });
+  else
+    yield* chatChunks(turnChunks(at(place), turn), { id: turn.id, metadata: async () => answerFacts(turn) });
 }

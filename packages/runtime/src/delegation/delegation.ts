@@ -1,8 +1,8 @@
 /**
  * Delegation: children that work on tasks. `delegation.ts` forks one child for each task (`fork-tasks.ts`,
- * `spawn.ts`, within `fork-limits.ts`), runs them on an engine (`engine.ts`) and merges each when it ends
- * (`deliver.ts`). These files know sessions and children only as the interfaces of `parts.ts`. Imports `run` and what
- * lies below.
+ * `spawn.ts`, within `fork-limits.ts`), runs them on an engine (`engine.ts`), shows the parent how each does
+ * (`progress.ts`), and merges each when it ends (`deliver.ts`). These files know sessions and children only as the
+ * interfaces of `parts.ts`. Imports `run` and what lies below.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { note, type SessionInfo, TapeError } from '@tapedeck/tape';
@@ -16,12 +16,14 @@ import { settleParent } from '../merge/settle-parent.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
 import { outputOf } from '../model/output.ts';
 import { EventLog } from '../stream/event-log.ts';
+import type { ChildProgress, SessionEvent } from '../stream/events.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { type Forked, forkTasks, lineFor } from './fork-tasks.ts';
 import { type Delegated, type DelegateTask, runOptionsOf } from './options.ts';
 import type { ChildEvent, ChildOutcome, RunEnd } from './outcome.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
+import { ProgressMeter } from './progress.ts';
 
 const pollMs = 50;
 
@@ -54,6 +56,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
   readonly #events = new EventLog<ChildEvent>();
   readonly #controller = new AbortController();
   readonly #children: string[] = [];
+  readonly #meters = new Map<string, ProgressMeter>();
   readonly #forked = Promise.withResolvers<readonly string[]>();
   readonly #outcomes: Promise<Outcomes>;
 
@@ -131,6 +134,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     const onForked = ({ child, task, earlier }: Forked) => {
       this.#children.push(child.name);
       this.#events.push({ type: 'child-forked', session: child.name, task: task.task, ...earlier });
+      this.#meter(child.name, task.task);
     };
     const forked = await this.#parts.forking.add(
       async () => await forkTasks(this.#parts, line, { delegated: this.#delegated, onForked }),
@@ -144,7 +148,10 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
         const run = await queue.add(async () => await this.#run(one), { priority: one.task.priority ?? 0 });
         if (options.order === 'spawn') await turn.catch(() => {});
         try {
-          return await this.#merge(one, run);
+          const outcome = await this.#merge(one, run);
+          const { status, text, error } = outcome;
+          this.#meters.get(one.child.name)?.end(status, text, error);
+          return outcome;
         } finally {
           // An entry here keeps other parts of this process from merging the child.
           this.#parts.startedChildren.delete(one.child.name);
@@ -155,6 +162,26 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     });
     // One outcome for each task, with the result that the schema of the task makes.
     return (await Promise.all(outcomes)) as readonly ChildOutcome<unknown>[] as Outcomes;
+  }
+
+  /** Shows the progress of a child to those who watch the parent. */
+  #meter(session: string, task: string): void {
+    const { childEvents, by } = this.#delegated.options;
+    if (childEvents === 'none' || this.#meters.has(session)) return;
+    const call = by === undefined ? {} : { toolCallId: by.toolCallId };
+    const send = (progress: ChildProgress) => this.#tellParent({ type: 'child-progress', ...progress });
+    this.#meters.set(session, new ProgressMeter({ session, task, ...call }, send));
+  }
+
+  #onEvent(session: string, event: SessionEvent): void {
+    const own: ChildEvent = { type: 'child-event', session, event };
+    this.#events.push(own);
+    this.#meters.get(session)?.take(event);
+    if (this.#delegated.options.childEvents === 'all') this.#tellParent(own);
+  }
+
+  #tellParent(event: SessionEvent): void {
+    this.#parts.worker({ session: this.#parent.name, id: this.#parent.id }).emitEvent(event);
   }
 
   /** Runs a child on the deck's engine and waits for its end. */
@@ -198,7 +225,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
         const run = again
           ? child.run(task.task, options)
           : child.run(undefined, { ...options, unlessEnded: true });
-        for await (const event of run) this.#events.push({ type: 'child-event', session: child.name, event });
+        for await (const event of run) this.#onEvent(child.name, event);
         const { usage, error, finish } = await run;
         if (finish === 'waiting') return { usage, waits: true };
         return { usage, ...(error !== undefined && { error: error.message, code: error.code }) };

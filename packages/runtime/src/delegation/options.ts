@@ -82,6 +82,11 @@ export interface DelegateOptions<T = Json>
    * When a running parent merges: by default between steps if that run started the child, else at its end.
    */
   readonly at?: MergeOptions['at'];
+  /**
+   * What the run of the parent, and those who watch it, receive of the children: their progress (`summary`, the default),
+   * also all their events, or nothing.
+   */
+  readonly childEvents?: 'summary' | 'all' | 'none';
   readonly signal?: AbortSignal;
   /** The run and the tool call that delegate. `blocking`: the call's result holds the children's outcomes. */
   readonly by?: SpawnedBy & { readonly blocking: boolean };
@@ -107,6 +112,7 @@ const delegateFields: Fields<DelegateOptions> = {
   onComplete: ['notify_parent'],
   onConflict: ['report', 'refuse'],
   at: ['step', 'idle'],
+  childEvents: ['summary', 'all', 'none'],
   signal: 'signal',
   by: 'object',
 };

@@ -39,6 +39,8 @@ export type Callbacks = {
 
 /** The fields of `Callbacks`. */
 export const callbackFields: Fields<Callbacks> = {
+  'child-event': 'function',
+  'child-progress': 'function',
   compacted: 'function',
   'content-chunk': 'function',
   'inbox-waiting': 'function',

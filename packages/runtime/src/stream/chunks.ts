@@ -6,7 +6,7 @@
  */
 import type { JsonObject } from '@tapedeck/tape';
 import type { UIMessageChunk } from 'ai';
-import type { SessionEvent } from './events.ts';
+import type { ChildProgress, SessionEvent } from './events.ts';
 
 /**
  * What a run sends to its watchers, in the AI SDK's UI message stream protocol. Events without a chunk type
@@ -15,8 +15,12 @@ import type { SessionEvent } from './events.ts';
  */
 export type Chunk = UIMessageChunk;
 
-/** An event as a chunk. Events that stand for text need none: the answer's own chunks carry the text. */
+/**
+ * An event as a chunk. Events that stand for text need none: the answer's own chunks carry the text. The progress of a child
+ * is a part of the answer, which the next one replaces, when a call of the answer delegates to it.
+ */
 export function eventChunk(event: SessionEvent): Chunk {
+  if (event.type === 'child-progress') return childChunk(event);
   return { type: 'data-event', data: event, transient: true };
 }
 
@@ -30,6 +34,15 @@ export function decisionChunk({ toolCallId, approved, reason }: JsonObject): Chu
   };
 }
 
+/** The progress of a child as a chunk. */
+export function childChunk({
+  type: _,
+  ...progress
+}: ChildProgress & { readonly type?: 'child-progress' }): Chunk {
+  const transient = progress.toolCallId === undefined ? { transient: true } : {};
+  return { type: 'data-child', id: progress.session, data: progress, ...transient };
+}
+
 /** The event that a chunk carries, if any. Events are derived from a run's chunks. Pure. */
 export function eventOf(chunk: Chunk): SessionEvent | undefined {
   switch (chunk.type) {
@@ -41,6 +54,8 @@ export function eventOf(chunk: Chunk): SessionEvent | undefined {
       return { type: 'reasoning-chunk', text: chunk.delta };
     case 'reasoning-end':
       return { type: 'reasoning-ended' };
+    case 'data-child':
+      return { type: 'child-progress', ...(chunk as { readonly data: ChildProgress }).data };
     case 'data-event':
       return (chunk as { readonly data: SessionEvent }).data;
     default:

@@ -1,4 +1,4 @@
-import type { Json, Seq } from '@tapedeck/tape';
+import type { Json, Seq, Task } from '@tapedeck/tape';
 import type { Usage } from '../usage/usage.ts';
 import type { CallName, WaitingCall } from './call.ts';
 
@@ -58,6 +58,10 @@ export type SessionEvent =
       readonly usage: Usage;
       readonly willContinue: boolean;
     }
+  /** How a delegated child does: when it starts, at most twice a second while it works, and when it ends. */
+  | ({ readonly type: 'child-progress' } & ChildProgress)
+  /** An event of a delegated child, of a delegation with `childEvents: 'all'`. */
+  | { readonly type: 'child-event'; readonly session: string; readonly event: SessionEvent }
   | { readonly type: 'session-completed'; readonly finish: Finish; readonly haltedAtLimit: boolean }
   | { readonly type: 'session-cancelled'; readonly reason: string }
   /** A problem that does not stop the run. */
@@ -72,6 +76,35 @@ export type SessionEvent =
    * event. What they missed is on the tape.
    */
   | { readonly type: 'lagged'; readonly missed: number };
+
+/** The progress of a delegated child. */
+export interface ChildProgress {
+  readonly session: string;
+  readonly task?: string;
+  /** The call that delegates, if one does. */
+  readonly toolCallId?: string;
+  /** `waiting`: for an answer to a call of the child. */
+  readonly state: 'started' | 'running' | 'waiting' | 'ended';
+  readonly phase?: 'reasoning' | 'answering' | 'tool' | 'retrying';
+  /** Its model calls so far, and their tokens. */
+  readonly steps: number;
+  readonly tokens: number;
+  /** The tool that runs, or that waits. */
+  readonly tool?: string;
+  /** The line that it writes; at its end, the beginning of its result. */
+  readonly text?: string;
+  /** How its task ended, of a child that ended. */
+  readonly status?: Task;
+  readonly error?: string;
+}
+
+/** The most characters of the text of a child that its progress has. */
+export const progressTextMax = 500;
+
+/** The result of a child as its progress has it. */
+export function progressText(text: string): string {
+  return text.length <= progressTextMax ? text : `${text.slice(0, progressTextMax).toWellFormed()} …`;
+}
 
 /** How a run ended. */
 export type Finish = 'stop' | 'halted' | 'waiting' | 'aborted' | 'length' | 'filtered' | 'error';

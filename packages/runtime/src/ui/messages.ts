@@ -3,11 +3,12 @@ import { isObject, select } from '@tapedeck/tape/internal';
 import { blobHashes, restoreBlobs } from '@tapedeck/tape/store';
 import type { UIMessage } from 'ai';
 import { chatFile } from '../stream/chat-file.ts';
-import type { Chunk } from '../stream/chunks.ts';
+import { type Chunk, childChunk } from '../stream/chunks.ts';
 import { watchChunks } from '../stream/replay.ts';
 import type { Fresh } from '../stream/tail.ts';
 import { addUsage, noUsage, type Usage } from '../usage/usage.ts';
 import { chatChunks } from './chat-chunks.ts';
+import { childrenOf, progressOf, type TurnPlace } from './children.ts';
 import { chatIdOf, isTask, placeOf, type Turn, turnsOf } from './turns.ts';
 
 /**
@@ -18,7 +19,7 @@ export async function uiMessages(store: TapeStore, session: string): Promise<UIM
   const messages: UIMessage[] = [];
   for (const turn of await turnsShown(store, session)) {
     if (turn.opening !== undefined) messages.push(userMessage(await whole(store, turn.opening)));
-    const answer = await assistantMessage(store, turn);
+    const answer = await assistantMessage({ store, session }, turn);
     if (answer !== undefined) messages.push(answer);
   }
   return messages;
@@ -44,11 +45,25 @@ function userMessage(entry: Entry): UIMessage {
     id: messageId(entry),
     role: 'user',
     ...(metadata !== undefined && { metadata }),
-    parts: contentOf(payload).flatMap((part): UIMessage['parts'] => {
-      if (part.type === 'text') return [{ type: 'text', text: String(part.text) }];
-      const file = chatFile(part);
-      return file === undefined ? [] : [file];
-    }),
+    parts:
+      source === 'merge'
+        ? [reportPart(entry)]
+        : contentOf(payload).flatMap((part): UIMessage['parts'] => {
+            if (part.type === 'text') return [{ type: 'text', text: String(part.text) }];
+            const file = chatFile(part);
+            return file === undefined ? [] : [file];
+          }),
+  };
+}
+
+/** The report of a child that was merged, in the form that the stream of an answer has for it. */
+function reportPart(entry: Entry): UIMessage['parts'][number] {
+  const { seq, meta, payload } = entry;
+  const content = isObject(payload) ? (payload.content ?? null) : null;
+  return {
+    type: 'data-merge',
+    id: placeOf(entry),
+    data: { seq, source: 'merge', session: meta.session ?? null, content },
   };
 }
 
@@ -64,12 +79,12 @@ function contentOf(payload: Json): readonly Part[] {
 }
 
 /** The answer of a turn; undefined while there is nothing to show. */
-async function assistantMessage(store: TapeStore, turn: Turn): Promise<UIMessage | undefined> {
+async function assistantMessage(place: TurnPlace, turn: Turn): Promise<UIMessage | undefined> {
   const { id } = turn;
   if (id === undefined) return undefined;
   const { createUIMessageStream } = await import('ai');
   const metadata = async () => answerFacts(turn);
-  const chunks = await Array.fromAsync(chatChunks(turnChunks(store, turn), { id, metadata }));
+  const chunks = await Array.fromAsync(chatChunks(turnChunks(place, turn), { id, metadata }));
   let answer: UIMessage | undefined;
   const stream = createUIMessageStream<UIMessage>({
     originalMessages: [],
@@ -85,12 +100,24 @@ async function assistantMessage(store: TapeStore, turn: Turn): Promise<UIMessage
   return answer === undefined || answer.parts.length === 0 ? undefined : plain(answer);
 }
 
-/** The chunks of the entries of a turn. */
-export async function* turnChunks(store: TapeStore, turn: Pick<Turn, 'entries'>): AsyncGenerator<Chunk> {
+/** The chunks of the entries of a turn of a session, with the progress of the children that its calls have started. */
+export async function* turnChunks(
+  { store, session }: TurnPlace,
+  turn: Pick<Turn, 'entries'>,
+): AsyncGenerator<Chunk> {
   async function* fresh(): AsyncGenerator<Fresh> {
     for (const entry of turn.entries) yield { type: 'entry', entry: await whole(store, entry) };
   }
-  yield* watchChunks(fresh());
+  const children = await childrenOf({ store, session }, turn);
+  let calls: string[] = [];
+  for await (const chunk of watchChunks(fresh())) {
+    yield chunk;
+    if (chunk.type === 'tool-input-available') calls.push(chunk.toolCallId);
+    if (chunk.type !== 'finish-step') continue;
+    for (const child of children)
+      if (calls.includes(child.spawnCall ?? '')) yield childChunk(await progressOf(store, child));
+    calls = [];
+  }
 }
 
 /** What the metadata of an answer says: its last model, the usage of its model calls, and the time of its first. */

@@ -1,7 +1,7 @@
 /**
  * Sessions as the AI SDK's chats show them. `turns.ts` groups entries into turns, `chat-chunks.ts` makes the stream of
  * one assistant message of the chunks of runs, `messages.ts` makes the messages of a whole session of its entries,
- * and `files.ts` converts files. Imports `stream`, `usage` and `fields`.
+ * and `children.ts` reads what the calls of a turn have delegated. Imports `stream`, `usage` and `fields`.
  */
 import type { Entry, TapeStore } from '@tapedeck/tape';
 import { isObject, select } from '@tapedeck/tape/internal';
@@ -21,42 +21,85 @@ export interface Turn {
   readonly entries: readonly Entry[];
 }
 
-/** Groups the entries that a session shows, in order, into turns. A message that steers a run opens none. Pure. */
+/**
+ * Groups the entries that a session shows, in order, into turns. A message that steers a run opens none; neither does the
+ * report of a child that is merged while its parent answers. A report that a call already holds is left out. Pure.
+ */
 export function turnsOf(shown: Iterable<Entry>): readonly Turn[] {
   const turns: Turn[] = [];
   const used = new Set<string>();
   let opening: Entry | undefined;
   let entries: Entry[] = [];
-  const close = () => {
-    if (opening === undefined && entries.length === 0) return;
-    const own = idOf(opening, entries);
+  /** Reports after which it is not known yet whether the answer continues. */
+  let reports: Entry[] = [];
+  const open = (next: Entry | undefined) => {
     const [first] = opening === undefined ? entries : [opening];
-    const id = own !== undefined && used.has(own) && first !== undefined ? placeOf(first) : own;
-    if (id !== undefined) used.add(id);
-    turns.push({ ...(opening !== undefined && { opening }), ...(id !== undefined && { id }), entries });
+    if (first !== undefined) {
+      const own = idOf(opening, entries);
+      const id = own !== undefined && used.has(own) ? answerPlace(first) : own;
+      if (id !== undefined) used.add(id);
+      turns.push({ ...(opening !== undefined && { opening }), ...(id !== undefined && { id }), entries });
+    }
+    opening = next;
+    entries = [];
+  };
+  const place = () => {
+    for (const report of reports) open(report);
+    reports = [];
   };
   for (const entry of shown) {
-    if (!isOpening(entry) || steers(entry, opening, entries)) entries.push(entry);
-    else {
-      close();
-      opening = entry;
-      entries = [];
+    if (entry.meta.context === false) continue;
+    if (isReport(entry)) reports.push(entry);
+    else if (isOpening(entry) && !steers(entry, opening, entries)) {
+      place();
+      open(entry);
+    } else {
+      if (continues(entry, opening, entries)) {
+        entries.push(...reports);
+        reports = [];
+      } else if (writes(entry)) place();
+      entries.push(entry);
     }
   }
-  close();
+  place();
+  open(undefined);
   return turns;
 }
 
+/** Whether an entry is the message of a merge. */
+function isReport({ kind, meta }: Entry): boolean {
+  return kind === 'message' && meta.source === 'merge';
+}
+
+/** Whether an entry is a part of an answer. */
+function writes({ kind }: Entry): boolean {
+  return kind === 'message' || kind === 'tool-result';
+}
+
+/** Whether an entry is of a run that has begun the answer of the turn. */
+function continues(entry: Entry, opening: Entry | undefined, entries: readonly Entry[]): boolean {
+  const run = runOf(entry);
+  return (
+    run !== undefined &&
+    [...(opening === undefined ? [] : [opening]), ...entries].some((one) => runOf(one) === run)
+  );
+}
+
 function idOf(opening: Entry | undefined, entries: readonly Entry[]): string | undefined {
-  if (opening?.kind === 'message') return runOf(opening) ?? placeOf(opening);
+  if (opening?.kind === 'message') return runOf(opening) ?? answerPlace(opening);
   const [first] = entries;
-  return entries.map(runOf).find((run) => run !== undefined) ?? (first && placeOf(first));
+  return entries.map(runOf).find((run) => run !== undefined) ?? (first && answerPlace(first));
 }
 
 /** The id that a chat gave to a message which it sent. */
 export function chatIdOf(meta: Entry['meta'] | undefined): string | undefined {
   const ui = meta?.ui;
   return isObject(ui) && typeof ui.id === 'string' ? ui.id : undefined;
+}
+
+/** The id of an answer that no run has written: of what it answers, or of its first entry. */
+function answerPlace(entry: Pick<Entry, 'tape' | 'seq'>): string {
+  return `${placeOf(entry)}/answer`;
 }
 
 /** An entry's place, as the id of what it has no other id for. */
@@ -76,14 +119,10 @@ export function isTask({ kind, name }: Pick<Entry, 'kind' | 'name'>): boolean {
 
 /** Whether a message belongs to the run of a turn that has begun its answer. */
 function steers(entry: Entry, opening: Entry | undefined, entries: readonly Entry[]): boolean {
-  const run = runOf(entry);
-  if (run === undefined || entry.meta.source === 'merge') return false;
   const isAnswered = entries.some(
     ({ kind, payload }) => kind === 'message' && isObject(payload) && payload.role === 'assistant',
   );
-  return (
-    isAnswered && [...(opening === undefined ? [] : [opening]), ...entries].some((one) => runOf(one) === run)
-  );
+  return isAnswered && continues(entry, opening, entries);
 }
 
 /** The run that wrote an entry, if any. The notes of a run name it in their payload. */
