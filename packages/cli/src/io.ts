@@ -39,7 +39,7 @@ export interface Io {
   readonly interrupted: boolean;
   /** Calls `act` with each Ctrl-C, until it is disposed of: for a command that ends none of them. */
   onInterrupt(act: () => void): Disposable;
-  /** The terminal at which the user types and reads; undefined where stdin or stdout is none. */
+  /** The terminal at which the user types and reads; undefined unless stdin and stdout are terminals. */
   terminal(): Terminal | undefined;
 }
 
