@@ -45,9 +45,12 @@ async function chatting(
   };
 }
 
+/** Waits for a value as long as a busy machine may take. */
+const poll = <T>(read: () => T) => expect.poll(read, { timeout: 20_000 });
+
 /** The chat holds what the session says, and the SDK accepts it. */
 async function expectSame({ main }: Pick<Chatting, 'main'>, chat: TestChat): Promise<UIMessage[]> {
-  await expect.poll(() => chat.status).toBe('ready');
+  await poll(() => chat.status).toBe('ready');
   expect(chat.error).toBeUndefined();
   const messages = await main.uiMessages();
   expect(messages).toEqual(chat.plain);
@@ -138,7 +141,7 @@ test.each([
   const [, waiting] = await expectSame(s, chat);
   expect(shape(waiting)?.at(-1)).toBe('tool-add approval-requested');
   await chat.addToolApprovalResponse({ id: 'c1', approved, reason: 'I say so' });
-  await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
   const messages = await expectSame(s, chat);
   expect(messages).toHaveLength(2);
   expect(messages[1]?.id).toBe(waiting?.id);
@@ -163,7 +166,7 @@ test.each([
     await chat.sendMessage({ text: '1 + 2?' });
     expect(shape((await expectSame(s, chat))[1])?.at(-1)).toBe('tool-add input-available');
     await chat.addToolOutput({ tool: 'add', toolCallId: 'c1', ...given });
-    await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+    await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
     const messages = await expectSame(s, chat);
     expect(messages).toHaveLength(2);
     expect(shape(messages[1])).toContain(`tool-add ${state}`);
@@ -199,7 +202,7 @@ test('a chat that lost its connection resumes from the first chunk, then live', 
   await using s = await chatting(() => ({ text: words, pauseMs: 20 }));
   const chat = s.server.chat('main');
   void chat.sendMessage({ text: 'Tell me.' });
-  await expect.poll(() => JSON.stringify(chat.messages)).toContain('word3');
+  await poll(() => JSON.stringify(chat.messages)).toContain('word3');
   // A page that is closed and opened again.
   await chat.stop();
   const later = s.server.chat('main', { messages: (await s.main.uiMessages()).slice(0, 1) });
@@ -223,7 +226,7 @@ test('DELETE stops the run, and the chat keeps what had arrived', async () => {
   await using s = await chatting(() => ({ text: ['I ', 'wonder '], hang: true }));
   const chat = s.server.chat('main');
   const sending = chat.sendMessage({ text: 'Well?' });
-  await expect.poll(() => JSON.stringify(chat.messages)).toContain('wonder');
+  await poll(() => JSON.stringify(chat.messages)).toContain('wonder');
   expect((await s.server.ask('/main/stream', { method: 'DELETE' })).status).toBe(204);
   await sending;
   await expectSame(s, chat);
@@ -235,14 +238,14 @@ test('the stop of a client with stoppingFetch stops the run, also one that it ha
   const transport = new DefaultChatTransport({ api: s.server.api, fetch: stoppingFetch() });
   const chat = new TestChat({ id: 'main', transport });
   void chat.sendMessage({ text: 'Well?' });
-  await expect.poll(() => JSON.stringify(chat.messages)).toContain('wonder');
+  await poll(() => JSON.stringify(chat.messages)).toContain('wonder');
   await chat.stop();
   await s.main.idle();
   expect(s.lines()).toEqual(['user: Well?', 'assistant: I wonder', 'event run/aborted']);
   void s.main.run('And?');
   const later = new TestChat({ id: 'main', transport });
   void later.resumeStream();
-  await expect.poll(() => JSON.stringify(later.messages)).toContain('wonder');
+  await poll(() => JSON.stringify(later.messages)).toContain('wonder');
   await later.stop();
   await s.main.idle();
   expect(s.lines().at(-1)).toBe('event run/aborted');
@@ -271,7 +274,7 @@ test('editing a message continues from before it, also while its answer is writt
   const chat = s.server.chat('main');
   await chat.sendMessage({ text: 'One' });
   void chat.sendMessage({ text: 'Too' });
-  await expect.poll(() => JSON.stringify(chat.messages)).toContain('Hm');
+  await poll(() => JSON.stringify(chat.messages)).toContain('Hm');
   await chat.stop();
   await chat.sendMessage({ text: 'Two', messageId: chat.messages[2]?.id ?? '' });
   const messages = await expectSame(s, chat);
@@ -285,7 +288,7 @@ test('two tabs on one chat show the same', async () => {
   await using s = await chatting((request) => ({ text: ['On ', lastUserText(request)], pauseMs: 30 }));
   const one = s.server.chat('main');
   const sending = one.sendMessage({ text: 'One' });
-  await expect.poll(() => one.status).toBe('streaming');
+  await poll(() => one.status).toBe('streaming');
   const two = s.server.chat('main', { messages: (await s.main.uiMessages()).slice(0, 1) });
   await Promise.all([sending, two.resumeStream()]);
   await expectSame(s, one);
@@ -298,7 +301,7 @@ test('a message that is sent during a run is answered after it', async () => {
   await using s = await chatting((request) => ({ text: ['On ', lastUserText(request)], pauseMs: 60 }));
   const one = s.server.chat('main');
   const first = one.sendMessage({ text: 'One' });
-  await expect.poll(() => one.status).toBe('streaming');
+  await poll(() => one.status).toBe('streaming');
   const two = s.server.chat('main');
   await two.sendMessage({ text: 'Two' });
   await first;
@@ -343,16 +346,16 @@ test('a chat resumes an answer after its server was killed and started again', a
   const api = `http://127.0.0.1:${port}/api/chat`;
   const chat = new TestChat({ id: 'main', transport: new DefaultChatTransport({ api }) });
   const sending = chat.sendMessage({ text: 'Well?' });
-  await expect.poll(() => JSON.stringify(chat.messages)).toContain('think');
+  await poll(() => JSON.stringify(chat.messages)).toContain('think');
   await new Promise((resolve) => setTimeout(resolve, 100));
   await first.kill();
   await sending;
   expect(chat.status).toBe('error');
   await using second = startProcess(server, home.path, provider.url, port);
   await second.prints('port');
-  await expect.poll(() => provider.requests.length, { timeout: 10_000 }).toBe(2);
+  await poll(() => provider.requests.length).toBe(2);
   await chat.resumeStream();
-  await expect.poll(() => chat.status).toBe('ready');
+  await poll(() => chat.status).toBe('ready');
   const messages = (await (await fetch(`${api}/main`)).json()) as { messages: UIMessage[] };
   expect(messages.messages).toEqual(chat.plain);
   expect(JSON.stringify(chat.lastMessage)).toContain('I think ');
