@@ -564,3 +564,29 @@ export default { model: 'openai-compatible/test-model', tools: { wait } };
     '  └ waited 300',
   ]);
 });
+
+test('Ctrl-C ends a command, and the error of the next one is shown', async () => {
+  using home = tempHome();
+  home.session('main', user('Hi'));
+  await using provider = await startProvider(echo);
+  const seen = await typeHere(
+    ['chat', 'main', ...model],
+    [
+      { until: 'main> ' },
+      { type: '/log --follow\r' },
+      { until: 'Hi' },
+      { interrupt: true },
+      { until: 'main> ' },
+      { type: '/rewind @99\r' },
+      { until: 'main> ' },
+      { type: 'Hello\r' },
+      { until: '!' },
+      { until: 'main> ' },
+      leave,
+    ],
+    { home: home.path, env: provider.env },
+  );
+  expect(seen.code).toBe(0);
+  expect(seen.stderr).toContain('main@99');
+  expect(seen.stderr).not.toContain('Interrupted');
+});

@@ -67,8 +67,8 @@ export interface Context {
   print(json: unknown): Promise<void>;
   /** Prints one line of status on stderr, unless `--quiet`. */
   status(text: string): void;
-  /** Runs another command line with the same input and output, and returns its exit code. */
-  tape(argv: readonly string[]): Promise<number>;
+  /** Runs another command line with this input and output, by default its own, and returns its exit code. */
+  tape(argv: readonly string[], io?: MaskedIo): Promise<number>;
 }
 
 /** Adds to a document what happened to the graph file, for a verb that wrote. */
@@ -157,6 +157,6 @@ export function makeContext(
       else await io.out(`${isStyled === true ? human : safe(human)}\n`);
     },
     status,
-    tape: (argv) => main(argv, io),
+    tape: (argv, given = io) => main(argv, given),
   };
 }

@@ -33,13 +33,14 @@ export interface Command {
 /** Runs another verb on the session. */
 async function verb(talk: Talk, words: readonly string[]): Promise<Next> {
   const { home, options, tape } = talk.context;
-  await tape([
+  const line = [
     ...words,
     ...['--home', home.dir],
     ...(home.base === undefined ? [] : ['--base', home.base]),
     ...(typeof options.color === 'string' ? ['--color', options.color] : []),
     ...(options.color === false ? ['--color', 'never'] : []),
-  ]);
+  ];
+  await talk.stoppable(async (io) => await tape(line, io));
   return {};
 }
 

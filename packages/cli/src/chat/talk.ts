@@ -1,6 +1,7 @@
 import type { CallSettings, Deck, ModelSpec, Session, WaitingCall } from '@tapedeck/runtime';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
+import type { MaskedIo } from '../masked-io.ts';
 import { isConversation } from '../transcript/wanted.ts';
 
 /** A conversation: its session, which commands can change, and what its user has seen of it. */
@@ -15,6 +16,8 @@ export interface Talk {
   readonly configured: ModelSpec | undefined;
   /** The last position that the user has seen. */
   seen: number;
+  /** Does an act that the next Ctrl-C stops. */
+  readonly stoppable: <T>(act: (io: MaskedIo) => Promise<T>) => Promise<T>;
   /** Calls whose arguments a run has shown, by their ids. */
   readonly calls: Map<string, Pick<WaitingCall, 'name' | 'input'>>;
 }

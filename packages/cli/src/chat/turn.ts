@@ -1,5 +1,4 @@
 import type { Decision, Run, RunResult, WaitingCall } from '@tapedeck/runtime';
-import { withSignal } from '../masked-io.ts';
 import { awaitedOf, type Face } from '../output/run.ts';
 import { printAll } from '../session/background.ts';
 import { callRows } from '../transcript/item-rows.ts';
@@ -7,24 +6,17 @@ import type { Editor } from './editor.ts';
 import { placeOf, turnFace } from './face.ts';
 import { showUnseen, type Talk } from './talk.ts';
 
-/** What a turn needs of the terminal. */
-interface At {
-  readonly editor: Editor;
-  /** Called with what stops the turn, while it can be stopped. */
-  readonly stopsWith: (stop: (() => void) | undefined) => void;
-}
-
 /** A run that was started. A `Run` is a promise, so it is inside of an object. */
 interface Started {
   readonly run: Run;
 }
 
 /** Shows a run, asks for each approval that it waits for, and shows the runs that the answers start. */
-export async function takeTurn(talk: Talk, start: () => Run, at: At): Promise<void> {
+export async function takeTurn(talk: Talk, start: () => Run, editor: Editor): Promise<void> {
   const face = turnFace(talk);
   for (let started: Started | undefined = { run: start() }; started !== undefined; ) {
-    const result = await show(talk, { ...started, face }, at);
-    started = result?.finish === 'waiting' ? await answerCalls(talk, at.editor) : undefined;
+    const result = await show(talk, { ...started, face });
+    started = result?.finish === 'waiting' ? await answerCalls(talk, editor) : undefined;
   }
 }
 
@@ -32,23 +24,17 @@ export async function takeTurn(talk: Talk, start: () => Run, at: At): Promise<vo
 async function show(
   talk: Talk,
   { run, face }: Started & { readonly face: Face },
-  { stopsWith }: At,
 ): Promise<RunResult | undefined> {
   const { context, deck, session } = talk;
-  const controller = new AbortController();
-  const io = withSignal(context.io, controller.signal);
-  stopsWith(() => controller.abort());
-  try {
-    const runs = await printAll(run, { deck, session, face }, { ...context, io });
-    const results = runs.map(({ result }) => result);
-    // What others added between the prompt and its run.
-    const [first] = results;
-    if (first !== undefined && first.from > talk.seen + 1) await showUnseen(talk, first.from - 1);
-    talk.seen = Math.max(talk.seen, ...results.map(({ to }) => to));
-    return results.at(-1);
-  } finally {
-    stopsWith(undefined);
-  }
+  const runs = await talk.stoppable(
+    async (io) => await printAll(run, { deck, session, face }, { ...context, io }),
+  );
+  const results = runs.map(({ result }) => result);
+  // What others added between the prompt and its run.
+  const [first] = results;
+  if (first !== undefined && first.from > talk.seen + 1) await showUnseen(talk, first.from - 1);
+  talk.seen = Math.max(talk.seen, ...results.map(({ to }) => to));
+  return results.at(-1);
 }
 
 /**
