@@ -37,13 +37,13 @@ export interface Io {
   readonly signal: AbortSignal;
   /** Whether Ctrl-C has aborted `signal`. */
   readonly interrupted: boolean;
-  /** Calls `act` with each Ctrl-C, until it is disposed of: for a command that ends none of them. */
+  /** Calls `act` with each Ctrl-C until it is disposed of; the process does not end. */
   onInterrupt(act: () => void): Disposable;
   /** The terminal at which the user types and reads; undefined unless stdin and stdout are terminals. */
   terminal(): Terminal | undefined;
 }
 
-/** A terminal, key by key. */
+/** A terminal whose keys can be read one by one. */
 export interface Terminal {
   readonly input: NodeJS.ReadableStream & {
     /** Passes each key on as it is typed; else the system passes lines, and Ctrl-C is a signal. */
