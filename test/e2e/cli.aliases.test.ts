@@ -225,12 +225,10 @@ test('words of an alias are those of a shell', async () => {
   );
 });
 
-test('every verb can have an alias', async () => {
+test('every verb can have an alias, and all can be set at once', async () => {
   using p: Project = project();
-  for (const verb of await allVerbs()) {
-    const name = `my-${nameOf(verb)}`;
-    expect((await p.here(['config', 'set', `alias.${name}`, nameOf(verb)])).code).toBe(0);
-  }
+  const all = (await allVerbs()).map((verb) => [`my-${nameOf(verb)}`, nameOf(verb)]);
+  expect((await p.here(['config', 'set', 'alias', JSON.stringify(Object.fromEntries(all))])).code).toBe(0);
   const listed = jsonLines<{ key: string }>(await p.here(['config', 'list', 'alias', '--jsonl']));
-  expect(listed.length).toBe((await allVerbs()).length);
+  expect(listed.length).toBe(all.length);
 });

@@ -37,3 +37,14 @@ export function oneLine(text: string, width: number): string {
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
+
+/** As `shellWord`, on one line and without unsafe characters, as bash and zsh read it. */
+export function shellLine(text: string): string {
+  if (!text.includes('\n') && !text.includes('\t') && safe(text) === text) return shellWord(text);
+  const escaped = text
+    .replace(/[\\']/g, '\\$&')
+    .replaceAll('\n', '\\n')
+    .replaceAll('\t', '\\t')
+    .replace(unsafe, (c) => `\\U${(c.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`);
+  return `$'${escaped}'`;
+}

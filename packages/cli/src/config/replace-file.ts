@@ -1,4 +1,13 @@
-import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fchmodSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError } from '../errors/kinds.ts';
@@ -20,11 +29,12 @@ export async function replaceFile(
   try {
     const text = await change();
     if (text !== undefined) {
-      const mode = statSync(file, { throwIfNoEntry: false })?.mode;
-      if (mode !== undefined) fchmodSync(fd, mode & 0o777);
-      writeWhole(fd, Buffer.from(text));
-      fsyncSync(fd);
-      renameSync(draft, file);
+      try {
+        write(fd, file, text);
+        renameSync(draft, file);
+      } catch (cause) {
+        throw new Error(`cannot ${act}: ${(cause as Error).message}`, { cause });
+      }
       done = true;
       syncDirectory(dirname(file));
     }
@@ -34,8 +44,11 @@ export async function replaceFile(
   }
 }
 
-function writeWhole(fd: number, bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+function write(fd: number, file: string, text: string): void {
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
+  if (mode !== undefined) fchmodSync(fd, mode & 0o777);
+  writeFileSync(fd, text);
+  fsyncSync(fd);
 }
 
 const pollMs = 10;
@@ -49,7 +62,8 @@ async function lock(path: string, act: string): Promise<number> {
     try {
       return openSync(path, 'wx', 0o600);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code !== 'EEXIST') throw new Error(`cannot ${act}: ${message}`, { cause: error });
     }
     const since = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
     if (Date.now() - since > leftBehindMs || performance.now() - from > leftBehindMs)

@@ -6,7 +6,7 @@ import type { Setting } from '../config/settings.ts';
 import { parseValue, valueJson, valueText } from '../config/value.ts';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
-import { jsonText, oneLine, safe, shellWord } from '../escape.ts';
+import { jsonText, oneLine, safe, shellLine, shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { readText } from '../input.ts';
 import { tabbed, table } from '../output/table.ts';
@@ -136,10 +136,7 @@ async function set(path: Path, text: string, context: Context): Promise<number> 
     async () => await changeHomeConfig(path, value, context),
   );
   const shown = `${key} to ${clipped(valueText(value, path))}`;
-  const back =
-    was === undefined
-      ? `undo with: tape config unset ${shellWord(key)}`
-      : `was ${clipped(valueText(was, path))}; restore it with: ${setCommand(path, was)}`;
+  const back = was === undefined ? `undo with: tape config unset ${shellWord(key)}` : wayBack(path, was);
   await context.answer({
     json: { key, value: valueJson(value), was: valueJson(was) ?? null, file, repeated },
     quiet: key,
@@ -165,7 +162,7 @@ async function unset(path: Path, context: Context): Promise<number> {
   await context.answer({
     json: { key, was: valueJson(was), file },
     quiet: key,
-    human: `Unset ${key} in ${file} (was ${clipped(valueText(was, path))}; restore it with: ${setCommand(path, was)})`,
+    human: `Unset ${key} in ${file} (${wayBack(path, was)})`,
   });
   return exit.done;
 }
@@ -187,16 +184,16 @@ async function assertAliases([, name]: Path, value: unknown, { home, isVerb }: C
   }
 }
 
-/** The command that gives a key a value. */
-function setCommand(path: Path, value: unknown): string {
+/** Length of a text up to which a line has it whole. */
+const wholeMax = 1_000;
+
+/** What a value was, and the command that gives a key this value again. */
+function wayBack(path: Path, value: unknown): string {
   const text = valueText(value, path);
+  if (text.length > wholeMax) return `was a text of ${text.length} characters`;
   const word = text.startsWith('@') ? `@${text}` : text;
-  const isOption = word.startsWith('-');
-  // One line: bash and zsh read the line ends.
-  const quoted = /[\n\r]/.test(word)
-    ? `$'${JSON.stringify(word).slice(1, -1).replaceAll("'", "\\'").replaceAll('\\"', '"')}'`
-    : shellWord(word);
-  return `tape config set ${isOption ? '-- ' : ''}${shellWord(keyText(path))} ${quoted}`;
+  const end = word.startsWith('-') ? '-- ' : '';
+  return `was ${clipped(text)}; restore it with: tape config set ${end}${shellWord(keyText(path))} ${shellLine(word)}`;
 }
 
 function clipped(text: string): string {
