@@ -20,6 +20,7 @@ const lanes = [
     'attach',
     'chat-terminal',
     'foreign-homes',
+    'live-terminal',
     'memory',
     'pager',
     'read-only-homes',

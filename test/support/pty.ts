@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { skipsPython } from './python.ts';
 
-/** What a person at a terminal does: waits for a text, types, or makes the window larger. */
+/** What a person at a terminal does: waits for a text, types, or resizes the window. */
 export type Step =
   | { readonly until: string }
   | { readonly type: string }

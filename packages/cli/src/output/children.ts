@@ -1,6 +1,7 @@
 import type { ChildEvent } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { safe } from '../escape.ts';
+import { cutText, textWidth } from '../terminal/width.ts';
 
 /** The progress of one child, as its line shows it. */
 interface ChildState {
@@ -47,14 +48,14 @@ function linesOf(event: ChildEvent, resumed: boolean): readonly string[] {
 
 function inPlace({ io }: Context): (event: ChildEvent) => void {
   const states = new Map<string, ChildState>();
-  let drawn = 0;
+  let drawn: readonly string[] = [];
   const draw = () => {
-    const lines = [...states.values()].map((state) =>
-      safe(stateLine(state)).slice(0, Math.max(1, io.columns - 1)),
-    );
-    const back = drawn === 0 ? '' : `\u001b[${drawn}A\r\u001b[J`;
-    io.err(`${back}${lines.map((line) => `${line}\n`).join('')}`);
-    drawn = lines.length;
+    const { columns } = io;
+    // A terminal that became narrower has broken the lines that were drawn.
+    const rows = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(textWidth(line) / columns)), 0);
+    const back = rows === 0 ? '' : `\u001b[${rows}A\r\u001b[J`;
+    drawn = [...states.values()].map((state) => cutText(safe(stateLine(state)), Math.max(1, columns - 1)));
+    io.err(`${back}${drawn.map((line) => `${line}\n`).join('')}`);
   };
   return (event) => {
     const before = states.get(event.session) ?? { session: event.session, at: 'forked', steps: 0 };

@@ -52,7 +52,10 @@ export function openTranscript(
     style,
     link,
     renders: color,
-    columns: io.isTerminal ? io.columns : undefined,
+    // The user may resize the terminal while a log is followed.
+    get columns() {
+      return io.isTerminal ? io.columns : undefined;
+    },
     times: form.times ?? (io.isTerminal && !form.full ? 'relative' : 'iso'),
     full: form.full,
     find: form.find,
