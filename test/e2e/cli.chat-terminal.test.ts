@@ -188,7 +188,7 @@ export default { model: 'openai-compatible/test-model', tools: { pay } };
   await using provider = await startProvider((request) => {
     if (isAfterTools(request)) return { text: 'So be it.' };
     return lastUserText(request).startsWith('Pay')
-      ? { calls: [{ name: 'pay', arguments: { amount: 7 } }] }
+      ? { text: ['Wait', ' for it.'], pauseMs: 300, calls: [{ name: 'pay', arguments: { amount: 7 } }] }
       : echo(request);
   });
   const question = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater: ' };
@@ -218,15 +218,22 @@ export default { model: 'openai-compatible/test-model', tools: { pay } };
       { until: 'Return with: /switch main' },
       prompt('idea'),
       { type: `Pay more${enter}` },
+      { until: 'Wait' },
+      // What is typed before the question waits for the next prompt.
+      { type: `y${enter}` },
       question,
       { type: `n too dear${enter}` },
       { until: 'denied: too dear' },
       { until: 'So be it.' },
       prompt('idea'),
+      { until: 'y!' },
+      prompt('idea'),
+      { type: `/rewind @head${enter}` },
+      { until: 'idea> ' },
       { type: `/rewind${enter}` },
       { until: '(undo with: /undo)' },
       prompt('idea'),
-      { until: 'Pay more' },
+      { until: 'y' },
       { type: `${ctrlC}/quit${enter}` },
     ],
   });

@@ -141,6 +141,8 @@ class Line {
       }),
     });
     this.#lines.on('line', (line) => this.#end(line));
+    // The shell has the terminal while the process is stopped.
+    this.#lines.on('SIGCONT', () => output.write(asking.pasteMode.on));
     output.write(asking.pasteMode.on);
     this.#lines.prompt();
     if (text !== '') this.#lines.write(asLine(text));

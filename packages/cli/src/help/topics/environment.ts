@@ -31,7 +31,10 @@ export const environment: Topic = {
               ],
               ['`TAPE_PAGER`', 'Pager for long output on a terminal; else `PAGER`, else `less -FRX`'],
               ['`XDG_CONFIG_HOME`', 'Where `tape` keeps what you trust, in `tape/`; default: `~/.config`'],
-              ['`XDG_STATE_HOME`', 'Where it keeps which sessions you named; default: `~/.local/state`'],
+              [
+                '`XDG_STATE_HOME`',
+                'Where it keeps which sessions you named, and your prompts; default: `~/.local/state`',
+              ],
               [
                 '`XDG_DATA_HOME`',
                 'Where `tape completion --install` puts scripts; default: `~/.local/share`',
