@@ -6,6 +6,7 @@ import { hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type CallsRow, callsColumns } from '../tape/calls.ts';
 import { selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
+import { KeptEntries } from './kept-entries.ts';
 
 /** A line of the lineage. */
 export interface Line {
@@ -96,12 +97,16 @@ export class BesideTapes {
   readonly #run: Run;
   readonly #tapes = new Map<number, TapeRow>();
   readonly #byUlid = new Map<string, TapeRow>();
+  readonly #beside = new Map<number, Beside>();
   readonly #read = new Map<string, ReadonlyMap<number, readonly unknown[]>>();
   readonly #fields = new Map<number, { readonly line: string; readonly fields: JsonObject | undefined }>();
+  /** The entries of the run, if its tapes are short. */
+  readonly entries: KeptEntries | undefined;
 
-  constructor(db: Db, run: Run) {
+  constructor(db: Db, run: Run, { keepsEntries = false }: { readonly keepsEntries?: boolean } = {}) {
     this.#db = db;
     this.#run = run;
+    this.entries = keepsEntries ? new KeptEntries(db, run) : undefined;
   }
 
   /** Reads the rows of the tapes of the run, in order. */
@@ -115,6 +120,14 @@ export class BesideTapes {
 
   /** What is beside a tape of the run. */
   of(id: number): Beside {
+    const known = this.#beside.get(id);
+    if (known !== undefined) return known;
+    const beside = this.#besideOf(id);
+    this.#beside.set(id, beside);
+    return beside;
+  }
+
+  #besideOf(id: number): Beside {
     const rows = <Row>(sql: string) => this.#rowsOf<Row>(id, sql);
     const lineOf = (row: StoredLine) => this.#lineOf(row);
     return {

@@ -25,7 +25,7 @@ interface Row {
 export function* verifyForkStart(db: Db, tape: TapeRow, tapes: BesideTapes): Generator<Problem> {
   if (tape.parent_id === null || tape.parent_ulid === null) return;
   const problem = problemsOf(tape.name);
-  const [start, second] = [1, 2].map((n) => rowAt(db, tape.id, tape.base_seq + n));
+  const [start, second] = [1, 2].map((n) => rowAt(db, tapes, { id: tape.id, seq: tape.base_seq + n }));
   const from = start?.name === 'fork/start' && start.payload !== null ? sourceOf(db, tape, tapes) : undefined;
   if (start !== undefined && from !== undefined) {
     const { state } = parsed(start.payload);
@@ -48,10 +48,14 @@ export function* verifyForkStart(db: Db, tape: TapeRow, tapes: BesideTapes): Gen
     );
 }
 
-function rowAt(db: Db, tape: number, seq: Seq): Row | undefined {
-  return db.get<Row>(
-    'SELECT seq, kind, mark, name, payload FROM entry WHERE tape_id = @tape AND seq = @seq',
-    { tape, seq },
+function rowAt(
+  db: Db,
+  { entries }: BesideTapes,
+  place: { readonly id: number; readonly seq: Seq },
+): Row | undefined {
+  return (
+    entries?.at(place.id, place.seq) ??
+    db.get<Row>('SELECT seq, kind, mark, name, payload FROM entry WHERE tape_id = @id AND seq = @seq', place)
   );
 }
 
@@ -70,7 +74,7 @@ function sourceOf(
   const parent = tapes.tape(parent_id ?? 0);
   if (from_anchor === null) {
     if (parent.parent_id === null) return { state: undefined, what: `${parent.name} has` };
-    const start = rowAt(db, parent.id, parent.base_seq + 1);
+    const start = rowAt(db, tapes, { id: parent.id, seq: parent.base_seq + 1 });
     return start?.name === 'fork/start' ? stateOf(start, parent.name) : undefined;
   }
   if (from_anchor.startsWith('@'))
@@ -78,7 +82,7 @@ function sourceOf(
   // Where nothing is inherited, the anchor may lie behind the base.
   if (floor_seq === base_seq) return undefined;
   const [owner] = segments(db, { ...parent, floor_seq: 0 }, floor_seq - 1, floor_seq);
-  const anchor = owner === undefined ? undefined : rowAt(db, owner.tapeId, floor_seq);
+  const anchor = owner === undefined ? undefined : rowAt(db, tapes, { id: owner.tapeId, seq: floor_seq });
   if (anchor === undefined) return undefined;
   const isAnchor = anchor.mark === 'anchor' || anchor.mark === 'boundary';
   if (!isAnchor || anchor.name !== from_anchor)

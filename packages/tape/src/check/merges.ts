@@ -8,6 +8,7 @@ import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import type { BesideTapes, MarkRow } from './beside.ts';
+import type { EntryRow } from './kept-entries.ts';
 import { type LineOfMerge, type Mark, markOf, mergesInLines } from './marks.ts';
 import { factFaults } from './merge-facts.ts';
 import { type Problem, problemsOf } from './problem.ts';
@@ -36,7 +37,7 @@ export function* verifyMerges(
   const rows = new Map(beside.marks.map((row) => [row.seq, row]));
   const seqs = new Set([...rows.keys(), ...recorded.keys()]);
   for (const seq of [...seqs].filter((one) => one <= to).toSorted((a, b) => a - b)) {
-    const row = rows.get(seq) ?? rowAt(db, tape, seq);
+    const row = rows.get(seq) ?? rowAt({ db, tapes, tape }, seq);
     // A missing entry is reported by its chain.
     const fault = row === undefined ? undefined : faultIn({ db, tapes, tape }, row, recorded.get(seq));
     if (fault !== undefined)
@@ -93,7 +94,7 @@ export function* verifyMergedHeads(db: Db, tape: TapeRow, tapes: BesideTapes): G
         child.head_seq + 1,
         `${child.name} ends at ${child.head_seq}, but it once went on to ${last}; ${by}: its tail was cut off`,
       );
-    else if (hashAt(db, child, last) !== mark.childHead)
+    else if (hashAt(db, tapes, { tape: child, seq: last }) !== mark.childHead)
       yield problem(
         'head-contradicted',
         last,
@@ -114,10 +115,13 @@ interface Within {
   readonly tape: TapeRow;
 }
 
-function rowAt(db: Db, { id }: TapeRow, seq: Seq): MarkRow | undefined {
-  return db.get<MarkRow>(
-    'SELECT seq, kind, mark, name, key, payload FROM entry WHERE tape_id = @id AND seq = @seq',
-    { id, seq },
+function rowAt({ db, tapes, tape: { id } }: Within, seq: Seq): MarkRow | undefined {
+  return (
+    tapes.entries?.at(id, seq) ??
+    db.get<MarkRow>(
+      'SELECT seq, kind, mark, name, key, payload FROM entry WHERE tape_id = @id AND seq = @seq',
+      { id, seq },
+    )
   );
 }
 
@@ -125,11 +129,14 @@ function rowAt(db: Db, { id }: TapeRow, seq: Seq): MarkRow | undefined {
 function faultOf({ db, tapes, tape }: Within, child: TapeRow, mark: Mark): string | undefined {
   const { state, seq } = mark;
   // A head that is not there contradicts the child, and is reported there.
-  if (hashAt(db, child, mark.range[1]) !== mark.childHead) return undefined;
+  if (hashAt(db, tapes, { tape: child, seq: mark.range[1] }) !== mark.childHead) return undefined;
   const version = state.text_version ?? null;
   if (version !== null && version !== textVersion)
     return `names unknown rules for its text: ${String(version)}`;
-  const collected = isUnknown(db, child, mark) ? undefined : collectResult(db, child, mark.range);
+  const kept = tapes.entries?.of(child.id);
+  const collected = isUnknown(db, child, { mark, kept })
+    ? undefined
+    : collectResult(db, child, mark.range, kept);
   const isOwn = collected !== undefined && sha256(collected.text) === state.result_digest;
   if (version !== null && collected !== undefined && !isOwn)
     return `has another digest than the result of ${child.name}@${mark.range[0]}-${mark.range[1]}`;
@@ -138,7 +145,7 @@ function faultOf({ db, tapes, tape }: Within, child: TapeRow, mark: Mark): strin
   // A given text has no version, nor has a text of schema 1: it is the child's own where it has its digest.
   const own = isOwn ? collected : undefined;
   if (state.strategy === 'discard') return undefined;
-  const message = entryOf(db, tape, seq + 1);
+  const message = entryOf({ db, tapes, tape }, seq + 1);
   if (message === undefined) return 'has no message after it';
   if (message.payload === null) return undefined;
   const inner = insideOf(message, { child, mark });
@@ -171,14 +178,25 @@ function insideOf({ payload, meta }: MergeEntry, { child, mark }: Merge): string
 }
 
 /** Whether an entry that the merge had read was erased after it, or cannot be read. */
-function isUnknown(db: Db, child: TapeRow, { range: [from, to] }: Mark): boolean {
+function isUnknown(
+  db: Db,
+  child: TapeRow,
+  { mark, kept }: { readonly mark: Mark; readonly kept: readonly EntryRow[] | undefined },
+): boolean {
+  const [from, to] = [mark.range[0] - backMax, mark.range[1]];
+  if (kept !== undefined)
+    return kept.some(
+      ({ mark: kind, seq, ref, is_readable }) =>
+        (kind === 'redaction' && seq > to && ref !== null && ref >= from && ref <= to) ||
+        (seq >= from && seq <= to && is_readable === 0),
+    );
   return (
     db.get(
       `SELECT 1 FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction')
          AND seq > @to AND ref BETWEEN @from AND @to
          UNION ALL SELECT 1 FROM entry WHERE tape_id = @id AND seq BETWEEN @from AND @to
            AND NOT ${isReadable} LIMIT 1`,
-      { id: child.id, from: from - backMax, to },
+      { id: child.id, from, to },
     ) !== undefined
   );
 }
@@ -191,19 +209,27 @@ function textOf(payload: Json): string | undefined {
   return isText && typeof part.text === 'string' ? part.text : undefined;
 }
 
-function entryOf(db: Db, tape: TapeRow, seq: Seq): MergeEntry | undefined {
-  const row = db.get<{ kind: string; payload: string | null; meta: string | null }>(
-    'SELECT kind, payload, meta FROM entry WHERE tape_id = @id AND seq = @seq',
-    { id: tape.id, seq },
-  );
+function entryOf({ db, tapes, tape: { id } }: Within, seq: Seq): MergeEntry | undefined {
+  const row =
+    tapes.entries?.at(id, seq) ??
+    db.get<{ kind: string; payload: string | null; meta: string | null }>(
+      'SELECT kind, payload, meta FROM entry WHERE tape_id = @id AND seq = @seq',
+      { id, seq },
+    );
   if (row?.kind !== 'message') return undefined;
   return { seq, payload: row.payload === null ? null : parsed(row.payload), meta: parsed(row.meta ?? '{}') };
 }
 
 /** Returns the hash of an entry that a session reads, in lower-case hex. */
-function hashAt(db: Db, tape: TapeRow, seq: Seq): string | undefined {
+function hashAt(
+  db: Db,
+  { entries }: BesideTapes,
+  { tape, seq }: { readonly tape: TapeRow; readonly seq: Seq },
+): string | undefined {
   const [owner] = segments(db, { ...tape, floor_seq: 0 }, seq - 1, seq);
   if (owner === undefined) return undefined;
+  const kept = entries?.at(owner.tapeId, seq);
+  if (kept !== undefined) return kept.hash;
   return db.get<{ hash: string }>(
     'SELECT lower(hex(hash)) AS hash FROM entry WHERE tape_id = @id AND seq = @seq',
     { id: owner.tapeId, seq },

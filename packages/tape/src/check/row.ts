@@ -5,14 +5,15 @@ import { parsed } from '../entry/parsed.ts';
 import { rowDigest } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import type { Beside } from './beside.ts';
+import type { BesideTapes } from './beside.ts';
 import type { Problem } from './problem.ts';
 
 /**
  * Compares a tape's row with the lineage, whose lines are hashed: its identity with the first line, its
  * states with the last.
  */
-export function* verifyRow(db: Db, tape: TapeRow, { lines, childBefore }: Beside): Generator<Problem> {
+export function* verifyRow(db: Db, tape: TapeRow, tapes: BesideTapes): Generator<Problem> {
+  const { lines, childBefore } = tapes.of(tape.id);
   // `verifyLineage` reports a changed line, and it proves nothing about the row.
   if (lines.some(({ fields }) => fields === undefined)) return;
   const [made, last] = [lines[0]?.fields, lines.at(-1)?.fields];
@@ -41,7 +42,7 @@ export function* verifyRow(db: Db, tape: TapeRow, { lines, childBefore }: Beside
     ...(tape.parent_id === null || tape.parent_id < tape.id ? [] : ['parent_id']),
     // Lines of schema 1 have no digest.
     ...((made.row ?? rowDigest(tape)) === rowDigest(tape) ? [] : ['request, title or delivery']),
-    ...(startDiffers(db, tape) ? ['fork/start'] : []),
+    ...(startDiffers(db, tape, tapes) ? ['fork/start'] : []),
     ...(tape.from_seq === (tape.parent_id === null ? null : tape.floor_seq) ? [] : ['from_seq']),
     ...((tape.request_hash === null) === (tape.parent_id === null) ? [] : ['request_hash']),
     ...(ordinalFollows(tape, childBefore) ? [] : ['ordinal']),
@@ -60,12 +61,15 @@ export function* verifyRow(db: Db, tape: TapeRow, { lines, childBefore }: Beside
 }
 
 /** Whether the first entry of a fork says another origin than its row. An erased or damaged one says none. */
-function startDiffers(db: Db, tape: TapeRow): boolean {
+function startDiffers(db: Db, tape: TapeRow, { entries }: BesideTapes): boolean {
   if (tape.parent_id === null) return false;
-  const start = db.get<{ name: string | null; payload: string | null }>(
-    'SELECT name, payload FROM entry WHERE tape_id = @id AND seq = @seq',
-    { id: tape.id, seq: tape.base_seq + 1 },
-  );
+  const place = { id: tape.id, seq: tape.base_seq + 1 };
+  const start =
+    entries?.at(place.id, place.seq) ??
+    db.get<{ name: string | null; payload: string | null }>(
+      'SELECT name, payload FROM entry WHERE tape_id = @id AND seq = @seq',
+      place,
+    );
   if (start === undefined || start.payload === null) return false;
   return (
     start.name !== 'fork/start' ||

@@ -67,8 +67,8 @@ export class TouchesOnTape {
       this.#unknown.add(seq);
       return;
     }
-    const rows = broughtBy(this.#db, child.id, state);
-    if (!isErasedIn(this.#db, child.id, state)) {
+    const rows = broughtBy(this.#db, this.#tapes, { child: child.id, state });
+    if (!isErasedIn(this.#db, this.#tapes, { child: child.id, range: boundsOf(state.range) })) {
       this.#expect(seq, rows, child.name);
       return;
     }
@@ -117,12 +117,22 @@ function rowsOf(touches: readonly Touch[]): Rows {
 }
 
 /** What a merge brings: what the child touched in its range, then the files of its patch. */
-function broughtBy(db: Db, child: number, { range, strategy, artifact }: JsonObject): Rows {
+function broughtBy(
+  db: Db,
+  tapes: BesideTapes,
+  { child, state: { range, strategy, artifact } }: { readonly child: number; readonly state: JsonObject },
+): Rows {
   const [from, to] = boundsOf(range);
-  const touched = db.all<{ what: string; wrote: number }>(
-    'SELECT what, max(wrote) AS wrote FROM touch WHERE tape_id = @child AND seq BETWEEN @from AND @to GROUP BY what',
-    { child, from, to },
-  );
+  // What is beside a tape of the run was read already, and most have no touches.
+  const isNone =
+    tapes.entries?.of(child) !== undefined &&
+    !tapes.of(child).touches.some(({ seq }) => seq >= from && seq <= to);
+  const touched = isNone
+    ? []
+    : db.all<{ what: string; wrote: number }>(
+        'SELECT what, max(wrote) AS wrote FROM touch WHERE tape_id = @child AND seq BETWEEN @from AND @to GROUP BY what',
+        { child, from, to },
+      );
   const files = strategy === 'discard' ? [] : filesOf(artifact);
   return rowsOf([
     ...touched.map(({ what, wrote }) => ({ what, wrote: wrote === 1 })),
@@ -130,8 +140,14 @@ function broughtBy(db: Db, child: number, { range, strategy, artifact }: JsonObj
   ]);
 }
 
-function isErasedIn(db: Db, child: number, { range }: JsonObject): boolean {
-  const [from, to] = boundsOf(range);
+function isErasedIn(
+  db: Db,
+  { entries }: BesideTapes,
+  { child, range: [from, to] }: { readonly child: number; readonly range: readonly [Seq, Seq] },
+): boolean {
+  const kept = entries?.of(child);
+  if (kept !== undefined)
+    return kept.some(({ mark, ref }) => mark === 'redaction' && ref !== null && ref >= from && ref <= to);
   return (
     db.get(
       `SELECT 1 FROM entry WHERE tape_id = @child AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction')

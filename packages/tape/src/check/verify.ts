@@ -3,12 +3,13 @@
  * `recorded-heads.ts` finds elsewhere, `merges.ts` compares marks of merges with their messages and children,
  * `views.ts` makes recorded views again, `lineage.ts`, `aliases.ts`, `calls.ts`, `open-run.ts`, `usage.ts` and `spoken.ts`
  * compare what is stored beside the entries, `database.ts` and `schema.ts` check the file, and `doctor.ts` finds leftovers.
- * `beside.ts` reads what these compare, for many tapes at once; `problem.ts` defines the result. Imports `merge`,
+ * `beside.ts` reads what these compare, for many tapes at once, and `kept-entries.ts` their entries; `problem.ts` defines the
+ * result. Imports `merge`,
  * `search`, `lineage`, `tape` and what lies below them.
  */
 import { blobHashes } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';
-import { bodyText, type ChainLink, entryText, genesisHash, hex, sha256 } from '../entry/hash.ts';
+import { bodyText, entryText, genesisHash, hex, sha256 } from '../entry/hash.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
@@ -17,34 +18,13 @@ import { CallsOnTape } from './calls.ts';
 import { CopiesOnTape } from './copies.ts';
 import { verifyForkStart } from './fork-start.ts';
 import { HeadsOnTape } from './heads.ts';
+import { type EntryRow, entryColumns } from './kept-entries.ts';
 import { RunOnTape } from './open-run.ts';
 import { type Problem, problemsOf, type ReportProblem } from './problem.ts';
-import { isReadable } from './readable.ts';
 import { recordedHeads } from './recorded-heads.ts';
 import { SpokenOnTape } from './spoken.ts';
 import { TouchesOnTape } from './touches.ts';
 import { UsageOnTape } from './usage.ts';
-
-/**
- * The columns of `entry` that the chain covers. Salt and hashes are hex: buffers would cost more than
- * hashing.
- */
-interface EntryRow extends ChainLink {
-  readonly id: number;
-  readonly v: number;
-  readonly epoch: number;
-  readonly salt: string | null;
-  readonly body_hash: string;
-  readonly hash: string;
-  readonly meta: string | null;
-  readonly payload: string | null;
-  /** Whether payload and meta can be read, see `isReadable`. */
-  readonly is_readable: number;
-}
-
-const columns = `id, v, epoch, seq, kind, mark, name, ref, at, key, meta, payload,
-  lower(hex(body_hash)) AS body_hash, lower(hex(hash)) AS hash, CASE WHEN salt IS NOT NULL THEN lower(hex(salt)) END AS salt,
-  ${isReadable} AS is_readable`;
 
 const pageRows = 512;
 
@@ -133,7 +113,7 @@ export interface Watcher {
 function* verifyChain(db: Db, tape: TapeRow, { tapes, to, watchers }: Verification): Generator<Problem> {
   const problem = problemsOf(tape.name);
   const base = baseHash(db, tape, tapes);
-  if (base === undefined || hex(base) !== hex(tape.base_hash))
+  if (base !== hex(tape.base_hash))
     yield problem(
       'base-wrong',
       tape.base_seq,
@@ -142,11 +122,7 @@ function* verifyChain(db: Db, tape: TapeRow, { tapes, to, watchers }: Verificati
   let previous: readonly string[] = [hex(tape.base_hash)];
   let expected = tape.base_seq + 1;
   let epoch = 0;
-  for (let after = tape.base_seq; after < to; ) {
-    const rows = db.all<EntryRow>(
-      `SELECT ${columns} FROM entry WHERE tape_id = @id AND seq > @after AND seq <= @to ORDER BY seq LIMIT @limit`,
-      { id: tape.id, after, to, limit: pageRows },
-    );
+  for (const rows of pagesOf(db, tape, { tapes, to }))
     for (const row of rows) {
       if (row.seq !== expected) {
         yield problem('entry-missing', expected, `${tape.name}@${expected} is missing`);
@@ -165,9 +141,6 @@ function* verifyChain(db: Db, tape: TapeRow, { tapes, to, watchers }: Verificati
       for (const watcher of watchers) watcher.saw(row);
       expected += 1;
     }
-    if (rows.length < pageRows) break;
-    after = rows.at(-1)?.seq ?? to;
-  }
   if (expected !== to + 1)
     yield problem('entry-missing', expected, `${tape.name}@${expected} is missing: the head is at ${to}`);
   else if (to === tape.head_seq && !previous.includes(hex(tape.head_hash)))
@@ -175,6 +148,28 @@ function* verifyChain(db: Db, tape: TapeRow, { tapes, to, watchers }: Verificati
   const { stray } = tapes.of(tape.id);
   if (stray !== undefined)
     yield problem('head-wrong', stray, `${tape.name}@${stray} is outside the positions of its tape`);
+}
+
+/** The entries of a tape up to a position, in pages. */
+function* pagesOf(
+  db: Db,
+  { id, base_seq }: TapeRow,
+  { tapes, to }: Pick<Verification, 'tapes' | 'to'>,
+): Generator<readonly EntryRow[]> {
+  const kept = tapes.entries?.of(id);
+  if (kept !== undefined) {
+    yield kept.filter(({ seq }) => seq > base_seq && seq <= to);
+    return;
+  }
+  for (let after = base_seq; after < to; ) {
+    const rows = db.all<EntryRow>(
+      `SELECT ${entryColumns} FROM entry WHERE tape_id = @id AND seq > @after AND seq <= @to ORDER BY seq LIMIT @limit`,
+      { id, after, to, limit: pageRows },
+    );
+    yield rows;
+    if (rows.length < pageRows) return;
+    after = rows.at(-1)?.seq ?? to;
+  }
 }
 
 interface Link {
@@ -257,15 +252,17 @@ function* verifyBlobs(
 }
 
 /**
- * Returns the hash that the first own entry must follow: a root's genesis, or the parent's entry at the base.
+ * Returns the hash, in hex, that the first own entry must follow: a root's genesis, or the parent's entry at the base.
  */
-function baseHash(db: Db, tape: TapeRow, tapes: BesideTapes): Uint8Array | undefined {
-  if (tape.parent_id === null) return genesisHash(tape.ulid);
+function baseHash(db: Db, tape: TapeRow, tapes: BesideTapes): string | undefined {
+  if (tape.parent_id === null) return hex(genesisHash(tape.ulid));
   const parent = tapes.tape(tape.parent_id);
   const [owner] = segments(db, { ...parent, floor_seq: 0 }, tape.base_seq - 1, tape.base_seq);
   if (owner === undefined) return undefined;
-  return db.get<{ hash: Uint8Array }>('SELECT hash FROM entry WHERE tape_id = @tape AND seq = @seq', {
-    tape: owner.tapeId,
-    seq: tape.base_seq,
-  })?.hash;
+  const kept = tapes.entries?.at(owner.tapeId, tape.base_seq);
+  if (kept !== undefined) return kept.hash;
+  return db.get<{ hash: string }>(
+    'SELECT lower(hex(hash)) AS hash FROM entry WHERE tape_id = @tape AND seq = @seq',
+    { tape: owner.tapeId, seq: tape.base_seq },
+  )?.hash;
 }

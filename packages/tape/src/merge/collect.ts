@@ -3,7 +3,7 @@ import type { Entry, Seq } from '../entry/entry.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type Interval, visible } from '../tape/interval.ts';
-import { readEntries } from '../tape/read.ts';
+import { ownEntries, readEntries, type StoredEntry } from '../tape/read.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import {
   type Answers,
@@ -46,8 +46,14 @@ export interface Collected {
 /**
  * Collects a child's result from its own entries: an explicit `result` entry, else the model's last answer in
  * all its pieces, else its error. Reads only, and runs before the merge's transaction.
+ * @param kept all own entries of the child, if they were read before
  */
-export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq, Seq]): Collected {
+export function collectResult(
+  db: Db,
+  child: TapeRow,
+  [from, to]: readonly [Seq, Seq],
+  kept?: readonly StoredEntry[],
+): Collected {
   let result: Entry | undefined;
   let failed: FoundText | undefined;
   let first: number | undefined;
@@ -55,9 +61,11 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
   let complete = true;
   let recorded: RecordedArtifact | undefined;
   const usage = new Map<string, number>();
-  const shown = [...visible(db, child, to)].reverse();
+  const shown = shownOf(db, child, { to, kept });
   let answers = answersBefore(db, child, { from, shown });
-  for (const entry of readEntries(db, child, { from, to, own: true })) {
+  for (const entry of kept === undefined
+    ? readEntries(db, child, { from, to, own: true })
+    : ownEntries(db, child, { from, to, kept })) {
     first ??= entry.at;
     last = entry.at;
     if (entry.kind === 'tool-result') complete &&= isObject(entry.meta.paths);
@@ -101,6 +109,17 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
     recorded,
     durationMs: first === undefined ? 0 : last - first,
   };
+}
+
+/** The positions of the child up to one that no rewind hides, oldest first. Rewinds of inherited entries do not matter. */
+function shownOf(
+  db: Db,
+  child: TapeRow,
+  { to, kept }: { readonly to: Seq; readonly kept: readonly StoredEntry[] | undefined },
+): Interval[] {
+  const lo = Math.max(child.floor_seq, child.base_seq);
+  if (kept?.every(({ mark }) => mark !== 'rewind')) return to > lo ? [{ lo, hi: to }] : [];
+  return [...visible(db, { ...child, floor_seq: lo }, to)].reverse();
 }
 
 /** How many entries before a range are searched for the pieces of an answer that goes on in it. */

@@ -92,7 +92,7 @@ function* verifyTapes(db: Db, onProgress: OnProgress | undefined): Generator<Pro
 }
 
 /** The greatest numbers of tapes, and of entries, that are verified in one read: a reader keeps the log from being emptied. */
-const most = { tapes: 100, entries: 2_000 };
+const most = { tapes: 33, entries: 2_000 };
 
 /** A tape, and how many entries it has. */
 interface Sized {
@@ -135,18 +135,20 @@ interface Verified {
  * itself, so that the damage is reported of the right one.
  */
 function* verifyRun(db: Db, run: readonly Sized[], before: Verified): Generator<Problem> {
-  const tapes = new BesideTapes(db, { first: run[0]?.id ?? 0, last: run.at(-1)?.id ?? 0 });
+  const ids = { first: run[0]?.id ?? 0, last: run.at(-1)?.id ?? 0 };
   const { counter } = before;
   const { done } = counter;
   const [alone] = run.length === 1 ? run : [];
   if (alone !== undefined) {
     const { name, entries } = alone;
+    const tapes = new BesideTapes(db, ids);
     yield* inOneRead(db, entries, guarded(name, verifyTogether(db, tapes, { ...before, guard: guarded })));
     return;
   }
   const problems: Problem[] = [];
   try {
     db.read(() => {
+      const tapes = new BesideTapes(db, ids, { keepsEntries: true });
       for (const problem of verifyTogether(db, tapes, { ...before, guard: unguarded }))
         problems.push(problem);
     });
@@ -236,7 +238,7 @@ export function countVerified(
 
 function* verifyRecords(db: Db, tape: TapeRow, tapes: BesideTapes): Generator<Problem> {
   const beside = tapes.of(tape.id);
-  yield* verifyRow(db, tape, beside);
+  yield* verifyRow(db, tape, tapes);
   yield* verifyAliases(tape, beside);
   yield* verifyQueued(tape, beside);
 }

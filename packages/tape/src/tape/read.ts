@@ -11,11 +11,11 @@ import { batchesIn } from './open-calls.ts';
 import { type TapeRow, tapeById } from './tape.ts';
 
 /** The columns of `entry` that a reader receives. */
-interface EntryRow {
+export interface StoredEntry {
   readonly id: number;
   readonly seq: number;
   readonly kind: string;
-  readonly mark: Mark | null;
+  readonly mark: string | null;
   readonly name: string | null;
   readonly ref: number | null;
   readonly payload: string | null;
@@ -160,7 +160,7 @@ function page(
   { kind, name }: Only,
   limit: number,
   order: 'ASC' | 'DESC',
-): EntryRow[] {
+): StoredEntry[] {
   const params: Record<string, SqlValue> = {
     tapeId,
     lo,
@@ -169,7 +169,7 @@ function page(
     ...(kind !== undefined && { kind }),
     ...(name !== undefined && { name }),
   };
-  return db.all<EntryRow>(
+  return db.all<StoredEntry>(
     `SELECT ${columns} FROM entry WHERE tape_id = @tapeId AND seq > @lo AND seq <= @hi
        ${name === undefined ? '' : 'AND name = @name'}
        ${kind === undefined ? '' : ofKind(kind)} ORDER BY seq ${order} LIMIT @limit`,
@@ -208,7 +208,7 @@ function* readNamed(
   named.sort((a, b) => a.seq - b.seq);
   const asked = last === undefined ? named.slice(0, limit) : last > 0 ? named.slice(-last) : [];
   for (const { tapeId, seq, toEntry } of asked) {
-    const row = db.get<EntryRow>(`SELECT ${columns} FROM entry WHERE tape_id = @tapeId AND seq = @seq`, {
+    const row = db.get<StoredEntry>(`SELECT ${columns} FROM entry WHERE tape_id = @tapeId AND seq = @seq`, {
       tapeId,
       seq,
     });
@@ -240,8 +240,19 @@ export function noSeq(tape: TapeRow, seq: Seq): TapeError {
   });
 }
 
+/** Makes entries of the own rows of a tape that were read before, in a range. */
+export function* ownEntries(
+  db: Db,
+  tape: TapeRow,
+  { from, to, kept }: { readonly from: Seq; readonly to: Seq; readonly kept: readonly StoredEntry[] },
+): Generator<Entry> {
+  const toEntry = entriesOf(db, tape, { tapeId: tape.id, lo: tape.base_seq, hi: tape.head_seq });
+  const [lo, hi] = [Math.max(from, tape.base_seq + 1), Math.min(to, tape.head_seq)];
+  for (const row of kept) if (row.seq >= lo && row.seq <= hi) yield toEntry(row);
+}
+
 /** Returns a function that makes entries of the rows of one segment. */
-function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: EntryRow) => Entry {
+function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: StoredEntry) => Entry {
   const owner = tapeId === requested.id ? requested : tapeById(db, tapeId);
   const tape = tapeName(owner.realm, owner.name, owner.incarnation);
   const session = requested.name;
@@ -268,7 +279,7 @@ function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: Entry
       tape,
       seq: row.seq,
       kind,
-      ...(mark !== null && { mark }),
+      ...(mark !== null && { mark: mark as Mark }),
       ...(name !== null && { name }),
       ...(ref !== null && { ref }),
       payload,
@@ -283,13 +294,13 @@ function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: Entry
   };
 }
 
-function parseMeta(owner: TapeRow, row: EntryRow, text: string): Meta {
+function parseMeta(owner: TapeRow, row: StoredEntry, text: string): Meta {
   const meta = parseStored(owner, row, text);
   if (isObject(meta)) return meta;
   throw unreadable(owner, row, 'its stored meta is not a JSON object');
 }
 
-function parseStored(owner: TapeRow, row: EntryRow, text: string): Json {
+function parseStored(owner: TapeRow, row: StoredEntry, text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (cause) {
@@ -297,7 +308,7 @@ function parseStored(owner: TapeRow, row: EntryRow, text: string): Json {
   }
 }
 
-function unreadable({ name }: TapeRow, { seq }: EntryRow, why: string, cause?: unknown): TapeError {
+function unreadable({ name }: TapeRow, { seq }: StoredEntry, why: string, cause?: unknown): TapeError {
   return new TapeError('TAPE_CORRUPT', `cannot read ${name}@${seq}: ${why}`, {
     data: { session: name, seq },
     cause,
