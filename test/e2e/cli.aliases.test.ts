@@ -130,20 +130,22 @@ describe('an alias of a verb', () => {
   });
 
   test('has a help, is listed in it, and is suggested', async () => {
-    using home = withAliases({ lg: `log --grep 'a  b'`, recent: 'sessions -n 5' });
+    using home = withAliases({ lg: `"log" --grep 'a  b'`, recent: 'sessions -n 5' });
     for (const line of [
       ['lg', '--help'],
       ['help', 'lg'],
       ['--quiet', 'lg', '-h'],
     ]) {
       const { stdout } = await home.here(line);
-      expect(stdout.startsWith("tape lg stands for tape log --grep 'a b'.\n\ntape log <name>")).toBe(true);
+      expect(stdout.startsWith('tape lg stands for tape "log" --grep \'a b\'.\n\ntape log <name>')).toBe(
+        true,
+      );
     }
     const front = (await home.here(['help'])).stdout;
     expect(front).toMatch(/^Aliases lg recent$/m);
     expect(front.trimEnd().split('\n').length).toBeLessThanOrEqual(31);
     expect((await home.here(['help', '--all'])).stdout).toMatch(
-      /^Aliases:\n {2}lg +log --grep 'a b'\n {2}recent +sessions -n 5$/m,
+      /^Aliases:\n {2}lg +"log" --grep 'a b'\n {2}recent +sessions -n 5$/m,
     );
     expect((await home.here(['recnet'])).stderr).toContain('no such verb; did you mean recent?');
     expect((await home.here(['help', 'rece'])).stderr).toContain('no such verb; did you mean recent?');

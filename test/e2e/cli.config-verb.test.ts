@@ -311,7 +311,7 @@ limits:
     const long = 'x'.repeat(100_000);
     await set(p, 'instructions', `0${long}`);
     const took = await timeOf(async () => await p.process(['config', 'set', 'instructions', `1${long}`]));
-    const rounds = sized(6, 60, 400);
+    const rounds = sized(6, 30, 400);
     for (let round = 2; round < rounds; round += 1) {
       const before = yamlOf(p);
       const after = `instructions: ${round}${long}\n`;
@@ -533,7 +533,7 @@ describe('where a value comes from', () => {
         expect(json<{ was: unknown }>(shown).was).toEqual(wanted);
         expect(yamlOf(p).trim()).toBe('');
       }),
-      { numRuns: sized(25, 1000, 5000) },
+      { numRuns: sized(25, 300, 5000) },
     );
   }, 600_000);
 });

@@ -8,7 +8,7 @@ import { nearNames } from '@tapedeck/tape/store';
 import { aliasesFor } from '../command-line/aliased.ts';
 import { askedVerb } from '../command-line/asked-verb.ts';
 import { namedIn, verbAt } from '../command-line/verb-in.ts';
-import type { Aliases } from '../config/aliases.ts';
+import { type Aliases, splitWords } from '../config/aliases.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { oneLine } from '../escape.ts';
 import type { Io } from '../io.ts';
@@ -75,7 +75,8 @@ async function pageOf([word, more]: readonly string[], aliases: Aliases): Promis
 
 /** What an alias stands for, and the help of its verb. */
 async function aliasPage(name: string, text: string): Promise<Page> {
-  const verb = await verbNamed(/^\s*(\S*)/.exec(text)?.[1] ?? '');
+  const words = splitWords(text);
+  const verb = typeof words === 'string' ? undefined : await verbNamed(words[0] ?? '');
   const stands = { blocks: [`\`tape ${name}\` stands for \`tape ${oneLine(text, 500)}\`.`] };
   return { sections: [stands, ...(verb === undefined ? [] : verbPage(verb).sections)] };
 }
