@@ -332,7 +332,7 @@ test('a call that needs approval is shown with its arguments, and runs or not as
       { until: 'main> ' },
       { type: 'Pay again\r' },
       question,
-      { type: 'n not on a Friday\r' },
+      { type: 'no, not on a Friday\r' },
       { until: 'denied: not on a Friday' },
       { until: 'main> ' },
       { type: 'Pay twice\r' },
@@ -530,6 +530,33 @@ test('an answer does not steer the terminal', async () => {
   );
   expect(seen.code).toBe(0);
   expect(seen.stdout).toContain('\\u{1b}]0;title\\u{7}\\u{1b}[2Jred\\u{202e}\\u{d}over');
+});
+
+test('a call whose arguments are too long to be shown is not approved unseen', async () => {
+  using p = project();
+  p.write('tape.config.mts', shop);
+  const call = { name: 'pay', arguments: { amount: 7, note: 'x '.repeat(500_000) } };
+  await using provider = await startProvider((request) =>
+    lastUserText(request) === 'Pay' ? { calls: [call] } : { text: 'Left.' },
+  );
+  await p.here(['trust', '.']);
+  const env = { ...provider.env, HOME: p.path, XDG_CONFIG_HOME: p.file('../settings') };
+  const seen = await typeHere(
+    ['chat', 'main'],
+    [
+      { until: 'main> ' },
+      { type: 'Pay\r' },
+      { until: 'The arguments of pay are too long to be shown here: see /show' },
+      { until: 'main> ' },
+      { type: 'Then leave it\r' },
+      { until: 'Left.' },
+      { until: 'main> ' },
+      leave,
+    ],
+    { env, cwd: p.path },
+  );
+  expect(seen.code).toBe(0);
+  expect(seen.stderr).toContain('pay waits for approval: tape approve main ');
 });
 
 test('each result of calls that run at once is below its call', async () => {

@@ -1,4 +1,5 @@
 import type { Decision, Run, RunResult, WaitingCall } from '@tapedeck/runtime';
+import { safe } from '../escape.ts';
 import { awaitedOf, type Face } from '../output/run.ts';
 import { printAll } from '../session/background.ts';
 import { callRows } from '../transcript/item-rows.ts';
@@ -65,18 +66,18 @@ export async function answerCalls(talk: Talk, editor: Editor): Promise<Started |
   return started;
 }
 
-/** Rows of arguments that a question shows: what a user does not see is not approved. */
-const rowsMax = 200;
+/** Characters and rows of arguments that a question shows: what a user does not see is not approved. */
+const [charsMax, rowsMax] = [16_000, 200];
 
 /** Shows a call and asks for an answer; undefined when the user leaves it. */
 async function decisionOn(talk: Talk, call: WaitingCall, editor: Editor): Promise<Decision | undefined> {
   const { io, style } = talk.context;
   const { toolCallId: id, name, input } = call;
-  const rows = callRows({ id, name, input }, { ...placeOf(talk), full: true });
-  if (rows.length > rowsMax) {
-    await io.out(
-      `${style.text('yellow', `${name} has ${rows.length} lines of arguments, too many to show`)}\n`,
-    );
+  const isLong = JSON.stringify(input).length > charsMax;
+  const rows = isLong ? [] : callRows({ id, name, input }, { ...placeOf(talk), full: true });
+  if (isLong || rows.length > rowsMax) {
+    const text = `The arguments of ${safe(name)} are too long to be shown here: see /show`;
+    await io.out(`${style.text('yellow', text)}\n`);
     return undefined;
   }
   await io.out(`${rows.join('\n')}\n`);
@@ -84,8 +85,9 @@ async function decisionOn(talk: Talk, call: WaitingCall, editor: Editor): Promis
     const line = await editor.ask('Run it? [y]es, [n]o, n REASON, [l]ater: ', { isQuestion: true });
     if (line === undefined || /^\s*l(?:ater)?\s*$/i.test(line)) return undefined;
     if (/^\s*y(?:es)?\s*$/i.test(line)) return { approved: true };
-    const [, reason] = /^\s*no?(?:\s+(.*?))?\s*$/i.exec(line) ?? [];
-    if (/^\s*no?\b/i.test(line))
-      return { approved: false, ...(reason !== undefined && reason !== '' && { reason }) };
+    const denied = /^\s*no?(?:[\s,:]+(.*?))?\s*$/is.exec(line);
+    if (denied === null) continue;
+    const [, reason = ''] = denied;
+    return { approved: false, ...(reason !== '' && { reason }) };
   }
 }
