@@ -32,6 +32,7 @@ const lanes = [
   'test/e2e/bench.*.test.ts',
   'test/e2e/bench.test.ts',
   'test/e2e/examples.test.ts',
+  'test/e2e/examples.chat.test.ts',
   'test/docs/verb-examples.test.ts',
   ...['deck.weeks', 'faults.disk', 'providers.quiet', 'runtime.workspace-crashes', 'tape.copies'].map(
     (name) => `test/integration/${name}.test.ts`,

@@ -152,7 +152,7 @@ describe('a request that cannot be taken is refused, and writes nothing', () => 
 
   test.each([
     ['PUT', '', 405],
-    ['GET', '', 405],
+    ['PATCH', '', 405],
     ['DELETE', '/main', 405],
     ['GET', '/main/stream/x', 404],
     ['GET', '/main/other', 404],
@@ -246,6 +246,22 @@ describe('who may use which session', () => {
     const { id } = s.main;
     expect(await (await s.server.ask(`/${id}`, { headers: as('ann') })).json()).toEqual({ messages: [] });
     expect((await s.deck.sessions()).map(({ session }) => session)).not.toContain('ann.main');
+  });
+
+  test('the list has the chats of the client, those with the newest messages first', async () => {
+    await using s = await waiting({ authorize });
+    const ann = { authorization: 'ann' };
+    for (const id of ['Plan', 'naïve #1', 'plan', 'b'.repeat(300)])
+      await (await s.post({ id, messages: [{ ...hello, id }] }, ann)).text();
+    const list = async (headers: Record<string, string>) =>
+      ((await (await s.server.ask('', { headers })).json()) as { chats: { id: string }[] }).chats.map(
+        ({ id }) => id,
+      );
+    // A name that was cut has lost its id.
+    expect(await list(ann)).toEqual(['plan', 'naïve #1', 'Plan']);
+    expect(await list({ authorization: 'bob' })).toEqual(['main']);
+    expect(await list({ authorization: 'eve' })).toEqual([]);
+    expect((await s.server.ask('')).status).toBe(401);
   });
 
   test('a right that a client does not have is refused', async () => {

@@ -1,4 +1,4 @@
-import { sessionName } from '@tapedeck/tape';
+import { type SessionInfo, sessionName, type TapeStore } from '@tapedeck/tape';
 import type { Awaitable } from '@tapedeck/tape/store';
 import type { Session } from '../session/session.ts';
 import { ChatError } from './errors.ts';
@@ -29,6 +29,61 @@ function nameOf({ sessions = [], prefix }: ChatAccess, id: string): string | und
   if (sessions.includes(id)) return id;
   // An empty prefix would name every session of the home.
   return prefix === undefined || prefix === '' || id === '' ? undefined : sessionName(`${prefix}${id}`);
+}
+
+/** A chat in a list. */
+export interface ListedChat {
+  readonly id: string;
+  readonly title?: string;
+  /** Milliseconds since the epoch; absent without messages. */
+  readonly lastMessageAt?: number;
+}
+
+/** The most chats that a list has. */
+const listMax = 100;
+
+/** The chats that a client may use, those with the newest messages first. Children and branches are not listed. */
+export async function chatsOf(
+  store: TapeStore,
+  { sessions = [], prefix }: ChatAccess,
+): Promise<readonly ListedChat[]> {
+  const found: SessionInfo[] = [];
+  for (const name of sessions) {
+    const info = await store.sessions.find(name);
+    if (info?.session === name) found.push(info);
+  }
+  const named = prefix === undefined || prefix === '' ? undefined : namePrefix(prefix);
+  if (named !== undefined)
+    found.push(...(await store.sessions.list({ prefix: named, roots: true, limit: listMax })));
+  const chats = found.flatMap((info): readonly ListedChat[] => {
+    const id = sessions.includes(info.session)
+      ? info.session
+      : chatId(info.session.slice(named?.length ?? 0));
+    if (
+      id === undefined ||
+      nameOf({ sessions, ...(prefix !== undefined && { prefix }) }, id) !== info.session
+    )
+      return [];
+    const { title, lastMessageAt } = info;
+    return [
+      { id, ...(title !== undefined && { title }), ...(lastMessageAt !== undefined && { lastMessageAt }) },
+    ];
+  });
+  return chats.toSorted((a, b) => (b.lastMessageAt ?? 0) - (a.lastMessageAt ?? 0)).slice(0, listMax);
+}
+
+/** The beginning of the names of the sessions of a prefix: its last character may be written otherwise at an end. */
+function namePrefix(prefix: string): string {
+  return sessionName(`${prefix}x`).slice(0, -1);
+}
+
+/** The id that `sessionName` wrote so; undefined for one that it has cut. */
+function chatId(name: string): string | undefined {
+  try {
+    return decodeURIComponent(name.replaceAll(/!([a-z])/g, (_, letter: string) => letter.toUpperCase()));
+  } catch {
+    return undefined;
+  }
 }
 
 /** @throws CHAT_FORBIDDEN */

@@ -5,7 +5,7 @@
  */
 import type { TapeStore } from '@tapedeck/tape';
 import type { Chunk } from '../stream/chunks.ts';
-import { type Authorize, assertMay, type ChatAccess, type ChatDeck, sessionOf } from './access.ts';
+import { type Authorize, assertMay, type ChatAccess, type ChatDeck, chatsOf, sessionOf } from './access.ts';
 import { readBody } from './body.ts';
 import { ChatError, failureResponse, isServerFailure } from './errors.ts';
 import { take } from './send.ts';
@@ -38,6 +38,7 @@ const keepAliveMs = 15_000;
  * Makes the handler of a path, which serves sessions to the AI SDK's `useChat`:
  *
  * - `POST PATH` sends the last message, edits or regenerates one, or answers calls, and streams the answer
+ * - `GET PATH` lists the chats, newest messages first
  * - `GET PATH/ID` gives the messages of a chat
  * - `GET PATH/ID/stream` streams the current answer from its first chunk, then live; 204 when the chat is idle
  * - `DELETE PATH/ID/stream` stops the current run; a closed connection does not
@@ -90,7 +91,7 @@ async function route(
   const isStream = end === 'stream';
   if (more.length > 0 || (end !== undefined && !isStream)) throw notFound(url.pathname);
   if (method === 'OPTIONS') return new Response(null, { status: 204 });
-  const methods = id === undefined ? ['POST'] : isStream ? ['GET', 'DELETE'] : ['GET', 'POST'];
+  const methods = isStream ? ['GET', 'DELETE'] : ['GET', 'POST'];
   if (!methods.includes(method))
     throw new ChatError('CHAT_BAD_METHOD', `cannot ${method} ${url.pathname}: use ${methods.join(' or ')}`);
   const access = await accessOf(request, options);
@@ -106,7 +107,11 @@ async function route(
     const chunks = await take({ store: deck.store, session }, access, body);
     return await streamed(chunks, url.searchParams.get('format'));
   }
-  const session = await sessionOf(deck, access, { id: id ?? '', creates: false });
+  if (id === undefined) {
+    assertMay(access, 'read');
+    return Response.json({ chats: await chatsOf(deck.store, access) });
+  }
+  const session = await sessionOf(deck, access, { id, creates: false });
   if (method === 'DELETE') {
     assertMay(access, 'stop');
     await session?.abort('stopped by the client');

@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { compileCache } from '../support/compile-cache.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const program = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const isMissing = !existsSync(program);
+if (isMissing) console.warn(`skipped the chat in a browser: there is no ${program}`);
+
+let browser: Browser;
+beforeAll(async () => {
+  if (!isMissing) browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
+});
+afterAll(async () => {
+  if (!isMissing) await browser.close();
+});
+
+/** The example's server on a home of its own, which can be killed and started again. */
+async function startServer(home: string, port = '0') {
+  const server = fileURLToPath(new URL('../../examples/chat/server.ts', import.meta.url));
+  const child = spawn(process.execPath, [server], {
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCache, PORT: port, TAPE_HOME: home },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const url = line.toString('utf8').trim();
+  return {
+    url,
+    port: new URL(url).port,
+    [Symbol.asyncDispose]: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGTERM');
+      await once(child, 'close');
+    },
+  };
+}
+
+/** A page, and what its console says that is wrong. */
+async function open(url: string) {
+  const page = await browser.newPage();
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error') errors.push(message.text());
+  });
+  await page.goto(url);
+  return { page, errors };
+}
+
+async function send(page: Page, text: string): Promise<void> {
+  await page.fill('input[name=text]', text);
+  await page.press('input[name=text]', 'Enter');
+}
+
+const has = async (page: Page, text: string) => await page.getByText(text).first().waitFor();
+
+test.skipIf(isMissing)(
+  'a browser streams answers, shows children at work, approves a call, and finds all again',
+  async () => {
+    using home = tempDir();
+    let server = await startServer(home.path);
+    try {
+      const { page, errors } = await open(server.url);
+      await send(page, 'Hello');
+      await has(page, 'Ask me to check the release');
+      await send(page, 'Check the release');
+      // A child at work, then both ended, without a reload.
+      await page
+        .locator('.child', { hasText: /started|running/ })
+        .first()
+        .waitFor();
+      await has(page, 'the release can go out');
+      expect(await page.locator('.child', { hasText: 'completed, 1 step, 98 tokens' }).count()).toBe(1);
+      expect(await page.locator('.child').count()).toBe(2);
+      await send(page, 'Publish it');
+      await page.getByRole('button', { name: 'Approve' }).waitFor();
+      // Another tab, and a server that was started again, show the same call.
+      await server[Symbol.asyncDispose]();
+      server = await startServer(home.path, server.port);
+      const other = await open(page.url());
+      await other.page.getByRole('button', { name: 'Approve' }).click();
+      await has(other.page, 'Anything else?');
+      await has(other.page, '2.4.0 is out');
+      expect(await other.page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+      await page.reload();
+      await has(page, 'Anything else?');
+      expect(await page.locator('#messages').textContent()).toBe(
+        await other.page.locator('#messages').textContent(),
+      );
+      expect(await page.locator('nav a').count()).toBe(1);
+      await page.getByRole('button', { name: 'New chat' }).click();
+      await page.locator('.message').first().waitFor({ state: 'detached' });
+      await page.locator('nav a').click();
+      await has(page, 'Anything else?');
+      expect([...errors, ...other.errors]).toEqual([]);
+    } finally {
+      await server[Symbol.asyncDispose]();
+    }
+  },
+);
