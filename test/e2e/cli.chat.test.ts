@@ -617,3 +617,68 @@ test('Ctrl-C ends a command, and the error of the next one is shown', async () =
   expect(seen.stderr).toContain('main@99');
   expect(seen.stderr).not.toContain('Interrupted');
 });
+
+test('a turn shows the children that its model starts, and Ctrl-C ends the wait for those in the background', async () => {
+  using p = project();
+  p.write(
+    'tape.config.mts',
+    "import { delegationTools } from '@tapedeck/runtime';\nexport default { model: 'openai-compatible/test-model', tools: delegationTools() };\n",
+  );
+  const asked = (text: string) => ({
+    tasks: [{ task: text.includes('slow') ? 'Check slow' : 'Check a' }],
+    background: true,
+    trigger_on_complete: 'notify_parent',
+    inherit: 'nothing',
+  });
+  await using provider = await startProvider((request) => {
+    const said = lastUserText(request);
+    if (said.includes('has ended')) return { text: 'Noted.' };
+    if (said.includes('Check'))
+      return said.includes('slow') ? { text: ['Hm'], hang: true } : { text: 'Checked.' };
+    return request.messages.at(-1)?.role === 'tool'
+      ? { text: 'Started.' }
+      : /Go/.test(said)
+        ? { calls: [{ name: 'delegate', arguments: asked(said) }] }
+        : { text: 'Well.' };
+  });
+  await p.here(['trust', '.']);
+  const env = { ...provider.env, HOME: p.path, XDG_CONFIG_HOME: p.file('../settings') };
+  const seen = await typeHere(
+    ['chat', 'main'],
+    [
+      { until: 'main> ' },
+      { type: 'Go\r' },
+      { until: 'Started.' },
+      { until: 'Noted.' },
+      { until: 'main> ' },
+      { type: 'Go slow\r' },
+      { until: 'Started.' },
+      async () => await sleep(500),
+      { interrupt: true },
+      { until: 'main> ' },
+      { type: 'How are you?\r' },
+      { until: '.' },
+      { interrupt: true },
+      { until: 'main> ' },
+      leave,
+    ],
+    { env, cwd: p.path },
+  );
+  expect(seen.code).toBe(0);
+  expect(seen.stderr).toContain('Waiting for the background children of main');
+  const text = screen(seen).join('\n');
+  expect(text).toMatch(/^ {2}main-check-a-\w+ started$/m);
+  expect(text).toMatch(/^ {2}main-check-a-\w+ completed, 1 step, \d+ tokens$/m);
+  // Leaving ends the child, and its parent has the news.
+  expect((await p.here(['audit'])).stdout).toMatch(/^message-unanswered: .*\n1 finding in 3 sessions\n$/);
+  const acts = [
+    { until: '1 message in its inbox (/continue takes them)' },
+    { until: 'main> ' },
+    { type: '/continue\r' },
+    { until: 'Noted.' },
+    { until: 'main> ' },
+    leave,
+  ];
+  expect((await typeHere(['chat', 'main'], acts, { env, cwd: p.path })).code).toBe(0);
+  expect((await p.here(['audit', '--quiet'])).stdout).toBe('ok\n');
+});

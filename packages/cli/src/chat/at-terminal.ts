@@ -3,6 +3,7 @@ import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { PipeClosed } from '../io.ts';
 import { type MaskedIo, withSignal } from '../masked-io.ts';
+import { counted } from '../output/counted.ts';
 import { cutText } from '../terminal/width.ts';
 import { isCommand, nextOf, offersFor } from './asked.ts';
 import type { Editor } from './editor.ts';
@@ -83,9 +84,14 @@ export async function talkAt(editor: Editor, talk: Talk): Promise<number> {
 /** Where the session stands, and how to find help. */
 async function standing(talk: Talk): Promise<string> {
   const { session } = talk;
-  const { state } = await session.status();
-  const rest = state === 'interrupted' ? 'its last run was cut off (/continue continues it) · ' : '';
-  return `${session.name}@${infoOf(talk).head} · ${rest}/help lists the commands, Ctrl-D leaves`;
+  const { state, queued } = await session.status();
+  const parts = [
+    `${session.name}@${infoOf(talk).head}`,
+    ...(state === 'interrupted' ? ['its last run was cut off (/continue continues it)'] : []),
+    ...(queued > 0 ? [`${counted(queued, 'message')} in its inbox (/continue takes them)`] : []),
+    '/help lists the commands, Ctrl-D leaves',
+  ];
+  return parts.join(' · ');
 }
 
 /** The prompt: the name of the session, in a third of a narrow terminal. */
