@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { assistant, user } from '@tapedeck/tape';
+import { assistant, toolCall, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
@@ -20,6 +20,8 @@ function withLongNames(): TempHome {
   store.entries.append(child, [assistant('結果 🎉 '.repeat(40))]);
   store.lineage.fork(child, { name: `${child}-again`, title: '合計'.repeat(40) });
   store.lineage.merge(child);
+  const call = toolCall('call_1', 'deploy', { text: '絵文字 🎉 '.repeat(20) });
+  store.entries.append(parent, [assistant([call])]);
   return home;
 }
 
@@ -33,6 +35,8 @@ const listings = [
   'sessions',
   'sessions --tree',
   'overview',
+  'status --all',
+  `status ${parent}`,
   `children ${parent}`,
   `children ${child}`,
   'usage',

@@ -66,8 +66,15 @@ atFullSize('Ctrl-C belongs to the pager', async () => {
   const { code } = await shown({
     entries: 2000,
     pager: 'less -FRX',
-    // The terminal drops what was typed before Ctrl-C and is not read yet.
-    steps: [{ until: 'line 5' }, { type: '\u0003' }, { until: 'line 5' }, { type: 'q' }],
+    // At its prompt less waits for a key; r draws the screen again.
+    steps: [
+      { until: 'line 20' },
+      { until: ':' },
+      { type: '\u0003' },
+      { type: 'r' },
+      { until: 'line 5' },
+      { type: 'q' },
+    ],
   });
   expect(code).toBe(0);
 });

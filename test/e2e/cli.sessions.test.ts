@@ -1,4 +1,4 @@
-import { assistant, user } from '@tapedeck/tape';
+import { assistant, toolCall, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonLines } from '../support/cli.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
@@ -119,4 +119,41 @@ test('--here lists the sessions that began in the directory or below it, with th
     cwd: '/srv/project',
   });
   expect(stdout).toBe('at\nbelow\nchild\n');
+});
+
+test('a session that runs is busy, and one whose calls have no result waits', async () => {
+  using home = withFamilies();
+  home.session('asks', user('Deploy.'), assistant([toolCall('c1', 'deploy', {})]));
+  using store = home.open();
+  store.leases.acquire('plan', { id: 'a-run' });
+  const states = new Map(
+    (await rows(home)).map((line) => line.split(/ {2,}/)).map(([name, state]) => [name, state]),
+  );
+  expect([states.get('plan'), states.get('asks'), states.get('notes'), states.get('one')]).toEqual([
+    'busy',
+    'waiting',
+    'active',
+    'merged',
+  ]);
+});
+
+test.each([
+  [30_000, '30s', '30 s ago'],
+  [5 * 60_000, '5m', '5 min ago'],
+  [3 * 3_600_000, '3h', '3 h ago'],
+  [26 * 3_600_000, '1d', '1 day ago'],
+  [400 * 86_400_000, expect.stringMatching(/^\d{4}-\d\d$/), expect.stringMatching(/^\d{4}-\d\d-\d\d$/)],
+])('a narrow terminal shows times in few columns, after %i ms: %s', async (ms, brief, relative) => {
+  using home = tempHome();
+  home.session('main', user('Plan the release of all the parts of the shop that have changed since Monday'));
+  const last = async (columns: number) => {
+    const { stdout } = await home.here(['sessions', '--no-color'], {
+      isTerminal: true,
+      columns,
+      now: () => Date.now() + ms,
+    });
+    return stdout.split('\n')[1]?.split(/ {2,}/)[3];
+  };
+  expect(await last(50)).toEqual(brief);
+  expect(await last(100)).toEqual(relative);
 });

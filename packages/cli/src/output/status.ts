@@ -4,10 +4,13 @@
  * `errors`, `escape`, `terminal` and `exit`.
  */
 
+import { stripVTControlCharacters } from 'node:util';
 import type { Status } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { jsonText, oneLine, safe } from '../escape.ts';
-import { makeStyle, type Style } from '../terminal/style.ts';
+import type { Style } from '../terminal/style.ts';
+import { textWidth } from '../terminal/width.ts';
+import { wrapText } from '../terminal/wrap.ts';
 import { awaitedOf, inputMax } from './run.ts';
 import { painted } from './sessions.ts';
 
@@ -46,11 +49,38 @@ function waitingJson(waiting: Status['waiting']): readonly object[] {
 }
 
 /** The status of a session on one line: `main  busy streaming  active  2 queued  process 4711`. */
-export function statusLine(status: Status, style: Style = makeStyle(false)): string {
+export function statusLine(status: Status): string {
+  return statusParts(status).join('  ');
+}
+
+/** The same on as many lines of a terminal as it takes: what has no room is on lines of its own. */
+function statusRows(
+  status: Status,
+  { style, columns }: { readonly style: Style; readonly columns: number },
+): string {
+  const [session = '', standing = '', ...others] = statusParts(status);
+  let row = `${style.text('bold', session)}  ${painted(style, standing)}`;
+  let used = textWidth(`${session}  ${standing}`);
+  const rows: string[] = [];
+  for (const part of others) {
+    if (used + 2 + textWidth(part) <= columns) row += `  ${part}`;
+    else {
+      const broken = wrapText(part, columns - 2).map((line) => `  ${line}`);
+      rows.push(row, ...broken.slice(0, -1));
+      row = broken.at(-1) ?? '';
+    }
+    used = textWidth(stripVTControlCharacters(row));
+  }
+  return [...rows, row].join('\n');
+}
+
+function statusParts(status: Status): readonly string[] {
   const { session, state, phase, attempt, message, lifecycle, task, delivery } = status;
   const { queued, waiting, owner, children = [], damage } = status;
   const standing = [state, phase, attempt].filter((word) => word !== undefined).join(' ');
-  const words = [
+  const parts = [
+    session,
+    standing,
     [lifecycle, task, delivery].filter((word) => word !== undefined).join(' '),
     ...(queued > 0 ? [`${queued} queued`] : []),
     ...waiting.map(
@@ -68,8 +98,7 @@ export function statusLine(status: Status, style: Style = makeStyle(false)): str
     ...(message === undefined ? [] : [message]),
     ...(damage === undefined ? [] : [`damaged: ${damage}`]),
   ];
-  const rest = words.map((word) => safe(word).replace(/\s*\n\s*/g, ' '));
-  return [style.text('bold', safe(session)), painted(style, standing), ...rest].join('  ');
+  return parts.map((part) => safe(part).replace(/\s*\n\s*/g, ' '));
 }
 
 /** Prints the status of sessions: one line each, or JSON. */
@@ -83,6 +112,10 @@ export async function printStatuses(
   }
   for (const status of statuses) {
     if (options.jsonl === true) await io.out(`${jsonText(statusJson(status))}\n`);
-    else await io.out(`${options.quiet === true ? status.session : statusLine(status, style)}\n`);
+    else if (options.quiet === true) await io.out(`${status.session}\n`);
+    else
+      await io.out(
+        `${io.isTerminal ? statusRows(status, { style, columns: io.columns }) : statusLine(status)}\n`,
+      );
   }
 }
