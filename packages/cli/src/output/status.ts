@@ -9,7 +9,7 @@ import type { Status } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { jsonText, oneLine, safe } from '../escape.ts';
 import type { Style } from '../terminal/style.ts';
-import { textWidth } from '../terminal/width.ts';
+import { cutMiddle, textWidth } from '../terminal/width.ts';
 import { wrapText } from '../terminal/wrap.ts';
 import { awaitedOf, inputMax } from './run.ts';
 import { painted } from './sessions.ts';
@@ -58,7 +58,8 @@ function statusRows(
   status: Status,
   { style, columns }: { readonly style: Style; readonly columns: number },
 ): string {
-  const [session = '', standing = '', ...others] = statusParts(status);
+  const [name = '', standing = '', ...others] = statusParts(status);
+  const session = cutMiddle(name, columns - standing.length - 2);
   let row = `${style.text('bold', session)}  ${painted(style, standing)}`;
   let used = textWidth(`${session}  ${standing}`);
   const rows: string[] = [];
