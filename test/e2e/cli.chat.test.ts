@@ -532,6 +532,39 @@ test('an answer does not steer the terminal', async () => {
   expect(seen.stdout).toContain('\\u{1b}]0;title\\u{7}\\u{1b}[2Jred\\u{202e}\\u{d}over');
 });
 
+test('of calls that wait at once, an answer counts although another call is left', async () => {
+  using p = project();
+  p.write('tape.config.mts', shop);
+  const calls = [7, 8].map((amount) => ({
+    name: 'pay',
+    arguments: { amount, note: 'now', _parallel: true },
+  }));
+  await using provider = await startProvider((request) =>
+    lastUserText(request) === 'Pay' ? { calls } : { text: 'Well.' },
+  );
+  await p.here(['trust', '.']);
+  const env = { ...provider.env, HOME: p.path, XDG_CONFIG_HOME: p.file('../settings') };
+  const question = { until: 'Run it?' };
+  const seen = await typeHere(
+    ['chat', 'main'],
+    [
+      { until: 'main> ' },
+      { type: 'Pay\r' },
+      question,
+      { type: 'y\r' },
+      question,
+      { type: 'l\r' },
+      { until: 'paid 7' },
+      { until: 'main> ' },
+      leave,
+    ],
+    { env, cwd: p.path },
+  );
+  expect(seen.code).toBe(0);
+  expect(seen.stdout).not.toContain('paid 8');
+  expect((await p.here(['status', 'main'])).stdout).toContain('waits for approval');
+});
+
 test('a call whose arguments are too long to be shown is not approved unseen', async () => {
   using p = project();
   p.write('tape.config.mts', shop);

@@ -154,7 +154,7 @@ class Line {
     if (text !== interruption) this.#wasInterrupted = false;
     if (text === interruption) this.interrupt();
     else if (text === endOfInput && this.#lines.line === '') this.leave();
-    else if (isPasted || (text.length > 1 && !isInSequence)) this.#lines.write(text);
+    else if (isPasted || (text.length > keysMax && !isInSequence)) this.#lines.write(text);
     // At once, so that keys and pastes stay in order.
     else this.#keys.emit('data', text);
   }
@@ -195,6 +195,9 @@ class Line {
     this.#resolve(line);
   }
 }
+
+/** Characters that are taken key by key, as the rest of a sequence may be; of more, each would draw the line anew. */
+const keysMax = 64;
 
 /** What Ctrl-C, Ctrl-D and the keys without a character begin with. */
 const [interruption, endOfInput, escapeKey] = ['\u0003', '\u0004', '\u001b'];

@@ -10,14 +10,17 @@ import { showUnseen, type Talk } from './talk.ts';
 /** A run that was started. A `Run` is a promise, so it is inside of an object. */
 interface Started {
   readonly run: Run;
+  /** The user left another call waiting, and is not asked about it again in this turn. */
+  readonly leavesCall?: boolean;
 }
 
 /** Shows a run, asks for each approval that it waits for, and shows the runs that the answers start. */
 export async function takeTurn(talk: Talk, start: () => Run, editor: Editor): Promise<void> {
   const face = turnFace(talk);
   for (let started: Started | undefined = { run: start() }; started !== undefined; ) {
-    const result = await show(talk, { ...started, face });
-    started = result?.finish === 'waiting' ? await answerCalls(talk, editor) : undefined;
+    const result: RunResult | undefined = await show(talk, { ...started, face });
+    const isAsked: boolean = result?.finish === 'waiting' && started.leavesCall !== true;
+    started = isAsked ? await answerCalls(talk, editor) : undefined;
   }
 }
 
@@ -39,31 +42,35 @@ async function show(
 }
 
 /**
- * Asks for each approval that the session waits for, and gives the answers. Returns the run that they start; undefined
- * when a call waits on.
+ * Asks for each approval that the session waits for, until the user leaves one, and gives the answers. Returns the run
+ * that they start; undefined without one.
  */
 export async function answerCalls(talk: Talk, editor: Editor): Promise<Started | undefined> {
-  const { context, named, session } = talk;
+  const { named, session } = talk;
   const { waiting } = await session.status();
-  const left = (call: WaitingCall) => {
-    const how = call.for === 'result' ? ' --output JSON' : '';
-    const answer = call.for === 'tool' ? '' : `: tape approve ${session.name} ${call.toolCallId}${how}`;
-    context.status(`${call.name} ${awaitedOf[call.for]}${answer}; a prompt answers it as superseded`);
-    return undefined;
-  };
   const decisions: (readonly [id: string, decision: Decision])[] = [];
   for (const call of waiting) {
     const decision = call.for === 'approval' ? await decisionOn(talk, call, editor) : undefined;
-    if (decision === undefined) return left(call);
+    if (decision === undefined) {
+      sayLeft(talk, call);
+      break;
+    }
     talk.calls.set(call.toolCallId, call);
     decisions.push([call.toolCallId, decision]);
   }
   let started: Started | undefined;
   for (const [i, [id, decision]] of decisions.entries()) {
     const { run } = await session.respond(id, decision, { ...named, start: i === decisions.length - 1 });
-    if (run !== undefined) started = { run };
+    if (run !== undefined) started = { run, leavesCall: decisions.length < waiting.length };
   }
   return started;
+}
+
+/** Says how a call that the user left can be answered. */
+function sayLeft({ context, session }: Talk, { name, toolCallId, for: awaited }: WaitingCall): void {
+  const how = awaited === 'result' ? ' --output JSON' : '';
+  const answer = awaited === 'tool' ? '' : `: tape approve ${session.name} ${toolCallId}${how}`;
+  context.status(`${name} ${awaitedOf[awaited]}${answer}; a prompt answers it as superseded`);
 }
 
 /** Characters and rows of arguments that a question shows: what a user does not see is not approved. */
