@@ -168,6 +168,7 @@ local files that it imports.
 | \`model\` | \`model\` | the model, in the syntax of \`--model\`, or in code any AI SDK model; a relative \`script:FILE\` is relative to the configuration |
 | \`settings\` | \`settings\` | settings of model calls: \`{ temperature?, effort?, providerOptions? }\`, in YAML \`provider_options\`; those of a session and of a run have precedence, one by one. \`providerOptions\` are the AI SDK's, by provider, without keys, headers, addresses and models |
 | \`summarizer\` | \`summarizer\` | the model that writes summaries; default: the model of the session |
+| \`titles\` | \`titles\` | the model that writes the title of a session, in a small call after its first answer; default: none, and lists show the beginning of the first prompt |
 | \`windows\` | \`windows\` | context windows in tokens, by model name with or without provider (\`gpt-oss-20b\`; \`script\` for all scripts): \`{ window, maxOutput? }\`, in YAML \`max_output\`; in code also a function. Without a window, a session is summarised when the model refuses it as too long |
 | \`view\` | \`view\` | limit of the view since the last boundary: \`{ window: 20 }\` messages or \`{ window: { tokens: 8000 } }\`, in YAML in the syntax of \`--policy\` (\`window:20\`, \`window:8000-tokens\`); default: no limit. Summaries are made of the whole view |
 | \`compaction\` | \`compaction\` | when and how sessions are summarised: \`reserve\` (default), \`reserve-16k\`, \`at-85\`, \`at-90\`, or a [policy](library.md#compaction), in YAML in snake_case |

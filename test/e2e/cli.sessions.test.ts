@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { assistant, toolCall, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonLines } from '../support/cli.ts';
+import { disagreements } from '../support/python.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 const usage = { input: 1000, output: 234, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
@@ -156,4 +159,35 @@ test.each([
   };
   expect(await last(50)).toEqual(brief);
   expect(await last(100)).toEqual(relative);
+});
+
+test('sessions --json has a title for each: the given one, that of a model, or the beginning of a prompt', async () => {
+  using home = tempHome();
+  writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'One.' }, { text: 'Two.' }]));
+  // A scripted model gives a session each of its answers once: the first was that of the run.
+  writeFileSync(
+    home.file('titles.json'),
+    JSON.stringify([{ text: 'unused' }, { text: '**Release \u001b[2Jplan**\nand more' }]),
+  );
+  const run = async (...args: string[]) =>
+    await home.here(['run', ...args, '--model', `script:${home.file('answers.json')}`]);
+  await run('plain', 'Plan\tthe release,\r\nin steps');
+  home.session('given', user('ask'));
+  writeFileSync(join(home.path, 'config.yaml'), `titles: script:${home.file('titles.json')}\n`);
+  expect(await run('named', 'Plan the release')).toMatchObject({ code: 0, stdout: 'One.\n' });
+  const listed = json<{ session: string; title?: string; messages: number; last_message_at: string }[]>(
+    await home.here(['sessions', '--json']),
+  );
+  expect(Object.fromEntries(listed.map(({ session, title }) => [session, title]))).toEqual({
+    named: 'Release [2Jplan',
+    given: 'ask',
+    plain: 'Plan the release, in steps',
+  });
+  expect(listed[0]).toMatchObject({ session: 'named', messages: 2 });
+  expect(json(await home.here(['show', 'named', '--json']))).toMatchObject({ title: 'Release [2Jplan' });
+  expect(json(await home.here(['usage', 'named', '--json']))).toHaveProperty('summaries');
+  expect((await home.here(['sessions', '--grep', 'in steps', '--quiet'])).stdout).toBe('plain\n');
+  expect((await home.here(['sessions', '--grep', 'release plan', '--quiet'])).stdout).toBe('');
+  expect((await home.here(['check'])).code).toBe(0);
+  expect(disagreements(home.path, [])).toEqual([]);
 });

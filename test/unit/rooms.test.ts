@@ -68,6 +68,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'deck',
     'chat',
     'session',
+    'title',
     'recovery',
     'delegation',
     'run',

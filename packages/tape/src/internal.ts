@@ -12,6 +12,7 @@ export { isoTime } from './entry/iso-time.ts';
 export { isObject, jsonDepth, parseJson } from './entry/json.ts';
 export { isReservedAnchor, quote } from './entry/name.ts';
 export { abortedWhy } from './entry/run-state.ts';
+export { titleEvent, titleLine } from './entry/title.ts';
 export { recordedUsage, tokenCount, totalOf, type Usage } from './entry/usage.ts';
 export { workerInstructions } from './fork/worker-instructions.ts';
 export { assistantText } from './merge/answer.ts';

@@ -123,12 +123,13 @@ function placedIn(dir: string, config: DeckConfig): DeckConfig {
     const file = spec.slice('script:'.length);
     return file === '' || isAbsolute(file) ? spec : `script:${resolve(dir, file)}`;
   };
-  const { model, summarizer, prompt } = config;
+  const { model, summarizer, titles, prompt } = config;
   const { project, skills } = prompt ?? {};
   return {
     ...config,
     ...(model !== undefined && { model: placed(model) }),
     ...(summarizer !== undefined && { summarizer: placed(summarizer) }),
+    ...(titles !== undefined && { titles: placed(titles) }),
     ...(prompt !== undefined && {
       prompt: {
         ...prompt,

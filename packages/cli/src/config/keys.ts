@@ -10,6 +10,7 @@ export const keys: readonly string[] = [
   'model',
   ...['temperature', 'effort', 'provider_options.*'].map((name) => `settings.${name}`),
   'summarizer',
+  'titles',
   'instructions',
   'instructions.*',
   ...['project', 'skills', 'environment', 'tools'].map((name) => `prompt.${name}`),
@@ -86,7 +87,8 @@ export function keyText(path: Path): string {
 
 /** Whether the value of a field is a text, whatever it looks like. */
 export function isText([field, name, ...more]: Path): boolean {
-  if (field === 'instructions' || field === 'model' || field === 'summarizer') return true;
+  if (field === 'instructions' || field === 'model' || field === 'summarizer' || field === 'titles')
+    return true;
   return field === 'alias' && name !== undefined && more.length === 0;
 }
 

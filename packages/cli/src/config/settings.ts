@@ -85,12 +85,14 @@ function settingsIn(data: unknown, origin: Origin, from: string | null, path: Pa
 
 /** What code says, as data in the spelling of `config.yaml`. Functions have no data. */
 function dataOf(config: DeckConfig): unknown {
-  const { model, summarizer, instructions, settings, prompt, limits, compaction, windows, view } = config;
+  const { model, summarizer, titles, instructions, settings, prompt, limits, compaction, windows, view } =
+    config;
   const { providerOptions, ...others } = settings ?? {};
   const { concurrentCalls, ...numbers } = limits ?? {};
   return withoutGaps({
     model: modelText(model),
     summarizer: modelText(summarizer),
+    titles: modelText(titles),
     instructions,
     settings: withoutGaps({ ...others, provider_options: providerOptions }),
     prompt: prompt && withoutGaps({ ...prompt }),

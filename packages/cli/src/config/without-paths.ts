@@ -5,11 +5,12 @@ export function withoutPaths(config: DeckConfig): {
   readonly config: DeckConfig;
   readonly ignored: readonly string[];
 } {
-  const { model, summarizer, prompt, ...rest } = config;
+  const { model, summarizer, titles, prompt, ...rest } = config;
   const { project, skills, ...others } = prompt ?? {};
   const ignored = [
     ...(isScript(model) ? ['model'] : []),
     ...(isScript(summarizer) ? ['summarizer'] : []),
+    ...(isScript(titles) ? ['titles'] : []),
     ...(typeof project === 'string' ? ['prompt.project'] : []),
     ...(skills !== undefined ? ['prompt.skills'] : []),
   ];
@@ -17,6 +18,7 @@ export function withoutPaths(config: DeckConfig): {
     ...rest,
     ...(model !== undefined && !isScript(model) && { model }),
     ...(summarizer !== undefined && !isScript(summarizer) && { summarizer }),
+    ...(titles !== undefined && !isScript(titles) && { titles }),
     ...(prompt !== undefined && {
       prompt: { ...others, ...(project !== undefined && typeof project !== 'string' && { project }) },
     }),

@@ -58,7 +58,9 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   ...standing,
   ...origin,
   merged_at: text('time of the last merge or discard').optional(),
-  title: text('title for display').optional(),
+  title: text(
+    'the title that it was created with, else the one that a model wrote; in lists else the beginning of its first prompt or task',
+  ).optional(),
   aliases: names('its other names').optional(),
   ephemeral: mark('lists leave the session out').optional(),
   interrupted: mark('its process died during a run, which `tape recover` continues').optional(),

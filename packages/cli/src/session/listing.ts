@@ -8,7 +8,11 @@ const firstMax = 20;
 
 /** The title of a session, or the text of its first prompt, or of its task. */
 export function aboutOf(store: SqliteTapeStore, info: SessionInfo): string {
-  if (info.title !== undefined) return info.title;
+  return info.title ?? promptOf(store, info);
+}
+
+/** The text of the first prompt of a session, or of its task. */
+export function promptOf(store: SqliteTapeStore, info: SessionInfo): string {
   const first = firstEntries(store, info);
   const prompt = first.find(
     ({ kind, payload }) => kind === 'message' && isObject(payload) && payload.role === 'user',

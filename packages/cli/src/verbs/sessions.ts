@@ -10,7 +10,7 @@ import { timeOf } from '../input.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { sessionJson, sessionRows, stateOf } from '../output/session.ts';
 import { childrenTable, sessionsTable } from '../output/sessions.ts';
-import { aboutOf, beganIn, withDescendants } from '../session/listing.ts';
+import { aboutOf, beganIn, promptOf, withDescendants } from '../session/listing.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -108,16 +108,18 @@ interface Selection {
 function* select(
   store: SqliteTapeStore,
   { all, kind, tree, here, grep, sort, from, limit }: Selection,
-  { io }: Context,
+  { io, options: { json, jsonl } }: Context,
 ): Iterable<{ readonly info: SessionInfo; readonly depth: number }> {
   const text = grep?.toLowerCase();
   const isWanted = (info: SessionInfo) =>
-    (text === undefined || `${info.session} ${aboutOf(store, info)}`.toLowerCase().includes(text)) &&
+    (text === undefined ||
+      `${info.session} ${info.title ?? ''} ${promptOf(store, info)}`.toLowerCase().includes(text)) &&
     (here !== true || beganIn(store, info, io.cwd));
   const order = orders[sort ?? 'last'];
   const isFiltered = text !== undefined || here === true || order !== undefined;
+  const having = { counts: true, titles: json === true || jsonl === true };
   const found = store.sessions.list({
-    counts: true,
+    ...having,
     ...(all === true && { all }),
     ...(tree === true && { roots: true }),
     ...(kind !== undefined && { kind }),
@@ -130,7 +132,7 @@ function* select(
     if (!isWanted(info)) continue;
     const below =
       tree === true
-        ? store.sessions.list({ under: info.id, after: null, counts: true, ...(all === true && { all }) })
+        ? store.sessions.list({ under: info.id, after: null, ...having, ...(all === true && { all }) })
         : [];
     const family = withDescendants(
       info,

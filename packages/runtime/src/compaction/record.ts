@@ -81,7 +81,7 @@ function callJson({ prompt, reduction, failure }: SummaryCall): JsonObject {
 /**
  * An answer as received, also an unusable one, since it was paid for. Drops content that no entry can hold.
  */
-function answerDrafts(
+export function answerDrafts(
   answer: Answer,
   { model, cost }: { model: LanguageModel; cost: CostOf | undefined },
 ): readonly Draft[] {

@@ -119,6 +119,7 @@ const fields = z.strictObject(
     model,
     settings,
     summarizer: model,
+    titles: model,
     tools: z.record(z.string(), tool, 'must be an object of tools').optional(),
     instructions: z
       .union([z.string(), z.record(z.string(), z.string())], 'must be a string, or an object of strings')

@@ -24,6 +24,8 @@ export interface DeckConfig extends CompactionConfig {
   readonly settings?: CallSettings;
   /** The model that writes summaries. Default: the session's model. */
   readonly summarizer?: ModelSpec;
+  /** The model that writes the title of a session after its first answer. Default: none, lists show the first prompt. */
+  readonly titles?: ModelSpec;
   /** Tools of the AI SDK, by name. Children get them too. */
   readonly tools?: DeckTools;
   /** The instructions that every model call receives. Without `prompt` they are the whole system prompt. */

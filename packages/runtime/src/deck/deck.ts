@@ -26,6 +26,7 @@ import { Session } from '../session/session.ts';
 import type { ToolContext } from '../session/tool-context.ts';
 import { openActiveWriter } from '../status/active-writer.ts';
 import { openChunkWriter } from '../stream/chunk-writer.ts';
+import { titleSession } from '../title/title-session.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
 import { type DeckGraph, openDeckGraph } from './graph.ts';
 import { keptSettings } from './kept-settings.ts';
@@ -115,7 +116,7 @@ export interface Deck extends AsyncDisposable {
   /** Lists the rows of sessions, newest first; with `parent` or `after`, in order of creation. */
   sessions(query?: SessionQuery): Promise<readonly SessionInfo[]>;
   /**
-   * Resolves when this process has no run, background child or merge left. Do not await it in a tool: the
+   * Resolves when this process has no run, background child, merge or title left. Do not await it in a tool: the
    * tool is part of a run, so it would wait for itself.
    */
   idle(): Promise<void>;
@@ -167,6 +168,19 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   const startedChildren: DeckParts['startedChildren'] = new Map();
   const delegations: DeckParts['delegations'] = new Set();
   const closing = new AbortController();
+  /** The titles that models write now. */
+  const titling = new Set<Promise<void>>();
+  /** Has a title written, beside the runs: nothing waits for it but `idle` and `close`. */
+  const giveTitle = (session: { readonly name: string; readonly id: string }) => {
+    if (config.titles === undefined || closing.signal.aborted) return;
+    const written = titleSession(parts, session.id, closing.signal)
+      .catch((error) => {
+        if (!closing.signal.aborted)
+          workers.of(session).warn(`cannot write a title for '${session.name}': ${messageOf(error)}`);
+      })
+      .finally(() => titling.delete(written));
+    titling.add(written);
+  };
   let isOver = false;
   // A recovery reports what waits in inboxes, so they are processed with the first other use of the deck.
   const catchUp = () => {
@@ -209,7 +223,10 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
         run,
         ...(workspace !== undefined && { workspace }),
       }) satisfies ToolContext,
-    onServed: async (session) => await deliverUnattended(parts, session),
+    onServed: async (session) => {
+      giveTitle(session);
+      await deliverUnattended(parts, session);
+    },
     child: (info, options) => new Child(parts, info, options),
     calling: callQueues(limitsOf(config).concurrentCalls),
     config,
@@ -235,7 +252,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     await own.stop();
     await Promise.all(stopped);
     // What children did whose runs were stopped is merged.
-    await Promise.allSettled(delegations);
+    await Promise.allSettled([...delegations, ...titling]);
     await active?.close();
     stopHandling?.();
     // A store that the deck opened is closed, and every act refuses alike. In another one a message can still be left.
@@ -290,7 +307,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
       for (;;) {
         await Promise.all(workers.all().map(({ delivered }) => delivered));
         const serving = workers.all().filter(({ isServing }) => isServing);
-        const busy = [...delegations, ...serving.map((worker) => worker.idle())];
+        const busy = [...delegations, ...titling, ...serving.map((worker) => worker.idle())];
         if (busy.length === 0) return;
         await Promise.allSettled(busy);
       }

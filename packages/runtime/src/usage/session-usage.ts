@@ -31,7 +31,7 @@ export interface SessionUsage extends UsageSum {
    * the session that made the calls and is in no other sum here.
    */
   readonly inherited?: UsageSum;
-  /** The usage of its summaries. It belongs to the summarizer sessions and is in no other sum here. */
+  /** The usage of its summaries and of its title. It belongs to the summarizer sessions and is in no other sum here. */
   readonly summaries?: UsageSum;
   /** The sessions forked from it, in order; present with `tree`. */
   readonly children?: readonly SessionUsage[];

@@ -130,6 +130,37 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.sessions.find('main'))?.head).toBe(1204);
   });
 
+  test('an event gives a title to a session without one; a list gives it the beginning of its first prompt', async () => {
+    await using store = await open();
+    const titles = async () =>
+      Object.fromEntries(
+        (await store.sessions.list({ titles: true, all: true })).map(({ session, title }) => [
+          session,
+          title,
+        ]),
+      );
+    const naming = (title: string) => note('session/title', { title });
+    await store.sessions.open('given', { title: 'Given' });
+    await store.entries.append('given', [user('Prompt'), naming('Written')]);
+    await store.sessions.open('main');
+    await store.entries.append('main', [assistant('Hello'), user('Plan\nthe  release'), user('More')]);
+    await store.lineage.fork('main', { name: 'child', intention: { nextSteps: 'Check the tests' } });
+    await store.sessions.open('long');
+    await store.entries.append('long', [user(`${'word '.repeat(100)}end`)]);
+    await store.sessions.open('huge');
+    await store.entries.append('huge', [user(`Read "this": ${'x'.repeat(50_000)}`)]);
+    const { long, huge, ...others } = await titles();
+    expect(huge).toMatch(/^Read "this": x{66}…$/);
+    expect(others).toEqual({ given: 'Given', main: 'Plan the release', child: 'Check the tests' });
+    expect(long).toBe(`${'word '.repeat(15).trimEnd()}…`);
+    expect((await store.sessions.find('main'))?.title).toBe(undefined);
+    await store.entries.append('main', [naming('First'), naming('Release\u001b[31m\u202e notes\r\nin red')]);
+    expect((await store.sessions.find('main'))?.title).toBe('Release [31m notes in red');
+    expect(await titles()).toMatchObject({ main: 'Release [31m notes in red', child: 'Check the tests' });
+    await store.entries.append('main', [note('session/title', { title: 5 }), naming(' \n\t ')]);
+    expect(await titles()).toMatchObject({ main: 'Plan the release' });
+  });
+
   test('a child reads what it inherited and its own entries, or its own entries only', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 3);

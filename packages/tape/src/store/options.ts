@@ -154,6 +154,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     allRealms: 'flag',
     after: true,
     limit: 'count',
+    titles: 'flag',
     counts: 'flag',
   },
   'sessions.calls': { session: 'text', tree: 'flag' },

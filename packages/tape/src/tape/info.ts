@@ -1,6 +1,9 @@
 import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
+import { isObject } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
+import { parsed } from '../entry/parsed.ts';
+import { titleEvent, titleIn, titleLine } from '../entry/title.ts';
 import { isUnfinished } from '../sqlite/schema.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { getTape } from './find.ts';
@@ -35,6 +38,10 @@ export interface SessionInfo {
   readonly deliver?: string;
   /** Id of the tool call that requested the session. */
   readonly spawnCall?: string;
+  /**
+   * The title that it was created with, else the one that a model wrote for it later; where the query requests titles,
+   * else the beginning of its first prompt, or of its task.
+   */
   readonly title?: string;
   /** Other names of the session, in the order of their characters. */
   readonly aliases: readonly string[];
@@ -99,6 +106,10 @@ type InfoRow = Pick<
   readonly head_hash: string;
   readonly aliases: string;
   readonly open_run: number;
+  /** The payload of the event that names it. */
+  readonly title_event: string | null;
+  /** The payload of its first prompt or of its intention as JSON, or the beginning of its text, where that is large. */
+  readonly first_text?: string | null;
   /** A `SessionCounts` as JSON, without what is absent. */
   readonly counts?: string;
 };
@@ -107,8 +118,33 @@ type InfoRow = Pick<
 function besideTape(id: string): string {
   return `(SELECT json_group_array(alias) FROM (SELECT alias FROM alias WHERE tape_id = ${id} ORDER BY alias)) AS aliases,
     EXISTS (SELECT 1 FROM open_run WHERE tape_id = ${id})
-      OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = ${id}) AS open_run`;
+      OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = ${id}) AS open_run,
+    (SELECT payload FROM entry WHERE tape_id = ${id} AND name = '${titleEvent}' AND kind = 'event'
+      ORDER BY seq DESC LIMIT 1) AS title_event`;
 }
+
+/** Number of a session's own first entries among which its first prompt is looked for. */
+const firstMax = 20;
+
+/** The most bytes of a payload that is parsed for the beginning of its text; of a larger one SQLite returns the beginning. */
+const parsedMax = 16_384;
+
+/** The payload at a place as JSON, or the beginning of a text in it, if it is large. */
+function briefly(text: string): string {
+  return `CASE WHEN octet_length(payload) <= ${parsedMax} THEN payload
+    WHEN json_valid(payload) THEN json_quote(substr(${text}, 1, 1000)) END`;
+}
+
+const firstPart = `(SELECT part.value ->> '$.text' FROM json_each(payload, '$.content') part
+  WHERE part.type = 'object' AND part.value ->> '$.type' = 'text' LIMIT 1)`;
+
+/** The first prompt of a session, or its intention. What the store writes of a message begins with its role. */
+const firstText = `CASE WHEN t.title IS NULL THEN coalesce(
+    (SELECT ${briefly(firstPart)} FROM entry
+      WHERE tape_id = t.id AND seq <= t.base_seq + ${firstMax} AND kind = 'message'
+        AND substr(payload, 1, 15) = '{"role":"user",' ORDER BY seq LIMIT 1),
+    (SELECT ${briefly("payload ->> '$.state.next_steps'")} FROM entry
+      WHERE tape_id = t.id AND name = 'intention' ORDER BY seq LIMIT 1)) END`;
 
 /** Number of own entries up to which the messages among them are counted. */
 const countedMax = 5_000;
@@ -133,17 +169,32 @@ const infoColumns = ` t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycl
   t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, t.last_message_at, lower(hex(t.head_hash)) AS head_hash,
   ${besideTape('t.id')}`;
 
-function selectInfo({ counts }: SessionQuery): string {
-  return `SELECT ${infoColumns}${counts === true ? `, ${countsOf} AS counts` : ''}
+function selectInfo({ counts, titles }: SessionQuery): string {
+  const more = `${counts === true ? `, ${countsOf} AS counts` : ''}${titles === true ? `, ${firstText} AS first_text` : ''}`;
+  return `SELECT ${infoColumns}${more}
     FROM tape t LEFT JOIN tape p ON p.id = t.parent_id AND p.id < t.id`;
 }
 
 export function infoOf(db: Db, row: TapeRow): SessionInfo {
-  const beside = db.get<Pick<InfoRow, 'aliases' | 'open_run'>>(`SELECT ${besideTape('@id')}`, { id: row.id });
-  return toInfo({ ...row, head_hash: hex(row.head_hash), aliases: '[]', open_run: 0, ...beside });
+  const beside = db.get<Pick<InfoRow, 'aliases' | 'open_run' | 'title_event'>>(
+    `SELECT ${besideTape('@id')}`,
+    { id: row.id },
+  );
+  return toInfo({
+    ...row,
+    head_hash: hex(row.head_hash),
+    aliases: '[]',
+    open_run: 0,
+    title_event: null,
+    ...beside,
+  });
 }
 
 function toInfo(row: InfoRow): SessionInfo {
+  const title =
+    row.title ??
+    titleIn(row.title_event === null ? null : parsed(row.title_event)) ??
+    titleLine(beginningOf(row.first_text ?? null));
   return {
     session: row.name,
     id: row.ulid,
@@ -158,7 +209,7 @@ function toInfo(row: InfoRow): SessionInfo {
     ...(row.merged_at !== null && { mergedAt: row.merged_at }),
     ...(row.deliver !== null && { deliver: row.deliver }),
     ...(row.spawn_call !== null && { spawnCall: row.spawn_call }),
-    ...(row.title !== null && { title: row.title }),
+    ...(title !== undefined && { title }),
     aliases: JSON.parse(row.aliases) as string[],
     ephemeral: row.ephemeral === 1,
     floor: row.floor_seq,
@@ -172,6 +223,16 @@ function toInfo(row: InfoRow): SessionInfo {
     ...(row.last_message_at !== null && { lastMessageAt: row.last_message_at }),
     ...(row.counts !== undefined && { counts: countsIn(row.counts) }),
   };
+}
+
+/** The text at the beginning of a prompt or of a task. */
+function beginningOf(json: string | null): string {
+  const { content, state, text } = parsed(json?.startsWith('"') === true ? `{"text":${json}}` : json);
+  const first = Array.isArray(content)
+    ? content.find((part) => isObject(part) && part.type === 'text')
+    : undefined;
+  const found = text ?? (isObject(first) ? first.text : isObject(state) ? state.next_steps : undefined);
+  return typeof found === 'string' ? found : '';
 }
 
 function countsIn(text: string): SessionCounts {
@@ -217,6 +278,8 @@ export interface SessionQuery {
   /** List in order of creation, after this session; null starts with the first. */
   readonly after?: Ref | null;
   readonly limit?: number;
+  /** Give sessions without a title one: the beginning of their first prompt, or of their task. */
+  readonly titles?: boolean;
   /** Count what each session has. */
   readonly counts?: boolean;
 }

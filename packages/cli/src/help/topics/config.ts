@@ -34,6 +34,7 @@ export const config: Topic = {
               ['`model`', 'Model of sessions without one: see `tape help models`'],
               ['`settings`', 'Temperature, effort and provider options of model calls'],
               ['`summarizer`', 'Model that writes summaries'],
+              ['`titles`', 'Model that writes titles of sessions'],
               ['`windows`', 'Context windows in tokens, by model'],
               ['`view`', 'Limit of what a model sees, in messages or tokens'],
               ['`compaction`', 'When and how sessions are summarised'],
