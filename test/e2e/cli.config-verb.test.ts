@@ -408,6 +408,7 @@ describe('where a value comes from', () => {
     const values: Readonly<Record<string, string>> = {
       model: 'a/b',
       summarizer: 'a/b',
+      titles: 'a/b',
       view: 'window:3',
       'settings.effort': 'low',
       'settings.provider_options.*': '{ a: 1 }',
