@@ -14,6 +14,9 @@ const goals = {
   'lineage s0': 1.5,
   graph: 1.5,
   'graph s0': 1.5,
+  // What shells ask for each Tab: all sessions, and those of a name's beginning.
+  '__complete log ': 1.5,
+  '__complete show s10': 1.5,
   'audit s0': 1.5,
   'usage s0 --tree': 2,
   'usage --tree --quiet': undefined,
@@ -74,7 +77,7 @@ export async function homes(bench: Bench): Promise<Row[]> {
       if (ours === undefined || limit === undefined) continue;
       rows.push(
         compared(ours, limit, {
-          work: `tape ${line} of ${sessions.toLocaleString('en')} sessions (CPU)`,
+          work: `tape ${line.trim()} of ${sessions.toLocaleString('en')} sessions (CPU)`,
           against: `of ${small}`,
           unit: 'ms',
           ...(most !== undefined && { goal: { most } }),

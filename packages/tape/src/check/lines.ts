@@ -4,18 +4,13 @@ import type { JsonObject } from '../entry/json.ts';
 /** Lifecycle, task and delivery, as JSON. */
 type State = readonly [lifecycle: string, task: string, delivery: string];
 
-/** The first line about a session that proves something. */
-interface First {
-  readonly g: number;
-  /** A digest of what every line about the session repeats. */
-  readonly identity: string;
-}
-
-/** What the lines about one session have said so far. */
+/** What the lines about one session have said so far: one object for each session, since there may be many. */
 interface Told {
-  readonly first: First | undefined;
+  /** The first line that proves something, and a digest of what every line about the session repeats. */
+  g: number | undefined;
+  identity: string | undefined;
   /** As of the last line; unknown behind a line that proves nothing. */
-  readonly state: State | undefined;
+  state: State | undefined;
 }
 
 /** What is beside a line. */
@@ -50,25 +45,32 @@ export class LinesBySession {
 
   /** Receives a line that proves nothing. */
   skip(tape: number): void {
-    this.#told.set(tape, { first: this.#told.get(tape)?.first, state: undefined });
+    const told = this.#told.get(tape);
+    if (told === undefined) this.#told.set(tape, { g: undefined, identity: undefined, state: undefined });
+    else told.state = undefined;
   }
 
   /** Receives the lines in order; returns the fields that contradict each other, or earlier lines. */
   compare(line: JsonObject, { g, tape, into }: Beside): readonly string[] {
     const told = this.#told.get(tape);
     const identity = identityOf(line);
-    const { first = { g, identity } } = told ?? {};
     const state = this.#stateOf(line);
-    this.#told.set(tape, { first, state });
-    return [
+    const faults = [
       ...(line.v === 1 ? [] : ['v']),
-      ...(first.identity === identity ? [] : otherFields(this.#lineAt(first.g), line)),
+      ...(told?.g === undefined || told.identity === identity ? [] : otherFields(this.#lineAt(told.g), line)),
       ...(line.status === (line.delivery ?? line.task ?? line.lifecycle) ? [] : ['status']),
       ...((line.into_session_id ?? null) === (line.into === undefined ? null : into)
         ? []
         : ['into_session_id']),
       ...(this.#isComplete ? actFaults(line, { told, state }) : []),
     ];
+    if (told === undefined) this.#told.set(tape, { g, identity, state });
+    else {
+      told.g ??= g;
+      told.identity ??= identity;
+      told.state = state;
+    }
+    return faults;
   }
 
   /** The state in a line; the same array for the same state, of which there are few. */
