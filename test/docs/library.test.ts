@@ -77,6 +77,7 @@ const eventTypes: Readonly<Record<SessionEvent['type'], true>> = {
   'child-event': true,
   'session-completed': true,
   'session-cancelled': true,
+  'history-diverged': true,
   warning: true,
   'status-changed': true,
   lagged: true,

@@ -1,4 +1,4 @@
-import { chat } from './provider/chat.ts';
+import { chat, wholeChat } from './provider/chat.ts';
 import type { ChatRequest, Protocol } from './provider/protocol.ts';
 import { type Answers, type Provider, startServer } from './provider/server.ts';
 
@@ -11,6 +11,11 @@ export type { Provider } from './provider/server.ts';
  */
 export async function startProvider(answer: Answers, protocol: Protocol = chat): Promise<Provider> {
   return await startServer(protocol, answer);
+}
+
+/** Starts the same server for clients that do not stream, too. */
+export async function startWholeProvider(answer: Answers): Promise<Provider> {
+  return await startServer(wholeChat, answer);
 }
 
 /** The text of the last user message of a request: what it is about. */

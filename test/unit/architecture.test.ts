@@ -73,6 +73,7 @@ test('few files import the AI SDK', () => {
     'packages/runtime/src/chat/chat.ts',
     'packages/runtime/src/model/model.ts',
     'packages/runtime/src/model/spec.ts',
+    'packages/runtime/src/recorded/sdk.ts',
     'packages/runtime/src/run/run.ts',
     'packages/runtime/src/tools/schema.ts',
     'packages/runtime/src/ui/messages.ts',

@@ -67,6 +67,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'internal',
     'deck',
     'chat',
+    'recorded',
     'session',
     'title',
     'recovery',

@@ -102,6 +102,9 @@ export {
   systemPrompt,
   type ToolEntry,
 } from './prompt/system-prompt.ts';
+export type { Divergence } from './recorded/divergence.ts';
+export { type RecordedOptions, recorded } from './recorded/recorded.ts';
+export { recordedTools } from './recorded/tools.ts';
 export type { RecoverOptions, RecoveryReport } from './recovery/recover.ts';
 export type { CallEnd, RecoveredSession, RecoveryAct } from './recovery/report.ts';
 export type { Instructions } from './run/instructions.ts';

@@ -8,10 +8,12 @@ export type { Sources } from './clock.ts';
 export { artifactOf, isObjectName, patchPaths, workspaceClosed } from './entry/artifact.ts';
 export { type Call, callOf } from './entry/call.ts';
 export { clientCalls } from './entry/client-calls.ts';
+export { storedPayloads } from './entry/encode.ts';
 export { isoTime } from './entry/iso-time.ts';
 export { isObject, jsonDepth, parseJson } from './entry/json.ts';
 export { isReservedAnchor, quote } from './entry/name.ts';
 export { abortedWhy } from './entry/run-state.ts';
+export { previewText } from './entry/spill.ts';
 export { titleEvent, titleLine } from './entry/title.ts';
 export { recordedUsage, tokenCount, totalOf, type Usage } from './entry/usage.ts';
 export { workerInstructions } from './fork/worker-instructions.ts';
@@ -45,7 +47,7 @@ export { partialAnswer } from './tape/partial-answer.ts';
 export { assertActive } from './tape/tape.ts';
 export { authorOf } from './view/author.ts';
 export { continueText, noAnswer, noResult, noStart } from './view/fit.ts';
-export { isClientCall } from './view/fit-call.ts';
+export { isClientCall, legalCallId } from './view/fit-call.ts';
 export { lastCallWithin, lastPolicy } from './view/last-policy.ts';
 export type { Manifest, Remake } from './view/manifest.ts';
 export {
@@ -57,7 +59,7 @@ export {
   type ViewWindow,
 } from './view/policy.ts';
 export { isPrune, type PrunedOutput, prunedOutputs } from './view/pruned.ts';
-export { renderState } from './view/render.ts';
+export { renderEntry, renderState } from './view/render.ts';
 export { type Selection, select, viewVersion } from './view/select.ts';
 export type { ViewEnd } from './view/stream.ts';
 export { type CountTokens, entryTokens, estimateTokens, textTokens, usedSinceStep } from './view/tokens.ts';

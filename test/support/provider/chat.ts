@@ -14,48 +14,82 @@ import {
   textsOf,
 } from './protocol.ts';
 
-/** OpenAI's chat completions. */
-export const chat: Protocol = {
-  path: '/v1/chat/completions',
-  refuses: ({ authorization }) =>
-    authorization === `Bearer ${apiKey}`
-      ? undefined
-      : {
-          status: 401,
-          message: 'incorrect API key provided',
-          type: 'invalid_request_error',
-          code: 'invalid_api_key',
+/** OpenAI's chat completions, whole or streamed. */
+export const wholeChat: Protocol = {
+  ...chatWith({ streamsOnly: false }),
+  whole: ({ model }, answer) => ({
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1,
+    model,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: textsOf(answer.text).join('') || null,
+          ...(answer.reasoning !== undefined && { reasoning_content: answer.reasoning }),
+          ...(answer.calls !== undefined && {
+            tool_calls: answer.calls.map(({ id, name, arguments: given }) => ({
+              id: id ?? `call_${randomId()}`,
+              type: 'function',
+              function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given) },
+            })),
+          }),
         },
-  fault: (body) => {
-    const fault = requestFault(body);
-    return fault === undefined ? undefined : invalid(fault);
-  },
-  overflow: invalid(
-    "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens.",
-    'context_length_exceeded',
-  ),
-  errorBody,
-  begin: (request, answer) => {
-    const { delta } = events(request);
-    return [
-      delta({ role: 'assistant', content: '' }),
-      ...(answer.reasoning === undefined ? [] : [delta({ reasoning_content: answer.reasoning })]),
-      ...textsOf(answer.text).map((text) => delta({ content: text })),
-    ];
-  },
-  end: (request, answer) => {
-    const { event, delta } = events(request);
-    if (answer.breaks)
-      return [`data: ${JSON.stringify(errorBody({ status: 503, message: 'overloaded' }))}\n\n`];
-    const finish = answer.finish ?? (answer.calls === undefined ? 'stop' : 'tool_calls');
-    return [
-      ...callDeltas(answer).map((fields) => delta(fields)),
-      delta({}, finish),
-      ...(wantsUsage(request) ? [event({ choices: [], usage: usageOf(answer) })] : []),
-      'data: [DONE]\n\n',
-    ];
-  },
+        finish_reason: answer.finish ?? (answer.calls === undefined ? 'stop' : 'tool_calls'),
+      },
+    ],
+    usage: usageOf(answer),
+  }),
 };
+
+/** OpenAI's chat completions. */
+export const chat: Protocol = chatWith({ streamsOnly: true });
+
+function chatWith({ streamsOnly }: { readonly streamsOnly: boolean }): Protocol {
+  return {
+    path: '/v1/chat/completions',
+    refuses: ({ authorization }) =>
+      authorization === `Bearer ${apiKey}`
+        ? undefined
+        : {
+            status: 401,
+            message: 'incorrect API key provided',
+            type: 'invalid_request_error',
+            code: 'invalid_api_key',
+          },
+    fault: (body) => {
+      const fault = requestFault(body, streamsOnly);
+      return fault === undefined ? undefined : invalid(fault);
+    },
+    overflow: invalid(
+      "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens.",
+      'context_length_exceeded',
+    ),
+    errorBody,
+    begin: (request, answer) => {
+      const { delta } = events(request);
+      return [
+        delta({ role: 'assistant', content: '' }),
+        ...(answer.reasoning === undefined ? [] : [delta({ reasoning_content: answer.reasoning })]),
+        ...textsOf(answer.text).map((text) => delta({ content: text })),
+      ];
+    },
+    end: (request, answer) => {
+      const { event, delta } = events(request);
+      if (answer.breaks)
+        return [`data: ${JSON.stringify(errorBody({ status: 503, message: 'overloaded' }))}\n\n`];
+      const finish = answer.finish ?? (answer.calls === undefined ? 'stop' : 'tool_calls');
+      return [
+        ...callDeltas(answer).map((fields) => delta(fields)),
+        delta({}, finish),
+        ...(wantsUsage(request) ? [event({ choices: [], usage: usageOf(answer) })] : []),
+        'data: [DONE]\n\n',
+      ];
+    },
+  };
+}
 
 function errorBody({ message, type = 'invalid_request_error', code }: Failure): JsonObject {
   return { error: { message, type, param: null, code: code ?? null } };
@@ -92,10 +126,10 @@ function usageOf({ usage: [prompt, completion] = [10, 5] }: Answer): JsonObject 
 }
 
 /** The faults for which a strict server would refuse a request. */
-function requestFault(body: unknown): string | undefined {
+function requestFault(body: unknown, streamsOnly: boolean): string | undefined {
   if (!isObject(body) || typeof body.model !== 'string' || body.model === '')
     return 'you must provide a model';
-  if (body.stream !== true) return 'this server only streams';
+  if (streamsOnly && body.stream !== true) return 'this server only streams';
   const broken = brokenText(body);
   if (broken !== undefined) return `we could not parse the JSON body of your request: ${broken}`;
   const { messages, tools } = body;

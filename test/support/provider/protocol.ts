@@ -82,6 +82,8 @@ export interface Protocol {
   /** The events of an answer up to its texts, and those after them. */
   readonly begin: (request: ChatRequest, answer: Answer) => readonly string[];
   readonly end: (request: ChatRequest, answer: Answer) => readonly string[];
+  /** The body of an answer to a request that does not ask for a stream. Without it, the server only streams. */
+  readonly whole?: (request: ChatRequest, answer: Answer) => JsonObject;
 }
 
 /** The key that every one of these servers takes. */

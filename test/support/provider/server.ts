@@ -126,6 +126,11 @@ async function send(
   if ('status' in answer) return refuse(response, protocol, answer);
   if ('overflow' in answer) return refuse(response, protocol, protocol.overflow);
   if (answer.delayMs !== undefined) await sleep(answer.delayMs);
+  if (request.stream !== true && protocol.whole !== undefined) {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(protocol.whole(request, answer)));
+    return;
+  }
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   for (const event of protocol.begin(request, answer)) {
     response.write(event);

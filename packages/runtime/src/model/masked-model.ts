@@ -36,9 +36,17 @@ export function maskedModel<M extends Model>(model: M, mask: Mask | undefined): 
       throw maskError(error, mask);
     }
   };
+  const doGenerate = async (...given: Parameters<Model['doGenerate']>) => {
+    try {
+      return mask.value(await Reflect.apply(model.doGenerate, model, given));
+    } catch (error) {
+      throw maskError(error, mask);
+    }
+  };
   return new Proxy<M>(model, {
     get: (target, name) => {
       if (name === 'doStream') return doStream;
+      if (name === 'doGenerate') return doGenerate;
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === 'function' ? value.bind(target) : value;
     },

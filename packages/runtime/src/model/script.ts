@@ -3,6 +3,7 @@ import { matchesGlob } from 'node:path';
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
@@ -101,8 +102,10 @@ export function scriptModel(script: readonly ScriptAnswer[], context: ScriptCont
     provider: 'script',
     modelId: 'script',
     supportedUrls: {},
-    async doGenerate() {
-      throw new Error('a scripted model supports only streaming');
+    async doGenerate({ prompt, abortSignal }: LanguageModelV4CallOptions) {
+      const { answer, index } = await next(prompt);
+      await delay(answer.delayMs ?? 0, abortSignal);
+      return wholeOf(parts(answer, index, context.session));
     },
     async doStream({ prompt, abortSignal }: LanguageModelV4CallOptions) {
       const { answer, index } = await next(prompt);
@@ -166,6 +169,25 @@ function parts(answer: ScriptAnswer, index: number, session: string): LanguageMo
       },
     },
   ];
+}
+
+/** The parts of an answer as a whole one. */
+function wholeOf(sent: readonly LanguageModelV4StreamPart[]): LanguageModelV4GenerateResult {
+  const failure = sent.find((part) => part.type === 'error');
+  const end = sent.find((part) => part.type === 'finish');
+  if (failure !== undefined || end === undefined) throw failure?.error;
+  const text = sent.map((part) => (part.type === 'text-delta' ? part.delta : '')).join('');
+  const { finishReason, usage } = end;
+  return {
+    content: [
+      ...(text === '' ? [] : [{ type: 'text', text } as const]),
+      ...sent.filter((part) => part.type === 'tool-call'),
+    ],
+    finishReason,
+    usage,
+    response: { ...sent.find((part) => part.type === 'response-metadata') },
+    warnings: [],
+  };
 }
 
 function matches(answer: ScriptAnswer, call: { session: string; text: string }): boolean {

@@ -43,6 +43,7 @@ export const callbackFields: Fields<Callbacks> = {
   'child-progress': 'function',
   compacted: 'function',
   'content-chunk': 'function',
+  'history-diverged': 'function',
   'inbox-waiting': 'function',
   'iteration-completed': 'function',
   lagged: 'function',

@@ -9,3 +9,6 @@ export interface DeckParts extends DelegationParts {
   readonly session: (info: SessionInfo) => Session;
   readonly child: <T>(info: ChildInfo, options: ChildOptions<T>) => Child<T>;
 }
+
+/** The parts of the deck that each session of this process belongs to. */
+export const partsOf: WeakMap<Session, DeckParts> = new WeakMap();

@@ -80,7 +80,7 @@ import {
   subscribeFields,
   viewFields,
 } from './options.ts';
-import type { DeckParts } from './parts.ts';
+import { type DeckParts, partsOf } from './parts.ts';
 
 /**
  * One conversation on one tape, returned by `Deck.session`. An idle session holds no lease; a run or a change
@@ -108,6 +108,7 @@ export class Session {
 
   constructor(parts: DeckParts, info: Pick<SessionInfo, 'session' | 'id' | 'tape' | 'kind'>) {
     this.#parts = parts;
+    partsOf.set(this, parts);
     this.#kind = info.kind;
     this.name = info.session;
     this.id = info.id;

@@ -14,6 +14,8 @@ const gatherMs = 25;
 interface Recorder {
   /** Adds a chunk. Chunks that are not part of an answer are not saved. */
   add(chunk: Chunk): void;
+  /** Saves what was added now, instead of within 25 ms. */
+  saved(): Promise<void>;
   /** Writes the settled entries in place of the chunks. */
   settle(drafts: readonly Draft[], lease: Lease): Promise<Appended>;
   /** Ends the run: drops what is not saved yet, so that nothing of it is saved after a later run has begun. */
@@ -77,6 +79,10 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
           stream.waiting.push(chunk);
           if (!planned) setTimeout(flush, gatherMs);
           planned = true;
+        },
+        saved: async () => {
+          flush();
+          await saving;
         },
         settle: async (drafts, lease) => {
           stream.waiting = [];

@@ -64,6 +64,15 @@ export type SessionEvent =
   | { readonly type: 'child-event'; readonly session: string; readonly event: SessionEvent }
   | { readonly type: 'session-completed'; readonly finish: Finish; readonly haltedAtLimit: boolean }
   | { readonly type: 'session-cancelled'; readonly reason: string }
+  /** An application sent a history that is not what the tape has; see `recorded`. */
+  | {
+      readonly type: 'history-diverged';
+      readonly kind: 'changed' | 'shortened' | 'window';
+      readonly seq: Seq;
+      readonly recorded: string;
+      readonly message?: number;
+      readonly sent?: string;
+    }
   /** A problem that does not stop the run. */
   | { readonly type: 'warning'; readonly message: string }
   /**

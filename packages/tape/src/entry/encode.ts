@@ -65,6 +65,15 @@ export function assertDraft(draft: Draft): void {
   for (const normal of normalise(draft)) encodeDraft(normal);
 }
 
+/**
+ * The payloads as which a draft would be stored, with references in place of bytes: one, or one for each tool result.
+ * Comparing a message with an entry needs no bytes of the entry.
+ * @throws TAPE_BAD_ENTRY
+ */
+export function storedPayloads(draft: Draft): readonly Json[] {
+  return normalise(draft).map((normal) => JSON.parse(encodeDraft(normal).payload) as Json);
+}
+
 const textMax = 512;
 
 /** Names and keys are hashed as JSON and stored as text, where a lone surrogate would be lost. */

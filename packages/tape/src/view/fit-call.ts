@@ -18,8 +18,7 @@ export function isClientCall(part: Part): boolean {
  * Some servers restart their numbering of calls in every answer.
  */
 export function callId(id: string, free: boolean, { ids, last }: SeenIds): string {
-  const legal = free || (id.length <= idCharsMax && /^[a-zA-Z0-9_-]+$/.test(id));
-  const base = legal ? id : `${sanitise(id).slice(0, idCharsMax - 9)}_${sha256(id).slice(0, 8)}`;
+  const base = free ? id : legalCallId(id);
   const key = `${free} ${base}`;
   let shown = base;
   let n = last.get(key) ?? 1;
@@ -31,6 +30,12 @@ export function callId(id: string, free: boolean, { ids, last }: SeenIds): strin
   ids.add(shown);
   if (n > 1) last.set(key, n);
   return shown;
+}
+
+/** The id in the form that every provider accepts. */
+export function legalCallId(id: string): string {
+  if (id.length <= idCharsMax && /^[a-zA-Z0-9_-]+$/.test(id)) return id;
+  return `${sanitise(id).slice(0, idCharsMax - 9)}_${sha256(id).slice(0, 8)}`;
 }
 
 /**

@@ -1,0 +1,171 @@
+import { readFileSync } from 'node:fs';
+import { recorded, recordedTools, toPrompt } from '@tapedeck/runtime';
+import { generateText, isStepCount, type ModelMessage, tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
+import { startProcess } from '../support/process.ts';
+import { type ChatRequest, isAfterTools, startWholeProvider } from '../support/provider.ts';
+import { entryLines } from '../support/scripted.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+/** An application with a loop of its own. Its tool writes that it acts, and then never ends. */
+const application = `
+  import { appendFileSync, writeSync } from 'node:fs';
+  import { openDeck, recorded, recordedTools } from '@tapedeck/runtime';
+  import { isStepCount, streamText, tool } from 'ai';
+  import { z } from 'zod';
+  const [home, url, effects, wrap] = process.argv.slice(1);
+  const env = { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'test-key' };
+  const deck = await openDeck({ home, env });
+  const main = await deck.session('main');
+  const pay = tool({
+    inputSchema: z.object({ to: z.string() }),
+    execute: async ({ to }) => {
+      appendFileSync(effects, 'paid ' + to + '\\n');
+      writeSync(1, 'acting\\n');
+      await new Promise((resolve) => setTimeout(resolve, 60_000));
+    },
+  });
+  const { textStream } = streamText({
+    model: await recorded(main, 'openai-compatible/test-model'),
+    tools: wrap === 'yes' ? recordedTools(main, { pay }) : { pay },
+    stopWhen: isStepCount(5),
+    prompt: 'Pay Ann.',
+  });
+  for await (const text of textStream) writeSync(1, 'read ' + text + '\\n');
+`;
+
+const paying = (request: ChatRequest) =>
+  isAfterTools(request)
+    ? { text: 'Ann is paid.' }
+    : { text: 'Now.', calls: [{ id: 'c1', name: 'pay', arguments: { to: 'Ann' } }] };
+
+/** The lines of `main` without its start. */
+function linesOf(home: TempHome): string[] {
+  using store = home.open();
+  return entryLines(store.entries.read('main')).slice(1);
+}
+
+/** Continues the conversation of the tape in this process; returns the text, and the messages that it began with. */
+async function resumed(
+  home: TempHome,
+  url: string,
+  { change = (messages) => messages }: { change?: (messages: ModelMessage[]) => ModelMessage[] } = {},
+) {
+  const env = { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'test-key' };
+  await using deck = await openDeck({ home: home.path, env });
+  const main = await deck.session('main');
+  const { messages } = await main.view({ target: { provider: 'openai-compatible.chat' } });
+  const read = await toPrompt(messages, (hash) => deck.store.entries.blob(hash));
+  const pay = tool({ inputSchema: z.object({ to: z.string() }), execute: async () => 'paid again' });
+  const { text } = await generateText({
+    model: await recorded(main, 'openai-compatible/test-model'),
+    tools: recordedTools(main, { pay }),
+    messages: change(read),
+    stopWhen: isStepCount(5),
+    maxRetries: 0,
+  });
+  return { text, read };
+}
+
+test('a process killed in the middle of an answer: its part is on the tape, and the next process goes on', async () => {
+  await using provider = await startWholeProvider((_, index) =>
+    index === 0 ? { text: ['I think ', 'that '], hang: true } : { text: 'Done.' },
+  );
+  using home = tempHome();
+  {
+    await using running = startProcess(application, home.path, provider.url, home.file('effects'), 'yes');
+    await running.prints('read that');
+    await running.kill();
+  }
+  const { text, read } = await resumed(home, provider.url);
+  expect(text).toBe('Done.');
+  expect(read.map(({ role }) => role)).toEqual(['user']);
+  expect(linesOf(home)).toEqual([
+    'user: Pay Ann.',
+    'assistant: I think that',
+    'event run/interrupted',
+    'rewind',
+    'assistant: Done.',
+  ]);
+});
+
+test('tape recover records the part of a killed answer and continues it', async () => {
+  await using provider = await startWholeProvider((_, index) =>
+    index === 0 ? { text: ['I think ', 'that '], hang: true } : { text: 'Done.' },
+  );
+  using home = tempHome();
+  {
+    await using running = startProcess(application, home.path, provider.url, home.file('effects'), 'yes');
+    await running.prints('read that');
+    await running.kill();
+  }
+  const { code, stderr } = await home.tape(['recover'], { env: { ...provider.env } });
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  expect(linesOf(home).slice(0, 3)).toEqual([
+    'user: Pay Ann.',
+    'assistant: I think that',
+    'event run/interrupted',
+  ]);
+  expect(linesOf(home).at(-1)).toBe('assistant: Done.');
+  expect((await home.tape(['usage', 'main', '--json'])).stdout).toContain('"steps":1');
+});
+
+test('a process killed in a recorded tool: the call has an unknown outcome, and does not run again', async () => {
+  await using provider = await startWholeProvider(paying);
+  using home = tempHome();
+  {
+    await using running = startProcess(application, home.path, provider.url, home.file('effects'), 'yes');
+    await running.prints('acting');
+    await running.kill();
+  }
+  expect(linesOf(home)).toEqual([
+    'user: Pay Ann.',
+    'assistant: Now. [pay c1]',
+    'event run/waiting',
+    'event run/begun',
+  ]);
+  expect((await resumed(home, provider.url)).text).toBe('Ann is paid.');
+  expect(linesOf(home).slice(4)).toEqual([
+    'pay c1 → error-text "Outcome unknown: aborted by host restart."',
+    'assistant: Ann is paid.',
+  ]);
+  expect(readFileSync(home.file('effects'), 'utf8')).toBe('paid Ann\n');
+});
+
+test('a process killed in another tool: the call waits for its result, which the application gives', async () => {
+  await using provider = await startWholeProvider(paying);
+  using home = tempHome();
+  {
+    await using running = startProcess(application, home.path, provider.url, home.file('effects'), 'no');
+    await running.prints('acting');
+    await running.kill();
+  }
+  expect(linesOf(home)).toEqual(['user: Pay Ann.', 'assistant: Now. [pay c1]', 'event run/waiting']);
+  expect((await home.tape(['status', 'main', '--json'])).stdout).toContain('"waiting"');
+  const paid = { type: 'text', value: 'The bank says that Ann was paid.' } as const;
+  const change = (messages: ModelMessage[]): ModelMessage[] =>
+    messages.map((message) =>
+      message.role === 'tool'
+        ? { role: 'tool', content: message.content.map((part) => ({ ...part, output: paid }) as never) }
+        : message,
+    );
+  expect((await resumed(home, provider.url, { change })).text).toBe('Ann is paid.');
+  expect(linesOf(home).slice(3)).toEqual([
+    'pay c1 → text "The bank says that Ann was paid."',
+    'assistant: Ann is paid.',
+  ]);
+});
+
+test('while a process makes a call, another one is refused, and tape abort stops it', async () => {
+  await using provider = await startWholeProvider(() => ({ text: ['I think '], hang: true }));
+  using home = tempHome();
+  await using running = startProcess(application, home.path, provider.url, home.file('effects'), 'yes');
+  await running.prints('read I');
+  await expect(resumed(home, provider.url)).rejects.toMatchObject({ code: 'SESSION_BUSY' });
+  expect((await home.tape(['status', 'main', '--json'])).stdout).toContain('"busy"');
+  await home.tape(['abort', 'main']);
+  await expect.poll(() => linesOf(home).at(-1)).toBe('event run/aborted');
+  await running.kill();
+});
