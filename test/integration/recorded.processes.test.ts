@@ -128,7 +128,7 @@ test('a process killed in a recorded tool: the call has an unknown outcome, and 
   ]);
   expect((await resumed(home, provider.url)).text).toBe('Ann is paid.');
   expect(linesOf(home).slice(4)).toEqual([
-    'pay c1 → error-text "Outcome unknown: aborted by host restart."',
+    'pay c1 → error-text Outcome unknown: aborted by host restart.',
     'assistant: Ann is paid.',
   ]);
   expect(readFileSync(home.file('effects'), 'utf8')).toBe('paid Ann\n');
@@ -153,7 +153,7 @@ test('a process killed in another tool: the call waits for its result, which the
     );
   expect((await resumed(home, provider.url, { change })).text).toBe('Ann is paid.');
   expect(linesOf(home).slice(3)).toEqual([
-    'pay c1 → text "The bank says that Ann was paid."',
+    'pay c1 → text The bank says that Ann was paid.',
     'assistant: Ann is paid.',
   ]);
 });

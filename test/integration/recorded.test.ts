@@ -173,7 +173,7 @@ test('a conversation goes on: each message is on the tape once', async () => {
   expect(s.entries().some(({ name }) => name === 'history/diverged')).toBe(false);
 });
 
-test('an application that goes on with the messages of the tape sends what the SDK alone would send', async () => {
+test('an application that continues with the messages of the tape sends what the SDK alone would send', async () => {
   await using s = await served(adding);
   const tools = recordedTools(s.main, { add });
   const { responseMessages } = await generateText({ model: await s.model(), tools, prompt, ...loop });
