@@ -32,6 +32,9 @@ function columnsOf(line: string): number {
 }
 
 const listings = [
+  '--help',
+  'help --all',
+  'help log',
   'sessions',
   'sessions --tree',
   'overview',

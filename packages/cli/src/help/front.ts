@@ -1,7 +1,7 @@
 import type { Aliases } from '../config/aliases.ts';
 import { oneLine } from '../escape.ts';
 import { groups, nameOf, type Verb } from '../verbs/verb.ts';
-import { type Page, type Term, wrapped } from './page.ts';
+import type { Page, Term } from './page.ts';
 import { topics } from './topics/index.ts';
 import { commonSection } from './verb-page.ts';
 
@@ -27,15 +27,16 @@ export function frontPage(verbs: readonly Verb[], aliases: Aliases): Page {
   const others = verbs.map(nameOf).filter((name) => !first.has(name));
   const names = topics.map(({ name }) => name);
   const labels = [
-    ...labelled('Also', others),
-    ...(aliases.size === 0 ? [] : labelled('Aliases', shownNames(aliases))),
-    ...labelled('Topics', names),
-    ...labelled('More', ['tape help VERB,', 'tape help TOPIC,', 'tape help --all']),
+    labelled('Also', others),
+    ...(aliases.size === 0 ? [] : [labelled('Aliases', shownNames(aliases))]),
+    labelled('Topics', names),
+    labelled('More', ['tape help VERB,', 'tape help TOPIC,', 'tape help --all']),
   ];
   return {
     sections: [
-      { blocks: [{ lines: usage }] },
-      ...[rows, labels].map((lines) => ({ blocks: [{ lines, labels: true }] })),
+      { blocks: [{ lines: usage, labels: 0 }] },
+      { blocks: [{ lines: rows, labels: 18 }] },
+      { blocks: [{ lines: labels, labels: 8 }] },
     ],
   };
 }
@@ -52,16 +53,15 @@ function aliasTerms(aliases: Aliases): readonly Term[] {
   return [...aliases].map(([name, text]) => [name, oneLine(text, 200)]);
 }
 
-/** Words behind a label, in as many lines of 80 columns as they take. */
-function labelled(label: string, words: readonly string[]): readonly string[] {
-  return wrapped(words.join(' '), 70).map((line, i) => `${(i === 0 ? label : '').padEnd(8)}${line}`);
+function labelled(label: string, words: readonly string[]): string {
+  return `${label.padEnd(8)}${words.join(' ')}`;
 }
 
 /** What `tape help --all` prints: each verb and each topic with its summary. */
 export function allPage(verbs: readonly Verb[], aliases: Aliases): Page {
   return {
     sections: [
-      { blocks: [{ lines: usage }] },
+      { blocks: [{ lines: usage, labels: 0 }] },
       ...groups.map((group) => ({
         title: group,
         blocks: [

@@ -24,10 +24,10 @@ export interface Section {
  */
 export type Block = string | { readonly terms: readonly Term[] } | Lines;
 
-/** Lines, whose first words may be labels. */
+/** Lines to print as they are; or the number of columns of the labels before texts, which are broken at the width. */
 interface Lines {
   readonly lines: readonly string[];
-  readonly labels?: boolean;
+  readonly labels?: number;
 }
 
 export type Term = readonly [term: string, meaning: string];
@@ -59,12 +59,17 @@ interface Look {
 
 function linesOf(block: Block, { columns: width, style }: Look): readonly string[] {
   if (typeof block === 'string') return wrapped(plain(block), width);
-  if ('lines' in block)
-    return block.lines.map((line) => {
-      if (line.startsWith('# ')) return style.text('dim', line);
-      const label = block.labels === true ? (/^[A-Z][a-z]+/.exec(line)?.[0] ?? '') : '';
-      return style.text('bold', label) + line.slice(label.length);
+  if ('lines' in block) {
+    const { lines, labels } = block;
+    if (labels === undefined)
+      return lines.map((line) => (line.startsWith('# ') ? style.text('dim', line) : line));
+    return lines.flatMap((line) => {
+      const label = labels === 0 ? '' : (/^[A-Z][a-z]+/.exec(line)?.[0] ?? '');
+      const [first = '', ...rest] = wrapped(line.slice(labels), width - labels);
+      const head = style.text('bold', label) + line.slice(label.length, labels) + first;
+      return [head, ...rest.map((text) => ' '.repeat(labels) + text)];
     });
+  }
   const terms = block.terms.map(([term, meaning]): Term => [plain(term), plain(meaning)]);
   return terms.flatMap((term) => termLines(term, terms, width));
 }
