@@ -89,7 +89,7 @@ function termLines([term, meaning]: Term, all: readonly Term[], width: number): 
 }
 
 /** A text in lines of at most `width` characters, where its words allow it. */
-export function wrapped(text: string, width: number): string[] {
+function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const last = lines.at(-1);
