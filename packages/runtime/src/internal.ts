@@ -41,7 +41,7 @@ export { assertModel } from './model/spec.ts';
 export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } from './run/queue.ts';
 export { lastRunStart } from './stream/tail.ts';
 export { carriedModel } from './terms/carried-model.ts';
-export { originOf } from './terms/terms.ts';
+export { ancestryOf, assertCeiling, factsOf, originOf, type ToolLists } from './terms/terms.ts';
 export { interruptedAmong, isInterrupted } from './tools/interrupted.ts';
 export { sumOf } from './usage/session-usage.ts';
 export { noUsage } from './usage/usage.ts';

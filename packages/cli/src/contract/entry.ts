@@ -233,6 +233,7 @@ export const entryVerbs: Contracts = {
               })
               .optional(),
             tools: z.array(z.string()).optional(),
+            uses: z.array(z.string()).optional(),
           }).optional(),
           metadata: z
             .record(z.string(), z.unknown())

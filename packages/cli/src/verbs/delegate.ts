@@ -78,8 +78,10 @@ export const delegate: Verb = defineVerb({
     },
     tool: {
       type: 'list',
-      describe: 'Name of a tool that the children may call (default: the tools of the parent)',
+      describe:
+        'Name of a tool that the children and those below may call (default: the tools of the parent)',
     },
+    use: { type: 'list', describe: "Name of a tool that the children's own models may call (default: all)" },
     schema: { type: 'string', describe: 'JSON Schema of the final result of each child (-, @FILE)' },
     strategy: {
       type: 'string',
@@ -105,7 +107,7 @@ export const delegate: Verb = defineVerb({
   conflicts: {
     resume: [
       ...inheritNames,
-      ...['tool', 'schema', 'key', 'again'],
+      ...['tool', 'use', 'schema', 'key', 'again'],
       // A resumed child keeps the options of its fork.
       ...['budget', 'tree-budget', 'strategy', 'on-complete', 'workspace'],
     ],
@@ -232,6 +234,7 @@ type PreviewArgs = ModelArgs & WorkspaceArgs & { readonly parent: string };
 
 interface OptionArgs extends ModelArgs, InheritArgs {
   readonly tool?: readonly string[] | undefined;
+  readonly use?: readonly string[] | undefined;
   readonly schema?: string | undefined;
   readonly strategy?: string | undefined;
   readonly resume?: string | undefined;
@@ -258,6 +261,7 @@ async function optionsOf(args: OptionArgs, { io }: Context): Promise<DelegateOpt
     ...namedIn(args),
     ...(inherit !== undefined && { inherit }),
     ...(args.tool !== undefined && { tools: args.tool }),
+    ...(args.use !== undefined && { uses: args.use }),
     ...(schema !== undefined && { output: { responseFormat: Promise.resolve({ type: 'json', schema }) } }),
     ...(args.strategy !== undefined && { strategy: args.strategy as 'result' | 'summary' | 'structured' }),
     ...(args.budget !== undefined && { budget: budgetOf(args.budget, '--budget') }),

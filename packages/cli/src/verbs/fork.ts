@@ -1,4 +1,5 @@
-import type { ForkRequest } from '@tapedeck/tape';
+import type { ToolLists } from '@tapedeck/runtime/internal';
+import type { ForkRequest, SqliteTapeStore } from '@tapedeck/tape';
 import { workerInstructions } from '@tapedeck/tape/internal';
 import type { Deliver, Intention } from '@tapedeck/tape/store';
 import { readText } from '../input.ts';
@@ -40,7 +41,11 @@ export const fork: Verb = defineVerb({
       describe:
         'Instructions of its model (-, @FILE; default: those of the parent, or worker instructions for a child that does not inherit everything)',
     },
-    tool: { type: 'list', describe: 'Name of a tool that it may call (default: the tools of the parent)' },
+    tool: {
+      type: 'list',
+      describe: 'Name of a tool that it and its children may call (default: the tools of the parent)',
+    },
+    use: { type: 'list', describe: 'Name of a tool that its own model may call (default: all of these)' },
     as: { type: 'string', describe: 'Name of the child (default: derived)' },
     key: { type: 'string', describe: 'Idempotency key: a repeat returns the same child' },
     task: { type: 'string', describe: 'Task of the child, a message to its model (-, @FILE)' },
@@ -72,7 +77,10 @@ export const fork: Verb = defineVerb({
     const isPart = inherit !== undefined && inherit !== 'all';
     const instructions = given ?? (isPart ? workerInstructions : undefined);
     const deliver = args.onComplete === undefined ? (args.deliver as Delivery | undefined) : 'merge+turn';
-    const tools = args.tool === undefined ? {} : { tools: args.tool };
+    const tools = {
+      ...(args.tool !== undefined && { tools: args.tool }),
+      ...(args.use !== undefined && { uses: args.use }),
+    };
     const settings = { ...(instructions !== undefined && { instructions }), ...tools };
     const wanted = {
       ...(given !== undefined && { instructions: given }),
@@ -88,6 +96,7 @@ export const fork: Verb = defineVerb({
     return await (args.dryRun === true ? reading : changing)(async (store) => {
       const { session, point } = readPlace(store, args.parent);
       const parent = needSession(store, session).session;
+      if (Object.keys(tools).length > 0) await assertToolsOf(store, parent, tools);
       const place = { store, home: home.dir };
       const workspaceRequest = await workspaceIn(args, { io, home, store, parent });
       const worktrees =
@@ -133,4 +142,11 @@ function intentionOf(
     ...(contextSummary !== undefined && { contextSummary }),
     ...(triggerOnComplete !== undefined && { triggerOnComplete }),
   };
+}
+
+/** @throws SESSION_BAD_INPUT for a tool that the parent cannot hand on, or that the child could not use */
+async function assertToolsOf(store: SqliteTapeStore, parent: string, lists: ToolLists): Promise<void> {
+  const { ancestryOf, assertCeiling, factsOf } = await import('@tapedeck/runtime/internal');
+  const line = await ancestryOf(store, await factsOf(store, needSession(store, parent)));
+  assertCeiling(line, lists, `fork '${parent}'`);
 }

@@ -29,6 +29,7 @@ export const newSession: Verb = defineVerb({
       type: 'list',
       describe: 'Name of a tool that it and the sessions below it may call (default: all)',
     },
+    use: { type: 'list', describe: 'Name of a tool that its own model may call (default: all of these)' },
   },
   run: async (args, { io, writing, answer }) => {
     const { name, kind, title } = args;
@@ -40,7 +41,12 @@ export const newSession: Verb = defineVerb({
       ...(model !== undefined && { model }),
       ...(call !== undefined && { call: { ...call } }),
       ...(args.tool !== undefined && { tools: args.tool }),
+      ...(args.use !== undefined && { uses: args.use }),
     };
+    if (args.use !== undefined) {
+      const { assertCeiling } = await import('@tapedeck/runtime/internal');
+      assertCeiling([], { tools: args.tool, uses: args.use }, `create '${name}'`);
+    }
     return await writing(async (store) => {
       const info = store.sessions.open(name, {
         ...(kind !== undefined && { kind }),

@@ -84,6 +84,8 @@ export interface NewSession extends Omit<SessionInit, 'settings'> {
   readonly instructions?: string;
   /** Names of the tools that it and all sessions below it may call. Default: all of the deck. */
   readonly tools?: readonly string[];
+  /** Names of those that its own model may call; the others it only hands on. Default: all. */
+  readonly uses?: readonly string[];
 }
 
 /**
@@ -286,9 +288,9 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
       catchUp();
       return graph;
     },
-    session: async (name, { model, settings, instructions, tools, ...init } = {}) => {
+    session: async (name, { model, settings, instructions, tools, uses, ...init } = {}) => {
       catchUp();
-      const own = keptSettings(`create '${name}'`, { model, settings, instructions, tools });
+      const own = keptSettings(`create '${name}'`, { model, settings, instructions, tools, uses });
       return parts.session(
         await parts.store.sessions.open(name, { ...init, ...(own !== undefined && { settings: own }) }),
       );

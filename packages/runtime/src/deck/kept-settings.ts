@@ -2,6 +2,7 @@ import type { JsonObject } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
 import { assertModelName } from '../model/name.ts';
+import { assertCeiling } from '../terms/terms.ts';
 
 /** What a new root session keeps, as a caller gives it. */
 interface Given {
@@ -9,6 +10,7 @@ interface Given {
   readonly settings: CallSettings | undefined;
   readonly instructions: string | undefined;
   readonly tools: readonly string[] | undefined;
+  readonly uses: readonly string[] | undefined;
 }
 
 /**
@@ -18,7 +20,7 @@ interface Given {
  */
 export function keptSettings(
   act: string,
-  { model, settings, instructions, tools }: Given,
+  { model, settings, instructions, tools, uses }: Given,
 ): JsonObject | undefined {
   assertModelName(model);
   assertSettings(settings, act);
@@ -26,14 +28,17 @@ export function keptSettings(
     new SessionError('SESSION_BAD_INPUT', `cannot ${act}: ${why}`, { data: {} });
   if (instructions !== undefined && typeof instructions !== 'string')
     throw refuse('instructions must be a text');
-  if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string')))
-    throw refuse('tools must be a list of names');
+  for (const [field, names] of Object.entries({ tools, uses }))
+    if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === 'string')))
+      throw refuse(`${field} must be a list of names`);
+  assertCeiling([], { tools, uses }, act);
   const call = mergeSettings(settings);
   const kept: JsonObject = {
     ...(instructions !== undefined && { instructions }),
     ...(model !== undefined && { model }),
     ...(Object.keys(call).length > 0 && { call: call as JsonObject }),
     ...(tools !== undefined && { tools: [...tools] }),
+    ...(uses !== undefined && { uses: [...uses] }),
   };
   return Object.keys(kept).length === 0 ? undefined : kept;
 }

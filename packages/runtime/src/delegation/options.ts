@@ -31,8 +31,10 @@ export interface DelegateTask<T = Json> {
   /** Settings of its model calls, over those of the delegation's options. */
   readonly settings?: CallSettings;
   readonly instructions?: string;
-  /** Names of the tools that the child may call, among those of its parent. */
+  /** Names of the tools that the child and the sessions below it may call, among those of its parent. */
   readonly tools?: readonly string[];
+  /** Names of those that the child's own model may call; the others it only hands on. Default: all. */
+  readonly uses?: readonly string[];
   /** Budget of the child's own model calls. */
   readonly budget?: Budget;
   /** Budget of the child and all its descendants. */
@@ -55,6 +57,7 @@ const taskFields: Fields<DelegateTask> = {
   settings: 'object',
   instructions: 'text',
   tools: 'texts',
+  uses: 'texts',
   budget: true,
   treeBudget: true,
   output: true,
@@ -63,7 +66,7 @@ const taskFields: Fields<DelegateTask> = {
 
 export interface DelegateOptions<T = Json>
   extends Pick<RunOptions, 'model' | 'settings' | 'instructions' | 'maxSteps' | 'useTools'>,
-    Pick<DelegateTask<T>, 'budget' | 'treeBudget' | 'output'>,
+    Pick<DelegateTask<T>, 'uses' | 'budget' | 'treeBudget' | 'output'>,
     WorkspaceOptions {
   /** Tools to use instead of the deck's; or names of the deck's tools that the children may call. */
   readonly tools?: DeckTools | readonly string[];
@@ -105,6 +108,7 @@ const delegateFields: Fields<DelegateOptions> = {
   workspace: ['shared', 'worktree'],
   repository: 'text',
   tools: true,
+  uses: 'texts',
   inherit: true,
   concurrency: 'limit',
   order: ['completion', 'spawn'],
@@ -163,7 +167,7 @@ export async function assertModels(
  */
 export function assertTools(parts: DelegationParts, parent: Delegator, { tasks, options }: Delegated): void {
   for (const task of tasks) {
-    const names = task.tools ?? namesOf(options.tools) ?? [];
+    const names = [...(task.tools ?? namesOf(options.tools) ?? []), ...(task.uses ?? options.uses ?? [])];
     const offered = runOptionsOf(parts, parent, { task, options }).tools ?? parts.config.tools ?? {};
     assertToolNames(names, offered, { act: 'delegate', session: parent.name });
   }
@@ -219,6 +223,7 @@ export function forkOptions(
     treeBudget: task.treeBudget ?? options.treeBudget,
     output: task.output ?? options.output,
     tools: names,
+    uses: task.uses ?? options.uses,
     workspace,
     repository,
   };

@@ -10,7 +10,14 @@ import { type OutputSpec, outputSchema } from '../model/output.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { instructionsOf } from '../run/instructions.ts';
 import { carriedBy } from '../terms/carried-model.ts';
-import type { Ancestry, Budget, SessionFacts, Settings, Terms } from '../terms/terms.ts';
+import {
+  type Ancestry,
+  assertCeiling,
+  type Budget,
+  type SessionFacts,
+  type Settings,
+  type Terms,
+} from '../terms/terms.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/open.ts';
 import { assertAllowed, budgetsOf, depthOf } from './fork-limits.ts';
 import type { ChildInfo, ChildOptions, DelegationParts } from './parts.ts';
@@ -47,8 +54,10 @@ export interface ForkOptions<T = unknown>
   readonly model?: ModelSpec;
   /** Settings of its model calls, over those that the parent carries. */
   readonly settings?: CallSettings;
-  /** Names of the tools that the child may call, among those of its parent. */
+  /** Names of the tools that the child and the sessions below it may call, among those of its parent. */
   readonly tools?: readonly string[];
+  /** Names of those that the child's own model may call; the others it only hands on. Default: all. */
+  readonly uses?: readonly string[];
   /** Budget of the child's own model calls. */
   readonly budget?: Budget;
   /** Budget of the child and all its descendants. */
@@ -75,6 +84,7 @@ export const forkFields: Fields<ForkOptions> = {
   model: true,
   settings: 'object',
   tools: 'texts',
+  uses: 'texts',
   budget: true,
   treeBudget: true,
   output: true,
@@ -198,10 +208,21 @@ async function requestFor(
   const [parent] = line;
   assertSpec(options.model);
   assertSettings(options.settings, `fork '${parent.info.session}'`);
-  const { instructions, model, settings: call, tools, output, onUnmerged, strategy, ...request } = options;
+  const {
+    instructions,
+    model,
+    settings: call,
+    tools,
+    uses,
+    output,
+    onUnmerged,
+    strategy,
+    ...request
+  } = options;
+  assertCeiling(line, { tools, uses }, `fork '${parent.info.session}'`);
   const budgets = budgetsOf(parts, line, options);
   const isPart = request.inherit !== undefined && request.inherit !== 'all';
-  const settings = await settingsFor(parts, parent, { isPart, instructions, model, call, tools });
+  const settings = await settingsFor(parts, parent, { isPart, instructions, model, call, tools, uses });
   const schema = output === undefined ? undefined : await outputSchema(output);
   const terms: Terms = {
     context: isPart ? 'part' : 'whole',
@@ -221,6 +242,7 @@ async function requestFor(
     ...(typeof model === 'string' && { model }),
     ...settingsMeta(call ?? {}),
     ...(tools !== undefined && { tools: [...tools] }),
+    ...(uses !== undefined && { uses: [...uses] }),
     ...(options.budget !== undefined && { budget: { ...options.budget } }),
     ...(options.treeBudget !== undefined && { treeBudget: { ...options.treeBudget } }),
     ...(schema !== undefined && { output: schema }),
@@ -250,7 +272,8 @@ async function settingsFor(
     model,
     call: given,
     tools,
-  }: { [K in 'instructions' | 'model' | 'tools']: ForkOptions[K] | undefined } & {
+    uses,
+  }: { [K in 'instructions' | 'model' | 'tools' | 'uses']: ForkOptions[K] | undefined } & {
     isPart: boolean;
     call: CallSettings | undefined;
   },
@@ -266,6 +289,7 @@ async function settingsFor(
     ...(typeof named === 'string' && { model: named }),
     ...(Object.keys(call).length > 0 && { call }),
     ...(tools !== undefined && { tools: [...tools] }),
+    ...(uses !== undefined && { uses: [...uses] }),
   };
 }
 

@@ -4,7 +4,7 @@ import { asBusySession } from '../lease/hold.ts';
 import { assertSettings, type CallSettings, mergeSettings, settingsMeta } from '../model/call-settings.ts';
 import { assertModelName } from '../model/name.ts';
 import { carriedBy } from '../terms/carried-model.ts';
-import { factsOf, originOf, type Terms } from '../terms/terms.ts';
+import { ancestryOf, assertCeiling, factsOf, originOf, type Terms } from '../terms/terms.ts';
 
 /** Options of a branch. Omitted settings are those of its parent. */
 export interface BranchOptions {
@@ -27,6 +27,8 @@ export interface BranchOptions {
   readonly settings?: CallSettings;
   /** Names of the tools that the branch may call, among those of its parent. */
   readonly tools?: readonly string[];
+  /** Names of those that its own model may call. Default: those that its parent uses. */
+  readonly uses?: readonly string[];
   /** Metadata of the branch, merged key by key over that of its parent. */
   readonly metadata?: JsonObject;
 }
@@ -42,6 +44,7 @@ export const branchFields: Fields<BranchOptions> = {
   model: true,
   settings: 'object',
   tools: 'texts',
+  uses: 'texts',
   metadata: 'object',
 };
 
@@ -73,8 +76,14 @@ export async function branchSession(
   parent: SessionInfo,
   { cut, ...options }: BranchOptions & { readonly cut?: Point },
 ): Promise<Forked> {
-  const { inherit, name, key, title, ephemeral, instructions, tools, metadata } = options;
+  const { inherit, name, key, title, ephemeral, instructions, tools, uses, metadata } = options;
   assertModelName(options.model);
+  if (tools !== undefined || uses !== undefined)
+    assertCeiling(
+      await ancestryOf(store, await factsOf(store, parent)),
+      { tools, uses },
+      `branch '${parent.session}'`,
+    );
   const seq = cut === undefined ? parent.head : await store.entries.resolve(parent.id, cut);
   assertSettings(options.settings, `branch '${parent.session}'`);
   const carried = await carriedBy(store, await factsOf(store, parent), { at: seq });
@@ -83,6 +92,7 @@ export async function branchSession(
   const given = {
     ...(instructions !== undefined && { instructions }),
     ...(tools !== undefined && { tools: [...tools] }),
+    ...(uses !== undefined && { uses: [...uses] }),
   };
   const facts =
     metadata === undefined ? {} : { metadata: { ...(await metadataOf(store, parent)), ...metadata } };

@@ -12,7 +12,7 @@ import { type Chunk, eventChunk } from '../stream/chunks.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
 import { boundsOf, timerFor } from '../terms/budget.ts';
 import { modelFor, namedFor, type RunModel, summarizerOf } from '../terms/model-for.ts';
-import { allowedTools, isBranch, keptInstructions } from '../terms/terms.ts';
+import { isBranch, keptInstructions, usedTools } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 import { definitionsOf } from '../tools/schema.ts';
@@ -49,7 +49,7 @@ export async function perform(
   const { terms, worktree } = scope.origin;
   const line = await scope.line(info);
   const tools = toolsOf(parts, options);
-  const allowed = allowedTools(line);
+  const allowed = usedTools(line);
   const forbidden = (name: string) =>
     allowed !== undefined && !allowed.has(name) && toolOf(tools, name) !== undefined;
   // A child that inherits everything keeps the parent's tool definitions, for the provider's cache; calls of

@@ -380,7 +380,7 @@ export class Session {
    */
   async branch(cut?: Point, options: BranchOptions = {}): Promise<Session> {
     assertFields(options, branchFields, `branch '${this.name}'`);
-    this.#assertTools('branch', options.tools);
+    this.#assertTools('branch', [...(options.tools ?? []), ...(options.uses ?? [])]);
     this.#assertIdle('branch');
     const { store } = this.#parts;
     const place = cut === undefined ? options : { ...options, cut };
@@ -418,7 +418,7 @@ export class Session {
   async fork<T = unknown>(options: ForkOptions<T> = {}): Promise<Child<T>> {
     assertFields(options, forkFields, `fork '${this.name}'`);
     const fork = { options: withDelivery(this.name, options) };
-    this.#assertTools('fork', options.tools);
+    this.#assertTools('fork', [...(options.tools ?? []), ...(options.uses ?? [])]);
     const { info, directory } = await this.#parts.forking.add(
       async () => await spawn(this.#parts, await this.#line(), fork),
     );

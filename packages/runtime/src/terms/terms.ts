@@ -7,6 +7,7 @@
 import type { Entry, Json, JsonObject, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { WorktreeRequest } from '@tapedeck/tape/store';
+import { SessionError } from '../errors.ts';
 import { type CallSettings, callSettingsIn } from '../model/call-settings.ts';
 import { usableName } from '../model/name.ts';
 import { worktreeIn } from '../workspace/notes.ts';
@@ -18,8 +19,10 @@ export interface Settings {
   readonly model?: string;
   /** Settings of its model calls. */
   readonly call?: CallSettings;
-  /** Names of the tools that it may call. Default: those of its parent. */
+  /** Names of the tools that it and the sessions below it may call. Default: those of its parent. */
   readonly tools?: readonly string[];
+  /** Names of those that its own model may call; the others it only hands on. Its forks do not inherit them. */
+  readonly uses?: readonly string[];
   /** Metadata of a branch, for the application. */
   readonly metadata?: JsonObject;
 }
@@ -104,6 +107,49 @@ export function allowedTools(line: Ancestry): ReadonlySet<string> | undefined {
     );
 }
 
+/** The tools that the model of a session may call: those of its line, and of these the ones that it uses. Pure. */
+export function usedTools(line: Ancestry): ReadonlySet<string> | undefined {
+  const allowed = allowedTools(line);
+  const uses = usesOf(line);
+  return uses === undefined ? allowed : new Set(uses).intersection(allowed ?? new Set(uses));
+}
+
+/** The tools that a session uses, as it says. A branch goes on as the session that it was made of. */
+function usesOf([{ info, origin }, ...above]: readonly SessionFacts[] & Ancestry):
+  | readonly string[]
+  | undefined {
+  const { uses } = origin.settings;
+  const [next, ...rest] = above;
+  return uses ?? (isBranch(info) && next !== undefined ? usesOf([next, ...rest]) : undefined);
+}
+
+/** The tools that a new session would hand on and use. */
+export interface ToolLists {
+  readonly tools?: readonly string[] | undefined;
+  readonly uses?: readonly string[] | undefined;
+}
+
+/**
+ * Refuses tools that no session of a line may hand on, and uses of tools that a new session below it would not have.
+ * @param act what cannot be done: `fork 'main'`
+ * @throws SESSION_BAD_INPUT
+ */
+export function assertCeiling(line: readonly SessionFacts[], { tools, uses }: ToolLists, act: string): void {
+  const [first, ...rest] = line;
+  const ceiling = first === undefined ? undefined : allowedTools([first, ...rest]);
+  const refuse = (tool: string, known: Iterable<string>) =>
+    new SessionError(
+      'SESSION_BAD_INPUT',
+      `cannot ${act} with tool '${tool}': the tools that it may have are ${[...known].join(', ') || 'none'}`,
+      { data: { tool, tools: [...known] } },
+    );
+  const outside = ceiling === undefined ? undefined : tools?.find((name) => !ceiling.has(name));
+  if (outside !== undefined && ceiling !== undefined) throw refuse(outside, ceiling);
+  const own = tools === undefined ? ceiling : new Set(tools);
+  const unusable = own === undefined ? undefined : uses?.find((name) => !own.has(name));
+  if (unusable !== undefined && own !== undefined) throw refuse(unusable, own);
+}
+
 /** The instructions that a line of sessions keeps. */
 export interface KeptInstructions {
   readonly text: string;
@@ -128,12 +174,14 @@ export async function parentOf(store: TapeStore, info: SessionInfo): Promise<Ses
 /** Reads settings from a tape, which is untrusted data: ignores values of the wrong type. */
 function settingsIn(value: Json | undefined): Settings {
   if (!isObject(value)) return {};
-  const { instructions, model, call, tools, metadata } = value;
+  const { instructions, model, call, tools, uses, metadata } = value;
+  const names = (list: readonly Json[]) => list.filter((name) => typeof name === 'string');
   return {
     ...(typeof instructions === 'string' && { instructions }),
     ...(typeof model === 'string' && { model }),
     ...(isObject(call) && { call: callSettingsIn(call) }),
-    ...(Array.isArray(tools) && { tools: tools.filter((name) => typeof name === 'string') }),
+    ...(Array.isArray(tools) && { tools: names(tools) }),
+    ...(Array.isArray(uses) && { uses: names(uses) }),
     ...(isObject(metadata) && { metadata }),
   };
 }
