@@ -8,7 +8,7 @@ import type { DeckParts } from '../session/parts.ts';
 import { partsOf } from '../session/parts.ts';
 import type { Session } from '../session/session.ts';
 import type { OpenCall } from '../stream/call.ts';
-import { allowedTools } from '../terms/terms.ts';
+import { usedTools } from '../terms/terms.ts';
 import { duringCall } from '../tools/current-call.ts';
 import { unstorable } from '../tools/execute.ts';
 import { batchNotes, openBatch } from '../tools/open-batch.ts';
@@ -160,7 +160,7 @@ class BegunCall {
         );
       const begun = note(batchNotes.begun, { run: parts.newId(), calls: [{ toolCallId }] });
       await parts.store.entries.append(session.id, [begun], { lease: held.lease });
-      const allowed = allowedTools(await parts.worker({ session: session.name, id: session.id }).line());
+      const allowed = usedTools(await parts.worker({ session: session.name, id: session.id }).line());
       const of = new BegunCall(place, tool, { call, given, held });
       of.#emit({ type: 'tool-started', toolCallId, name: tool.name, at: parts.now() });
       runPoint('call/before-run');
