@@ -71,6 +71,7 @@ export const sessions: Verb = defineVerb({
     return await context.reading(async (store) => {
       const isTable = isForPeople(context);
       const limit = args.n ?? (isTable ? shownMax : Number.POSITIVE_INFINITY);
+      if (limit === Number.POSITIVE_INFINITY) context.io.saveMemory();
       const rows = [...select(store, { ...args, from, limit }, context)];
       const shown = rows.slice(0, limit);
       const found = shown.map(({ info }) => info);
