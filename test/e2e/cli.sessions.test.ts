@@ -108,6 +108,25 @@ test('a terminal shows 50 sessions and says that there are more; a pipe gets all
   expect((await home.here(['sessions'])).stdout.trimEnd().split('\n')).toHaveLength(60);
 });
 
+test('a terminal shows the last 50 children and says how many came before; a pipe gets all', async () => {
+  using home = tempHome();
+  home.session('main', user('Go'));
+  {
+    using store = home.open();
+    for (let i = 1; i <= 60; i += 1) store.lineage.fork('main', { name: `c${i}`, inherit: 'nothing' });
+  }
+  const { stdout, stderr } = await home.here(['children', 'main'], { isTerminal: true });
+  expect(stdout.trimEnd().split('\n')).toHaveLength(51);
+  expect(stdout).toContain('c60');
+  expect(stderr).toContain('There are 10 earlier children (see them with -n 60)');
+  expect(json<object[]>(await home.here(['children', 'main', '--json']))).toHaveLength(60);
+  expect(json<object[]>(await home.here(['children', 'main', '-n', '2', '--json']))).toMatchObject([
+    { session: 'c59' },
+    { session: 'c60' },
+  ]);
+  expect((await home.here(['children', 'main', '-n', '0', '--quiet'])).stdout).toBe('');
+});
+
 test('--here lists the sessions that began in the directory or below it, with their children', async () => {
   using home = tempHome();
   const place = (cwd: string) => ({ place: { cwd, host: 'h' } });

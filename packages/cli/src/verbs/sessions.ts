@@ -151,22 +151,28 @@ export const children: Verb = defineVerb({
   summary: 'List the children of a session, with their results',
   detail:
     'Answers from the database. Compares the end of session_graph.jsonl with it: exits 5 when it differs. An edit before the end ' +
-    'is found by graph --all and check alone.',
+    `is found by graph --all and check alone. A terminal shows the last ${shownMax} unless -n is given.`,
   examples: [
     ['tape children main', 'List children in fork order'],
     ['tape children main --all', 'Include the sessions that wrote its summaries'],
   ],
   arguments: { name: 'Parent session' },
-  options: { all: { type: 'boolean', describe: 'Include the sessions that wrote summaries' } },
-  run: async ({ name, all }, context) =>
+  options: {
+    all: { type: 'boolean', describe: 'Include the sessions that wrote summaries' },
+    n: { type: 'number', describe: 'List the last N children' },
+  },
+  run: async ({ name, all, n }, context) =>
     await context.reading(async (store) => {
-      const found = store.sessions
+      const children = store.sessions
         .list({ parent: needSession(store, name).id, all: true })
         .filter((child) => all === true || !isSummarizer(child));
+      const isTable = isForPeople(context);
+      const earlier = Math.max(0, children.length - (n ?? (isTable ? shownMax : children.length)));
+      const found = children.slice(earlier);
       const interrupted = await interruptedAmong(store, found.filter(isActive));
       const standing = await compareTail(store, context.home);
       const textOf = ({ id }: SessionInfo) => store.lineage.collect(id).text;
-      if (found.length > 0 && isForPeople(context)) {
+      if (found.length > 0 && isTable) {
         const stateIn = states(store, interrupted);
         const listed = found.map((info) => ({
           info,
@@ -174,6 +180,8 @@ export const children: Verb = defineVerb({
           text: textOf(info),
         }));
         await context.io.out(`${childrenTable(listed, context)}\n`);
+        if (earlier > 0)
+          context.status(`There are ${earlier} earlier children (see them with -n ${children.length})`);
       } else await list(context, { found, interrupted, textOf, standing });
       return reportStanding(standing, context);
     }),
