@@ -36,12 +36,19 @@ const program = `
   const held = await deck.session('held');
   const unread = held.subscribe();
   let runs = 0;
-  /** A session that runs once; of each ten, one fails, and one has a subscriber that reads nothing and leaves. */
+  const [program, user] = [new AbortController(), new AbortController()];
+  /**
+   * A session that runs once, with a signal that is never aborted; of each ten, one fails, and one has a subscriber that
+   * reads nothing and leaves; of each twenty, one delegates.
+   */
   const once = async () => {
     runs += 1;
     const session = await deck.session('s-' + runs);
     const subscriber = runs % 10 === 1 ? session.subscribe()[Symbol.asyncIterator]() : undefined;
-    await session.run('Go', { model: runs % 10 === 0 ? fails : model });
+    const delegates = runs % 20 === 1;
+    const signal = runs % 2 === 0 ? program.signal : AbortSignal.any([program.signal, user.signal]);
+    await session.run('Go', { model: runs % 10 === 0 ? fails : model, signal });
+    if (delegates) await session.delegate('Check', { inherit: 'nothing', model });
     await subscriber?.return();
   };
   const upTo = async (count) => {
@@ -66,7 +73,7 @@ const program = `
 
   // The chunks of a run are kept for its readers, and go with it.
   const large = answers('x'.repeat(4_000_000));
-  let run = held.run('Go', { model: large });
+  let run = held.run('Go', { model: large, signal: AbortSignal.any([program.signal, user.signal]) });
   const kept = new WeakRef(run);
   const { text, finish } = await run;
   run = undefined;

@@ -136,8 +136,12 @@ export class Run<T = unknown> implements AsyncIterable<SessionEvent>, PromiseLik
     this.id = id;
     // A caller that awaits the run sees the failure; without one, the rejection must not end the process.
     this.#result.promise.catch(() => {});
-    const stop =
-      signal === undefined ? this.#controller.signal : AbortSignal.any([this.#controller.signal, signal]);
+    // A signal of `AbortSignal.any` with a listener is never collected, and neither would be the run.
+    const stop = this.#controller.signal;
+    const stopAsGiven = () => this.#controller.abort(signal?.reason);
+    if (signal?.aborted === true) stopAsGiven();
+    else signal?.addEventListener('abort', stopAsGiven, { once: true });
+    const isOver = () => signal?.removeEventListener('abort', stopAsGiven);
     const children = new AbortController();
     const stopChildren = () => children.abort(new Error('aborted by parent'));
     if (stop.aborted) stopChildren();
@@ -150,11 +154,13 @@ export class Run<T = unknown> implements AsyncIterable<SessionEvent>, PromiseLik
         this.#took = items;
       },
       end: (result, following) => {
+        isOver();
         this.#following = following;
         this.#result.resolve(result);
         this.#chunks.close();
       },
       fail: (error) => {
+        isOver();
         this.#result.reject(error);
         // A reader of only the stream must see the failure, too: an empty stream would look like success.
         this.#chunks.push({ type: 'error', errorText: messageOf(error) });
