@@ -141,6 +141,7 @@ export class RecordedCall {
       run: this.#run,
       stamp: stampOf(await placeOf(parts, undefined)),
       named: spec === undefined ? {} : { model: spec },
+      provider: this.#model.provider,
       report: (divergence) => this.#report(divergence),
     });
     runPoint('run/begun');

@@ -2,6 +2,11 @@ import type { LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { Draft, Entry, Json, Part, Seq } from '@tapedeck/tape';
 import {
   continueText,
+  type Dialect,
+  dialectOf,
+  fitAssistantPart,
+  fitResult,
+  fitUserPart,
   isClientCall,
   isObject,
   legalCallId,
@@ -9,13 +14,12 @@ import {
   noAnswer,
   noResult,
   noStart,
-  previewText,
   renderEntry,
   renderState,
   type Selection,
   storedPayloads,
 } from '@tapedeck/tape/internal';
-import { isBlobRef, isTextRef, sha256 } from '@tapedeck/tape/store';
+import { isBlobRef, sha256 } from '@tapedeck/tape/store';
 
 /** A part of a history that an application sent. */
 export interface Sent {
@@ -74,19 +78,23 @@ function storedParts(draft: Draft): readonly Part[] {
   ) as unknown as readonly Part[];
 }
 
-/** The entries that a selection shows, in order; the results of calls are in the order of the calls. */
-export function toldIn({ start, entries, pruned }: Selection): readonly Told[] {
+/**
+ * The entries that a selection shows, in order. A history can have their parts in the forms that a view gives them for
+ * the provider of the model, or for none.
+ */
+export function toldIn({ start, entries, pruned }: Selection, provider: string): readonly Told[] {
+  const dialects = [dialectOf({ provider }), dialectOf({})];
   const state = renderState(start);
   const begins =
     state === undefined || start === undefined
       ? []
-      : [toldBy(start, { role: 'user', content: state.content })];
+      : [toldBy(start, { role: 'user', content: state.content }, dialects)];
   const told = entries.flatMap((entry): Told[] => {
     const { kind, payload, meta } = entry;
     if (meta.context === false || !isObject(payload)) return [];
-    if (kind === 'tool-result') return [resultBy(entry, pruned.get(entry.seq))];
+    if (kind === 'tool-result') return [resultBy(entry, pruned.get(entry.seq), dialects)];
     const message = kind === 'message' ? payload : messageIn(entry);
-    return message === undefined ? [] : [toldBy(entry, message as never)];
+    return message === undefined ? [] : [toldBy(entry, message as never, dialects)];
   });
   return [...begins.map((one) => ({ ...one, isOptional: true })), ...told];
 }
@@ -100,6 +108,7 @@ function messageIn(entry: Entry): object | undefined {
 function toldBy(
   { seq, kind, meta }: Entry,
   message: { readonly role: string; readonly content: readonly Part[] },
+  dialects: readonly Dialect[],
 ): Told {
   const role = message.role === 'assistant' ? 'assistant' : 'user';
   const content = message.content.filter(isObject) as unknown as readonly Part[];
@@ -107,8 +116,10 @@ function toldBy(
     seq,
     kind: role,
     keys: content.flatMap((part) => {
-      const key = keyOf(role, part);
-      return key === undefined ? [] : [[key]];
+      if (keyOf(role, part) === undefined) return [];
+      const shown =
+        part.type === 'text' ? [] : dialects.flatMap((dialect) => fitted(role, part, dialect) ?? []);
+      return [[part, ...shown].flatMap((form) => keyOf(role, form) ?? [])];
     }),
     text: beginningOf(content),
     calls: role === 'assistant' ? callsIn(content) : [],
@@ -122,25 +133,29 @@ function toldBy(
   };
 }
 
-function resultBy({ seq, payload, meta }: Entry, pruned: number | undefined): Told {
+/** The form in which a view for a dialect gives a part that another provider made, or a user; undefined if in none. */
+function fitted(role: string, part: Part, dialect: Dialect): Part | undefined {
+  if (role === 'user') return fitUserPart(part, dialect);
+  return isClientCall(part) ? undefined : fitAssistantPart(part, { dialect, own: false, paired: false });
+}
+
+function resultBy(entry: Entry, pruned: number | undefined, dialects: readonly Dialect[]): Told {
+  const { seq, payload, meta } = entry;
   const part = payload as unknown as Part;
-  const id = String(part.toolCallId);
-  const forms = [part.output];
-  const { type, value } = isObject(part.output) ? part.output : { type: '', value: null };
-  if (isTextRef(value))
-    forms.push({ type: String(type).startsWith('error') ? 'error-text' : 'text', value: previewText(value) });
-  if (pruned !== undefined)
-    for (const kind of ['text', 'error-text'])
-      forms.push({ type: kind, value: `<output pruned, ${pruned} tokens>` });
+  const call = { id: String(part.toolCallId), name: String(part.toolName) };
+  const rendered = renderEntry(entry, pruned);
+  const shown =
+    rendered?.type === 'result' ? dialects.map((dialect) => fitResult(rendered.part, call, dialect)) : [];
   // A history that was read from the tape before the call was closed.
-  if (meta.source === 'repair') forms.push({ type: 'error-text', value: noResult });
+  const lacking =
+    meta.source === 'repair' ? [{ ...part, output: { type: 'error-text', value: noResult } }] : [];
   return {
     seq,
     kind: 'result',
-    keys: [forms.flatMap((output) => keyOf('tool', { ...part, output }) ?? [])],
+    keys: [[part, ...shown, ...lacking].flatMap((form) => keyOf('tool', form) ?? [])],
     text: beginningOf([part]),
     calls: [],
-    answers: id,
+    answers: call.id,
     isOptional: false,
     isPartial: false,
     maker: {},

@@ -37,6 +37,7 @@ export async function reconcile(
     run,
     stamp,
     named,
+    provider,
     report,
   }: {
     readonly held: Hold;
@@ -44,6 +45,8 @@ export async function reconcile(
     readonly stamp: Stamp;
     /** The name of the model, for messages of the user. */
     readonly named: Meta;
+    /** That of the model. */
+    readonly provider: string;
     readonly report: (divergence: Divergence) => void;
   },
 ): Promise<void> {
@@ -55,7 +58,10 @@ export async function reconcile(
   const known: Told[] = [];
   let first: Omit<Divergence, 'session'> | undefined;
   for (let round = 1; ; round += 1) {
-    const told = toldIn(select(await Array.fromAsync(store.views.entries(session.id)), 'last-boundary'));
+    const told = toldIn(
+      select(await Array.fromAsync(store.views.entries(session.id)), 'last-boundary'),
+      provider,
+    );
     if (round === 1) known.push(...told);
     const plan = planFor(told, sent);
     first ??= plan.divergence;

@@ -1,7 +1,7 @@
 import { type Draft, type Json, type JsonObject, note, processOwner, toolResult } from '@tapedeck/tape';
 import type { Tool, ToolSet } from 'ai';
 import { runPoint } from '../crash-point.ts';
-import { isUnstorable, SessionError } from '../errors.ts';
+import { isUnstorable, messageOf, SessionError } from '../errors.ts';
 import { type Hold, hold } from '../lease/hold.ts';
 import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import type { DeckParts } from '../session/parts.ts';
@@ -166,7 +166,7 @@ class BegunCall {
       runPoint('call/before-run');
       if (allowed === undefined || allowed.has(tool.name)) return of;
       const refusal = new Error(`Tool '${tool.name}' may not be used in this session.`);
-      await of.#record(errorOutput(refusal), noPaths);
+      await of.#record(await errorOutput(refusal), noPaths);
       throw refusal;
     } catch (error) {
       await leaseOf(place).release();
@@ -207,8 +207,8 @@ class BegunCall {
     const { abortSignal } = this.#given.options;
     try {
       if (abortSignal?.aborted !== true)
-        return await this.#record(errorOutput(error), pathsOf(this.#tool, this.#given.input));
-      const aborted = note('run/aborted', { reason: textOf(abortSignal.reason), unbegun: [] });
+        return await this.#record(await errorOutput(error), pathsOf(this.#tool, this.#given.input));
+      const aborted = note('run/aborted', { reason: messageOf(abortSignal.reason), unbegun: [] });
       await parts.store.entries.append(session.id, [aborted], { lease: this.#held.lease });
     } finally {
       await leaseOf(this.#place).release();
@@ -249,14 +249,9 @@ function outputOf(output: unknown): Json {
 }
 
 /** The error of a tool as the AI SDK sends it. */
-function errorOutput(error: unknown): Json {
-  return { type: 'error-text', value: textOf(error) };
-}
-
-function textOf(error: unknown): string {
-  if (error === undefined || error === null) return 'unknown error';
-  if (typeof error === 'string') return error;
-  return error instanceof Error ? error.message : JSON.stringify(error);
+async function errorOutput(error: unknown): Promise<Json> {
+  const { getErrorMessage } = await import('@ai-sdk/provider');
+  return { type: 'error-text', value: getErrorMessage(error) };
 }
 
 /** The lease of a session while calls of tools run, which the calls of one answer share. */
