@@ -2,6 +2,7 @@ import { createAnthropic } from '@ai-sdk/anthropic';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import {
   type Divergence,
+  delegateTool,
   recorded,
   recordedTools,
   type Session,
@@ -19,10 +20,11 @@ import {
 } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { audited } from '../support/audited.ts';
 import { openDeck } from '../support/deck.ts';
 import { anthropic } from '../support/provider/anthropic.ts';
 import { apiKey, type ChatAnswer } from '../support/provider/protocol.ts';
-import { isAfterTools, startProvider, startWholeProvider } from '../support/provider.ts';
+import { isAfterTools, lastUserText, startProvider, startWholeProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 
@@ -201,6 +203,38 @@ test('a tool that the session may not call is refused, and the model reads why',
   expect(entryLines(s.store.entries.read('limited'))).toContain(
     "acts c1 → error-text Error: Tool 'acts' may not be used in this session.",
   );
+});
+
+test('a model of an application delegates, and the result of the child is that of the call', async () => {
+  const provider = await startWholeProvider((request): ChatAnswer => {
+    if (lastUserText(request).includes('Check the tests.')) return { text: 'They pass.' };
+    return isAfterTools(request)
+      ? { text: 'Done.' }
+      : { calls: [{ id: 'c1', name: 'delegate', arguments: { tasks: [{ task: 'Check the tests.' }] } }] };
+  });
+  await using _ = provider;
+  using store = openStore();
+  const model = 'openai-compatible/test-model';
+  await using deck = await openDeck({ store, env: provider.env, model });
+  const main = await deck.session('main');
+  const { text } = await generateText({
+    model: await recorded(main, model),
+    tools: recordedTools(main, { delegate: delegateTool() }),
+    prompt: 'Do it.',
+    ...loop,
+  });
+  expect(text).toBe('Done.');
+  const lines = entryLines(store.entries.read('main'));
+  expect(lines.find((line) => line.startsWith('delegate c1'))).toContain('They pass.');
+  expect(lines).not.toContain('event history/diverged');
+  expect((await main.view()).messages.map(({ role }) => role)).toEqual([
+    'user',
+    'assistant',
+    'tool',
+    'assistant',
+  ]);
+  await deck.idle();
+  expect((await audited(store)).findings).toEqual([]);
 });
 
 test('reasoning goes back to its provider with its signature, also from the tape', async () => {

@@ -7,6 +7,7 @@ import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import type { DeckParts } from '../session/parts.ts';
 import { partsOf } from '../session/parts.ts';
 import type { Session } from '../session/session.ts';
+import type { ToolContext } from '../session/tool-context.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { usedTools } from '../terms/terms.ts';
 import { duringCall } from '../tools/current-call.ts';
@@ -66,13 +67,14 @@ type Options = Parameters<NonNullable<Tool['execute']>>[1];
 function recordedTool(place: ToolPlace, name: string, tool: ToolSet[string]): ToolSet[string] {
   const { execute } = tool;
   if (execute === undefined) return tool;
-  const run = (input: unknown, options: Options): unknown => Reflect.apply(execute, tool, [input, options]);
+  const run = (call: BegunCall, input: unknown, options: Options): unknown =>
+    Reflect.apply(execute, tool, [input, { ...options, context: { ...call.context, ...options.context } }]);
   const yields = async function* (input: unknown, options: Options): AsyncGenerator<unknown> {
     const call = await BegunCall.begin(place, { ...tool, name }, { input, options });
     let last: unknown;
     let end = () => call.failed(new Error('the application stopped reading the values of the tool'));
     try {
-      for await (const value of run(input, options) as AsyncIterable<unknown>) {
+      for await (const value of run(call, input, options) as AsyncIterable<unknown>) {
         last = value;
         yield value;
       }
@@ -88,7 +90,7 @@ function recordedTool(place: ToolPlace, name: string, tool: ToolSet[string]): To
     const call = await BegunCall.begin(place, { ...tool, name }, { input, options });
     let output: unknown;
     try {
-      output = await call.during(async () => await lastOf(run(input, options)));
+      output = await call.during(async () => await lastOf(run(call, input, options)));
     } catch (error) {
       await call.failed(error);
       throw error;
@@ -118,6 +120,8 @@ interface Given {
 
 /** A call of a tool that has begun. */
 class BegunCall {
+  /** What tools of this package need: the session, and the run that their children belong to. */
+  readonly context: ToolContext;
   readonly #place: ToolPlace;
   readonly #tool: NamedTool;
   readonly #call: OpenCall;
@@ -127,13 +131,19 @@ class BegunCall {
   private constructor(
     place: ToolPlace,
     tool: NamedTool,
-    { call, given, held }: { readonly call: OpenCall; readonly given: Given; readonly held: Hold },
+    {
+      call,
+      given,
+      held,
+      run,
+    }: { readonly call: OpenCall; readonly given: Given; readonly held: Hold; readonly run: string },
   ) {
     this.#place = place;
     this.#tool = tool;
     this.#call = call;
     this.#given = given;
     this.#held = held;
+    this.context = { session: place.session, run };
   }
 
   /** Marks a call as begun. */
@@ -158,10 +168,11 @@ class BegunCall {
             data: { session: session.name, call: toolCallId },
           },
         );
-      const begun = note(batchNotes.begun, { run: parts.newId(), calls: [{ toolCallId }] });
+      const run = parts.newId();
+      const begun = note(batchNotes.begun, { run, calls: [{ toolCallId }] });
       await parts.store.entries.append(session.id, [begun], { lease: held.lease });
       const allowed = usedTools(await parts.worker({ session: session.name, id: session.id }).line());
-      const of = new BegunCall(place, tool, { call, given, held });
+      const of = new BegunCall(place, tool, { call, given, held, run });
       of.#emit({ type: 'tool-started', toolCallId, name: tool.name, at: parts.now() });
       runPoint('call/before-run');
       if (allowed === undefined || allowed.has(tool.name)) return of;
