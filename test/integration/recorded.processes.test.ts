@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { recorded, recordedTools, toPrompt } from '@tapedeck/runtime';
 import { generateText, isStepCount, type ModelMessage, tool } from 'ai';
 import { expect, test } from 'vitest';
@@ -7,6 +7,7 @@ import { openDeck } from '../support/deck.ts';
 import { startProcess } from '../support/process.ts';
 import { type ChatRequest, isAfterTools, startWholeProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
+import { sized } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 /** An application with a loop of its own. Its tool writes that it acts, and then never ends. */
@@ -169,3 +170,90 @@ test('while a process makes a call, another one is refused, and tape abort stops
   await expect.poll(() => linesOf(home).at(-1)).toBe('event run/aborted');
   await running.kill();
 });
+
+/** The application again, whose tool ends. It kills itself when it passes a point for the nth time. */
+const mortal = `
+  import { appendFileSync } from 'node:fs';
+  import { openDeck, recorded, recordedTools, toPrompt } from '@tapedeck/runtime';
+  import { onCrashPoint } from '@tapedeck/tape/crash-point';
+  import { isStepCount, streamText, tool } from 'ai';
+  import { z } from 'zod';
+  const [home, url, effects, point, nth] = process.argv.slice(1);
+  let passed = 0;
+  onCrashPoint((at) => {
+    if (at === point && (passed += 1) === Number(nth)) process.kill(process.pid, 'SIGKILL');
+  });
+  const env = { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'test-key' };
+  await using deck = await openDeck({ home, env });
+  const main = await deck.session('main');
+  const pay = tool({
+    inputSchema: z.object({ to: z.string() }),
+    execute: async ({ to }) => {
+      appendFileSync(effects, 'paid ' + to + '\\n');
+      return 'paid';
+    },
+  });
+  const { messages } = await main.view({ target: { provider: 'openai-compatible.chat' } });
+  const read = await toPrompt(messages, (hash) => deck.store.entries.blob(hash));
+  const { text } = streamText({
+    model: await recorded(main, 'openai-compatible/test-model'),
+    tools: recordedTools(main, { pay }),
+    stopWhen: isStepCount(5),
+    maxRetries: 0,
+    messages: read.length > 0 ? read : [{ role: 'user', content: 'Pay Ann.' }],
+  });
+  console.log('said ' + (await text));
+`;
+
+const points = [
+  ['run/begun', 2],
+  ['answer/arrived', 1],
+  ['answer/recorded', 1],
+  ['call/ran', 1],
+  ['run/begun', 1],
+  ['stream/before-save', 1],
+  ['stream/before-save', 2],
+  ['stream/saved', 1],
+  ['stream/saved', 2],
+  ['answer/arrived', 2],
+  ['answer/recorded', 2],
+  ['call/before-run', 1],
+  ['call/recorded', 1],
+] as const;
+
+test.each(points.slice(0, sized(4, points.length, points.length)))(
+  'a process killed at %s, the %i. time: the next one ends the conversation',
+  async (point, nth) => {
+    await using provider = await startWholeProvider((request) =>
+      isAfterTools(request)
+        ? paying(request)
+        : { text: 'Now.', calls: [{ name: 'pay', arguments: { to: 'Ann' } }] },
+    );
+    using home = tempHome();
+    const effects = home.file('effects');
+    {
+      await using running = startProcess(
+        mortal,
+        home.path,
+        provider.url,
+        effects,
+        String(point),
+        String(nth),
+      );
+      await expect(running.done()).rejects.toThrow();
+    }
+    await using again = startProcess(mortal, home.path, provider.url, effects, 'none', '1');
+    await again.done();
+    expect(again.printed()).toContain('said ');
+    using store = home.open();
+    expect([...store.verify()]).toEqual([]);
+    const calls = entryLines(store.entries.read('main')).filter((line) => line.startsWith('assistant: Now.'));
+    const paid = existsSync(effects) ? readFileSync(effects, 'utf8').split('\n').length - 1 : 0;
+    // Each time that the model asked for it and the tape says that it ran, and no more.
+    expect(paid).toBeLessThanOrEqual(calls.length);
+    const begun = entryLines(store.entries.read('main')).filter((line) => line === 'event run/begun').length;
+    expect(paid).toBeLessThanOrEqual(begun);
+    expect(provider.refusals).toEqual([]);
+    expect(store.sessions.find('main')?.openRun).toBeUndefined();
+  },
+);
