@@ -16,18 +16,16 @@ export interface Plan {
 
 /** Compares what a tape shows with a history. Pure. */
 export function planFor(told: readonly Told[], sent: readonly Sent[]): Plan {
-  const ends = follow(told, sent);
-  const end = ends.at(-1);
-  if (ends.length === told.length) return { rest: end === undefined ? sent : end.rest };
+  const agreed = follow(told, sent);
+  if (agreed.entries === told.length) return { rest: restOf(sent, agreed) };
   const begins = told.findIndex(({ isOptional }) => !isOptional);
-  const window = ends.length <= begins ? windowIn(told, sent) : undefined;
+  const window = agreed.entries <= begins ? windowIn(told, sent) : undefined;
   if (window !== undefined) return window;
-  const different = told[ends.length];
-  const cut = settled(told, ends.length);
-  const before = told[cut];
+  const different = told[agreed.entries];
+  const before = told[settled(told, agreed.entries)];
   if (different === undefined || before === undefined) return { rest: [] };
-  const next = (end === undefined ? sent : end.rest).find(({ key }) => key !== undefined);
   if (different.isPartial) return { rewind: different.seq, rest: [] };
+  const next = restOf(sent, agreed).find(({ key }) => key !== undefined);
   return {
     rewind: before.seq,
     rest: [],
@@ -40,45 +38,63 @@ export function planFor(told: readonly Told[], sent: readonly Sent[]): Plan {
   };
 }
 
-/** The place in a history after an entry: the parts that follow. */
-interface End {
-  readonly rest: readonly Sent[];
+/** How far a tape and a history agree. */
+interface Agreed {
+  /** How many entries the history has. */
+  readonly entries: number;
+  /** The parts before this index are those of these entries. */
+  readonly at: number;
+  /** Results of calls after that index, which are theirs too. */
+  readonly results: ReadonlySet<number>;
 }
 
-/** Follows a history along the entries as far as they agree: one end for each of them. */
-function follow(told: readonly Told[], sent: readonly Sent[]): readonly End[] {
-  const ends: End[] = [];
-  let rest = sent;
-  for (const entry of told) {
-    const after = entry.kind === 'result' ? afterResult(entry, rest) : afterMessage(entry, rest);
-    if (after === undefined && !entry.isOptional) break;
-    rest = after ?? rest;
-    ends.push({ rest });
-  }
-  return ends;
-}
-
-/** The parts after those of a message; undefined when the history does not have them here. */
-function afterMessage({ keys }: Told, sent: readonly Sent[]): readonly Sent[] | undefined {
+/** Follows a history along the entries as far as they agree. */
+function follow(told: readonly Told[], sent: readonly Sent[]): Agreed {
+  const results = new Set<number>();
   let at = 0;
+  let entries = 0;
+  for (const entry of told) {
+    if (entry.kind === 'result') {
+      const result = resultIn(entry, sent, { at, results });
+      if (result === undefined) break;
+      results.add(result);
+    } else {
+      const end = endOf(entry, sent, at);
+      if (end === undefined && !entry.isOptional) break;
+      at = end ?? at;
+    }
+    while (results.delete(at)) at += 1;
+    entries += 1;
+  }
+  return { entries, at, results };
+}
+
+/** The parts of a history that the tape does not have. */
+function restOf(sent: readonly Sent[], { at, results }: Agreed): readonly Sent[] {
+  return sent.slice(at).filter((_, i) => !results.has(at + i));
+}
+
+/** The index after the parts of a message; undefined when the history does not have them here. */
+function endOf({ keys }: Told, sent: readonly Sent[], from: number): number | undefined {
+  let at = from;
   for (const forms of keys) {
     while (at < sent.length && !isOneOf(sent[at], forms) && isPassed(sent[at])) at += 1;
     if (!isOneOf(sent[at], forms)) return undefined;
     at += 1;
   }
   // What is not compared belongs to the message it is in.
-  const message = sent[at - 1]?.message;
-  while (at > 0 && sent[at]?.message === message && sent[at]?.key === undefined && at < sent.length) at += 1;
-  return sent.slice(at);
+  const message = at > from ? sent[at - 1]?.message : undefined;
+  while (message !== undefined && sent[at]?.message === message && sent[at]?.key === undefined) at += 1;
+  return at;
 }
 
-/** The parts without a result, which can be anywhere among the results that come next. */
-function afterResult({ keys }: Told, sent: readonly Sent[]): readonly Sent[] | undefined {
-  const [forms = []] = keys;
-  for (const [at, piece] of sent.entries()) {
-    if (isOneOf(piece, forms)) return sent.toSpliced(at, 1);
-    if (piece.role !== 'tool') return undefined;
-  }
+/** The index of a result, which can be anywhere among the results that come next. */
+function resultIn(
+  { keys: [forms = []] }: Told,
+  sent: readonly Sent[],
+  { at, results }: Pick<Agreed, 'at' | 'results'>,
+): number | undefined {
+  for (let i = at; sent[i]?.role === 'tool'; i += 1) if (!results.has(i) && isOneOf(sent[i], forms)) return i;
   return undefined;
 }
 
@@ -106,13 +122,12 @@ function settled(told: readonly Told[], index: number): number {
 function windowIn(told: readonly Told[], sent: readonly Sent[]): Plan | undefined {
   for (const [i, { seq, kind, text, isOptional }] of told.entries()) {
     if (i === 0 || kind !== 'user' || isOptional) continue;
-    const left = told.slice(i);
-    const ends = follow(left, sent);
-    if (ends.length === left.length)
+    const agreed = follow(told.slice(i), sent);
+    if (agreed.entries === told.length - i)
       return {
         window: seq,
         divergence: { kind: 'window', seq, recorded: text },
-        rest: ends.at(-1)?.rest ?? [],
+        rest: restOf(sent, agreed),
       };
   }
   return undefined;
