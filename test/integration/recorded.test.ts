@@ -233,9 +233,13 @@ test('an edited message: the tape reads as the history that was sent, and says w
   stop.abort();
   await listening;
   expect(found).toEqual([
-    { session: 'main', kind: 'changed', seq: 3, recorded: 'Answer 0.', message: 1, sent: 'Changed.' },
+    { session: 'main', kind: 'changed', seq: 3, recorded: 'Answer 0.', index: 1, sent: 'Changed.' },
   ]);
   expect(events).toContain('history-diverged');
+  expect(s.entries().find(({ name }) => name === 'history/diverged')?.payload).toMatchObject({
+    kind: 'changed',
+    message: 'the history has "Changed." in place of @3: Answer 0.',
+  });
   expect(await shownOf(s)).toEqual(['One', 'Changed.', 'Two', 'Answer 1.', 'Three', 'Answer 2.']);
   expect(s.lines().slice(4)).toEqual([
     'rewind',

@@ -13,7 +13,16 @@ export interface Divergence {
   /** The beginning of what the tape has there. */
   readonly recorded: string;
   /** Index of the message of the prompt that is there instead, system messages counted. */
-  readonly message?: number;
-  /** The beginning of what it says. */
+  readonly index?: number;
+  /** The beginning of what that message says. */
   readonly sent?: string;
+}
+
+/** A divergence in words. Pure. */
+export function divergenceText({ kind, seq, recorded, sent }: Omit<Divergence, 'session'>): string {
+  if (kind === 'window') return `the history begins at @${seq}: ${recorded}`;
+  const lacking = `@${seq}: ${recorded}`;
+  return kind === 'shortened'
+    ? `the history ends before ${lacking}`
+    : `the history has "${sent}" in place of ${lacking}`;
 }

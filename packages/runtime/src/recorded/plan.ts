@@ -33,7 +33,7 @@ export function planFor(told: readonly Told[], sent: readonly Sent[]): Plan {
       kind: next === undefined ? 'shortened' : 'changed',
       seq: different.seq,
       recorded: different.text,
-      ...(next !== undefined && { message: next.message, sent: beginningOf([next.part]) }),
+      ...(next !== undefined && { index: next.message, sent: beginningOf([next.part]) }),
     },
   };
 }

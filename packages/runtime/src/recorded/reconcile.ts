@@ -14,7 +14,7 @@ import { maskFor, noResult, select } from '@tapedeck/tape/internal';
 import type { Hold } from '../lease/hold.ts';
 import type { Stamp } from '../run/place.ts';
 import { superseded } from '../tools/orphans.ts';
-import type { Divergence } from './divergence.ts';
+import { type Divergence, divergenceText } from './divergence.ts';
 import { callsIn, type Sent, sentIn, type Told, toldIn } from './pieces.ts';
 import type { RecordedPlace } from './place.ts';
 import { planFor } from './plan.ts';
@@ -72,7 +72,10 @@ export async function reconcile(
         lease: held.lease,
       });
     if (hides) continue;
-    const divergence = first === undefined ? [] : [note('history/diverged', { run, ...first } as JsonObject)];
+    const divergence =
+      first === undefined
+        ? []
+        : [note('history/diverged', { run, ...first, message: divergenceText(first) } as JsonObject)];
     const left = plan.rewind === undefined ? { rest: plan.rest, told } : { rest: sent, told: [] };
     await append([...divergence, ...draftsOf(left.rest, { ...left, known, run, named })]);
     if (first !== undefined) report({ session: session.name, ...first });

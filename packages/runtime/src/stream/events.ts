@@ -70,7 +70,7 @@ export type SessionEvent =
       readonly kind: 'changed' | 'shortened' | 'window';
       readonly seq: Seq;
       readonly recorded: string;
-      readonly message?: number;
+      readonly index?: number;
       readonly sent?: string;
     }
   /** A problem that does not stop the run. */
