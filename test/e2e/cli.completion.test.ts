@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { json } from '../support/cli.ts';
 import { homeToComplete } from '../support/home-to-complete.ts';
@@ -28,6 +28,54 @@ describe('a shell offers', () => {
     expect(await offered(home, 'log', '--color', '')).toEqual(['always', 'auto', 'never']);
     expect(await offered(home, 'completion', 'z')).toEqual(['zsh']);
     expect(await offered(home, 'config', 'get', 'limits.max_c')).toEqual(['limits.max_children']);
+  });
+
+  test('options for two dashes, and arguments after a whole --', async () => {
+    using home = homeToComplete();
+    for (const line of [['log', 'release'], ['log'], ['run', 'release', 'Hi'], []])
+      expect(await offered(home, ...line, '--')).toEqual(expect.arrayContaining(['--home', '--help']));
+    expect(await offered(home, 'log', 'release', '--')).toContain('--oneline');
+    expect(await offered(home, '--')).toContain('--version');
+    expect(await offered(home, 'log', '--', 'rel')).toEqual(['release', 'release-notes']);
+    expect(await offered(home, 'log', '--', '--')).toEqual([]);
+    expect(await offered(home, 'run', 'release', '--', '--m')).toEqual([]);
+  });
+
+  test('verbs and topics to help', async () => {
+    using home = homeToComplete();
+    expect(await offered(home, 'hel')).toEqual(['help']);
+    expect(await offered(home, 'help', '')).toEqual(expect.arrayContaining(['log', 'points', 'exit-codes']));
+    expect(await offered(home, 'help', 'po')).toEqual(['points']);
+    expect(await offered(home, 'help', 'mo')).toEqual(['models']);
+    expect(await offered(home, 'help', '--')).toEqual(['--all']);
+    expect(await offered(home, 'help', 'log', '')).toEqual([]);
+  });
+
+  test('what the home has that stands before the verb, as a shell reads it', async () => {
+    using home = homeToComplete();
+    using user = tempDir();
+    symlinkSync(home.path, user.file('a deck'));
+    symlinkSync(home.path, user.file('deck'));
+    const env = { HOME: user.path, DECKS: user.path, TAPE_HOME: user.file('none') };
+    for (const given of [
+      home.path,
+      '~/deck',
+      '$HOME/deck',
+      `$${'{DECKS}'}/deck`,
+      `'${user.path}/deck'`,
+      '~/a\\ deck',
+    ])
+      for (const line of [
+        ['--home', given, 'log', 'mo'],
+        ['--color', 'never', '--home', given, '--quiet', 'log', 'mo'],
+        ['log', '--home', given, 'mo'],
+      ]) {
+        const { stdout } = await home.here(['__complete', ...line], { env });
+        expect(stdout, line.join(' ')).toBe('mom\n');
+      }
+    expect(await offered(home, '--home', home.path, '--color', 'al')).toEqual(['always']);
+    expect(await offered(home, `--home=${home.path}`, 'log', '')).toHaveLength(3);
+    expect(await offered(home, '--home', home.path, 'log', '--one')).toEqual(['--oneline']);
   });
 
   test('sessions and aliases, where the verb takes one', async () => {

@@ -54,6 +54,9 @@ for (const shell of ['bash', 'zsh']) {
       ...line('tape log release-', 'tape log release-notes'),
       ...line('tape show release@rea', 'tape show release@ready'),
       ...line('tape log dm:sl', 'tape log dm:slack:u1'),
+      ...line('tape help exit', 'tape help exit-codes'),
+      ...line('tape log release --onel', 'tape log release --oneline'),
+      ...line('tape --home $TAPE_HOME log dm:sl', 'tape --home $TAPE_HOME log dm:slack:u1'),
     ]);
   });
 }

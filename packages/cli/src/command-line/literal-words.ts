@@ -3,9 +3,11 @@ const mark = '\0';
 
 /**
  * Reads `--`, which ends the options: the words after it are arguments, also those that begin with a dash. yargs
- * would put them elsewhere, so each is marked until yargs has parsed the line. A `-` still means stdin.
+ * would put them elsewhere, so each is marked until yargs has parsed the line. A `-` still means stdin. A line that is
+ * being typed stays as it is: its last word can be the beginning of an option.
  */
 export function withLiteralWords(argv: readonly string[]): readonly string[] {
+  if (argv[0] === '__complete') return argv;
   const end = argv.indexOf('--');
   if (end === -1) return argv;
   const literal = argv.slice(end + 1).map((word) => (/^-./s.test(word) ? mark + word : word));

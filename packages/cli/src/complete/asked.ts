@@ -10,6 +10,8 @@ export type Asked =
   | { readonly kind: 'words'; readonly words: readonly string[] }
   /** A verb, or an alias of one. */
   | { readonly kind: 'verbs' }
+  /** What has a page of the help: a verb, an alias of one, or a topic. */
+  | { readonly kind: 'pages' }
   /** A session, or a point of one where the word has an `@`. */
   | { readonly kind: 'places' }
   /** Nothing that is known here: the shell offers files. */
@@ -32,7 +34,12 @@ export async function askedBy(words: readonly string[]): Promise<Asked> {
   const options: Options = { ...commonOptions, ...verb?.options };
   const open = openOption(before, options);
   if (open !== undefined) return valuesOf(open.name, open.option);
-  if (current.startsWith('-')) return { kind: 'words', words: optionWords(options, before) };
+  if (before[at] === 'help') return pageOf(before.slice(at + 1), current);
+  if (current.startsWith('-'))
+    return {
+      kind: 'words',
+      words: [...optionWords(options, before), '--help', ...(at === -1 ? ['--version'] : [])],
+    };
   if (at === -1) return { kind: 'verbs' };
   if (verb === undefined) return { kind: 'other' };
   const grammar = wordsOf(verb);
@@ -43,6 +50,12 @@ export async function askedBy(words: readonly string[]): Promise<Asked> {
   if (typeof argument === 'object') return { kind: 'words', words: argument.choices };
   if (name === 'key') return { kind: 'words', words: keys.filter((key) => !key.includes('*')) };
   return { kind: placeNames.has(name) ? 'places' : 'other' };
+}
+
+/** What `tape help` takes: one page, or `--all`. */
+function pageOf(before: readonly string[], current: string): Asked {
+  if (before.length > 0) return { kind: 'other' };
+  return current.startsWith('-') ? { kind: 'words', words: ['--all'] } : { kind: 'pages' };
 }
 
 /** The option that the word before waits for the value of. */

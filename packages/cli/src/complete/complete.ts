@@ -1,33 +1,51 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { aliasesFor, homeIn, withAlias } from '../command-line/aliased.ts';
+import { withLiteralWords } from '../command-line/literal-words.ts';
+import { topics } from '../help/topics/index.ts';
 import { findHome, openForReading } from '../home.ts';
 import type { Io } from '../io.ts';
 import { offeredPoints, offeredSessions } from '../session/offered.ts';
 import { verbWords } from '../verbs/index.ts';
-import { askedBy } from './asked.ts';
+import { type Asked, askedBy } from './asked.ts';
 
 /**
  * Prints what the last word of an unfinished command line can be, one text a line. A failure prints
  * nothing: the user has not finished typing.
  */
 export async function complete(words: readonly string[], io: Io): Promise<void> {
-  const current = words.at(-1) ?? '';
+  const before = words.slice(0, -1).map((word) => asPassed(word, io));
+  const line = [...before, words.at(-1) ?? ''];
+  // The word that is being typed ends no options: it is the beginning of one.
+  const read = before.includes('--') ? withLiteralWords(line) : line;
+  const current = read.at(-1) ?? '';
   try {
-    const typed = [...(await withAlias(words.slice(0, -1), io)), current];
+    const typed = [...(await withAlias(read.slice(0, -1), io)), current];
     const asked = await askedBy(typed);
-    const found =
-      asked.kind === 'words'
-        ? asked.words
-        : asked.kind === 'verbs'
-          ? [...verbWords, ...(await aliasesFor(typed, io)).keys()]
-          : asked.kind === 'places'
-            ? placesIn(typed, io)
-            : [];
+    const found = asked.kind === 'words' ? asked.words : await wordsFor(asked.kind, typed, io);
     const lines = found.filter((text) => text.startsWith(current) && !/\p{Cc}/u.test(text));
     await io.out(lines.map((line) => `${line}\n`).join(''));
   } catch {
     // A home that cannot be read offers nothing.
   }
+}
+
+/** A word as a shell passes it: the scripts for shells give words as the user has typed them. */
+function asPassed(word: string, { env }: Io): string {
+  return word
+    .replace(/^~(?=\/|$)/, env.HOME ?? '~')
+    .replace(/\$(?:\{(\w+)\}|(\w+))/g, (whole, braced, bare) => env[braced ?? bare] ?? whole)
+    .replace(/\\(.)|["']/g, '$1');
+}
+
+async function wordsFor(
+  kind: Exclude<Asked['kind'], 'words'>,
+  typed: readonly string[],
+  io: Io,
+): Promise<readonly string[]> {
+  if (kind === 'other') return [];
+  if (kind === 'places') return placesIn(typed, io);
+  const verbs = [...verbWords, ...(await aliasesFor(typed, io)).keys()];
+  return kind === 'verbs' ? [...verbs, 'help'] : [...verbs, ...topics.map(({ name }) => name)];
 }
 
 function placesIn(words: readonly string[], io: Io): readonly string[] {

@@ -12,7 +12,7 @@ export const completion: Verb = defineVerb({
   group: 'Start',
   summary: 'Print or install the completion of tape for a shell',
   detail:
-    'Completes verbs, options and their values, names of sessions, and anchors behind an @. With --install, writes the script where the ' +
+    'Completes verbs, options and their values, names of sessions, anchors behind an @, and the topics of tape help. With --install, writes the script where the ' +
     'shell looks for those of its user. Needs no tape home.',
   examples: [
     ['tape completion bash > tape.bash', 'Print the script for bash'],
