@@ -5,6 +5,7 @@ import { json, jsonError, tapeHere } from '../support/cli.ts';
 import { project } from '../support/project.ts';
 import { lastUserText, startProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 const model = ['--model', 'openai-compatible/test-model'];
@@ -52,6 +53,41 @@ test('delegate --budget halts a child over its budget, merges it as partial, and
   expect(linesOf(home, 'main').at(-1)).toMatch(
     /status="halted" partial="true".*tokens of .* are used up: 200 of 150/s,
   );
+});
+
+test('a merged child that failed is shown as merged and failed, wherever its state is shown', async () => {
+  using home = tempHome();
+  using state = tempDir();
+  const script = home.file('answers.json');
+  writeFileSync(
+    script,
+    JSON.stringify([{ when: { text: 'bad' }, error: 'provider is down' }, { text: 'done' }]),
+  );
+  home.session('main', user('Plan'));
+  const tasks = ['--task', 'bad one', '--task', 'fast one'];
+  await home.here(['delegate', 'main', ...tasks, '--model', `script:${script}`]);
+  const env = { NO_COLOR: '1', XDG_STATE_HOME: state.path };
+  const shown = async (...args: string[]) => (await home.here(args, { env, isTerminal: true })).stdout;
+  for (const verb of ['overview', 'sessions', 'children main', 'log main', 'lineage main']) {
+    const lines = (await shown(...verb.split(' '))).split('\n');
+    const about = (task: string) => lines.filter((line) => /\bmerged\b/.test(line) && line.includes(task));
+    expect(about('bad-one').length, verb).toBeGreaterThan(0);
+    for (const line of about('bad-one')) expect(line, verb).toContain('merged, failed');
+    for (const line of about('fast-one')) expect(line, verb).not.toContain('failed');
+  }
+  expect(await shown('graph')).toMatch(/bad-one\S* \[subagent\] merged 3-\d+ → main@\d+, failed/);
+  expect(await shown('graph', '--format', 'dot')).toContain('merged, failed');
+  expect(await shown('log', 'main', '--stat')).toMatch(/^children +1 merged and failed, 1 merged$/m);
+  expect((await home.here(['sessions'])).stdout).toContain('\tmerged, failed\t');
+  const colored = await home.here(['sessions'], { env: { FORCE_COLOR: '1' }, isTerminal: true });
+  expect(colored.stdout).toContain('\u001b[31mmerged, failed\u001b[39m');
+  expect(colored.stdout).toContain('\u001b[32mmerged\u001b[39m');
+  // Programs read the fields, which are apart.
+  const documents = json<{ delivery?: string; task?: string }[]>(await home.here(['sessions', '--json']));
+  expect(documents).toContainEqual(expect.objectContaining({ delivery: 'merged', task: 'failed' }));
+  expect(json(await home.here(['log', 'main', '--stat', '--json']))).toMatchObject({
+    children: { merged: 2 },
+  });
 });
 
 test('delegate --last inherits the last messages alone, and --resume continues a child', async () => {

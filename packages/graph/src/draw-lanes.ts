@@ -9,7 +9,7 @@ export interface DrawOptions extends LayoutOptions, LineOptions {}
 /**
  * Draws sessions as trees, newest first: the tree with the newest activity, and so the children of each session.
  * Each session is one row with its kind, its status, its merges and its origin. `○` is open, `●` merged, and `×` ended
- * in another way. A row has at most 40 lanes; `…` stands for those to the left of them.
+ * in another way; `failed` and the like behind a merge is how the task of the session ended. A row has at most 40 lanes; `…` stands for those to the left of them.
  *
  * @example
  * ```ts

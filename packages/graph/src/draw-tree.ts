@@ -1,7 +1,7 @@
 import { shown, span } from './display.ts';
 import { type LineOptions, lineOf } from './drawn-line.ts';
 import type { SessionGraph, SessionRef } from './graph.ts';
-import { distinctNames, type SessionNode } from './node.ts';
+import { distinctNames, type SessionNode, stateOf } from './node.ts';
 
 /** The queries that a tree is drawn from. A `SessionGraph` has them, and the `graph` of a deck. */
 export type TreeGraph = Pick<SessionGraph, 'roots' | 'subtree'>;
@@ -60,5 +60,5 @@ function label(node: SessionNode): string {
       ? what
       : `${what} → ${shown(intoName)}${seq === undefined ? '' : `@${seq}`}`;
   });
-  return [shown(node.session), shown(node.kind), shown(node.status), ...anchor, ...merges].join('  ');
+  return [shown(node.session), shown(node.kind), shown(stateOf(node)), ...anchor, ...merges].join('  ');
 }

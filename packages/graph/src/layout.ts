@@ -1,6 +1,6 @@
 import { shown, span } from './display.ts';
 import { forestOf, type PictureMark, type Shape, shapeOf, type Tree } from './forest.ts';
-import { distinctNames, type MergeRecord, type SessionNode } from './node.ts';
+import { distinctNames, failureOf, type MergeRecord, type SessionNode, stateOf } from './node.ts';
 
 /** What a drawing shows, and in which order. */
 export interface LayoutOptions {
@@ -155,14 +155,14 @@ function foldSiblings(children: readonly Tree[]): {
   readonly shown: readonly Tree[];
   readonly hidden: ReadonlyMap<string, number>;
 } {
-  const byStatus = Map.groupBy(children, ({ node }) => node.status);
+  const byStatus = Map.groupBy(children, ({ node }) => stateOf(node));
   const large = new Map(
     [...byStatus]
       .filter(([, { length }]) => length > siblings.all)
       .map(([status, all]) => [status, new Set(all.slice(siblings.some))]),
   );
   return {
-    shown: children.filter((child) => large.get(child.node.status)?.has(child) !== true),
+    shown: children.filter((child) => large.get(stateOf(child.node))?.has(child) !== true),
     hidden: new Map(Array.from(large, ([status, rest]) => [status, rest.size])),
   };
 }
@@ -197,7 +197,13 @@ function label(node: SessionNode): string {
   const kind = node.kind === 'session' ? '' : ` [${shown(node.kind)}]`;
   const merges = node.merges.map(mergeLabel);
   const verb = merges.at(-1)?.split(' ')[0];
-  const acts = [...(verb === node.status ? [] : [shown(node.status)]), ...merges, ...origin(node)];
+  const failure = failureOf(node);
+  const acts = [
+    ...(verb === node.status ? [] : [shown(node.status)]),
+    ...merges,
+    ...(failure === undefined ? [] : [shown(failure)]),
+    ...origin(node),
+  ];
   return `${shown(node.session)}${kind} ${acts.join(', ')}`;
 }
 

@@ -102,6 +102,17 @@ export function updateNode(node: SessionNode, line: LineageLine): SessionNode {
   };
 }
 
+/** How the task of a merged session ended, if it did not complete: `failed`, `halted`, … */
+export function failureOf({ status, task }: SessionNode): string | undefined {
+  return status === 'merged' && task !== 'completed' && task !== 'running' ? task : undefined;
+}
+
+/** The state of a session for people: `merged, failed` of one that was merged and did not complete. */
+export function stateOf(node: SessionNode): string {
+  const failure = failureOf(node);
+  return failure === undefined ? node.status : `${node.status}, ${failure}`;
+}
+
 function mergeOf(line: LineageLine, type: MergeRecord['type']): MergeRecord {
   return {
     type,

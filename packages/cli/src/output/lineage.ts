@@ -1,6 +1,7 @@
 import type { LineOptions, SessionGraph, SessionNode } from '@tapedeck/graph';
 import type { Context } from '../context.ts';
 import { cutText } from '../terminal/width.ts';
+import { stateOf } from './session.ts';
 
 /** A session with its descendants, nested. */
 export function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Record<string, unknown>> {
@@ -43,7 +44,10 @@ export function lineOptions({
   return {
     color,
     ...(io.isTerminal && { width: io.columns, cut: cutText }),
-    name: (text, { id }) => link(id, style.text('bold', text)),
+    name: (text, node) => {
+      const isFailed = stateOf(node).startsWith('merged, ');
+      return link(node.id, style.text(isFailed ? ['bold', 'red'] : 'bold', text));
+    },
   };
 }
 

@@ -14,6 +14,8 @@ export interface Ended {
   readonly session: string;
   readonly parent: string;
   readonly status: string;
+  /** The status for people: of a merged child that did not complete, that too. */
+  readonly state: string;
   /** ISO 8601. */
   readonly at: string;
 }
@@ -38,7 +40,7 @@ export function overviewJson(overview: Overview): Readonly<Record<string, unknow
     running: running.map(statusJson),
     waiting: waiting.map(statusJson),
     interrupted: interrupted.map(statusJson),
-    ended,
+    ended: ended.map(({ session, parent, status, at }) => ({ session, parent, status, at })),
     ended_more: more,
     recent: recent.map(({ info }) => sessionJson(info)),
   };
@@ -76,9 +78,9 @@ export function overviewText(overview: Overview, context: Pick<Context, 'io' | '
 
 function endedRows(ended: readonly Ended[], { io, style }: Pick<Context, 'io' | 'style'>): readonly string[] {
   if (ended.length === 0) return [];
-  const rows = ended.map(({ session, parent, status, at }) => [
+  const rows = ended.map(({ session, parent, state, at }) => [
     session,
-    status,
+    state,
     `of ${parent}`,
     relativeTime(Date.parse(at), io.now()),
   ]);

@@ -34,8 +34,21 @@ function countsJson(counts: SessionCounts): Readonly<Record<string, unknown>> {
   };
 }
 
-/** The state of a session in one word: what became of its result, else of its task, else of itself. */
-export function stateOf({ delivery, task, lifecycle }: SessionInfo): string {
+/**
+ * The state of a session for people: what became of its result, else of its task, else of itself. A result that was
+ * merged may be that of a task that did not complete: `merged, failed`.
+ */
+export function stateOf({
+  delivery,
+  task,
+  lifecycle,
+}: {
+  readonly delivery?: string | undefined;
+  readonly task?: string | undefined;
+  readonly lifecycle: string;
+}): string {
+  if (delivery === 'merged' && task !== undefined && task !== 'completed' && task !== 'running')
+    return `${delivery}, ${task}`;
   return delivery ?? task ?? lifecycle;
 }
 

@@ -155,7 +155,7 @@ function painter({ style, link }: Look, { headings, idOf }: Painted) {
 /** The state of a session, in the colour of good or bad news; as it is where it is neither. */
 export function painted(style: Style, state: string): string {
   if (/^(?:merged|completed)$/.test(state)) return style.text('green', state);
-  if (/^(?:failed|halted|aborted|interrupted|orphaned|filtered|damaged)\b/.test(state))
+  if (/^(?:merged, )?(?:failed|halted|aborted|interrupted|orphaned|filtered|damaged)\b/.test(state))
     return style.text('red', state);
   return /^(?:busy|running|waiting|incomplete)\b/.test(state) ? style.text('yellow', state) : state;
 }

@@ -3,6 +3,7 @@ import type { Entry, SessionInfo } from '@tapedeck/tape';
 import { recordedUsage, totalOf } from '@tapedeck/tape/internal';
 import { oneLine, safe } from '../escape.ts';
 import { colorOf, labelOf } from '../output/entry.ts';
+import { stateOf } from '../output/session.ts';
 import { painted } from '../output/sessions.ts';
 import { shortNumber } from '../terminal/number.ts';
 import type { Style } from '../terminal/style.ts';
@@ -150,12 +151,9 @@ function leftRows({ children, more }: Left, look: Look): string[] {
       ];
 }
 
-function childText(
-  { id, session, title, delivery, task, lifecycle }: SessionInfo,
-  room: number,
-  { style, link }: Look,
-): string {
-  const state = delivery ?? task ?? lifecycle;
+function childText(child: SessionInfo, room: number, { style, link }: Look): string {
+  const { id, session, title } = child;
+  const state = stateOf(child);
   const name = oneLine(session, Math.max(8, room - state.length - 9));
   const rest = room - 9 - textWidth(name) - state.length;
   const about = title === undefined || rest < 12 ? '' : `  ${style.text('dim', oneLine(title, rest - 2))}`;

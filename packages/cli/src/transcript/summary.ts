@@ -3,6 +3,7 @@ import { isSummarizer, recordedUsage, totalOf } from '@tapedeck/tape/internal';
 import { touchesOf } from '@tapedeck/tape/store';
 import { oneLine } from '../escape.ts';
 import { counted } from '../output/counted.ts';
+import { stateOf } from '../output/session.ts';
 import { callsOf } from './parts.ts';
 import { roleOf, timeOfEntry } from './wanted.ts';
 
@@ -55,7 +56,7 @@ export function summaryOf(entries: Iterable<Entry>): Summary {
 /** Children that are read at once. */
 const childrenPage = 1_000;
 
-/** The children of a session, by how they are. */
+/** The children of a session, by how they are, in the words for people. */
 export function childStates(store: SqliteTapeStore, parent: string): ReadonlyMap<string, number> {
   const states = new Map<string, number>();
   for (let after: string | null = null; ; ) {
@@ -66,7 +67,7 @@ export function childStates(store: SqliteTapeStore, parent: string): ReadonlyMap
       limit: childrenPage,
     });
     for (const child of page) {
-      const state = child.delivery ?? child.task ?? child.lifecycle;
+      const state = stateOf(child);
       if (!isSummarizer(child)) states.set(state, (states.get(state) ?? 0) + 1);
     }
     const last = page.at(-1);
@@ -91,12 +92,20 @@ export function summaryJson(
     messages,
     tools: [...tools].map(([tool, calls]) => ({ tool, calls })),
     tokens,
-    children: Object.fromEntries(children),
+    children: byFirstWord(children),
     files: [...files].map(([path, wrote]) => ({ path, wrote })),
     first: first === undefined ? null : iso(first),
     last: last === undefined ? null : iso(last),
     complete,
   };
+}
+
+/** Numbers of children by the first word of their state: programs ask the children how their tasks ended. */
+function byFirstWord(children: Children): Readonly<Record<string, number>> {
+  const words = Map.groupBy(children, ([state]) => state.split(',')[0] ?? '');
+  return Object.fromEntries(
+    [...words].map(([word, counts]) => [word, counts.reduce((sum, [, n]) => sum + n, 0)]),
+  );
 }
 
 /** Names that a line of a summary has. */
@@ -122,7 +131,7 @@ export function summaryText(
     ...row('messages', `${user} user, ${assistant} assistant${merge > 0 ? `, ${merge} merge` : ''}`),
     ...row('calls', list(used.map(([tool, calls]) => `${oneLine(tool, 60)} ×${calls}`))),
     ...row('tokens', tokens === 0 ? '' : String(tokens)),
-    ...row('children', list([...children].map(([state, n]) => `${n} ${state}`))),
+    ...row('children', list([...children].map(([state, n]) => `${n} ${state.replace(', ', ' and ')}`))),
     ...row('wrote', list(wrote)),
     ...row('read', list(read)),
     ...row('time', first === undefined || last === undefined ? '' : spanText(first, last)),

@@ -2,6 +2,7 @@ import type { Status } from '@tapedeck/runtime';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { hasTapes } from '../home.ts';
 import { type Ended, type Overview, overviewJson, overviewText } from '../output/overview.ts';
+import { stateOf } from '../output/session.ts';
 import { aboutOf } from '../session/listing.ts';
 import { userOf } from '../user.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -69,7 +70,10 @@ function endedSince(store: SqliteTapeStore): readonly Ended[] {
     const isEnd = line.type !== 'status' || (line.task !== undefined && line.task !== 'running');
     if (info?.parent === undefined || !isEnd) continue;
     lines.delete(info.id);
-    lines.set(info.id, { session: info.session, parent: info.parent, status: line.status, at: line.at });
+    const { session, parent } = info;
+    const { status, at } = line;
+    const state = status === 'merged' ? stateOf(info) : status;
+    lines.set(info.id, { session, parent, status, state, at });
   }
   return [...lines.values()].reverse();
 }
