@@ -1,4 +1,5 @@
 import { append } from './append.ts';
+import { chat } from './chat.ts';
 import { cli } from './cli.ts';
 import { deck } from './deck.ts';
 import { delegate } from './delegate.ts';
@@ -27,6 +28,7 @@ export const topics: Readonly<Record<string, Topic>> = {
   memory,
   processes,
   record,
+  chat,
   deck,
   delegate,
   cli,
