@@ -91,7 +91,7 @@ test.skipIf(isMissing)(
       expect(await page.locator('#messages').textContent()).toBe(
         await other.page.locator('#messages').textContent(),
       );
-      expect(await page.locator('nav a').count()).toBe(1);
+      expect(await page.locator('nav a').allTextContents()).toEqual(['Hello']);
       await page.getByRole('button', { name: 'New chat' }).click();
       await page.locator('.message').first().waitFor({ state: 'detached' });
       await page.locator('nav a').click();

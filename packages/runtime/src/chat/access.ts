@@ -54,7 +54,7 @@ export async function chatsOf(
   }
   const named = prefix === undefined || prefix === '' ? undefined : namePrefix(prefix);
   if (named !== undefined)
-    found.push(...(await store.sessions.list({ prefix: named, roots: true, limit: listMax })));
+    found.push(...(await store.sessions.list({ prefix: named, roots: true, limit: listMax, titles: true })));
   const chats = found.flatMap((info): readonly ListedChat[] => {
     const id = sessions.includes(info.session)
       ? info.session
