@@ -1,7 +1,7 @@
 /**
  * The endpoint of a deck for the AI SDK's chats. `chat.ts` routes requests, `access.ts` decides on their sessions,
- * `body.ts` reads what a chat sends, `send.ts` does it, `streams.ts` makes the answers, `node.ts` serves them with
- * `node:http`. Imports `session` and what lies below.
+ * `body.ts` reads what a chat sends, `send.ts` does it, `streams.ts` makes the answers, `sse.ts` writes them as
+ * server-sent events, `node.ts` serves them with `node:http`. Imports `session` and what lies below.
  */
 import type { TapeStore } from '@tapedeck/tape';
 import type { Chunk } from '../stream/chunks.ts';
@@ -9,6 +9,7 @@ import { type Authorize, assertMay, type ChatAccess, type ChatDeck, chatsOf, ses
 import { readBody } from './body.ts';
 import { ChatError, failureResponse, isServerFailure } from './errors.ts';
 import { take } from './send.ts';
+import { eventHeaders, eventStream } from './sse.ts';
 import { type ChatPlace, isWritten, otherStream, runStream } from './streams.ts';
 
 /** Options of `chatHandler`. */
@@ -31,8 +32,6 @@ export interface ChatOptions {
 export type ChatHandler = (request: Request) => Promise<Response>;
 
 const maxBytesDefault = 10 * 1024 * 1024;
-/** How often an answer that makes no progress sends a comment, so that proxies keep the connection open. */
-const keepAliveMs = 15_000;
 
 /**
  * Makes the handler of a path, which serves sessions to the AI SDK's `useChat`:
@@ -105,7 +104,7 @@ async function route(
     });
     if (session === undefined) throw notFound(chat);
     const chunks = await take({ store: deck.store, session }, access, body);
-    return await streamed(chunks, url.searchParams.get('format'));
+    return await streamed(chunks, url.searchParams.get('format'), options);
   }
   if (id === undefined) {
     assertMay(access, 'read');
@@ -122,7 +121,7 @@ async function route(
   const chunks = session === undefined ? undefined : await current({ store: deck.store, session });
   return chunks === undefined
     ? new Response(null, { status: 204 })
-    : await streamed(chunks, url.searchParams.get('format'));
+    : await streamed(chunks, url.searchParams.get('format'), options);
 }
 
 /** The stream of the current run, from its first chunk; undefined without one. */
@@ -133,12 +132,15 @@ async function current(place: ChatPlace): Promise<AsyncIterable<Chunk> | undefin
 }
 
 /** Server-sent events of the UI message stream protocol or, with the format `text`, the text of the answer alone. */
-async function streamed(chunks: AsyncIterable<Chunk>, format: string | null): Promise<Response> {
+async function streamed(
+  chunks: AsyncIterable<Chunk>,
+  format: string | null,
+  { onError = () => {} }: Pick<ChatOptions, 'onError'>,
+): Promise<Response> {
+  if (format !== 'text') return new Response(eventStream(chunks, onError), { headers: eventHeaders });
+  const { createTextStreamResponse } = await import('ai');
   const headers = { 'cache-control': 'no-store' };
-  const { createTextStreamResponse, createUIMessageStreamResponse } = await import('ai');
-  if (format === 'text')
-    return createTextStreamResponse({ stream: ReadableStream.from(textsOf(chunks)), headers });
-  return createUIMessageStreamResponse({ stream: ReadableStream.from(chunks), headers, keepAliveMs });
+  return createTextStreamResponse({ stream: ReadableStream.from(textsOf(chunks)), headers });
 }
 
 async function* textsOf(chunks: AsyncIterable<Chunk>): AsyncGenerator<string> {
