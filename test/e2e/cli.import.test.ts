@@ -56,3 +56,34 @@ test('a transcript with a message that cannot be stored leaves nothing, not even
   expect(home.contents()).toEqual(before);
   expect(await home.tape(['new', 'main'])).toMatchObject({ code: 0 });
 });
+
+test('a transcript that ends with a call is an idle session: nothing is to do, and a run may continue it', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const file = dir.file('pending.jsonl');
+  const records = [
+    { type: 'user', message: { content: 'Read auth.ts' } },
+    {
+      type: 'assistant',
+      message: { content: [{ type: 'tool_use', id: 't1', name: 'Read', input: { file_path: 'auth.ts' } }] },
+    },
+  ];
+  writeFileSync(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+  expect(await home.tape(['import', file, '--as', 'old', '--json'])).toMatchObject({ code: 0 });
+  expect((await home.tape(['status', 'old'])).stdout).toMatch(/^old +idle +active\n$/);
+  expect((await home.tape([])).stdout).not.toContain('nterrupted');
+  for (const verb of ['audit', 'check', 'verify'])
+    expect(await home.tape([verb, '--json'])).toMatchObject({ code: 0 });
+  expect(await home.tape(['recover', '--dry-run'])).toMatchObject({
+    code: 0,
+    stdout: 'Nothing to recover\n',
+  });
+
+  const answers = dir.file('answers.json');
+  writeFileSync(answers, JSON.stringify([{ text: 'It was not read.' }]));
+  expect(await home.tape(['run', 'old', '--model', `script:${answers}`])).toMatchObject({
+    code: 0,
+    stdout: 'It was not read.\n',
+  });
+  expect((await home.tape(['verify'])).code).toBe(0);
+});

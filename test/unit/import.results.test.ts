@@ -53,7 +53,7 @@ test('a call without a result is answered as interrupted, behind the results tha
       toolName: 'Read',
       output: { type: 'error-text', value: 'interrupted' },
     },
-    meta: { source: 'repair' },
+    meta: { source: 'import', repaired: true },
   });
   expect(counts.repaired).toBe(1);
 });

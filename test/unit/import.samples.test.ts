@@ -121,7 +121,7 @@ describe.skipIf(absent)(`real transcripts (skipped unless ${samples} is there)`,
       return JSON.stringify(now?.payload) !== JSON.stringify(payload);
     });
     // Only the call that was running when the small file was written.
-    expect(changed.map(({ meta }) => meta?.source)).toEqual(['repair']);
+    expect(changed.map(({ meta }) => meta)).toEqual([{ source: 'import', repaired: true }]);
   });
 
   test('a last line that was cut is ignored', () => {

@@ -16,7 +16,7 @@ export function countsOf(
     records: lines.records.length,
     messages: count(({ kind }) => kind === 'message'),
     offPath: beside.filter((record) => !answers.records.has(record)).length,
-    repaired: count(({ meta }) => meta?.source === 'repair'),
+    repaired: count(({ meta }) => meta?.repaired === true),
     compactions: count(({ mark }) => mark === 'boundary'),
     merged: turns.filter(isMerged).length,
     reordered: movedResults(turns, answers),

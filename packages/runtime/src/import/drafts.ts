@@ -53,10 +53,13 @@ export function resultDraft(call: Call, { record, block }: RecordedResult): Draf
   return { ...toolResult(call, output, meta), key: `${record.key}:${call.toolCallId}` };
 }
 
-/** The result of a call for which the file has none. */
+/**
+ * The result of a call for which the file has none. No run of this home was cut off there, so its source is not
+ * `repair`: after that, a run would be open.
+ */
 export function repairDraft(call: Call): Draft {
   const key = `${call.record.key}:${call.toolCallId}:interrupted`;
-  return { ...toolResult(call, interrupted, { source: 'repair' }), key };
+  return { ...toolResult(call, interrupted, { source: 'import', repaired: true }), key };
 }
 
 /** The boundary of the nth compaction, with its summary. */
