@@ -151,6 +151,18 @@ test('an invalid name exits with 2, and is not rewritten', async () => {
     await refuses(home, { args: ['anchor', 'main', name], exit: 2, code: 'TAPE_BAD_NAME' });
 });
 
+test('a text that cannot be a name can be an id', async () => {
+  using home = withMain();
+  const refused = await home.here(['fork', 'main', '--as', 'feature/login']);
+  expect(refused.stderr).toContain('Hint: make a session for this text with: tape new --id feature/login\n');
+  expect(await home.here(['new', '--id', 'feature/login', '--quiet'])).toMatchObject({
+    code: 0,
+    stdout: 'feature%2Flogin\n',
+  });
+  // An anchor has no id.
+  expect((await home.here(['anchor', 'main', 'a b'])).stderr).not.toContain('Hint');
+});
+
 test('a name with NUL, which no shell can pass on, is refused too', async () => {
   using home = withMain();
   const before = home.contents();

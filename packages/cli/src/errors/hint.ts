@@ -23,6 +23,11 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `trust its tapes with: tape trust ${shellWord(data.tapeHome)}`;
       if (data.verb === undefined) return undefined;
       return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
+    case 'TAPE_BAD_NAME':
+      // Any text names a session, such as that of a branch. An anchor has no such name.
+      return typeof data.name === 'string' && data.name !== ''
+        ? `make a session for this text with: tape new --id ${shellWord(data.name)}`
+        : undefined;
     case 'TAPE_NO_SESSION':
     case 'GRAPH_NO_SESSION':
       if (data.creates === true) return `use ${near}; or create ${shellWord(session)} with: --new`;

@@ -46,7 +46,9 @@ export function parseName(name: string): string {
     (isUlid(name) ? 'it has the form of a session id' : undefined) ??
     (isWorkerName(name) ? 'only the session of that id has it' : undefined);
   if (fault !== undefined)
-    throw new TapeError('TAPE_BAD_NAME', `cannot use ${quote(String(name))} as a session name: ${fault}`);
+    throw new TapeError('TAPE_BAD_NAME', `cannot use ${quote(String(name))} as a session name: ${fault}`, {
+      data: { name },
+    });
   return name;
 }
 
