@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { anchor, assistant, note, user } from '@tapedeck/tape';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type CliResult, json, jsonError } from '../support/cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
@@ -129,6 +129,69 @@ test('@{-1} is the session that the user named last in this home, @{-2} the one 
   expect(jsonError(await user.tape('show', '@{-7}', '--json')).message).toContain(
     'you have named fewer sessions',
   );
+});
+
+describe('log ends at a point', () => {
+  const seqs = async (home: TempHome, ...args: readonly string[]) => {
+    const { stdout, stderr, code } = await home.here(['log', ...args, '--quiet']);
+    expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+    return stdout.trim().split('\n').map(Number);
+  };
+
+  test('of a position, an anchor, a time, and of a session that is referred to', async () => {
+    using home = family();
+    expect(await seqs(home, 'release@3')).toEqual([1, 2, 3]);
+    expect(await seqs(home, 'release@3')).toEqual(await seqs(home, 'release', '--until', '@3'));
+    expect(await seqs(home, 'release@ready')).toEqual([1, 2, 3, 4]);
+    expect(await seqs(home, 'release@-3')).toEqual([1, 2]);
+    expect(await seqs(home, 'release@{now}')).toEqual([1, 2, 3, 4, 5]);
+    expect(await seqs(home, 'release-notes^@2')).toEqual([1, 2]);
+    using user = asUser(home);
+    await user.tape('show', 'release');
+    expect((await user.tape('log', '@{-1}@2', '--quiet')).stdout).toBe('1\n2\n');
+    expect(await seqs(home, 'release@ready', '--since', '@2', '-n', '1')).toEqual([4]);
+    expect((await home.here(['log', 'release@3'])).stdout).not.toContain('Go');
+    expect((await home.here(['log', 'release@3', '--stat', '--quiet'])).stdout).toBe('3\n');
+  });
+
+  test('which must exist, and is the only end', async () => {
+    using home = family();
+    expect((await home.here(['log', 'release@redy', '--json'])).code).toBe(3);
+    expect((await home.here(['log', 'release@99', '--json'])).code).toBe(3);
+    for (const more of [['--until', '@2'], ['--to', '2'], ['--follow'], ['--graph']])
+      expect(await home.here(['log', 'release@3', ...more])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(
+          `cannot use ${more[0]} with the point of 'release@3': it ends the selection`,
+        ),
+      });
+  });
+});
+
+test.each([
+  ['usage'],
+  ['children'],
+  ['status'],
+  ['wait'],
+  ['archive'],
+  ['anchor', 'name'],
+  ['compact'],
+  ['abort'],
+  ['merge'],
+  ['verify'],
+  ['run'],
+])('%s says that it takes no point', async (verb, ...more) => {
+  using home = family();
+  const line = [verb, 'release@ready', ...more];
+  writeFileSync(home.file('answers.json'), '[]');
+  const model = verb === 'run' ? ['--model', `script:${home.file('answers.json')}`] : [];
+  const { code, stderr } = await home.here([...line, ...model]);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr:
+      "Error: cannot use 'release@ready': it is an entry of 'release', and this verb takes a session\n" +
+      'Hint: leave out the point: release; or go on from there with: tape fork release@ready\n',
+  });
 });
 
 test('verbs that create sessions take no beginning for a name', async () => {

@@ -52,6 +52,66 @@ test.each(slips)('a script that names %s, where %s exists, is refused', async (n
   expect(home.contents()).toEqual(before);
 });
 
+test.each([
+  ['dac3', 'dac34307-159f-4c1f-9b7e-0242ac120002'],
+  ['dac34307', 'dac34307-159f-4c1f-9b7e-0242ac120002'],
+  ['rel', 'release'],
+  ['release', 'release-notes'],
+  ['fix-1', 'fix-1-again'],
+])(
+  'a script that names %s, the beginning of %s alone, is refused, and --new creates it',
+  async (name, existing) => {
+    using home = withSessions(existing, 'other');
+    const before = home.contents();
+    const lines = [...creating(home, name), ['chat', name, '--model', `script:${home.file('answers.json')}`]];
+    for (const args of lines) {
+      const result = await home.here([...args, '--json'], { stdin: line });
+      expect(result.code).toBe(3);
+      expect(jsonError(result)).toMatchObject({
+        code: 'TAPE_NO_SESSION',
+        hint: `use '${existing}'; or create ${name} with: --new`,
+      });
+    }
+    expect(home.contents()).toEqual(before);
+    expect((await home.here([...(lines[0] ?? []), '--new'])).stderr).toContain(`Created session ${name}\n`);
+    expect((await home.here(lines[0] ?? [])).code).toBe(0);
+  },
+);
+
+test('a beginning of several sessions, of an archived one, or of a count is a name of its own', async () => {
+  using home = withSessions('release', 'relay', 'step-10', 'main');
+  await home.here(['archive', 'main']);
+  for (const name of ['rel', 'step-1', 'mai'])
+    expect((await home.here(['append', name], { stdin: line })).stderr).toBe(`Created session ${name}\n`);
+});
+
+test('a beginning of an alias is one of its session', async () => {
+  using home = withSessions('01-main');
+  await home.here(['alias', '01-main', 'docs']);
+  expect(jsonError(await home.here(['append', 'do', '--json'], { stdin: line })).data).toMatchObject({
+    near: ['01-main'],
+  });
+});
+
+test('an entry of a session is no name for a new one', async () => {
+  using home = withSessions('main', 'joe@example.com');
+  const before = home.contents();
+  for (const args of [
+    ...creating(home, 'main@2'),
+    ...creating(home, 'main@head'),
+    ...creating(home, 'main@-1'),
+  ]) {
+    const result = await home.here([...args, '--json'], { stdin: line });
+    expect(result.code).toBe(2);
+    expect(jsonError(result)).toMatchObject({
+      message: `cannot use '${args[1]}': it is an entry of 'main', and this verb takes a session`,
+      hint: `leave out the point: main; or go on from there with: tape fork ${args[1]}`,
+    });
+  }
+  expect(home.contents()).toEqual(before);
+  expect((await home.here(['append', 'main@example.com'], { stdin: line })).code).toBe(0);
+});
+
 test('with --new the session is created, and an id is exact', async () => {
   using home = withSessions('main');
   for (const [i, args] of creating(home, 'maim').entries()) {

@@ -1,4 +1,4 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 
 const letters = 'abcdefghijklmnopqrstuvwxyz';
 
@@ -28,10 +28,24 @@ function* slips(name: string): Generator<string> {
   }
 }
 
-/** The active sessions whose name a missing one is a slip of, at most three; none for the name of a session. */
+/**
+ * The session that verbs which read find by the beginning of its name, unless the name only counts on: `step-1` is not
+ * the beginning of `step-10`.
+ */
+function begunBy(store: SqliteTapeStore, name: string): SessionInfo | undefined {
+  const [only, another] = name === '' ? [] : store.sessions.list({ prefix: name, all: true, limit: 2 });
+  if (only?.lifecycle !== 'active' || another !== undefined) return undefined;
+  const whole = [only.session, ...only.aliases].find((one) => one.startsWith(name));
+  return whole !== undefined && /^\d+$/.test(whole.slice(name.length)) ? undefined : only;
+}
+
+/**
+ * The active sessions that a missing name is the beginning or a slip of, at most three; none for the name of a session.
+ */
 export function similarSessions(store: SqliteTapeStore, name: string): readonly string[] {
   if (store.sessions.find(name) !== undefined) return [];
-  const found = new Set<string>();
+  const begun = begunBy(store, name);
+  const found = new Set<string>(begun === undefined ? [] : [begun.session]);
   for (const other of slips(name)) {
     const info = store.sessions.find(other);
     if (info?.lifecycle === 'active') found.add(info.session);

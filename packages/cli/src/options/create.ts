@@ -1,4 +1,7 @@
 /** The option of verbs that create the session that they name. */
 export const createOptions = {
-  new: { type: 'boolean', describe: 'Create the session also if one has nearly the same name' },
+  new: {
+    type: 'boolean',
+    describe: 'Create the session also if its name begins that of another, or is nearly one',
+  },
 } as const;

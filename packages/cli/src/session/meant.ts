@@ -5,11 +5,12 @@ import { safe } from '../escape.ts';
 import type { Io } from '../io.ts';
 import { relative } from '../reference.ts';
 import { similarSessions } from '../similar.ts';
+import { assertNoPoint } from './place.ts';
 
 /**
- * Finds the session that a command line means which would create it: a missing one whose name is nearly that of another
- * is more often a slip than new. Asks the user on a terminal. Returns the name of the session.
- * @throws TAPE_NO_SESSION where the user cannot be asked, or declines
+ * Finds the session that a command line means which would create it: a missing one whose name is nearly that of another,
+ * or its beginning, is more often a slip than new. Asks the user on a terminal. Returns the name of the session.
+ * @throws TAPE_NO_SESSION where the user cannot be asked, or declines; UsageError for a point of a session
  */
 export async function meantSession(
   store: SqliteTapeStore,
@@ -27,7 +28,9 @@ export async function meantSession(
 ): Promise<string> {
   const found = relative(store, name);
   if (found !== undefined) return found.session;
-  const near = isNew === true ? [] : similarSessions(store, name);
+  if (isNew === true) return name;
+  assertNoPoint(store, name);
+  const near = similarSessions(store, name);
   const [first] = near;
   if (first === undefined) return name;
   const answer = canAsk(context) ? await answerAmong(asking(safe(question(name, first)))) : 'q';
@@ -37,10 +40,11 @@ export async function meantSession(
 }
 
 /**
- * Refuses to create a session whose name is nearly that of another.
- * @throws TAPE_NO_SESSION
+ * Refuses to create a session whose name is nearly that of another, or its beginning.
+ * @throws TAPE_NO_SESSION; UsageError for a point of a session
  */
 export function assertNoSlip(store: SqliteTapeStore, name: string): void {
+  assertNoPoint(store, name);
   const near = similarSessions(store, name);
   if (near.length > 0) throw refusal(name, near);
 }

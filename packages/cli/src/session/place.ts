@@ -1,6 +1,7 @@
 import type { Point, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { shellWord } from '../escape.ts';
 import { pointOf, timeOf } from '../input.ts';
 import { findSession, referred } from '../reference.ts';
 import { userOf } from '../user.ts';
@@ -34,7 +35,7 @@ export function readPlace(store: SqliteTapeStore, text: string): SessionPoint {
 /**
  * Finds a session: by name, alias or id, by the beginning of one of these, as the parent of another (`NAME^`), or as one
  * that the user named before (`@{-1}`).
- * @throws TAPE_NO_SESSION with near names; UsageError for the beginning of several
+ * @throws TAPE_NO_SESSION with near names; UsageError for the beginning of several, and for a point
  */
 export function needSession(store: SqliteTapeStore, text: string): SessionInfo {
   const info = findSession(store, text);
@@ -42,9 +43,39 @@ export function needSession(store: SqliteTapeStore, text: string): SessionInfo {
     userOf(store)?.uses(info.id);
     return info;
   }
+  assertNoPoint(store, text);
   // `resolve` throws the error with the nearest names.
   store.entries.resolve(text, 'head');
   throw new TypeError(`session ${text} was created during the lookup`);
+}
+
+/**
+ * Refuses an entry of a session where the session itself is needed.
+ * @throws UsageError
+ */
+export function assertNoPoint(store: SqliteTapeStore, text: string): void {
+  if (!text.includes('@') || store.sessions.find(text) !== undefined) return;
+  const session = sessionAt(store, text);
+  if (session === undefined) return;
+  throw new UsageError(
+    `cannot use '${text}': it is an entry of '${session}', and this verb takes a session`,
+    {
+      data: { session },
+      hint: `leave out the point: ${shellWord(session)}; or go on from there with: tape fork ${shellWord(text)}`,
+    },
+  );
+}
+
+/** The session that a text names an entry of; undefined for another text. */
+function sessionAt(store: SqliteTapeStore, text: string): string | undefined {
+  try {
+    const { session, point } = readPlace(store, text);
+    if (point === undefined) return undefined;
+    store.entries.resolve(session, point);
+    return session;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Reads a point: as `pointOf`, or `-3`, three positions before the last, or `{TIME}`, the last entry by that time. */

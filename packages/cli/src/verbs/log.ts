@@ -1,4 +1,4 @@
-import { type Entry, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type Entry, type Point, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
@@ -6,14 +6,14 @@ import { exit } from '../exit.ts';
 import { timeOf } from '../input.ts';
 import { printArray } from '../output/array.ts';
 import { entryJson } from '../output/entry.ts';
-import { needSession, pointIn } from '../session/place.ts';
+import { needSession, pointIn, readPlace } from '../session/place.ts';
 import { readEntries, type Selection } from '../transcript/read.ts';
 import type { Transcript } from '../transcript/transcript.ts';
 import { isWanted } from '../transcript/wanted.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 interface Options {
-  readonly name: string;
+  readonly place: string;
   readonly from: number | undefined;
   readonly to: number | undefined;
   readonly since: string | undefined;
@@ -36,7 +36,7 @@ interface Options {
 }
 
 export const log: Verb = defineVerb({
-  command: 'log <name>',
+  command: 'log <place>',
   group: 'Look',
   paged: true,
   summary: 'Show the conversation of a session',
@@ -46,6 +46,7 @@ export const log: Verb = defineVerb({
     'of the selection, those outside of the conversation too.',
   examples: [
     ['tape log main -n 20', 'Show the last 20 items'],
+    ['tape log main@task-start', 'Show the conversation up to an anchor'],
     ['tape log main --since task-start --jsonl', 'Print the entries after an anchor as JSON lines'],
     ['tape log main --since "2 days ago" --role user', 'Show the prompts of the last two days'],
     ['tape log main --tool Bash --grep error', 'Show the calls of a tool that mention an error'],
@@ -53,7 +54,7 @@ export const log: Verb = defineVerb({
     ['tape log main --stat', 'Sum up messages, calls, tokens, children and files'],
     ['tape log main --graph', 'Draw the session and its descendants, with their anchors'],
   ],
-  arguments: { name: 'Session' },
+  arguments: { place: 'SESSION, or SESSION@POINT for the conversation up to there' },
   options: {
     from: { type: 'number', describe: 'First position' },
     to: { type: 'number', describe: 'Last position' },
@@ -107,9 +108,11 @@ export const log: Verb = defineVerb({
         `cannot list entries of kind '${args.kind}': it must be ${[...kinds].join(', ')} or x-…`,
       );
     return await context.reading(async (store) => {
-      const info = needSession(store, args.name);
+      const { session, point } = readPlace(store, args.place);
+      const info = needSession(store, session);
+      if (point !== undefined) assertEndsOnce(args);
       if (args.graph === true) return await draw(store, info, context);
-      const selection = selectionOf(store, info, { ...args, now: context.io.now() });
+      const selection = selectionOf(store, info, { ...args, point, now: context.io.now() });
       if (args.stat === true) return await sumUp(store, info, selection, context);
       const printed = await printer(store, info, args, context);
       // `--follow` prints the entries that are written from here on.
@@ -132,6 +135,16 @@ const kinds: ReadonlySet<string> = new Set([
   'event',
   'ui',
 ]);
+
+/**
+ * Refuses what conflicts with `SESSION@POINT`, which ends the selection.
+ * @throws UsageError
+ */
+function assertEndsOnce({ place, to, until, follow, graph }: Options): void {
+  const named = Object.entries({ to, until, follow, graph }).find(([, value]) => value !== undefined);
+  if (named !== undefined)
+    throw new UsageError(`cannot use --${named[0]} with the point of '${place}': it ends the selection`);
+}
 
 async function draw(store: SqliteTapeStore, { id }: SessionInfo, context: Context): Promise<number> {
   const { drawLog } = await import('../output/lanes.ts');
@@ -211,12 +224,15 @@ async function follow(
 function selectionOf(
   store: SqliteTapeStore,
   info: SessionInfo,
-  args: Options & { readonly now: number },
+  args: Options & { readonly point: Point | undefined; readonly now: number },
 ): Selection {
   const { floor, head } = info;
-  const { from = 1, to = head, since, until, kind, role, tool, grep, by, own, n, now } = args;
+  const { from = 1, to = head, since, until, kind, role, tool, grep, by, own, n, point, now } = args;
   const begin = boundOf(store, info, since, now);
-  const end = boundOf(store, info, until, now);
+  const end =
+    point === undefined
+      ? boundOf(store, info, until, now)
+      : { seq: store.entries.resolve(info.id, point), time: undefined };
   return {
     from: Math.max(from, floor + 1, (begin.seq ?? 0) + 1),
     to: Math.min(to, end.seq ?? head),

@@ -18,13 +18,16 @@ export const points: Topic = {
             ],
           },
           'A whole name comes before a prefix. An error lists the sessions that an ambiguous prefix could mean. ' +
-            '`run`, `chat`, `send` and `append` take no prefix: they create a session of that name.',
+            '`run`, `chat`, `send` and `append` create a session that does not exist. They ask about a name that begins ' +
+            'that of one session, or is nearly one, and elsewhere than on a terminal refuse it: `--new` creates it.',
         ],
       },
       {
         title: 'Points',
         blocks: [
-          'Behind a session, `@` names one of its entries. A position counts from 1, which is the start of the session.',
+          'Behind a session, `@` names one of its entries. A position counts from 1, which is the start of the session. ' +
+            '`log` ends at a point; `show`, `view`, `diff`, `trace`, `fork`, `branch`, `rewind`, `undo` and `redact` take one, ' +
+            'too. The other verbs take a whole session, and refuse a point.',
           {
             terms: [
               ['`NAME@42`', 'The entry at position 42'],
