@@ -157,7 +157,7 @@ describe.skipIf(skipsTerminals('live terminals'))('on a terminal', () => {
     expect(output).not.toMatch(/at .*\.js:\d+/);
     expectCleanEnd(output);
     expect(json(await home.here(['status', 'main', '--json']))).toMatchObject([{ state: 'idle' }]);
-    expect((await home.here(['log', 'main', '--all', '--oneline'])).stdout).toContain('run/aborted');
+    expect((await home.here(['log', 'main', '--all', '--oneline'])).stdout).toContain('aborted: ');
     expect(json(await home.here(['verify', '--json']))).toMatchObject({ ok: true });
   });
 

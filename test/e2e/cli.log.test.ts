@@ -51,13 +51,12 @@ test('forks stand where they left, merges have their result, and what a rewind h
     6   merge       tests 6-8 completed
                       └ All 212 tests pass. … (2 lines)
     8   merge       notes 6-7 discarded
-   11   rewind      to @8, hides 3 entries (tape log release --hidden)
+   11   rewind      to @8, hides 2 entries (tape log release --hidden)
    12   user        Tag it.
    13   assistant   I tag it.
                     tag(version: 2.4.0, sign: true)
                       └ denied: not on a Friday
-   15   event       run/error cannot reach the provider: it answered
-                    503
+   15   event       error: cannot reach the provider: it answered 503
    16   compaction  of 2-7
                     The release is planned; the tests pass.
    17   handoff     ⚓ publish
@@ -278,4 +277,105 @@ test('--follow shows calls as they are made, and their results as they come', as
     5   tool        └ read: one … (2 lines)
     6   anchor      ⚓ done
 `);
+});
+
+test('notes of runs, titles and answers to calls are told in words, and other events as they are', async () => {
+  using own = tempHome();
+  const run = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
+  own.session(
+    'notes',
+    user('Go'),
+    note('session/title', { title: 'Release 2.4.0' }),
+    note('run/retrying', { run, attempt: 1, message: 'overloaded', delay_ms: 500 }),
+    note('run/interrupted', { run }),
+    assistant([toolCall('c1', 'publish', { version: '2.4.0' })]),
+    note('run/waiting', { run, calls: [{ toolCallId: 'c1', toolName: 'publish', for: 'approval' }] }),
+    note('call/answered', { toolCallId: 'c1', approved: false, reason: 'not on a Friday' }),
+    note('run/begun', { run, calls: [{ toolCallId: 'c1' }] }),
+    note('run/aborted', { run, reason: 'interrupted', unbegun: [] }),
+    note('run/halted', { run, limit: 'steps', message: 'the run reached 5 steps' }),
+    note('build/started', { commit: 'a1b2c3d' }),
+  );
+  const events = async (...args: string[]) =>
+    (await own.here(['log', 'notes', '--oneline', ...args])).stdout
+      .split('\n')
+      .flatMap((row) => / event +(.*)/.exec(row)?.[1] ?? []);
+  expect(await events('--all')).toEqual([
+    'title: Release 2.4.0',
+    'retrying: overloaded',
+    'interrupted',
+    'waiting: publish (approval)',
+    'denied c1: not on a Friday',
+    'begun: c1',
+    'aborted: interrupted',
+    'halted: the run reached 5 steps',
+    'build/started {"commit":"a1b2c3d"}',
+  ]);
+  expect(await events()).toEqual(['aborted: interrupted', 'halted: the run reached 5 steps']);
+});
+
+test('after an undo nothing is said to be hidden, and a rewind hides as many entries as its receipt says', async () => {
+  using own = tempHome();
+  own.session('main', user('Idea'), assistant('Done.'));
+  const hidden = async () =>
+    (await own.here(['log', 'main'])).stdout.split('\n').filter((row) => row.includes('hides'));
+  const told = async (...args: string[]) => (await own.here(args)).stdout;
+  for (let i = 0; i < 3; i += 1) {
+    const receipt = i === 0 ? await told('rewind', 'main@2') : await told('undo', 'main');
+    expect(receipt).toMatch(/\b2 (?:entries )?hidden/);
+    expect(await hidden()).toEqual([
+      expect.stringMatching(/rewind +to @1, hides 2 entries \(tape log main --hidden\)$/),
+    ]);
+    expect(await told('undo', 'main')).toContain('2 entries shown again');
+    expect(await hidden()).toEqual([]);
+  }
+});
+
+test('a call looks the same in every verb', async () => {
+  using own = tempHome();
+  own.session(
+    'main',
+    user('Go'),
+    assistant([toolCall('c1', 'publish', { version: '2.4.0' }), toolCall('c2', 'restart', {})]),
+    toolResult({ toolCallId: 'c1', toolName: 'publish' }, 'published'),
+    toolResult({ toolCallId: 'c2', toolName: 'restart' }, 'restarted'),
+  );
+  {
+    using store = own.open();
+    store.lineage.fork('main', { name: 'other', cut: 2 });
+  }
+  const lines = [
+    ['log', 'main'],
+    ['log', 'main', '--oneline'],
+    ['blame', 'main'],
+    ['diff', 'other', 'main'],
+  ];
+  for (const words of lines) {
+    const { stdout } = await own.here(words);
+    expect(stdout, words.join(' ')).toContain('publish(2.4.0)');
+    expect(stdout, words.join(' ')).toContain('restart()');
+  }
+  // A name of an argument that is not shown is found, too.
+  expect((await own.here(['log', 'main', '--grep', 'version'])).stdout).toContain('publish(2.4.0)');
+});
+
+test('a search shows an anchor and an event in words, unless what is found is elsewhere in them', async () => {
+  using own = tempHome();
+  own.session('main', user('Plan'), note('run/aborted', { run: 'r1', reason: 'interrupted', unbegun: [] }));
+  {
+    using store = own.open();
+    const { session } = store.lineage.fork('main', { name: 'idea', intention: { nextSteps: 'Look at it' } });
+    store.entries.append(session, [assistant('Seen.')]);
+    store.lineage.merge('idea');
+  }
+  const found = async (text: string) => (await own.here(['search', text])).stdout;
+  expect(await found('merge/idea')).toMatch(/^main@\d+ anchor: ⚓ merge\/idea \d+-\d+ result, completed$/m);
+  expect(await found('fork/start')).toMatch(/^idea@\d+ anchor: ⚓ fork\/start from main, inherits 1-3$/m);
+  expect(await found('Look at')).toMatch(/^idea@\d+ anchor: ⚓ intention Look at it$/m);
+  expect(await found('interrupted')).toBe('main@3 event (seen by 2 sessions): aborted: interrupted\n');
+  const [merge] = json<{ hits: { snippet: string }[] }>(
+    await own.here(['search', 'merge/idea', '--json']),
+  ).hits;
+  const id = /[0-9A-Z]{26}/.exec(merge?.snippet ?? '')?.[0] ?? '';
+  expect(await found(id)).toContain(id);
 });

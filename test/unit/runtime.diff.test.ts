@@ -116,7 +116,7 @@ test('each side lists its messages, tools, files, keys and last answer', async (
     ranges: [[7, 9]],
     entries: 3,
     messages: { user: 0, assistant: 1, merge: 0 },
-    recent: [{ seq: 7, from: 'assistant', text: 'calling c1' }],
+    recent: [{ seq: 7, from: 'assistant', text: 'calling c1 edit()' }],
     tools: [{ tool: 'edit', calls: 1 }],
     files: [
       { path: 'b.md', wrote: true, seq: 8 },

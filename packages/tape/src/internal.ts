@@ -7,6 +7,7 @@ export type { LooseEnds } from './check/loose-ends.ts';
 export type { Sources } from './clock.ts';
 export { artifactOf, isObjectName, patchPaths, workspaceClosed } from './entry/artifact.ts';
 export { type Call, callOf } from './entry/call.ts';
+export { argumentsText, callText } from './entry/call-text.ts';
 export { clientCalls } from './entry/client-calls.ts';
 export { storedPayloads } from './entry/encode.ts';
 export { isoTime } from './entry/iso-time.ts';

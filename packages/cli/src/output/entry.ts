@@ -1,8 +1,9 @@
 import { styleText } from 'node:util';
-import type { Entry, Json } from '@tapedeck/tape';
-import { isObject, isoTime, mergedText } from '@tapedeck/tape/internal';
+import type { Entry, Json, JsonObject } from '@tapedeck/tape';
+import { callText, isObject, isoTime, mergedText } from '@tapedeck/tape/internal';
 import { isBlobRef, isTextRef } from '@tapedeck/tape/store';
 import { oneLine } from '../escape.ts';
+import { eventText } from './event.ts';
 
 /** An entry as `--json` and `--jsonl` print it; part of the documented contract. */
 export function entryJson(entry: Entry): Readonly<Record<string, unknown>> {
@@ -73,11 +74,8 @@ export function entryText(entry: Entry): string {
       return anchorText(name ?? '', payload);
     case 'rewind':
       return `to @${entry.ref}`;
-    default: {
-      // An event that says what happened in words, such as `run/error`.
-      const message = isObject(payload) && typeof payload.message === 'string' ? payload.message : undefined;
-      return `${name ?? ''} ${message ?? JSON.stringify(payload)}`.trim();
-    }
+    default:
+      return eventText(name ?? '', payload);
   }
 }
 
@@ -85,7 +83,21 @@ function anchorText(name: string, payload: Json): string {
   const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
   if (name.startsWith('merge/') && Array.isArray(state.range))
     return `⚓ ${name} ${state.range.join('-')} ${String(state.strategy)}, ${String(state.status)}`;
+  if (name === 'fork/start' && isObject(payload)) return `⚓ ${name} ${startText(payload)}`;
+  if (name === 'intention') return `⚓ ${name} ${intentionText(state)}`;
   return Object.keys(state).length === 0 ? `⚓ ${name}` : `⚓ ${name} ${JSON.stringify(state)}`;
+}
+
+/** What a child was asked to do. */
+export function intentionText({ next_steps, context_summary }: JsonObject): string {
+  return [next_steps, context_summary].filter((text) => typeof text === 'string').join('\n');
+}
+
+/** Where a child begins. */
+export function startText({ parent_name, range, from_anchor }: JsonObject): string {
+  const what = Array.isArray(range) ? `inherits ${range.join('-')}` : 'inherits nothing';
+  const since = typeof from_anchor === 'string' ? `, from ${from_anchor}` : '';
+  return `from ${String(parent_name)}, ${what}${since}`;
 }
 
 export function partText(part: unknown): string {
@@ -96,7 +108,7 @@ export function partText(part: unknown): string {
     case 'reasoning':
       return `(reasoning: ${String(part.text)})`;
     case 'tool-call':
-      return `${String(part.toolName)}(${JSON.stringify(part.input)})`;
+      return callText(part);
     case 'tool-result':
       return `${String(part.toolName)} → ${outputText(part.output)}`;
     default:

@@ -10,10 +10,12 @@ export interface Item {
   readonly report?: Entry;
 }
 
-/** Entries that a rewind hides, in place of them. */
+/** Entries that a rewind hides, in place of them. The rewind is the last of them. */
 export interface Gap {
   readonly from: number;
   readonly to: number;
+  /** How many they are without rewinds. */
+  readonly hidden: number;
 }
 
 export const isGap = (shown: object): shown is Gap => 'to' in shown;

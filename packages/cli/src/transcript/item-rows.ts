@@ -1,15 +1,15 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Entry, Json, JsonObject } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { argumentsText, isObject } from '@tapedeck/tape/internal';
 import { safe } from '../escape.ts';
 import { counted } from '../output/counted.ts';
-import { briefText, entryText, partText } from '../output/entry.ts';
+import { briefText, entryText, intentionText, partText, startText } from '../output/entry.ts';
 import { markdown } from '../terminal/markdown.ts';
 import type { Style } from '../terminal/style.ts';
 import { cutMiddle, cutText, textWidth } from '../terminal/width.ts';
 import { styledLines, wrapText } from '../terminal/wrap.ts';
-import type { Item } from './fold.ts';
-import { argumentLines, argumentsText, callOf, outputOf, partsOf, type ToolCall } from './parts.ts';
+import type { Gap, Item } from './fold.ts';
+import { argumentLines, callOf, outputOf, partsOf, type ToolCall } from './parts.ts';
 
 /** The place that the text of an item has. */
 export interface Place {
@@ -237,10 +237,6 @@ function mergeRows(
   ];
 }
 
-function intentionText({ next_steps, context_summary }: JsonObject): string {
-  return [next_steps, context_summary].filter((text) => typeof text === 'string').join('\n');
-}
-
 /** An anchor with its state; of a handoff and a compaction the summary, and the range that it is of. */
 function anchorRows(state: JsonObject, { place, entry }: Of & { readonly entry: Entry }): string[] {
   const { name = '', kind, payload } = entry;
@@ -258,12 +254,6 @@ function anchorRows(state: JsonObject, { place, entry }: Of & { readonly entry: 
   return [row, ...textLines(summary, { place: below, entry, most: summaryRows })];
 }
 
-function startText({ parent_name, range, from_anchor }: JsonObject): string {
-  const what = Array.isArray(range) ? `inherits ${range.join('-')}` : 'inherits nothing';
-  const since = typeof from_anchor === 'string' ? `, from ${from_anchor}` : '';
-  return `from ${String(parent_name)}, ${what}${since}`;
-}
-
 function otherText(entry: Entry): string {
   const { kind, payload, ref } = entry;
   if (kind === 'redaction') {
@@ -276,10 +266,6 @@ function otherText(entry: Entry): string {
 }
 
 /** How many entries a rewind hides, and how to see them. */
-export function gapText(
-  { from, to }: { readonly from: number; readonly to: number },
-  session: string,
-): string {
-  const n = to - from + 1;
-  return `to @${from - 1}, hides ${counted(n, 'entry', 'entries')} (tape log ${session} --hidden)`;
+export function gapText({ from, hidden }: Gap, session: string): string {
+  return `to @${from - 1}, hides ${counted(hidden, 'entry', 'entries')} (tape log ${session} --hidden)`;
 }

@@ -55,15 +55,6 @@ function valueText(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** The arguments of a call on one line: the value of a lone one, else each with its name. */
-export function argumentsText(input: Json): string {
-  if (!isObject(input)) return input === null ? '' : valueText(input);
-  const fields = Object.entries(input);
-  const [only] = fields;
-  if (fields.length === 1 && only !== undefined) return valueText(only[1]);
-  return fields.map(([name, value]) => `${name}: ${valueText(value)}`).join(', ');
-}
-
 /** How much of an argument is shown, and what is said where there is more. */
 export interface ArgumentsCut {
   readonly chars: number;

@@ -71,13 +71,20 @@ export function readShown(
       const entries = backward
         ? fromEnd(store, id, { query, page: last ?? 0 })
         : store.entries.read(id, query);
-      if (isHidden) yield stretch;
+      if (isHidden) yield* gapOf(store, id, stretch);
       else for (const entry of entries) if (wants(entry)) yield entry;
     }
   };
   return last === undefined
     ? shown(false)
     : lastShown(shown(true), { last, isFiltered: isFiltered(selection) });
+}
+
+/** The gap of a hidden stretch; none where it has rewinds alone, as after an undo. */
+function* gapOf(store: SqliteTapeStore, id: string, stretch: Pick<Gap, 'from' | 'to'>): Generator<Gap> {
+  let hidden = stretch.to - stretch.from + 1;
+  for (const _ of store.entries.read(id, { ...stretch, kind: 'rewind' })) hidden -= 1;
+  if (hidden > 0) yield { ...stretch, hidden };
 }
 
 /** The entries of the last N items, in order: read from the end until they make that many. */

@@ -40,8 +40,14 @@ export function isWanted(entry: Entry, { kind, role, tool, text, by, after, befo
     (by === undefined || isFrom(entry, by)) &&
     (after === undefined || time >= after) &&
     (before === undefined || time <= before) &&
-    (text === undefined || entryText(entry).toLowerCase().includes(text.toLowerCase()))
+    (text === undefined || hasText(entry, text.toLowerCase()))
   );
+}
+
+/** Whether an entry has a text as it is shown, or in the arguments of a call, whose names may not be shown. */
+function hasText(entry: Entry, text: string): boolean {
+  const texts = [entryText(entry), ...callsOf(entry).map(({ input }) => JSON.stringify(input))];
+  return texts.some((one) => one.toLowerCase().includes(text));
 }
 
 /** A call has no entry of its own: `tool-call` are the messages with calls. */

@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import { jsonText, oneLine, shellWord } from '../escape.ts';
 import { joined } from '../input.ts';
 import { counted } from '../output/counted.ts';
+import { entryText } from '../output/entry.ts';
 import { withProgress } from '../output/progress.ts';
 import { needSession } from '../session/place.ts';
 import { cutText } from '../terminal/width.ts';
@@ -48,7 +49,7 @@ export const search: Verb = defineVerb({
         ...(kind !== undefined && { kind: kind as EntryKind }),
         ...(all === true && { all }),
       });
-      await print(found, context);
+      await print(found, (hit) => textOf(store, hit, text), context);
       if (found.unsearched > 0) {
         const why = found.unindexed > 0 ? 'they are not indexed yet' : 'the index finds words alone';
         context.status(`Did not search ${counted(found.unsearched, 'entry', 'entries')}: ${why}`);
@@ -61,6 +62,8 @@ export const search: Verb = defineVerb({
 /** How much of a hit a line has: at least on a terminal, and at most in a pipe. */
 const textMin = 24;
 const textMax = 160;
+/** How far in the words about an entry a match may be, so that a line shows it. */
+const wordsMax = 40;
 
 const unwritable = new Set(['TAPE_IO', 'TAPE_LOCKED', 'GRAPH_DIVERGED']);
 
@@ -84,8 +87,25 @@ async function opened(
   }
 }
 
+/**
+ * What a line has of a hit: the text around the match, but of an anchor or an event what `log` says of it. Its payload
+ * has ids and times, too, and is shown where the text is found in nothing else.
+ */
+function textOf(
+  store: SqliteTapeStore,
+  { session, seq, kind, snippet }: SearchResult['hits'][number],
+  text: string,
+): string {
+  if (kind !== 'anchor' && kind !== 'event') return snippet;
+  const [entry] = store.entries.read(session, { from: seq, to: seq });
+  const words = entry === undefined ? '' : entryText(entry);
+  const at = words.toLowerCase().indexOf(text.toLowerCase());
+  return at >= 0 && at < wordsMax ? words : snippet;
+}
+
 async function print(
   { hits, unsearched, unindexed }: SearchResult,
+  shownOf: (hit: SearchResult['hits'][number]) => string,
   { io, options, status, style }: Context,
 ): Promise<void> {
   const json = hits.map(({ at, ...hit }) => ({ ...hit, at: isoTime(at) }));
@@ -94,7 +114,9 @@ async function print(
   else if (options.quiet === true) for (const { session, seq } of hits) await io.out(`${session}@${seq}\n`);
   else {
     if (hits.length === 0) status('Nothing found');
-    for (const { session, tape, seq, kind, snippet, sessions } of hits) {
+    for (const hit of hits) {
+      const { session, tape, seq, kind, sessions } = hit;
+      const shown = shownOf(hit);
       // A session of another realm is referred to by its id.
       const named = isUlid(session) ? ` of ${tape}` : '';
       const others = sessions.length > 1 ? ` (seen by ${sessions.length} sessions)` : '';
@@ -104,8 +126,8 @@ async function print(
       const head = (room: number) => `${style.text('bold', place)}${style.text('dim', cutText(what, room))}`;
       // Where the place of a hit leaves little room for its text, that has a line of its own.
       if (io.isTerminal && left < textMin)
-        await io.out(`${head(io.columns - place.length)}\n  ${oneLine(snippet, io.columns - 2)}\n`);
-      else await io.out(`${head(what.length)} ${oneLine(snippet, io.isTerminal ? left : textMax)}\n`);
+        await io.out(`${head(io.columns - place.length)}\n  ${oneLine(shown, io.columns - 2)}\n`);
+      else await io.out(`${head(what.length)} ${oneLine(shown, io.isTerminal ? left : textMax)}\n`);
     }
   }
 }

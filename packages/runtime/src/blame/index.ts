@@ -11,7 +11,14 @@ import {
   type ViewPolicy,
   view,
 } from '@tapedeck/tape';
-import { authorOf, isObject, lastCallWithin, lastPolicy, renderState } from '@tapedeck/tape/internal';
+import {
+  authorOf,
+  callText,
+  isObject,
+  lastCallWithin,
+  lastPolicy,
+  renderState,
+} from '@tapedeck/tape/internal';
 import { type StoreSource, storeOf } from '../store-of.ts';
 import { sourcesOf, type TraceSource } from '../trace/sources.ts';
 
@@ -174,15 +181,15 @@ function textField<Name extends string>(name: Name, value: unknown): { readonly 
   return (typeof value === 'string' ? { [name]: value } : {}) as { readonly [N in Name]?: string };
 }
 
-/** The text of a content, with the names of the tools that an answer calls. */
+/** The text of a content, with the calls of an answer. */
 function textIn(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return content === undefined ? '' : JSON.stringify(content);
   return content
     .flatMap((part: unknown) => {
-      if (!isObject(part as never)) return [];
-      const { type, text, toolName } = part as { type?: unknown; text?: unknown; toolName?: unknown };
-      if (type === 'tool-call') return `${String(toolName)}()`;
+      if (!isObject(part)) return [];
+      const { type, text } = part;
+      if (type === 'tool-call') return callText(part);
       return type !== 'reasoning' && typeof text === 'string' ? text : [];
     })
     .join(' ');

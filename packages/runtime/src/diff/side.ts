@@ -1,5 +1,12 @@
 import type { Entry, JsonObject, Seq, TapeStore } from '@tapedeck/tape';
-import { artifactOf, assistantText, isObject, mergedText, patchPaths } from '@tapedeck/tape/internal';
+import {
+  artifactOf,
+  assistantText,
+  callText,
+  isObject,
+  mergedText,
+  patchPaths,
+} from '@tapedeck/tape/internal';
 import { touchesOf } from '@tapedeck/tape/store';
 import { textOf } from '../config/hooks.ts';
 
@@ -35,7 +42,7 @@ export interface DiffSide {
 export interface DiffMessage {
   readonly seq: Seq;
   readonly from: 'user' | 'assistant' | 'merge';
-  /** The beginning of its text; of a merge, that of the child's result. */
+  /** The beginning of its text, and of an answer the calls; of a merge, the beginning of the child's result. */
   readonly text: string;
 }
 
@@ -86,7 +93,8 @@ export async function sideOf(
       recent.push({ ...message, text: message.text.slice(0, textMax).toWellFormed() });
       if (recent.length > recentMost) recent.shift();
       if (message.from !== 'assistant') continue;
-      if (message.text !== '') answer = { seq, text: message.text };
+      const said = assistantText(entry.payload);
+      if (said !== '') answer = { seq, text: said };
       for (const tool of toolsIn(entry)) tools.change(tool, (before = 0) => before + 1);
     }
   return {
@@ -159,10 +167,17 @@ class Names<T> {
 
 function messageOf({ kind, seq, payload, meta }: Entry): DiffMessage | undefined {
   if (kind !== 'message' || !isObject(payload)) return undefined;
-  if (payload.role === 'assistant') return { seq, from: 'assistant', text: assistantText(payload) };
+  if (payload.role === 'assistant') return { seq, from: 'assistant', text: textAndCalls(payload) };
   const text = textOf(payload.content ?? null);
   if (meta.source !== 'merge') return { seq, from: 'user', text };
   return { seq, from: 'merge', text: mergedText(text) ?? text };
+}
+
+/** The text of an answer, and the calls that it makes. */
+function textAndCalls(payload: JsonObject): string {
+  const content = Array.isArray(payload.content) ? payload.content : [];
+  const calls = content.filter(isObject).filter(({ type }) => type === 'tool-call');
+  return [assistantText(payload), ...calls.map(callText)].filter((text) => text !== '').join(' ');
 }
 
 function toolsIn({ payload }: Entry): string[] {
