@@ -279,7 +279,7 @@ test('--follow shows calls as they are made, and their results as they come', as
 `);
 });
 
-test('notes of runs, titles and answers to calls are told in words, and other events as they are', async () => {
+test('notes of runs, titles and answers to calls are in words, and other events as they are', async () => {
   using own = tempHome();
   const run = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
   own.session(
@@ -314,7 +314,7 @@ test('notes of runs, titles and answers to calls are told in words, and other ev
   expect(await events()).toEqual(['aborted: interrupted', 'halted: the run reached 5 steps']);
 });
 
-test('after an undo nothing is said to be hidden, and a rewind hides as many entries as its receipt says', async () => {
+test('after an undo a log hides nothing, and a rewind hides as many entries as its receipt says', async () => {
   using own = tempHome();
   own.session('main', user('Idea'), assistant('Done.'));
   const hidden = async () =>
