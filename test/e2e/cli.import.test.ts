@@ -57,6 +57,24 @@ test('a transcript with a message that cannot be stored leaves nothing, not even
   expect(await home.tape(['new', 'main'])).toMatchObject({ code: 0 });
 });
 
+test('a dash reads the transcript from stdin', async () => {
+  using home = tempHome();
+  const imported = await home.tape(['import', '-', '--as', 'main', '--json'], {
+    stdin: transcript('a', 'b'),
+  });
+  expect(JSON.parse(imported.stdout)).toMatchObject({ names: ['main'], entries: 3 });
+  const more = await home.tape(['import', '-', '--as', 'main', '--json'], {
+    stdin: transcript('a', 'b', 'c'),
+  });
+  expect(JSON.parse(more.stdout)).toMatchObject({ entries: 1 });
+  const other = await home.tape(['import', '-'], { stdin: '{"type":"session_meta","payload":{}}\n' });
+  expect(other).toMatchObject({ code: 1, stdout: '' });
+  expect(other.stderr).toBe(
+    "Error: cannot import 'stdin': it contains no record of Claude Code, the one known format\n" +
+      'Hint: transcripts of Claude Code are in ~/.claude/projects\n',
+  );
+});
+
 test('a transcript that ends with a call is an idle session: nothing is to do, and a run may continue it', async () => {
   using home = tempHome();
   using dir = tempDir();

@@ -158,6 +158,7 @@ describe('files', () => {
   ])('of another agent are no known format: %s', (name, text) => {
     const error = failure(() => readTranscript(file(`${name}.jsonl`, text), { format: 'claude-code' }));
     expect(error.code).toBe('IMPORT_UNKNOWN_FORMAT');
+    expect(failure(() => readTranscript(file(`${name}.jsonl`, text))).message).toContain('Claude Code');
   });
 
   test('name their session when no record does', () => {

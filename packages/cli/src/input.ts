@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Json, type JsonObject, type Point, TapeError } from '@tapedeck/tape';
 import { isObject, parseJson } from '@tapedeck/tape/internal';
 import { UsageError } from './errors/kinds.ts';
+import { systemFault } from './errors/system-fault.ts';
 import type { Io } from './io.ts';
 import { readRelativeTime } from './terminal/time.ts';
 
@@ -18,7 +19,7 @@ export async function readText(argument: string, io: Io): Promise<string> {
     return withoutLastLf(decode(await readFile(file), `'${file}'`));
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
-    throw new UsageError(`cannot read '${file}': ${(cause as Error).message}`, {
+    throw new UsageError(`cannot read '${file}': ${systemFault(cause)}`, {
       hint: `for a text that begins with @, write @@, or give the text on stdin with -`,
     });
   }
@@ -70,7 +71,8 @@ function withoutLastLf(text: string): string {
   return text.replace(/\r?\n$/, '');
 }
 
-async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+/** All bytes of a stream. */
+export async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of stream) chunks.push(chunk);
   return Buffer.concat(chunks);

@@ -98,7 +98,7 @@ export const homeVerbs: Contracts = {
     }),
     quiet: 'the name of the session',
     exits: {
-      1: 'the file cannot be read, is empty, or is no transcript of a known format',
+      1: 'the file cannot be read, is empty, or is no transcript of Claude Code',
       2: 'the name is not allowed',
       3: 'there is no such file',
       4: 'another session has the name, or the file contradicts an earlier import of it',

@@ -142,5 +142,5 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   IMPORT_CANNOT_READ: [exit.failed, 'the transcript cannot be read'],
   IMPORT_EMPTY: [exit.failed, 'the transcript has no records'],
   IMPORT_BAD_JSON: [exit.failed, 'a line is not JSON; `data.line` and `data.offset` locate it'],
-  IMPORT_UNKNOWN_FORMAT: [exit.failed, 'no record has a known format'],
+  IMPORT_UNKNOWN_FORMAT: [exit.failed, 'no record is one of a transcript of Claude Code'],
 };

@@ -28,6 +28,12 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return typeof data.name === 'string' && data.name !== ''
         ? `make a session for this text with: tape new --id ${shellWord(data.name)}`
         : undefined;
+    case 'IMPORT_BAD_JSON':
+    case 'IMPORT_UNKNOWN_FORMAT':
+      // A later line is damage in a transcript.
+      return data.line === undefined || data.line === 1
+        ? 'transcripts of Claude Code are in ~/.claude/projects'
+        : undefined;
     case 'TAPE_NO_SESSION':
     case 'GRAPH_NO_SESSION':
       if (data.creates === true) return `use ${near}; or create ${shellWord(session)} with: --new`;
@@ -58,6 +64,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'TAPE_EXISTS':
       if (typeof data.home === 'string')
         return `choose another directory; or look at these tapes with: tape check --home ${shellWord(data.home)}`;
+      if (Array.isArray(data.aliases))
+        return `aliases of ${session}: ${data.aliases.length === 0 ? 'none' : data.aliases.join(', ')}`;
       return near === '' ? 'choose another name' : `use ${near}, or choose another name`;
     case 'TAPE_ARCHIVED':
       return `make it active again with: tape archive ${String(data.parent ?? session)} --undo`;

@@ -4,20 +4,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Draft, note, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { assertDraft, nameFault } from '@tapedeck/tape/store';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { readAll, stdinWord } from '../input.ts';
+import type { Io } from '../io.ts';
 import { counted } from '../output/counted.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const importVerb: Verb = defineVerb({
   command: 'import <file>',
   group: 'Start',
-  summary: 'Import a transcript of another agent as a session',
+  summary: 'Import a transcript of Claude Code as a session',
   detail:
-    'A Claude Code transcript becomes one session: the path from its last message back to the first. Records off that path ' +
+    'A transcript becomes one session: the path from its last message back to the first. Records off that path ' +
     'become entries that views skip. Importing a file that has grown appends the new records.',
   examples: [
     ['tape import ~/.claude/projects/app/2f1c.jsonl --as main', 'Import a transcript as session main'],
   ],
-  arguments: { file: 'Transcript' },
+  arguments: { file: 'Transcript (-: stdin)' },
   options: {
     as: { type: 'string', describe: 'Name of the session (default: the id in the transcript)' },
     format: {
@@ -28,19 +30,17 @@ export const importVerb: Verb = defineVerb({
     },
   },
   run: async ({ file, as, format }, { io, writing, answer, status }) => {
-    const path = resolve(io.cwd, file);
-    const found = await stat(path).catch(() => undefined);
-    if (found === undefined) throw new NotFoundError(`cannot import '${file}': no such file`, { file });
-    if (found.isDirectory())
-      throw new UsageError(`cannot import '${file}': it is a directory`, {
-        hint: 'name one transcript in it',
-      });
+    const isStdin = file === stdinWord;
+    const path = isStdin ? 'stdin' : await existingFile(file, io);
     const { readTranscript } = await import('@tapedeck/runtime/import');
-    const transcript = readTranscript(path, { format: format as 'auto' | 'claude-code' });
+    const transcript = readTranscript(path, {
+      format: format as 'auto' | 'claude-code',
+      ...(isStdin && { chunks: [await readAll(io.stdin)] }),
+    });
     const name = as ?? transcript.session;
     const fault = nameFault(name);
     if (fault !== undefined)
-      throw new UsageError(`cannot import '${file}' as '${name}': ${fault}`, {
+      throw new UsageError(`cannot import '${isStdin ? 'stdin' : file}' as '${name}': ${fault}`, {
         hint: 'choose a name with: --as NAME',
       });
     for (const draft of transcript.drafts) assertDraft(draft);
@@ -73,6 +73,19 @@ export const importVerb: Verb = defineVerb({
     });
   },
 });
+
+/**
+ * The path of a file that the user named.
+ * @throws NotFoundError, and UsageError for a directory
+ */
+async function existingFile(file: string, { cwd }: Pick<Io, 'cwd'>): Promise<string> {
+  const path = resolve(cwd, file);
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) throw new NotFoundError(`cannot import '${file}': no such file`, { file });
+  if (found.isDirectory())
+    throw new UsageError(`cannot import '${file}': it is a directory`, { hint: 'name one transcript in it' });
+  return path;
+}
 
 function snakeCase(counts: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
