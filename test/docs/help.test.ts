@@ -114,7 +114,9 @@ test('a topic that is named like a verb stands on the page of that, and help of 
   expect(await tapeHere(['help', 'lgo'])).toEqual({
     code: 2,
     stdout: '',
-    stderr: "Error: cannot run 'lgo': no such verb; did you mean log?\nHint: see: tape --help\n",
+    stderr:
+      "Error: cannot show the help of 'lgo': no such verb or topic; did you mean log?\n" +
+      `Hint: all verbs: tape --help; topics: ${topics.map(({ name }) => name).join(', ')}\n`,
   });
   expect((await tapeHere(['help', 'point'])).stderr).toContain('did you mean points?');
   expect((await tapeHere(['help', 'log', 'main'])).code).toBe(2);

@@ -148,7 +148,9 @@ describe('an alias of a verb', () => {
       /^Aliases:\n {2}lg +"log" --grep 'a b'\n {2}recent +sessions -n 5$/m,
     );
     expect((await home.here(['recnet'])).stderr).toContain('no such verb; did you mean recent?');
-    expect((await home.here(['help', 'rece'])).stderr).toContain('no such verb; did you mean recent?');
+    expect((await home.here(['help', 'rece'])).stderr).toContain(
+      'no such verb or topic; did you mean recent?',
+    );
   });
 
   test('is completed, and completes as its verb', async () => {

@@ -105,6 +105,15 @@ describe('config set', () => {
     expect(stdout).toContain('(was a text of 5000 characters)');
   });
 
+  test('prints no way back to a value with a secret, which it does not show', async () => {
+    using p = project();
+    await set(p, 'instructions', 'Say sesame-opens-it.');
+    const env = { OPENAI_API_KEY: 'sesame-opens-it' };
+    const { code, stdout } = await p.here(['config', 'unset', 'instructions'], { env });
+    expect(code).toBe(0);
+    expect(stdout).toContain('(was Say [secret OPENAI_API_KEY]., with a secret of the environment)\n');
+  });
+
   test('keeps comments, order, line ends and the form of the other lines', async () => {
     using p = project();
     const before = `# Of the team.

@@ -163,6 +163,74 @@ test('a text that cannot be a name can be an id', async () => {
   expect((await home.here(['anchor', 'main', 'a b'])).stderr).not.toContain('Hint');
 });
 
+test('a missing file or directory is named as it was typed, without the words of the system call', async () => {
+  using home = withMain();
+  const picture = home.file('none/x.svg');
+  const graph = await home.here(['graph', '-o', picture]);
+  expect(graph).toMatchObject({
+    code: 1,
+    stderr: `Error: cannot write the picture '${picture}': no such file or directory\n`,
+  });
+  const heads = home.file('none/heads.txt');
+  expect((await home.here(['attest', '-o', heads])).stderr).toBe(
+    `Error: cannot write '${heads}': no such file or directory\n`,
+  );
+  const copy = home.file('none/tape.db');
+  expect((await home.here(['backup', copy])).stderr).toBe(
+    `Error: cannot open '${copy}': there is no directory '${home.file('none')}'\n`,
+  );
+  const text = `@${home.file('none.md')}`;
+  expect((await home.here(['run', 'main', text, '--model', 'script:none'])).stderr).toContain(
+    `Error: cannot read '${text.slice(1)}': no such file or directory\nHint: `,
+  );
+});
+
+test('a slip in an option before the verb, or a word in the place of an option, is answered with what is meant', async () => {
+  using home = withMain();
+  const usage = async (...args: readonly string[]) => {
+    const { code, stderr } = await home.here(args);
+    expect(code).toBe(2);
+    return stderr.split('\n')[0];
+  };
+  const slip = 'Error: cannot use --verison: no such option; did you mean --version?';
+  expect(await usage('--verison')).toBe(slip);
+  expect(await usage('--verison', 'log')).toBe(slip);
+  expect(await usage('--quiet')).toBe('Error: cannot run tape: a verb is missing');
+  const task = "Error: --task is missing; did you mean --task 'fast two'?";
+  expect(await usage('delegate', 'main', 'fast two')).toBe(task);
+  expect(await usage('delegate', '--concurrency', '2', 'main', '--again', 'fast two')).toBe(task);
+  expect(await usage('delegate', 'main', '--', '-x')).toBe(
+    'Error: --task is missing; did you mean --task TEXT?',
+  );
+  expect(await usage('delegate', 'main')).toBe('Error: --task is missing');
+  expect((await home.here(['help', 'nope'])).stderr).toMatch(
+    /^Error: cannot show the help of 'nope': no such verb or topic\nHint: all verbs: tape --help; topics: .*models/,
+  );
+});
+
+test('unalias of what is no alias says which aliases there are', async () => {
+  using home = withMain();
+  expect(await home.here(['unalias', 'main'])).toMatchObject({
+    code: 4,
+    stderr:
+      "Error: cannot take the alias 'main' from 'main': it is none of its aliases\nHint: aliases of main: none\n",
+  });
+  await home.here(['alias', 'main', 'release']);
+  expect((await home.here(['unalias', 'main'])).stderr).toContain('Hint: aliases of main: release\n');
+  // The beginning of a name means the session, and is no alias either.
+  expect(await home.here(['unalias', 'mai'])).toMatchObject({ code: 4 });
+});
+
+test('the commands of a hint name the home that the command line named', async () => {
+  using home = withMain();
+  const { stderr } = await home.here(['log', 'nothing', '--home', home.path]);
+  expect(stderr).toContain(`Hint: list sessions with: tape sessions --home ${home.path}\n`);
+  const json = await home.here(['log', 'nothing', `--home=${home.path}`, '--json']);
+  expect(JSON.parse(json.stderr).error.hint).toBe(`list sessions with: tape sessions --home ${home.path}`);
+  expect((await home.here(['log', 'nothing'])).stderr).toContain('with: tape sessions\n');
+  expect((await home.here(['log', '--home', home.path])).stderr).toContain('Hint: see: tape log --help\n');
+});
+
 test('a name with NUL, which no shell can pass on, is refused too', async () => {
   using home = withMain();
   const before = home.contents();

@@ -209,6 +209,18 @@ test('abort stops a run in another process, and waits for its end', async () => 
   expect(json(await home.tape(['abort', 'main', '--json']))).toEqual({ session: 'main', aborted: false });
 });
 
+test('abort of a session whose process died names the command that gives its run up', async () => {
+  using home = tempHome();
+  home.session('main', user('Go', { run: 'r' }));
+  const { code, stdout } = await home.here(['abort', 'main']);
+  expect(code).toBe(0);
+  expect(stdout).toBe(
+    'No active run of main: nothing to do (its last run was interrupted: give it up with: tape recover main --abort)\n',
+  );
+  expect(await home.here(['recover', 'main', '--abort'])).toMatchObject({ code: 0 });
+  expect((await home.here(['abort', 'main'])).stdout).toBe('No active run of main: nothing to do\n');
+});
+
 test('abort of a session that only delegates stops the children that run', async () => {
   using home = tempHome();
   home.session('main');

@@ -13,7 +13,7 @@ import { aliasesFor, withAlias } from './command-line/aliased.ts';
 import type { Line, Values } from './command-line/line.ts';
 import { withLiteralWords } from './command-line/literal-words.ts';
 import { plainLine } from './command-line/plain.ts';
-import { helpFor, namedIn, verbFirst } from './command-line/verb-in.ts';
+import { helpFor, inHomeOf, namedIn, verbFirst } from './command-line/verb-in.ts';
 import { type CommonOptions, makeContext } from './context.ts';
 import { describeError } from './errors/describe.ts';
 import { UsageError } from './errors/kinds.ts';
@@ -45,10 +45,10 @@ export async function main(line: readonly string[], given: Io): Promise<number> 
       io.err(asJson ? `${jsonText({ error })}\n` : 'Interrupted\n');
       return exit.interrupted;
     }
-    const { code, exit: status } = describeError(error);
-    const hint = code === 'CLI_USAGE' ? `see: ${helpFor(argv)}` : undefined;
-    io.err(errorText(error, { asJson, hint }));
-    return status;
+    const report = describeError(error);
+    const { hint = report.code === 'CLI_USAGE' ? `see: ${helpFor(argv)}` : undefined } = report;
+    io.err(errorText(error, { asJson, hint: hint && inHomeOf(argv, hint) }));
+    return report.exit;
   }
 }
 

@@ -1,6 +1,7 @@
 import { quote } from '@tapedeck/tape/internal';
 import { nearNames } from '@tapedeck/tape/store';
 import { UsageError } from '../errors/kinds.ts';
+import { commonOptions } from '../options/common.ts';
 import { verbName, verbNamed, verbWords } from '../verbs/index.ts';
 import type { Verb } from '../verbs/verb.ts';
 import { meanings } from './meanings.ts';
@@ -14,12 +15,31 @@ import { verbAt } from './verb-in.ts';
 export async function askedVerb(argv: readonly string[], aliases: readonly string[] = []): Promise<Verb> {
   const at = verbAt(argv);
   const word = argv[at];
-  if (word === undefined) throw new UsageError('cannot run tape: a verb is missing');
+  if (word === undefined) throw new UsageError(withoutVerb(argv));
   const verb = await verbNamed(word);
   if (verb !== undefined) return verb;
+  throw new UsageError(`cannot run ${quote(word)}: no such verb${meantVerbs(word, aliases)}`);
+}
+
+/** The verbs that an unknown word may mean, as the end of a message. */
+export function meantVerbs(word: string, aliases: readonly string[]): string {
   const near = Object.hasOwn(meanings, word) ? meanings[word] : nearWords(word, [...verbWords, ...aliases]);
-  const hint = near === undefined || near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
-  throw new UsageError(`cannot run ${quote(word)}: no such verb${hint}`);
+  return near === undefined || near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
+}
+
+/** Why a line without a verb cannot run: often it has an option that there is not. */
+function withoutVerb(argv: readonly string[]): string {
+  const known = [...Object.keys(commonOptions), 'help', 'version'];
+  const option = argv.find((word) => word.startsWith('--') && !known.includes(nameIn(word)));
+  if (option === undefined) return 'cannot run tape: a verb is missing';
+  const near = nearNames(nameIn(option), known).map((name) => `--${name}`);
+  const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
+  return `cannot use --${nameIn(option)}: no such option${hint}`;
+}
+
+/** The name in the word of an option. */
+function nameIn(word: string): string {
+  return word.replace(/^--(?:no-)?/, '').replace(/=.*$/s, '');
 }
 
 /** The verbs and aliases that begin with a word, else those that differ in one letter, or in two of a long word. */

@@ -1,4 +1,5 @@
 import { nearNames } from '@tapedeck/tape/store';
+import { oneLine, shellWord } from '../escape.ts';
 import type { Options } from '../options/declare.ts';
 import type { Verb } from '../verbs/verb.ts';
 import { wordsOf } from './line.ts';
@@ -25,7 +26,7 @@ type Words = (line: Line, ...found: readonly string[]) => string;
 const rules: readonly (readonly [pattern: RegExp, words: Words])[] = [
   [/^Unknown arguments?: (.+)$/s, (line, names = '') => unknown(line, names.split(', '))],
   [/^Not enough non-option arguments/, ({ verb }) => `arguments are missing: expected tape ${verb.command}`],
-  [/^Missing required arguments?: (.+)$/, (_, names = '') => `${listOf(names.split(', '))} is missing`],
+  [/^Missing required arguments?: (.+)$/, (line, names = '') => missing(line, names.split(', '))],
   [/^Not enough arguments following: (\S+)/, (_, name = '') => `cannot use ${dashed(name)}: it has no value`],
   [
     /^Missing dependent arguments:\s*(\S+) -> (\S+)/,
@@ -61,6 +62,26 @@ function unknown({ argv, options }: Line, names: readonly string[]): string {
   ).map(dashed);
   const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
   return `cannot use ${dashed(option)}: no such option${hint}`;
+}
+
+function missing(line: Line, names: readonly string[]): string {
+  const [name = '', another] = names;
+  const [extra] = looseWords(line).slice(wordsOf(line.verb).length);
+  if (extra === undefined || another !== undefined) return `${listOf(names)} is missing`;
+  const isShort = oneLine(extra, 60) === extra;
+  return `${dashed(name)} is missing; did you mean ${dashed(name)} ${isShort ? shellWord(extra) : 'TEXT'}?`;
+}
+
+/** The words after the verb that are neither options nor values of options. */
+function looseWords({ argv, options }: Line): readonly string[] {
+  const loose: string[] = [];
+  for (let i = 1; i < argv.length; i += 1) {
+    const word = argv[i] ?? '';
+    const [, name = ''] = /^--?([^=]+)$/.exec(word) ?? [];
+    if (!word.startsWith('-')) loose.push(word);
+    else if (Object.hasOwn(options, name) && options[name]?.type !== 'boolean') i += 1;
+  }
+  return loose;
 }
 
 function listOf(names: readonly string[]): string {

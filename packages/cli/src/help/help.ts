@@ -4,9 +4,10 @@
  * lies below.
  */
 import { readFileSync } from 'node:fs';
+import { quote } from '@tapedeck/tape/internal';
 import { nearNames } from '@tapedeck/tape/store';
 import { aliasesFor } from '../command-line/aliased.ts';
-import { askedVerb } from '../command-line/asked-verb.ts';
+import { meantVerbs } from '../command-line/asked-verb.ts';
 import { namedIn, verbAt } from '../command-line/verb-in.ts';
 import { type Aliases, splitWords } from '../config/aliases.ts';
 import { UsageError } from '../errors/kinds.ts';
@@ -63,14 +64,14 @@ async function pageOf([word, more]: readonly string[], aliases: Aliases): Promis
   const text = aliases.get(word);
   if (text !== undefined) return await aliasPage(word, text);
   if (word.startsWith('-')) throw new UsageError(`cannot use ${word}: no such option`);
-  const [near] = nearNames(
-    word,
-    topics.map(({ name }) => name),
-    { within: 1 },
-  );
-  if (near !== undefined && near !== word)
-    throw new UsageError(`cannot show the help of '${word}': no such verb or topic; did you mean ${near}?`);
-  return verbPage(await askedVerb([word], [...aliases.keys()]), topic?.page);
+  const verb = await verbNamed(word);
+  if (verb !== undefined) return verbPage(verb, topic?.page);
+  const names = topics.map(({ name }) => name);
+  const [near] = nearNames(word, names, { within: 1 });
+  const meant = near === undefined ? meantVerbs(word, [...aliases.keys()]) : `; did you mean ${near}?`;
+  throw new UsageError(`cannot show the help of ${quote(word)}: no such verb or topic${meant}`, {
+    hint: `all verbs: tape --help; topics: ${names.join(', ')}`,
+  });
 }
 
 /** What an alias stands for, and the help of its verb. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { UsageError } from '../errors/kinds.ts';
+import { systemFault } from '../errors/system-fault.ts';
 
 /** The format of a picture by the ending of its file. */
 const formats = { '.svg': 'svg', '.dot': 'dot', '.gv': 'dot', '.mmd': 'mermaid', '.json': 'json' } as const;
@@ -42,6 +43,6 @@ export async function writePicture(
     renameSync(draft, file);
   } catch (cause) {
     rmSync(draft, { force: true });
-    throw new Error(`cannot write the picture '${file}': ${(cause as Error).message}`, { cause });
+    throw new Error(`cannot write the picture '${file}': ${systemFault(cause)}`, { cause });
   }
 }

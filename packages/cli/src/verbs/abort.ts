@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import type { Owner } from '@tapedeck/tape/store';
+import { shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -33,7 +34,11 @@ export const abort: Verb = defineVerb({
       const waitMs = typeof wait === 'number' ? wait * 1000 : 0;
       const running = runningIn(store, info);
       if (running.length === 0) {
-        const human = `No active run of ${session}: nothing to do`;
+        const { isInterrupted } = await import('@tapedeck/runtime/internal');
+        const next = (await isInterrupted(store, info.id))
+          ? ` (its last run was interrupted: give it up with: tape recover ${shellWord(session)} --abort)`
+          : '';
+        const human = `No active run of ${session}: nothing to do${next}`;
         await context.answer({ json: { session, aborted: false }, quiet: session, human });
         return exit.done;
       }

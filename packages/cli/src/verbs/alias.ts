@@ -1,3 +1,5 @@
+import { TapeError } from '@tapedeck/tape';
+import { quote } from '@tapedeck/tape/internal';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -41,7 +43,15 @@ export const unalias: Verb = defineVerb({
   options: { reason: { type: 'string', default: '', describe: 'Why, for the lineage' } },
   run: async ({ alias: other, reason }, { changing, answer }) =>
     await changing(async (store) => {
-      const { id } = needSession(store, other);
+      const { id, session, aliases } = needSession(store, other);
+      if (!aliases.includes(other))
+        throw new TapeError(
+          'TAPE_EXISTS',
+          `cannot take the alias ${quote(other)} from '${session}': it is none of its aliases`,
+          {
+            data: { session, aliases },
+          },
+        );
       const info = store.sessions.update(id, { unalias: { name: other, reason } });
       await answer({
         json: { session: info.session, aliases: info.aliases },

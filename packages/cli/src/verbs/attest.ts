@@ -3,6 +3,7 @@ import { linkSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { TapeError } from '@tapedeck/tape';
+import { systemFault } from '../errors/system-fault.ts';
 import { stdinWord } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { readKey } from '../session/key-file.ts';
@@ -73,11 +74,11 @@ async function writeNew(file: string, lines: AsyncIterable<string>): Promise<voi
     await handle.sync();
     linkSync(draft, file);
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
+    const { code } = cause as NodeJS.ErrnoException;
     if (code === undefined || cause instanceof TapeError) throw cause;
     throw code === 'EEXIST'
       ? new TapeError('TAPE_EXISTS', `cannot write '${file}': the file exists`, { cause })
-      : new TapeError('TAPE_CANNOT_OPEN', `cannot write '${file}': ${message}`, { cause });
+      : new TapeError('TAPE_CANNOT_OPEN', `cannot write '${file}': ${systemFault(cause)}`, { cause });
   } finally {
     rmSync(draft, { force: true });
   }

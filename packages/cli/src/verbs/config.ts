@@ -136,7 +136,8 @@ async function set(path: Path, text: string, context: Context): Promise<number> 
     async () => await changeHomeConfig(path, value, context),
   );
   const shown = `${key} to ${clipped(valueText(value, path))}`;
-  const back = was === undefined ? `undo with: tape config unset ${shellWord(key)}` : wayBack(path, was);
+  const back =
+    was === undefined ? `undo with: tape config unset ${shellWord(key)}` : wayBack(path, was, context.io);
   await context.answer({
     json: { key, value: valueJson(value), was: valueJson(was) ?? null, file, repeated },
     quiet: key,
@@ -162,7 +163,7 @@ async function unset(path: Path, context: Context): Promise<number> {
   await context.answer({
     json: { key, was: valueJson(was), file },
     quiet: key,
-    human: `Unset ${key} in ${file} (${wayBack(path, was)})`,
+    human: `Unset ${key} in ${file} (${wayBack(path, was, context.io)})`,
   });
   return exit.done;
 }
@@ -187,10 +188,11 @@ async function assertAliases([, name]: Path, value: unknown, { home, isVerb }: C
 /** Length of a text up to which a line has it whole. */
 const wholeMax = 1_000;
 
-/** What a value was, and the command that gives a key this value again. */
-function wayBack(path: Path, value: unknown): string {
+/** What a value was, and the command that gives a key this value again: none for one with a secret, which is masked. */
+function wayBack(path: Path, value: unknown, { masked }: Pick<Context['io'], 'masked'>): string {
   const text = valueText(value, path);
   if (text.length > wholeMax) return `was a text of ${text.length} characters`;
+  if (masked(text) !== text) return `was ${clipped(text)}, with a secret of the environment`;
   const word = text.startsWith('@') ? `@${text}` : text;
   const end = word.startsWith('-') ? '-- ' : '';
   return `was ${clipped(text)}; restore it with: tape config set ${end}${shellWord(keyText(path))} ${shellLine(word)}`;

@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { openTapeStore, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { copyOlder } from '@tapedeck/tape/internal';
 import { NotFoundError } from '../errors/kinds.ts';
+import { systemFault } from '../errors/system-fault.ts';
 import { shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { doesExist, type Home, homeAt, openForWriting } from '../home.ts';
@@ -107,7 +108,7 @@ function namesIn(dir: string): string[] {
   try {
     return readdirSync(dir);
   } catch (cause) {
-    throw new TapeError('TAPE_CANNOT_OPEN', `cannot restore to '${dir}': ${(cause as Error).message}`, {
+    throw new TapeError('TAPE_CANNOT_OPEN', `cannot restore to '${dir}': ${systemFault(cause)}`, {
       cause,
     });
   }
@@ -118,12 +119,8 @@ function makeDirectory(dir: string): string | undefined {
   try {
     return mkdirSync(dir, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new TapeError(
-      'TAPE_CANNOT_OPEN',
-      `cannot make the directory '${dir}': ${(cause as Error).message}`,
-      {
-        cause,
-      },
-    );
+    throw new TapeError('TAPE_CANNOT_OPEN', `cannot make the directory '${dir}': ${systemFault(cause)}`, {
+      cause,
+    });
   }
 }

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { linkSync, rmSync } from 'node:fs';
+import { existsSync, linkSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { TapeError } from '../errors.ts';
-import { machineProbe, prepareFile } from './place.ts';
+import { cannotOpen, machineProbe, prepareFile } from './place.ts';
 import { sync } from './sync.ts';
 
 /** Creates an empty file, mode 0600, under a temporary name; `keepDraft` gives it its final name. */
 export function newDraft(file: string): string {
+  if (!existsSync(dirname(file))) throw cannotOpen(file, `there is no directory '${dirname(file)}'`);
   const draft = `${file}.${randomBytes(6).toString('hex')}.part`;
   try {
     prepareFile(draft, machineProbe);
