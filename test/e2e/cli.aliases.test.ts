@@ -137,7 +137,7 @@ describe('an alias of a verb', () => {
       ['--quiet', 'lg', '-h'],
     ]) {
       const { stdout } = await home.here(line);
-      expect(stdout.startsWith('tape lg stands for tape "log" --grep \'a b\'.\n\ntape log <name>')).toBe(
+      expect(stdout.startsWith('tape lg stands for tape "log" --grep \'a b\'.\n\ntape log <place>')).toBe(
         true,
       );
     }
