@@ -58,6 +58,7 @@ const eventTypes: Readonly<Record<SessionEvent['type'], true>> = {
   'run-started': true,
   'inbox-waiting': true,
   steered: true,
+  superseded: true,
   'content-chunk': true,
   'reasoning-started': true,
   'reasoning-chunk': true,

@@ -292,6 +292,45 @@ function waitingFor(home: TempHome, ...calls: { id: string; for: 'approval' | 'r
   );
 }
 
+test.each(['run', 'send'])('%s says which pending calls a message denies', async (verb) => {
+  using home = tempHome();
+  waitingFor(home, { id: 'c1', for: 'approval' }, { id: 'c2', for: 'result' });
+  await using provider = await startProvider(() => ({ text: 'Well.' }));
+  const { env } = provider;
+  expect(await home.tape([verb, 'main', 'Something else', ...model], { env })).toEqual({
+    code: 0,
+    stdout: 'Well.\n',
+    stderr: 'Answered 2 waiting calls as superseded: measure c1, measure c2\n',
+  });
+  expect((await home.tape([verb, 'main', 'More', ...model], { env })).stderr).toBe('');
+});
+
+test.each([
+  [
+    [{ id: 'c1', for: 'approval' }],
+    'approve it with: tape approve main; or deny it with: tape approve main --deny',
+  ],
+  [[{ id: 'c1', for: 'result' }], 'give the result with: tape approve main --output JSON'],
+  [
+    [
+      { id: 'c1', for: 'approval' },
+      { id: 'c2', for: 'approval' },
+    ],
+    'approve it with: tape approve main c1; or deny it with: tape approve main c1 --deny',
+  ],
+] as const)('a run that waits for %j says what answers it', async (calls, hint) => {
+  using home = tempHome();
+  waitingFor(home, ...calls);
+  await using provider = await startProvider(() => ({ text: 'never' }));
+  // A run asks for one call at a time, unless their tools run in parallel.
+  const runs = calls.length === 1 ? [['run', 'main', ...model]] : [];
+  for (const args of [...runs, ['run', 'main', '--attach']]) {
+    const { code, stderr } = await home.tape(args, { env: provider.env });
+    expect(code, stderr).toBe(1);
+    expect(stderr.split('\n').slice(-3)).toEqual(['The run ended: waiting', `Hint: ${hint}`, '']);
+  }
+});
+
 test('approve with an output stores it as the result of the call, and the run continues', async () => {
   using home = tempHome();
   waitingFor(home, { id: 'c1', for: 'result' });

@@ -159,7 +159,18 @@ test('a call is answered once: a second answer, one of the wrong kind and one to
 test('other input closes pending calls, which no one else will answer', async () => {
   await using s = await shop([call('c1', 'pay', together), call('c2', 'ask'), call('c3', 'look')]);
   await s.main.run('Buy');
-  expect(await s.main.run('Never mind')).toMatchObject({ finish: 'stop' });
+  const events = await Array.fromAsync(s.main.run('Never mind'));
+  expect(events.at(-1)).toMatchObject({ type: 'session-completed', finish: 'stop' });
+  expect(events.slice(0, 2)).toEqual([
+    expect.objectContaining({ type: 'run-started' }),
+    {
+      type: 'superseded',
+      calls: [
+        { toolCallId: 'c1', name: 'pay' },
+        { toolCallId: 'c2', name: 'ask' },
+      ],
+    },
+  ]);
   expect(s.ran).toEqual(['c3']);
   const outputs = [...s.store.entries.read('main', { kind: 'tool-result' })].map(({ payload, meta }) => [
     isObject(payload) && payload.toolCallId,

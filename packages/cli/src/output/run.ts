@@ -1,7 +1,15 @@
-import type { ChildProgress, Finish, Run, RunResult, SessionEvent } from '@tapedeck/runtime';
+import type {
+  CallName,
+  ChildProgress,
+  Finish,
+  Run,
+  RunResult,
+  SessionEvent,
+  WaitingCall,
+} from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { hintFor } from '../errors/hint.ts';
-import { oneLine, safe } from '../escape.ts';
+import { oneLine, safe, shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from './counted.ts';
 import { usageJson } from './usage.ts';
@@ -22,12 +30,16 @@ export interface Face {
 
 /** Lines of status, which scripts and people read. */
 function statusFace({ options, status }: Context): Face {
+  let waiting: readonly WaitingCall[] = [];
   return {
-    event: (event) => statusLines(event).forEach(status),
+    event: (event) => {
+      if (event.type === 'tool-waiting') waiting = event.calls;
+      statusLines(event).forEach(status);
+    },
     end: (result) => {
       if (result.nothingToContinue === true) status(`${result.session}: nothing to continue`);
       if (options.json !== true && options.jsonl !== true && result.finish !== 'stop')
-        endLines(result).forEach(status);
+        endLines(result, waiting).forEach(status);
     },
   };
 }
@@ -80,10 +92,30 @@ async function printRun(run: Run, { io, options }: Context, face: Face): Promise
 const endsAnswer: ReadonlySet<SessionEvent['type']> = new Set(['tool-detected', 'iteration-completed']);
 
 /** The status lines of a run that did not end as usual. */
-export function endLines({ finish, error }: RunResult): readonly string[] {
-  if (error === undefined) return [`The run ended: ${finish}`];
+export function endLines(
+  { session, finish, error }: RunResult,
+  waiting: readonly WaitingCall[] = [],
+): readonly string[] {
+  if (error === undefined)
+    return [
+      `The run ended: ${finish}`,
+      ...(finish === 'waiting' ? [`Hint: ${waitingHint(session, waiting)}`] : []),
+    ];
   const hint = hintFor(error.code, error.data);
   return [`Error: ${error.message}`, ...(hint === undefined ? [] : [`Hint: ${hint}`])];
+}
+
+/** What answers the calls that a session waits for. */
+export function waitingHint(session: string, calls: readonly WaitingCall[]): string {
+  const name = shellWord(session);
+  const call = calls.find((one) => one.for !== 'tool') ?? calls[0];
+  if (call === undefined) return `see what it waits for with: tape status ${name}`;
+  if (call.for === 'tool')
+    return `run it with a configuration that has the tool: tape run ${name} --config FILE`;
+  const answer = `tape approve ${name}${calls.length === 1 ? '' : ` ${shellWord(call.toolCallId)}`}`;
+  return call.for === 'result'
+    ? `give the result with: ${answer} --output JSON`
+    : `approve it with: ${answer}; or deny it with: ${answer} --deny`;
 }
 
 /** The status lines of an event of a run; none for most events. */
@@ -93,6 +125,10 @@ export function statusLines(event: SessionEvent): readonly string[] {
       return [`${event.items} waiting in the inbox`];
     case 'steered':
       return [`Added ${event.messages === 1 ? 'a message' : `${event.messages} messages`} to the run`];
+    case 'superseded':
+      return [
+        `Answered ${counted(event.calls.length, 'waiting call')} as superseded: ${callNames(event.calls)}`,
+      ];
     case 'tool-started':
       return [`→ ${event.name}${event.display === undefined ? '' : ` ${event.display}`}`];
     case 'tool-completed':
@@ -117,6 +153,14 @@ export function statusLines(event: SessionEvent): readonly string[] {
     default:
       return [];
   }
+}
+
+/** The most calls that a line names. */
+const namedMax = 5;
+
+function callNames(calls: readonly CallName[]): string {
+  const names = calls.slice(0, namedMax).map(({ name, toolCallId }) => `${name} ${toolCallId}`);
+  return names.join(', ') + (calls.length > namedMax ? ` and ${calls.length - namedMax} more` : '');
 }
 
 /** The line of a child that starts, waits or has ended. What it does meanwhile has none. */

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
 import { jsonText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { failureLine } from '../output/run.ts';
+import { failureLine, waitingHint } from '../output/run.ts';
 
 /**
  * Follows the active run of a session from its start to its end, in any process; without an active run, shows
@@ -13,7 +13,7 @@ import { failureLine } from '../output/run.ts';
  */
 export async function attach(store: SqliteTapeStore, name: string, context: Context): Promise<number> {
   const { io, options, status } = context;
-  const { eventsOf, tail, watchChunks } = await import('@tapedeck/runtime');
+  const { eventsOf, statusOf, tail, watchChunks } = await import('@tapedeck/runtime');
   const { lastRunStart } = await import('@tapedeck/runtime/internal');
   const from = await lastRunStart(store, name);
   if (from === undefined)
@@ -42,6 +42,10 @@ export async function attach(store: SqliteTapeStore, name: string, context: Cont
   } else if (options.jsonl !== true && !isNew && !text.endsWith('\n')) await io.out('\n');
   if (finish !== 'stop')
     status(safe(`The run ended: ${finish}${message === undefined ? '' : `: ${message}`}`));
+  if (finish === 'waiting') {
+    const { waiting } = await statusOf({ store }, { id: name });
+    status(`Hint: ${waitingHint(name, waiting)}`);
+  }
   if (finish === 'aborted') return exit.interrupted;
   return finish === 'stop' || finish === 'length' ? exit.done : exit.failed;
 }

@@ -13,7 +13,7 @@ export const approve: Verb = defineVerb({
   summary: 'Approve, deny or answer a pending tool call, and continue',
   detail:
     'Without CALL, answers the only pending call. The run continues in this process, or in the process that runs the session. ' +
-    'A message sent to the session instead answers all pending calls as superseded.',
+    'A message sent to the session instead (run with a prompt, send) denies all pending calls as superseded.',
   examples: [
     ['tape approve main --model openai-compatible/gpt-oss', 'Run the pending call'],
     ['tape approve main call_1 --deny --reason "not on a Friday"', 'Deny it; the model receives the reason'],

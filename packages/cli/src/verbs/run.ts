@@ -23,7 +23,8 @@ export const run: Verb = defineVerb({
     'failed, open calls, a task that has not begun, a message without an answer. When nothing is, it calls no model, writes ' +
     'nothing, says so, and exits 0. --attach follows the active ' +
     'run of another process. Prints the answer on stdout, everything else on stderr. Answers messages that arrive during the ' +
-    'run, and results of background children, before it ends. Exits 1 if the run failed, or waits for an answer.',
+    'run, and results of background children, before it ends. A prompt denies pending calls as superseded, and says so: answer them before with approve. ' +
+    'Exits 1 if the run failed, or waits for an answer.',
   examples: [
     [
       'tape run main "Plan the release" --model openai-compatible/gpt-oss',

@@ -27,7 +27,8 @@ export const send: Verb = defineVerb({
     'If the session has no active run, runs it in this process, as run does. Otherwise posts the message to its inbox for the ' +
     'process that runs it, and exits 6; the message is on disk then. Modes: queue and followup wait for their turn; collect waits ' +
     'for one run together with other collected messages; steer joins the next step of the run; steer-backlog does so if a run is ' +
-    'active; interrupt stops the run.',
+    'active; interrupt stops the run. A message denies the pending calls of an idle session as superseded, and says so on stderr: ' +
+    'answer them before with approve.',
   examples: [
     [
       'tape send main "And the changelog?" --model openai-compatible/gpt-oss',

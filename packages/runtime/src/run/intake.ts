@@ -12,7 +12,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import type { HandledItem, InboxItem } from '@tapedeck/tape/store';
 import { callOnMessage, type HookedDrafts } from '../config/hooks.ts';
 import { callSettingsIn, mergeSettings, settingsMeta } from '../model/call-settings.ts';
-import type { OpenCall } from '../stream/call.ts';
+import type { CallName, OpenCall } from '../stream/call.ts';
 import { type Chunk, decisionChunk } from '../stream/chunks.ts';
 import type { NamedModel } from '../terms/model-for.ts';
 import { originOf } from '../terms/terms.ts';
@@ -32,6 +32,8 @@ interface Begun {
   readonly warnings: readonly string[];
   /** The decisions on calls that waited for approval, for the watchers of the run. */
   readonly decisions: readonly Chunk[];
+  /** The pending calls that the input has answered. */
+  readonly superseded: readonly CallName[];
 }
 
 /** Appends the input or inbox items that a run begins with. New input answers pending calls as superseded. */
@@ -49,12 +51,13 @@ export async function begin(
   const open = (await openBatch(parts.store, info)).filter(({ state }) => state !== 'begun');
   const isInput = input !== undefined || items.some(({ body }) => body.type === 'input');
   const before = isInput ? superseded(open) : [];
+  const answered = isInput ? open.map(({ toolCallId, toolName: name }) => ({ toolCallId, name })) : [];
   if (input !== undefined) {
     await hold.drain();
     const meta = { run, source: 'user', ...options.meta, ...namedMeta(named) };
     const { drafts, warnings } = await withHooks(scope, context, [user(input, meta)]);
     await context.append([...before, ...drafts]);
-    return { warnings, decisions: [] };
+    return { warnings, decisions: [], superseded: answered };
   }
   const warnings: string[] = [];
   const decisions: Chunk[] = [];
@@ -70,7 +73,7 @@ export async function begin(
   }
   // Merges that wait must reach the tape before the model call.
   if (handled.length > 0 || inboxIsEmpty !== true) await hold.drain(handled);
-  return { warnings, decisions };
+  return { warnings, decisions, superseded: answered };
 }
 
 function decisionOf({ name, payload }: Draft): readonly Chunk[] {

@@ -182,9 +182,15 @@ export async function perform(
           ).model,
       },
     );
-    const { warnings, decisions } = await begin(scope, request, { context, named, stamp, before });
+    const { warnings, decisions, superseded } = await begin(scope, request, {
+      context,
+      named,
+      stamp,
+      before,
+    });
     if (again.length === 0) start();
     for (const chunk of decisions) show(chunk);
+    if (superseded.length > 0) context.emitEvent({ type: 'superseded', calls: superseded });
     for (const message of warnings) context.emitEvent({ type: 'warning', message });
     for (const event of deferred) context.emitEvent(event);
     runPoint('run/begun');

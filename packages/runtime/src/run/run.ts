@@ -57,6 +57,7 @@ export const callbackFields: Fields<Callbacks> = {
   'session-completed': 'function',
   'status-changed': 'function',
   steered: 'function',
+  superseded: 'function',
   'tool-batch-completed': 'function',
   'tool-batch-halted': 'function',
   'tool-batch-started': 'function',

@@ -12,6 +12,8 @@ export type SessionEvent =
   | { readonly type: 'inbox-waiting'; readonly items: number }
   /** Messages sent during the run are on the tape; the next step sees them. */
   | { readonly type: 'steered'; readonly messages: number }
+  /** The message that the run begins with has answered these pending calls: they are denied, and do not run. */
+  | { readonly type: 'superseded'; readonly calls: readonly CallName[] }
   | { readonly type: 'content-chunk'; readonly text: string }
   | { readonly type: 'reasoning-started' }
   | { readonly type: 'reasoning-chunk'; readonly text: string }
