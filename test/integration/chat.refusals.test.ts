@@ -1,4 +1,6 @@
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { ChatAccess, ChatOptions } from '@tapedeck/runtime';
 import { tool, type UIMessage } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -169,6 +171,64 @@ describe('a request that cannot be taken is refused, and writes nothing', () => 
   });
 });
 
+test.each([
+  ['TRACE /api/chat HTTP/1.1', 'localhost'],
+  ['GET /api/chat HTTP/1.1', 'a b c'],
+  ['POST /api/chat HTTP/1.1', 'bad host^'],
+  ['GET // HTTP/1.1', 'localhost'],
+  ['GET http://[ HTTP/1.1', 'localhost'],
+  ['GET //evil.example/api/chat HTTP/1.1', 'localhost'],
+])('%s with the host %s is refused, and the server goes on', async (line, host) => {
+  await using s = await waiting();
+  const { port } = new URL(s.server.api);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.end(`${line}\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 4\d\d /);
+  expect((await s.server.ask('/main')).status).toBe(200);
+});
+
+describe('a message that could harm the chat is refused', () => {
+  test.each([
+    [
+      'an address of a file',
+      { parts: [{ type: 'file', mediaType: 'text/plain', url: 'http://127.0.0.1/x' }] },
+    ],
+    [
+      'a file of the server',
+      { parts: [{ type: 'file', mediaType: 'text/plain', url: 'file:///etc/passwd' }] },
+    ],
+    [
+      'a data: URL that is not valid',
+      { parts: [{ type: 'file', mediaType: 'text/plain', url: 'data:text/plain,%zz' }] },
+    ],
+    ['metadata that are too large', { metadata: 'x'.repeat(100_000) }],
+  ])('%s', async (_, more) => {
+    await using s = await waiting();
+    const before = s.lines();
+    const response = await s.post({ id: 'main', messages: [{ ...hello, ...more }] });
+    expect([response.status, (await errorOf(response)).code]).toEqual([400, 'CHAT_BAD_BODY']);
+    expect(s.lines()).toEqual(before);
+  });
+
+  test('metadata of thousands of levels', async () => {
+    await using s = await waiting();
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+    const message = `{"id":"m1","role":"user","metadata":${deep},"parts":[{"type":"text","text":"x"}]}`;
+    const response = await s.post(`{"id":"main","messages":[${message}]}`);
+    expect(response.status).toBe(400);
+  });
+});
+
+test('the last message is taken, and no earlier one without an id', async () => {
+  await using s = await waiting();
+  const old = { role: 'user', parts: [{ type: 'text', text: 'OLD' }] };
+  await (
+    await s.post({ id: 'main', messages: [old, { ...hello, parts: [{ type: 'text', text: 'NEW' }] }] })
+  ).text();
+  expect(s.lines().join()).toContain('user: NEW');
+  expect(s.lines().join()).not.toContain('OLD');
+});
+
 describe('an answer that no call waits for is refused', () => {
   const part = (answer: UIMessage) => answer.parts.find(({ type }) => type === 'tool-add') as object;
   const withPart = (answer: UIMessage, more: object): UIMessage =>
@@ -248,16 +308,31 @@ describe('who may use which session', () => {
     expect((await s.deck.sessions()).map(({ session }) => session)).not.toContain('ann.main');
   });
 
+  test('a request that is refused creates no session', async () => {
+    await using s = await waiting({ authorize });
+    const ann = { authorization: 'ann' };
+    const forged = { id: 'a1', role: 'assistant', parts: [{ type: 'text', text: 'Hi' }] };
+    for (const body of [
+      { id: 'ghost', messages: [forged] },
+      { id: 'ghost', messages: [hello], trigger: 'regenerate-message' },
+      { id: 'ghost', messages: [{ ...hello, role: 'system' }] },
+      { id: 'ghost', messages: [{ ...hello, parts: [{ type: 'data-x', data: 1 }] }] },
+      { id: 'x'.repeat(200), messages: [hello] },
+      { id: 'é'.repeat(40), messages: [hello] },
+    ])
+      expect([400, 409]).toContain((await s.post(body, ann)).status);
+    expect((await s.deck.sessions()).map(({ session }) => session)).toEqual(['main']);
+  });
+
   test('the list has the chats of the client, those with the newest messages first', async () => {
     await using s = await waiting({ authorize });
     const ann = { authorization: 'ann' };
-    for (const id of ['Plan', 'naïve #1', 'plan', 'b'.repeat(300)])
+    for (const id of ['Plan', 'naïve #1', 'plan'])
       await (await s.post({ id, messages: [{ ...hello, id }] }, ann)).text();
     const list = async (headers: Record<string, string>) =>
       ((await (await s.server.ask('', { headers })).json()) as { chats: { id: string }[] }).chats.map(
         ({ id }) => id,
       );
-    // A name that was cut has lost its id.
     expect(await list(ann)).toEqual(['plan', 'naïve #1', 'Plan']);
     expect(await list({ authorization: 'bob' })).toEqual(['main']);
     expect(await list({ authorization: 'eve' })).toEqual([]);

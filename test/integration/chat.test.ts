@@ -311,6 +311,83 @@ test('a message that is sent during a run is answered after it', async () => {
   expect(messages.slice(2)).toEqual(two.plain);
 });
 
+/** A request with one message, and the texts and errors of its stream. */
+async function send(s: Chatting, id: string, text: string, more: object = {}): Promise<string> {
+  const message = { id, role: 'user', parts: [{ type: 'text', text }] };
+  const response = await s.server.ask('', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ id: 'main', messages: [message], ...more }),
+  });
+  const lines = (await response.text()).split('\n').filter((line) => line.startsWith('data: {'));
+  const chunks = lines.map(
+    (line) => JSON.parse(line.slice(6)) as { type: string; delta?: string; errorText?: string },
+  );
+  if (response.status !== 200) return `refused ${response.status}`;
+  return chunks.map(({ delta, errorText }) => delta ?? errorText ?? '').join('');
+}
+
+test('each of many messages that come at once gets its answer', async () => {
+  await using s = await chatting((request) => ({ text: ['On ', lastUserText(request)], pauseMs: 20 }));
+  const texts = Array.from({ length: 6 }, (_, i) => `m${i}`);
+  const answers = await Promise.all(texts.map(async (text) => await send(s, text, text)));
+  expect(answers).toEqual(texts.map((text) => `On ${text}`));
+  expect((await s.main.uiMessages()).filter(({ role }) => role === 'user')).toHaveLength(6);
+});
+
+test('forty requests of one message make one answer, which each of them gets', async () => {
+  await using s = await chatting(() => ({ text: ['Hi', '.'], pauseMs: 20 }));
+  const answers = await Promise.all(Array.from({ length: 40 }, async () => await send(s, 'm1', 'Hello')));
+  expect(new Set(answers)).toEqual(new Set(['Hi.']));
+  expect(s.lines()).toEqual(['user: Hello', 'assistant: Hi.']);
+});
+
+test('of different messages with one id that come at once, one is taken', async () => {
+  await using s = await chatting((request) => ({ text: `On ${lastUserText(request)}`, pauseMs: 20 }));
+  const answers = await Promise.all([1, 2, 3, 4].map(async (n) => await send(s, 'm1', `text ${n}`)));
+  expect(answers.filter((answer) => answer === 'refused 409')).toHaveLength(3);
+  expect((await s.main.uiMessages()).filter(({ role }) => role === 'user')).toHaveLength(1);
+});
+
+test('the same approval from two tabs at once continues once, and both get the answer', async () => {
+  await using s = await chatting(adding, { tools: { add: { ...add, needsApproval: true } } });
+  const chat = s.server.chat('main');
+  await chat.sendMessage({ text: '1 + 2?' });
+  await chat.addToolApprovalResponse({ id: 'c1', approved: true });
+  const tabs = [1, 2].map(() => s.server.chat('main', { messages: structuredClone(chat.messages) }));
+  await Promise.all(tabs.map(async (tab) => await tab.sendMessage()));
+  for (const tab of tabs) await expectSame(s, tab);
+  expect(s.lines().filter((line) => line.startsWith('add c1'))).toHaveLength(1);
+});
+
+test('an edit replaces the messages that wait, and a chat that loads sees what waits', async () => {
+  await using s = await chatting((request) =>
+    lastUserText(request).includes('slow')
+      ? { text: ['Hm '], hang: true }
+      : { text: `On ${lastUserText(request)}` },
+  );
+  const first = send(s, 'm1', 'slow one');
+  await poll(() => s.lines().length).toBe(1);
+  const second = send(s, 'm2', 'two');
+  await poll(async () => JSON.stringify(await s.main.uiMessages())).toContain('"two"');
+  expect((await s.main.uiMessages()).at(-1)).toMatchObject({ id: 'm2', role: 'user' });
+  expect(await send(s, 'm1', 'one', { messageId: 'm1' })).toBe('On one');
+  // The edit comes before its run, or stops it.
+  expect(['the message was replaced by an edit before it', '']).toContain(await second);
+  await first;
+  const messages = await s.main.uiMessages();
+  expect(messages.map(({ id, role }) => (role === 'user' ? id : role))).toEqual(['m1', 'assistant']);
+});
+
+test('the last turns of a session can be read alone', async () => {
+  await using s = await chatting((request) => ({ text: `On ${lastUserText(request)}` }));
+  for (const text of ['a', 'b', 'c']) await s.main.run(text);
+  expect(await s.main.uiMessages({ last: 1 })).toHaveLength(2);
+  const read = async (query: string) => await (await s.server.ask(`/main${query}`)).json();
+  expect(((await read('?last=2')) as { messages: unknown[] }).messages).toHaveLength(4);
+  expect((await s.server.ask('/main?last=0')).status).toBe(400);
+});
+
 test('a failure of the model is an error of the chat, and the next message works', async () => {
   await using s = await chatting((_, index) =>
     index === 0 ? { status: 401, message: 'no' } : { text: 'Hi.' },

@@ -31,6 +31,9 @@ function nameOf({ sessions = [], prefix }: ChatAccess, id: string): string | und
   return prefix === undefined || prefix === '' || id === '' ? undefined : sessionName(`${prefix}${id}`);
 }
 
+/** The most characters of the id of a chat. */
+const idMax = 180;
+
 /** A chat in a list. */
 export interface ListedChat {
   readonly id: string;
@@ -77,6 +80,10 @@ function namePrefix(prefix: string): string {
   return sessionName(`${prefix}x`).slice(0, -1);
 }
 
+function idOf(name: string, { prefix = '' }: ChatAccess): string | undefined {
+  return chatId(name.slice(namePrefix(prefix).length));
+}
+
 /** The id that `sessionName` wrote so; undefined for one that it has cut. */
 function chatId(name: string): string | undefined {
   try {
@@ -114,7 +121,11 @@ export async function sessionOf(
   access: ChatAccess,
   { id, creates }: { readonly id: string; readonly creates: boolean },
 ): Promise<Session | undefined> {
+  if (id.length > idMax)
+    throw new ChatError('CHAT_BAD_BODY', `cannot use the id: it has more than ${idMax} characters`);
   const name = nameOf(access, id);
+  if (name !== undefined && name !== id && idOf(name, access) !== id)
+    throw new ChatError('CHAT_BAD_BODY', `cannot use the id '${id}': it is too long for a name`);
   if (name === undefined) throw new ChatError('CHAT_NOT_FOUND', `there is no chat '${id}'`, { data: { id } });
   const session = creates ? await deck.session(name) : await deck.find(name);
   // A name finds sessions by their aliases and ids too, which the client may not use.

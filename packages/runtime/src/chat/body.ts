@@ -40,10 +40,15 @@ async function limitedText(request: Request, maxBytes: number): Promise<string> 
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge();
   const parts: Uint8Array[] = [];
   let size = 0;
-  for await (const part of request.body ?? []) {
-    size += part.byteLength;
-    if (size > maxBytes) throw tooLarge();
-    parts.push(part);
+  try {
+    for await (const part of request.body ?? []) {
+      size += part.byteLength;
+      if (size > maxBytes) throw tooLarge();
+      parts.push(part);
+    }
+  } catch (cause) {
+    if (cause instanceof ChatError) throw cause;
+    throw new ChatError('CHAT_BAD_BODY', 'cannot read the body: it ends early', { cause });
   }
   return new TextDecoder().decode(Buffer.concat(parts));
 }
@@ -64,6 +69,7 @@ async function parseBody(body: unknown): Promise<ChatBody> {
   if (trigger !== undefined && trigger !== 'submit-message' && trigger !== 'regenerate-message')
     throw refuse(`its trigger is ${JSON.stringify(trigger)}, expected submit-message or regenerate-message`);
   if (!Array.isArray(messages) || messages.length === 0) throw refuse('it has no messages');
+  if (!messages.every((one) => isObject(one))) throw refuse('a message is not an object');
   const isNamed = (one: unknown) => typeof messageId === 'string' && isObject(one) && one.id === messageId;
   const taken = [...new Set([messages.findLast(isNamed), messages.at(-1)])].filter(
     (one) => one !== undefined,
@@ -73,7 +79,7 @@ async function parseBody(body: unknown): Promise<ChatBody> {
   if (!checked.success) throw refuse(`its last message is not valid: ${shortened(checked.error.message)}`);
   return {
     ...(id !== undefined && { id }),
-    messages: messages as readonly UIMessage[],
+    messages: messages as unknown as readonly UIMessage[],
     trigger: trigger ?? 'submit-message',
     ...(typeof messageId === 'string' && { messageId }),
   };

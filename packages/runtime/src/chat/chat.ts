@@ -8,7 +8,7 @@ import type { Chunk } from '../stream/chunks.ts';
 import { type Authorize, assertMay, type ChatAccess, type ChatDeck, chatsOf, sessionOf } from './access.ts';
 import { readBody } from './body.ts';
 import { ChatError, failureResponse, isServerFailure } from './errors.ts';
-import { take } from './send.ts';
+import { assertBegins, take } from './send.ts';
 import { eventHeaders, eventStream } from './sse.ts';
 import { type ChatPlace, isWritten, otherStream, runStream } from './streams.ts';
 
@@ -98,10 +98,12 @@ async function route(
     const body = await readBody(request, options.maxBytes ?? maxBytesDefault);
     const chat = id ?? body.id;
     if (chat === undefined) throw new ChatError('CHAT_BAD_BODY', 'cannot read the body: it has no id');
-    const session = await sessionOf(deck, access, {
-      id: chat,
-      creates: access.may?.includes('send') !== false,
-    });
+    const found = await sessionOf(deck, access, { id: chat, creates: false });
+    if (found === undefined) {
+      assertMay(access, 'send');
+      assertBegins(body);
+    }
+    const session = found ?? (await sessionOf(deck, access, { id: chat, creates: true }));
     if (session === undefined) throw notFound(chat);
     const chunks = await take({ store: deck.store, session }, access, body);
     return await streamed(chunks, url.searchParams.get('format'), options);
@@ -117,11 +119,25 @@ async function route(
     return new Response(null, { status: 204 });
   }
   assertMay(access, 'read');
-  if (!isStream) return Response.json({ messages: (await session?.uiMessages()) ?? [] });
+  if (!isStream) {
+    const last = lastOf(url.searchParams.get('last'));
+    return Response.json({ messages: (await session?.uiMessages(last)) ?? [] });
+  }
   const chunks = session === undefined ? undefined : await current({ store: deck.store, session });
   return chunks === undefined
     ? new Response(null, { status: 204 })
     : await streamed(chunks, url.searchParams.get('format'), options);
+}
+
+/** How many turns a request asks for; without a number, all. */
+function lastOf(text: string | null): { readonly last?: number } {
+  if (text === null) return {};
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw new ChatError(
+      'CHAT_BAD_BODY',
+      `cannot read the last '${text}' turns: it must be a whole number from 1`,
+    );
+  return { last: Number(text) };
 }
 
 /** The stream of the current run, from its first chunk; undefined without one. */

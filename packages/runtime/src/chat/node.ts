@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ChatHandler } from './chat.ts';
+import { ChatError, failureResponse } from './errors.ts';
 
 /**
  * The handler as a listener of `node:http`, which Express takes too. Mount it before a parser of bodies.
@@ -21,7 +22,7 @@ export function nodeListener(
   handle: ChatHandler,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
-    const answer = await handle(webRequest(request));
+    const answer = await answerTo(handle, request);
     response.writeHead(answer.status, Object.fromEntries(answer.headers));
     if (answer.body === null) {
       response.end();
@@ -33,6 +34,16 @@ export function nodeListener(
   };
 }
 
+async function answerTo(handle: ChatHandler, request: IncomingMessage): Promise<Response> {
+  try {
+    return await handle(webRequest(request));
+  } catch (error) {
+    // What no `Request` can be made of, such as a method that it forbids or an address that is none.
+    if (!(error instanceof TypeError)) throw error;
+    return failureResponse(new ChatError('CHAT_BAD_BODY', `cannot read the request: ${error.message}`));
+  }
+}
+
 function webRequest(request: IncomingMessage): Request {
   const { method = 'GET', headers, url = '/' } = request;
   // Express removes the path that a listener is mounted at from `url`.
@@ -41,9 +52,19 @@ function webRequest(request: IncomingMessage): Request {
   const fields = Object.entries(headers).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value ?? '']).map((one): [string, string] => [name, one]),
   );
-  return new Request(new URL(originalUrl ?? url, `http://${headers.host ?? 'localhost'}`), {
+  return new Request(addressOf(headers.host ?? 'localhost', originalUrl ?? url), {
     method,
     headers: fields,
     ...(hasBody && { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' }),
   });
+}
+
+/** The address of a request. Its path is no part of an address: of `//other/api` the host is not `other`. */
+function addressOf(host: string, target: string): URL {
+  if (!target.startsWith('/')) throw new TypeError(`'${target}' is no path`);
+  const [path = '/', ...query] = target.split('?');
+  const address = new URL(`http://${host}`);
+  address.pathname = path;
+  address.search = query.join('?');
+  return address;
 }

@@ -1,7 +1,11 @@
-import type { Part } from '@tapedeck/tape';
-import { TapeError } from '@tapedeck/tape';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Part, processOwner, TapeError } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { UIMessage } from 'ai';
-import { filePart } from '../stream/chat-file.ts';
+import { SessionError } from '../errors.ts';
+import { hold } from '../lease/hold.ts';
+import type { SessionRewound } from '../session/options.ts';
+import { type ChatFile, filePart } from '../stream/chat-file.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import { messageId, turnsShown } from '../ui/messages.ts';
 import { lastTurn, type Turn } from '../ui/turns.ts';
@@ -20,7 +24,7 @@ type Chunks = AsyncIterable<Chunk>;
  */
 export async function take(place: ChatPlace, access: ChatAccess, body: ChatBody): Promise<Chunks> {
   const { messages, trigger, messageId: named } = body;
-  const message = messages.findLast(({ id }) => id === named) ?? messages.at(-1);
+  const message = messageIn(body);
   if (message === undefined) throw new ChatError('CHAT_BAD_BODY', 'cannot send: there is no message');
   if (trigger === 'regenerate-message') {
     assertMay(access, 'send');
@@ -36,6 +40,24 @@ export async function take(place: ChatPlace, access: ChatAccess, body: ChatBody)
   return await submit(place, message, { edits: named !== undefined });
 }
 
+/** The message that a body brings: the one that it names, or the last. */
+function messageIn({ messages, messageId: named }: ChatBody): UIMessage | undefined {
+  return (named === undefined ? undefined : messages.findLast(({ id }) => id === named)) ?? messages.at(-1);
+}
+
+/**
+ * Checks that a body brings a message of a user, with which a chat can begin.
+ * @throws CHAT_CONFLICT, CHAT_BAD_BODY
+ */
+export function assertBegins(body: ChatBody): void {
+  const message = messageIn(body);
+  if (body.trigger === 'regenerate-message' || message?.role === 'assistant')
+    throw new ChatError('CHAT_CONFLICT', 'cannot continue the chat: the session does not show its messages');
+  if (message?.role !== 'user')
+    throw new ChatError('CHAT_BAD_BODY', `cannot begin a chat with a message of role '${message?.role}'`);
+  partsOf(message);
+}
+
 /** Sends a message. One that the session has is edited: the session continues from before it. */
 async function submit(
   place: ChatPlace,
@@ -47,18 +69,33 @@ async function submit(
   const key = `ui:${message.id}`;
   const meta = { ui: { id: message.id, ...metadataOf(message) } };
   const turn = edits ? await turnWith(place, message.id) : undefined;
+  const isWritten = () => recordedMessage(place, message.id);
   if (turn?.opening !== undefined) {
-    await stopFor(place, 'replaced by an edited message');
-    await session.rewind(turn.opening.seq);
-    return sentStream(place, await session.send(parts, { key: `${key}@${turn.opening.seq}`, meta }));
+    const { seq } = turn.opening;
+    await rewound(place, 'replaced by an edited message', async (one) => await one.rewind(seq));
+    const edited = await session.send(parts, { key: `${key}@${seq}`, meta });
+    return sentStream(place, edited, isWritten);
   }
   const sent = await sendOnce(place, { parts, key, meta });
-  if (sent !== undefined) return sentStream(place, sent);
+  if (sent !== undefined) return sentStream(place, sent, isWritten);
   const before = await turnWith(place, message.id);
   if (before !== undefined) return seen(place, before);
   // A message of this id was sent and is hidden by a rewind.
   const { head } = await session.info();
-  return sentStream(place, await session.send(parts, { key: `${key}@${head}`, meta }));
+  const again = await sendOnce(place, { parts, key: `${key}@${head}`, meta });
+  if (again === undefined) throw sameId(message.id);
+  return sentStream(place, again, isWritten);
+}
+
+function sameId(id: string, cause?: unknown): ChatError {
+  return new ChatError(
+    'CHAT_CONFLICT',
+    `cannot send message '${id}': the chat has another message with this id`,
+    {
+      data: { message: id },
+      cause,
+    },
+  );
 }
 
 type Sending = Awaited<ReturnType<ChatPlace['session']['send']>>;
@@ -80,17 +117,37 @@ async function sendOnce(
     return sent.state === 'started' && sent.run === undefined ? undefined : sent;
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
-    if ((await turnWith(place, meta.ui.id)) === undefined) return undefined;
-    throw new ChatError(
-      'CHAT_CONFLICT',
-      `cannot send message '${meta.ui.id}': the chat has another message with this id`,
-      { data: { message: meta.ui.id }, cause: error },
-    );
+    const { store, session } = place;
+    const isQueued = (await store.inbox.list(session.id)).some((item) => item.key === key);
+    if (!isQueued && key === `ui:${meta.ui.id}` && (await turnWith(place, meta.ui.id)) === undefined)
+      return undefined;
+    throw sameId(meta.ui.id, error);
   }
 }
 
-function sentStream(place: ChatPlace, { id, run }: Pick<Sending, 'id' | 'run'>): Chunks {
-  return run === undefined ? itemStream(place, id) : runStream(place, run);
+function sentStream(
+  place: ChatPlace,
+  { id, run }: Pick<Sending, 'id' | 'run'>,
+  written: () => Chunks,
+): Chunks {
+  return run === undefined ? itemStream(place, id, written) : runStream(place, run);
+}
+
+/** The answer to a message, when a run has taken it up and is over. */
+async function* recordedMessage(place: ChatPlace, id: string): AsyncGenerator<Chunk> {
+  const turn = await turnWith(place, id);
+  if (turn === undefined) yield { type: 'error', errorText: 'the message was replaced by an edit before it' };
+  else yield* recordedStream(place, turn);
+}
+
+/** What came after the answers to calls, when a run has taken them up and is over. */
+async function* recordedRest(place: ChatPlace, calls: readonly string[]): AsyncGenerator<Chunk> {
+  const turn = await lastTurn(place.store, place.session.id);
+  const from = turn?.entries.findIndex(
+    ({ payload }) => isObject(payload) && calls.includes(String(payload.toolCallId)),
+  );
+  if (turn === undefined || from === undefined || from === -1) yield { type: 'finish' };
+  else yield* recordedStream(place, turn, from);
 }
 
 /** The stream for a message that was sent before. */
@@ -107,8 +164,12 @@ async function regenerate(place: ChatPlace, messages: readonly UIMessage[]): Pro
     throw new ChatError('CHAT_CONFLICT', 'cannot generate again: the session does not show the message', {
       data: { message: message?.id },
     });
-  await stopFor(place, 'generated again');
-  const { run } = await place.session.rewind(turn.opening.seq, { mode: 'resend' });
+  const { seq } = turn.opening;
+  const { run } = await rewound(
+    place,
+    'generated again',
+    async (session) => await session.rewind(seq, { mode: 'resend' }),
+  );
   return run === undefined ? otherStream(place) : runStream(place, run);
 }
 
@@ -124,7 +185,8 @@ async function answer(place: ChatPlace, message: UIMessage): Promise<Chunks> {
   let sent: Sending | undefined;
   for (const [i, [call, given]] of answers.entries())
     sent = await session.respond(call, given, { start: i === answers.length - 1 });
-  if (sent !== undefined) return sentStream(place, sent);
+  const calls = answers.map(([id]) => id);
+  if (sent !== undefined) return sentStream(place, sent, () => recordedRest(place, calls));
   return runStream(place, session.attach() ?? session.run());
 }
 
@@ -134,9 +196,46 @@ async function turnWith({ store, session }: ChatPlace, id: string): Promise<Turn
   return turns.findLast(({ opening }) => opening !== undefined && messageId(opening) === id);
 }
 
-async function stopFor({ session }: ChatPlace, reason: string): Promise<void> {
-  await session.abort(reason);
-  await session.idle();
+/** How often a rewind is tried while others start runs of the session, and the pause between, in milliseconds. */
+const rewindTries = 40;
+const rewindPauseMs = 25;
+
+/**
+ * Stops the current run and rewinds. Messages that wait are put on the tape first, where the rewind hides them: an edit
+ * replaces what was sent after it.
+ */
+async function rewound(
+  place: ChatPlace,
+  reason: string,
+  rewind: (session: ChatPlace['session']) => Promise<SessionRewound>,
+): Promise<SessionRewound> {
+  const { session } = place;
+  for (let tries = 1; ; tries += 1) {
+    await session.abort(reason);
+    await session.idle();
+    try {
+      await recordQueued(place);
+      return await rewind(session);
+    } catch (error) {
+      // A message that waits has started a run meanwhile.
+      const isBusy = error instanceof SessionError && error.code === 'SESSION_BUSY';
+      if (!isBusy || tries === rewindTries) throw error;
+    }
+    await sleep(rewindPauseMs);
+  }
+}
+
+async function recordQueued({ store, session }: ChatPlace): Promise<void> {
+  const queued = (await store.inbox.list(session.id)).filter(({ body }) => body.type === 'input');
+  if (queued.length === 0) return;
+  const held = await hold(store, session.id, { owner: processOwner(`edit:${session.id}`), act: 'edit' });
+  try {
+    await held.drain(
+      queued.map(({ id, body }) => ({ id, drafts: body.type === 'input' ? body.drafts : [] })),
+    );
+  } finally {
+    await held.release();
+  }
 }
 
 function partsOf(message: UIMessage): readonly Part[] {
@@ -144,15 +243,43 @@ function partsOf(message: UIMessage): readonly Part[] {
     throw new ChatError('CHAT_BAD_BODY', `cannot send message '${message.id}': it is empty`);
   return message.parts.map((part): Part => {
     if (part.type === 'text') return { type: 'text', text: part.text };
-    if (part.type === 'file') return filePart(part);
+    if (part.type === 'file') return fileOf(part);
     throw new ChatError('CHAT_BAD_BODY', `cannot send a part of type '${part.type}': only texts and files`, {
       data: { type: part.type },
     });
   });
 }
 
+/**
+ * A file of a message. Its bytes come with it: an address would be fetched by this server or by the provider, and one that
+ * cannot be fetched fails every later answer.
+ */
+function fileOf(part: ChatFile): Part {
+  if (!/^data:/i.test(part.url))
+    throw new ChatError('CHAT_BAD_BODY', 'cannot take the file: its address must be a data: URL');
+  try {
+    return filePart(part);
+  } catch (cause) {
+    throw new ChatError('CHAT_BAD_BODY', 'cannot take the file: its data: URL is not valid', { cause });
+  }
+}
+
+/** The most characters of the metadata of a message, as JSON. */
+const metadataMax = 65_536;
+
 function metadataOf({ metadata }: UIMessage) {
-  return metadata === undefined || metadata === null
-    ? {}
-    : { metadata: JSON.parse(JSON.stringify(metadata)) };
+  if (metadata === undefined || metadata === null) return {};
+  const refuse = (cause?: unknown) =>
+    new ChatError('CHAT_BAD_BODY', `cannot take the metadata: it is larger than ${metadataMax} characters`, {
+      cause,
+    });
+  let text: string;
+  try {
+    text = JSON.stringify(metadata);
+  } catch (cause) {
+    // Too many levels.
+    throw refuse(cause);
+  }
+  if (text.length > metadataMax) throw refuse();
+  return { metadata: JSON.parse(text) };
 }

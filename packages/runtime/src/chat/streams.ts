@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TapeStore } from '@tapedeck/tape';
+import { messageOf, SessionError } from '../errors.ts';
 import type { Run } from '../run/run.ts';
 import type { Session } from '../session/session.ts';
 import type { Chunk } from '../stream/chunks.ts';
@@ -24,7 +26,7 @@ export async function* runStream(
   run: Run,
   { whole = false }: { readonly whole?: boolean } = {},
 ): AsyncGenerator<Chunk> {
-  const id = await messageOf(run);
+  const id = await messageIdOf(run);
   const turn = id === undefined || id === run.id ? undefined : await turnOf(place, id);
   const before = { entries: (turn?.entries ?? []).filter((entry) => runOf(entry) !== run.id) };
   const rest = { step: answersOf(before), asked: askedIn(before) };
@@ -39,7 +41,7 @@ export async function* runStream(
 }
 
 /** The id of the message that a run writes; undefined when it fails before it has one. */
-async function messageOf(run: Run): Promise<string | undefined> {
+async function messageIdOf(run: Run): Promise<string | undefined> {
   for await (const chunk of run.uiStream()) if (chunk.type === 'start') return chunk.messageId;
   return undefined;
 }
@@ -68,27 +70,63 @@ async function* joined(...streams: AsyncIterable<Chunk>[]): AsyncGenerator<Chunk
   for (const stream of streams) yield* stream;
 }
 
-/** The stream of the run that takes up an item of the inbox, once it begins. */
-export async function* itemStream(place: ChatPlace, item: string): AsyncGenerator<Chunk> {
-  let run = place.session.attach();
-  while (run !== undefined) {
-    if (run.took.includes(item)) {
+/** How often an item that waits is looked for, in milliseconds. */
+const lookMs = 20;
+
+/**
+ * The stream of the run that takes up an item of the inbox, once it begins. When no process runs the session, it starts the
+ * next run. `written` gives what a run that is over has made of the item.
+ */
+export async function* itemStream(
+  place: ChatPlace,
+  item: string,
+  written: () => AsyncIterable<Chunk>,
+): AsyncGenerator<Chunk> {
+  const { store, session } = place;
+  let seen: Run | undefined;
+  for (;;) {
+    const run: Run | undefined = session.attach() ?? seen?.following;
+    if (run?.took.includes(item) === true) {
       yield* runStream(place, run);
       return;
     }
-    const current: Run = run;
-    await current.then(ignored, ignored);
-    const next = current.following ?? place.session.attach();
-    run = next === current ? undefined : next;
+    const isQueued = (await store.inbox.list(session.id)).some(({ id }) => id === item);
+    if (!isQueued && session.attach() === undefined) {
+      yield* (await isWritten(place)) ? otherStream(place) : written();
+      return;
+    }
+    // A run that begins has not taken up its items yet.
+    if (run !== undefined) {
+      seen = run;
+      await Promise.race([run.then(ignored, ignored), sleep(lookMs)]);
+      continue;
+    }
+    if (!(await isWritten(place))) {
+      const fault = await startNext(session, item);
+      if (fault !== undefined) {
+        yield { type: 'error', errorText: messageOf(fault) };
+        return;
+      }
+    }
+    await sleep(lookMs);
   }
-  const { inbox } = place.store;
-  const waits = (await inbox.list(place.session.id)).some(({ id }) => id === item);
-  if (waits && !(await isWritten(place)))
-    yield { type: 'error', errorText: 'the message is queued: the run before it did not complete' };
-  else yield* otherStream(place);
 }
 
-function ignored(): void {}
+/** Starts the run of what waits longest. Returns why it could not, unless the session is run elsewhere. */
+async function startNext(session: Session, item: string): Promise<unknown> {
+  if (session.attach() !== undefined) return undefined;
+  const run = session.run();
+  const fault = await Promise.race([run.then(ignored, (error: unknown) => error), sleep(lookMs)]);
+  const isHarmless =
+    fault === undefined ||
+    run.took.includes(item) ||
+    (fault instanceof SessionError && fault.code === 'SESSION_BUSY');
+  return isHarmless ? undefined : fault;
+}
+
+function ignored(): undefined {
+  return undefined;
+}
 
 /** The answer that another process writes, from the beginning of its turn; ends when the session is idle. */
 export async function* otherStream(place: ChatPlace): AsyncGenerator<Chunk> {
@@ -111,9 +149,15 @@ export async function isWritten({ store, session }: ChatPlace): Promise<boolean>
   return (await store.leases.list()).some(({ id }) => id === session.id);
 }
 
-/** A turn that is on the tape. */
-export async function* recordedStream(place: ChatPlace, turn: Turn): AsyncGenerator<Chunk> {
+/** A turn that is on the tape, or its entries from one on. */
+export async function* recordedStream(place: ChatPlace, turn: Turn, from = 0): AsyncGenerator<Chunk> {
+  const before = { entries: turn.entries.slice(0, from) };
   if (turn.id === undefined) yield { type: 'finish' };
   else
-    yield* chatChunks(turnChunks(at(place), turn), { id: turn.id, metadata: async () => answerFacts(turn) });
+    yield* chatChunks(turnChunks(at(place), { entries: turn.entries.slice(from) }), {
+      id: turn.id,
+      step: answersOf(before),
+      asked: askedIn(before),
+      metadata: async () => answerFacts(turn),
+    });
 }

@@ -61,7 +61,7 @@ import { modelFor } from '../terms/model-for.ts';
 import type { Ancestry, SessionFacts } from '../terms/terms.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
 import { answerFault, openBatch } from '../tools/open-batch.ts';
-import { uiMessages } from '../ui/messages.ts';
+import { type UIMessagesOptions, uiMessages } from '../ui/messages.ts';
 import { readUsage, type SessionUsage, type TreeUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
 import type { Child } from './child.ts';
@@ -271,10 +271,11 @@ export class Session {
 
   /**
    * The messages of the session as the AI SDK's chats hold them, for `useChat({ messages })`. Messages that a chat sent
-   * have the ids that it gave them. Rewound entries are left out.
+   * have the ids that it gave them. Rewound entries are left out, and messages that wait in the inbox are the last.
    */
-  async uiMessages(): Promise<UIMessage[]> {
-    return await uiMessages(this.#parts.store, this.id);
+  async uiMessages(options: UIMessagesOptions = {}): Promise<UIMessage[]> {
+    assertFields(options, { last: 'limit' }, `read the messages of '${this.name}'`);
+    return await uiMessages(this.#parts.store, this.id, options);
   }
 
   /**

@@ -1,6 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Entry, Json, JsonObject, Part, TapeStore } from '@tapedeck/tape';
 import { isObject, select } from '@tapedeck/tape/internal';
-import { blobHashes, restoreBlobs } from '@tapedeck/tape/store';
+import { blobHashes, type InboxItem, restoreBlobs } from '@tapedeck/tape/store';
 import type { UIMessage } from 'ai';
 import { chatFile } from '../stream/chat-file.ts';
 import { type Chunk, childChunk } from '../stream/chunks.ts';
@@ -15,15 +16,49 @@ import { chatIdOf, isTask, placeOf, type Turn, turnsOf } from './turns.ts';
  * The messages of a session as the AI SDK's chats hold them. Rewound entries are left out. Loads the AI SDK, whose own
  * reader makes each answer of its chunks.
  */
-export async function uiMessages(store: TapeStore, session: string): Promise<UIMessage[]> {
+export async function uiMessages(
+  store: TapeStore,
+  session: string,
+  { last = Number.POSITIVE_INFINITY }: UIMessagesOptions = {},
+): Promise<UIMessage[]> {
   const messages: UIMessage[] = [];
-  for (const turn of await turnsShown(store, session)) {
+  const turns = await turnsShown(store, session);
+  for (const [i, turn] of turns.slice(Math.max(0, turns.length - last)).entries()) {
+    // Other tasks of the process run while a long session is read.
+    if (i % turnsAtOnce === turnsAtOnce - 1) await setImmediate();
     if (turn.opening !== undefined) messages.push(userMessage(await whole(store, turn.opening)));
     const answer = await assistantMessage({ store, session }, turn);
     if (answer !== undefined) messages.push(answer);
   }
+  for (const item of await store.inbox.list(session)) messages.push(...queuedMessages(item));
   return messages;
 }
+
+/** The messages of users that wait in the inbox. */
+function queuedMessages({ id, source, body }: InboxItem): UIMessage[] {
+  if (body.type !== 'input' || source !== 'user') return [];
+  return body.drafts.map(({ meta = {}, payload }, i) =>
+    userMessage({
+      meta: { source, ...meta, ...(chatIdOf(meta) === undefined && { ui: { id: `${id}-${i}` } }) },
+      payload: payload as Json,
+      kind: 'message',
+      tape: id,
+      seq: i,
+    }),
+  );
+}
+
+/** What is shown of the message that opens a turn: an entry, or what waits to be one. */
+type Shown = Pick<Entry, 'meta' | 'payload' | 'kind' | 'name' | 'tape' | 'seq'>;
+
+/** Options of `Session.uiMessages`. */
+export interface UIMessagesOptions {
+  /** Only those of the last turns: messages of users with their answers. Default: all. */
+  readonly last?: number;
+}
+
+/** How many turns are read before other tasks of the process run. */
+const turnsAtOnce = 20;
 
 /** The turns that a session shows, from its first. */
 export async function turnsShown(store: TapeStore, session: string): Promise<readonly Turn[]> {
@@ -36,7 +71,7 @@ export function messageId(entry: Pick<Entry, 'meta' | 'tape' | 'seq'>): string {
   return chatIdOf(entry.meta) ?? placeOf(entry);
 }
 
-function userMessage(entry: Entry): UIMessage {
+function userMessage(entry: Shown): UIMessage {
   const { meta, payload } = entry;
   const source = isTask(entry) ? 'agent' : meta.source;
   const given = isObject(meta.ui) ? meta.ui.metadata : undefined;
@@ -57,7 +92,7 @@ function userMessage(entry: Entry): UIMessage {
 }
 
 /** The report of a child that was merged, in the form that the stream of an answer has for it. */
-function reportPart(entry: Entry): UIMessage['parts'][number] {
+function reportPart(entry: Shown): UIMessage['parts'][number] {
   const { seq, meta, payload } = entry;
   const content = isObject(payload) ? (payload.content ?? null) : null;
   return {
