@@ -1,4 +1,4 @@
-import { user } from '@tapedeck/tape';
+import { anchor, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { openStore, refusal } from '../support/store.ts';
 
@@ -94,4 +94,21 @@ test('sessions are listed by their last message, at the source where it was impo
     user('y', { timestamp: '2020-03-01T10:00:00Z' }),
   ]);
   expect([...store.entries.read('new')].some(({ sourceAt }) => sourceAt !== undefined)).toBe(false);
+});
+
+test('an alias that reads as a point of a session is refused, as a name is', () => {
+  using store = openStore();
+  store.sessions.open('main');
+  store.sessions.open('other');
+  store.entries.append('main', [user('One'), anchor('done')]);
+  for (const name of ['main@2', 'main@head', 'main@done']) {
+    const refused = refusal(() => store.sessions.update('other', { alias: { name, reason: '' } }));
+    expect([refused.code, refused.message]).toEqual([
+      'TAPE_EXISTS',
+      expect.stringContaining('reads as the point'),
+    ]);
+  }
+  expect(store.sessions.update('other', { alias: { name: 'main@later', reason: '' } }).aliases).toEqual([
+    'main@later',
+  ]);
 });

@@ -5,13 +5,13 @@ import { recordLineage } from '../lineage/outbox.ts';
 import type { Writer } from '../tape/append.ts';
 import { findNamed, findTape } from '../tape/find.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { type Alias, isAlias, lookAlike } from './session.ts';
+import { type Alias, isAlias, lookAlike, readsAsPoint } from './session.ts';
 
 /**
  * Adds an alias of a session, with its lineage line, in the caller's transaction. Adding it again, with the same reason
  * or none, changes nothing.
  * @throws TAPE_BAD_NAME; TAPE_EXISTS when the alias names another session, is the session's own name or id, looks like
- * another name, or was given with another reason
+ * another name, reads as a point of a session, or was given with another reason
  */
 export function aliasTape(
   writer: Writer,
@@ -38,6 +38,11 @@ export function aliasTape(
       `cannot alias '${alias}' to '${tape.name}': it differs from '${near}' only by case or Unicode form`,
       { data: { alias, session: near, near: [near] } },
     );
+  const point = readsAsPoint(writer.db, realm, alias);
+  if (point !== undefined)
+    throw new TapeError('TAPE_EXISTS', `cannot alias '${alias}' to '${tape.name}': ${point}`, {
+      data: { alias, session: tape.name },
+    });
   const g = recordLineage(writer, tape, { type: 'alias', alias, reason });
   crashPoint('alias/lineage');
   writer.db.run(

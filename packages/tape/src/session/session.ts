@@ -177,16 +177,20 @@ export function assertFree({ db }: Writer, realm: string, name: string): void {
       `cannot create ${quote(name)}: it differs from '${near}' only by case or Unicode form`,
       { data: { name, session: near, near: [near] } },
     );
+  const why = readsAsPoint(db, realm, name);
+  if (why !== undefined) throw new TapeError('TAPE_EXISTS', `cannot create ${quote(name)}: ${why}`);
+}
+
+/** Says which point of an existing session a name reads as; undefined when it reads as none. */
+export function readsAsPoint(db: Writer['db'], realm: string, name: string): string | undefined {
   for (let at = name.lastIndexOf('@'); at > 0; at = name.lastIndexOf('@', at - 1)) {
     const tape = findTape(db, realm, name.slice(0, at));
     const point = name.slice(at + 1);
     if (tape === undefined) continue;
     if (/^\d+$/.test(point) || point === 'head' || anchorExists(db, tape, point))
-      throw new TapeError(
-        'TAPE_EXISTS',
-        `cannot create ${quote(name)}: it reads as the point ${quote(point)} of session '${tape.name}'`,
-      );
+      return `it reads as the point ${quote(point)} of session '${tape.name}'`;
   }
+  return undefined;
 }
 
 /** Returns whether a name is an alias. */
