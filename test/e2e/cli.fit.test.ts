@@ -71,6 +71,38 @@ test.each([60, 80, 120])(
   },
 );
 
+test.each([60, 80, 120])(
+  'sums, traces, metadata and findings are broken into lines of %i columns',
+  async (columns) => {
+    using home = withLongNames();
+    const tools = Array.from({ length: 12 }, (_, i) => `mcp__server_with_a_name__tool_${i}`);
+    const meta = { model: 'acme/very-long-model-name-2026-01-01', run: 'r1', note: '絵文字 🎉 '.repeat(20) };
+    home.session(
+      'tools',
+      user('Go'),
+      assistant(tools.map((name, i) => toolCall(`c${i}`, name, {}))),
+      user('On', meta),
+    );
+    const lines = {
+      'log tools --stat': /^calls .*\n {10}\S/m,
+      [`trace ${parent}@4`]: new RegExp(`from ${child}`),
+      'show tools@4': /^meta .*\n {6}\S/m,
+      audit: /\(next:/,
+    };
+    for (const [line, expected] of Object.entries(lines)) {
+      const { stdout } = await home.here(line.split(' '), { isTerminal: true, columns });
+      expect(
+        stdout.split('\n').filter((row) => columnsOf(row) > columns),
+        `tape ${line}`,
+      ).toEqual([]);
+      expect(stripVTControlCharacters(stdout), `tape ${line}`).toMatch(expected);
+      // A pipe gets whole lines.
+      const piped = (await home.here(line.split(' '))).stdout;
+      expect(piped.split('\n').length, `tape ${line}`).toBeLessThan(stdout.split('\n').length);
+    }
+  },
+);
+
 test('the ends of cut names are kept, for these tell the children of a session apart', async () => {
   using home = withLongNames();
   const { stdout } = await home.here(['children', parent, '--no-color'], { isTerminal: true });

@@ -63,6 +63,23 @@ test('a field that no record can have is an error that lists the fields', async 
   expect(stderr).toMatch(/Hint: the fields of tape sessions: session, id, kind/);
 });
 
+test('a column of the table that is no field is an error that names the fields that it shows', async () => {
+  using home = withSessions();
+  for (const [column, fields] of [
+    ['state', '{delivery}, {task}, {lifecycle} and {interrupted}'],
+    ['last', '{last_message_at}'],
+    ['about', '{title}'],
+  ]) {
+    const { code, stderr } = await home.here(['sessions', '--format', `{${column}}`]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`Hint: the column '${column}' shows ${fields}; the fields of tape sessions: `);
+    const names = [...(fields ?? '').matchAll(/\{\w+\}/g)].join(' ');
+    expect((await home.here(['sessions', '--format', names])).code).toBe(0);
+  }
+  // A field of that name is a field.
+  expect((await home.here(['status', '--all', '--format', '{state}'])).stdout).toContain('idle');
+});
+
 test.each([
   [['--format', '{session']],
   [['--format', 'a } b']],

@@ -88,7 +88,7 @@ test('a transcript that ends with a call is an idle session: nothing is to do, a
   ];
   writeFileSync(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
   expect(await home.tape(['import', file, '--as', 'old', '--json'])).toMatchObject({ code: 0 });
-  expect((await home.tape(['status', 'old'])).stdout).toMatch(/^old +idle +active\n$/);
+  expect((await home.tape(['status', 'old'])).stdout).toMatch(/^old +idle +lifecycle active\n$/);
   expect((await home.tape([])).stdout).not.toContain('nterrupted');
   for (const verb of ['audit', 'check', 'verify'])
     expect(await home.tape([verb, '--json'])).toMatchObject({ code: 0 });

@@ -48,6 +48,21 @@ test('a run whose process died is shown as interrupted', async () => {
   expect((await home.here(['overview', '--quiet'])).stdout).toBe('cut\n');
 });
 
+test('of many sessions the newest are listed, and the others are counted', async () => {
+  using home = tempHome();
+  for (let i = 1; i <= 5; i += 1) home.session(`s${i}`, user('Go'));
+  const look = async () => (await home.here(['overview'], { env: { NO_COLOR: '1' } })).stdout;
+  expect(await look()).not.toContain('more');
+  for (let i = 6; i <= 8; i += 1) home.session(`s${i}`, user('Go'));
+  {
+    using store = home.open();
+    store.sessions.open('short-lived', { ephemeral: true });
+  }
+  await home.here(['archive', 's1']);
+  expect(await look()).toContain('\n… 2 more (tape sessions)\n');
+  expect((await home.here(['sessions', '--quiet'])).stdout.trim().split('\n')).toHaveLength(7);
+});
+
 test('without a home, tape alone shows the help, and the overview has no sessions', async () => {
   using dir = tempDir();
   using home = tempHome();

@@ -39,14 +39,14 @@ test('status shows another process which process runs what, in which phase, and 
     },
   ]);
   expect((await home.tape(['status'])).stdout).toBe(
-    `main  busy streaming  active  1 queued  process ${pid}\n`,
+    `main  busy, streaming  lifecycle active  1 queued  process ${pid}\n`,
   );
   expect(await home.tape(['doctor'])).toMatchObject({ code: 0 });
   running.child.kill('SIGKILL');
   await running.done;
   // A dead process runs nothing, whatever it left behind; its run has no end.
   expect((await home.tape(['status'])).stdout).toBe(
-    'main  interrupted  active  1 queued  continue it with: tape recover main\n',
+    'main  interrupted  lifecycle active  1 queued  continue it with: tape recover main\n',
   );
   expect(json(await home.tape(['sessions', '--json']))).toMatchObject([
     { session: 'main', interrupted: true },
@@ -110,7 +110,7 @@ test('status --watch notices a process that is killed', async () => {
   home.session('main');
   const watching = startTape(['status', '--watch'], { home: home.path });
   const running = startTape(['run', 'main', 'Go', '--model', slowScript(home)], { home: home.path });
-  await watching.until('main  busy streaming');
+  await watching.until('main  busy, streaming');
   running.child.kill('SIGKILL');
   await running.done;
   await watching.until('main  interrupted');

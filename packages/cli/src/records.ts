@@ -47,7 +47,7 @@ async function printerOf(
   if (unknown !== undefined)
     throw new UsageError(`cannot format by {${[unknown].flat().join('.')}}: no such field`, {
       data: { fields: [...known] },
-      hint: `the fields of tape ${verb}: ${[...known].join(', ')}`,
+      hint: `${columnText([unknown].flat()[0])}the fields of tape ${verb}: ${[...known].join(', ')}`,
     });
   return (line) => {
     const record: unknown = JSON.parse(line);
@@ -55,6 +55,21 @@ async function printerOf(
       .map((part) => (typeof part === 'string' ? part : textOf(valueAt(record, part), nul)))
       .join('');
   };
+}
+
+/** The columns of tables that are no fields, and the fields that they show. */
+const columns: Readonly<Record<string, string>> = {
+  state: '{delivery}, {task}, {lifecycle} and {interrupted}',
+  last: '{last_message_at}',
+  about: '{title}',
+  msgs: '{messages}',
+  result: '{text}',
+  from: '{from_anchor}',
+};
+
+function columnText(name: string | undefined = ''): string {
+  const shown = Object.hasOwn(columns, name) ? columns[name] : undefined;
+  return shown === undefined ? '' : `the column '${name}' shows ${shown}; `;
 }
 
 /**

@@ -119,7 +119,7 @@ function messageLines(
   const before = read === undefined ? 'earlier' : 'or more earlier';
   const line = ({ seq, from, text }: DiffMessage) =>
     `${mark}${String(seq).padStart(5)}  ${from.padEnd(9)}  ${oneLine(text, Math.max(20, width - 20))}`.trimEnd();
-  return [...(more > 0 ? [`${mark}       ${more} ${before} messages`] : []), ...recent.map(line)];
+  return [...(more > 0 ? [`${mark}       ${counted(more, `${before} message`)}`] : []), ...recent.map(line)];
 }
 
 /** The line in place of a diff of the answers. */

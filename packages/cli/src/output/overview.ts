@@ -31,6 +31,8 @@ export interface Overview {
   /** Number of ended children beside these. */
   readonly more: number;
   readonly recent: readonly { readonly info: SessionInfo; readonly about: string }[];
+  /** Number of sessions beside these. */
+  readonly others: number;
 }
 
 /** An overview as `--json` prints it; part of the documented contract. */
@@ -49,7 +51,7 @@ export function overviewJson(overview: Overview): Readonly<Record<string, unknow
 /** An overview for people: only the parts that have something. */
 export function overviewText(overview: Overview, context: Pick<Context, 'io' | 'style' | 'link'>): string {
   const { io, style } = context;
-  const { running, waiting, interrupted, ended, more, recent } = overview;
+  const { running, waiting, interrupted, ended, more, recent, others } = overview;
   const part = (heading: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : [style.text('bold', heading), ...lines.map((line) => `  ${line}`), ''];
   const row = (status: Status) => {
@@ -73,7 +75,9 @@ export function overviewText(overview: Overview, context: Pick<Context, 'io' | '
     return { info, about, depth: 0, state };
   });
   const sessions = recent.length === 0 ? 'No sessions' : sessionsTable(listed, context);
-  return [...parts, sessions, ''].join('\n');
+  const rest =
+    others === 0 ? [] : [style.text('dim', `… ${others.toLocaleString('en')} more (tape sessions)`)];
+  return [...parts, sessions, ...rest, ''].join('\n');
 }
 
 function endedRows(ended: readonly Ended[], { io, style }: Pick<Context, 'io' | 'style'>): readonly string[] {

@@ -141,7 +141,7 @@ export function statusLines(event: SessionEvent): readonly string[] {
     case 'compacted':
       return [`Summarised ${event.range.join('-')}: ${summarisedFor[event.trigger]}`];
     case 'pruned':
-      return [`Pruned ${event.outputs} tool outputs: about ${event.tokens} tokens`];
+      return [`Pruned ${counted(event.outputs, 'tool output')}: about ${counted(event.tokens, 'token')}`];
     case 'retrying':
       return [
         `Retrying (${event.attempt})${delayText(event.delayMs)}: ${oneLine(event.message, failureMax)}`,

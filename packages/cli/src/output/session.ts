@@ -76,7 +76,7 @@ export function sessionRows(
       isCut(s) ? 'interrupted' : stateOf(s),
       `@${s.head}`,
       s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
-      isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19),
+      `${isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19)}Z`,
       ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
     ]),
   );

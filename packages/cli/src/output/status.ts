@@ -48,7 +48,7 @@ function waitingJson(waiting: Status['waiting']): readonly object[] {
   }));
 }
 
-/** The status of a session on one line: `main  busy streaming  active  2 queued  process 4711`. */
+/** The status of a session on one line: `main  busy, streaming  lifecycle active  2 queued  process 4711`. */
 export function statusLine(status: Status): string {
   return statusParts(status).join('  ');
 }
@@ -78,11 +78,13 @@ function statusRows(
 function statusParts(status: Status): readonly string[] {
   const { session, state, phase, attempt, message, lifecycle, task, delivery } = status;
   const { queued, waiting, owner, children = [], damage } = status;
-  const standing = [state, phase, attempt].filter((word) => word !== undefined).join(' ');
+  const standing = [state, phase, ...(attempt === undefined ? [] : [`attempt ${attempt}`])];
+  const axes = { lifecycle, task, delivery };
+  const named = Object.entries(axes).flatMap(([axis, word]) => (word === undefined ? [] : `${axis} ${word}`));
   const parts = [
     session,
-    standing,
-    [lifecycle, task, delivery].filter((word) => word !== undefined).join(' '),
+    standing.filter((word) => word !== undefined).join(', '),
+    named.join(', '),
     ...(queued > 0 ? [`${queued} queued`] : []),
     ...waiting.map(
       ({ toolCallId, name, input, for: awaited }) =>

@@ -1,5 +1,8 @@
 import type { Trace, TraceDestination, TraceSource } from '@tapedeck/runtime';
 
+import { safe } from '../escape.ts';
+import { hangingLines } from '../terminal/wrap.ts';
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** A trace as `--json` prints it; part of the documented contract. */
@@ -54,12 +57,14 @@ function* walk<T>(roots: readonly T[], below: (at: T) => readonly T[]): Generato
 }
 
 /** A trace as an indented tree. */
-export function traceText(trace: Trace): string {
+export function traceText(trace: Trace, columns: number = Number.POSITIVE_INFINITY): string {
   const { session, owner, seq, kind, name, from, into, inheritedBy, inheritedCount } = trace;
   const label = `${session}@${seq} ${kind}${name === undefined ? '' : ` ${name}`}`;
   const more = inheritedCount - inheritedBy.length;
-  const lines = [session === owner ? label : `${label}, of ${owner}`];
-  const add = (depth: number, line: string) => lines.push(`${'  '.repeat(depth)}${line}`);
+  const lines: string[] = [];
+  const add = (depth: number, line: string) =>
+    lines.push(...hangingLines(safe(`${'  '.repeat(depth)}${line}`), columns, 2 * depth + 2));
+  add(0, session === owner ? label : `${label}, of ${owner}`);
   for (const { at, depth } of walk(from, (source) => source.from)) add(depth, sourceLine(at));
   for (const { at, depth } of walk(into, (one) => one.into)) add(depth, destinationLine(at));
   if (into.length === 0) add(1, 'not merged into any session');

@@ -19,6 +19,16 @@ export function wrapText(text: string, columns: number, first: number = columns)
   return lines;
 }
 
+/**
+ * A line on as many lines of at most so many columns as it takes, those after the first one with an indent. It is not
+ * broken before that indent, where a label ends.
+ */
+export function hangingLines(line: string, columns: number, indent: number): string[] {
+  const head = line.slice(0, indent);
+  const rows = wrapText(line.slice(indent), Math.max(8, columns - indent), columns - textWidth(head));
+  return rows.map((row, i) => (i === 0 ? head : ' '.repeat(indent)) + row);
+}
+
 /** Where to break a text that is longer than its line: after the last word that fits, or inside of a longer one. */
 function lineEnd(text: string, columns: number): number {
   const fitting = fitText(text, columns);

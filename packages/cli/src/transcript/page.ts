@@ -5,6 +5,7 @@ import { safe } from '../escape.ts';
 import { partText } from '../output/entry.ts';
 import { markdown } from '../terminal/markdown.ts';
 import type { Style } from '../terminal/style.ts';
+import { hangingLines } from '../terminal/wrap.ts';
 import { type ArgumentsCut, argumentLines, callOf, outputOf, partsOf } from './parts.ts';
 
 /** How a page looks. */
@@ -36,9 +37,11 @@ export function entryPage(
   const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${when}`;
   const facts = [`tape  ${tape}`, `hash  ${hash}`];
   if (Object.keys(meta).length > 0) facts.push(`meta  ${JSON.stringify(meta)}`);
+  const columns = context.io.isTerminal ? context.io.columns : Number.POSITIVE_INFINITY;
+  const rows = (line: string, indent: number) => hangingLines(safe(line), columns, indent);
   return [
-    paper.style.text('bold', safe(head)),
-    ...facts.map((fact) => paper.style.text('dim', safe(fact))),
+    ...rows(head, 2).map((row) => paper.style.text('bold', row)),
+    ...facts.flatMap((fact) => rows(fact, 6)).map((row) => paper.style.text('dim', row)),
     '',
     ...bodyOf(entry, paper),
   ].join('\n');

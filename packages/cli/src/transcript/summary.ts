@@ -4,6 +4,7 @@ import { touchesOf } from '@tapedeck/tape/store';
 import { oneLine } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { stateOf } from '../output/session.ts';
+import { hangingLines } from '../terminal/wrap.ts';
 import { callsOf } from './parts.ts';
 import { roleOf, timeOfEntry } from './wanted.ts';
 
@@ -115,9 +116,11 @@ const namesShown = 12;
 export function summaryText(
   { entries, messages, tools, tokens, files, first, last, complete }: Summary,
   children: Children,
+  columns: number = Number.POSITIVE_INFINITY,
 ): string {
   const { user, assistant, merge } = messages;
-  const row = (what: string, text: string) => (text === '' ? [] : [`${what.padEnd(9)} ${text}`]);
+  const row = (what: string, text: string) =>
+    text === '' ? [] : hangingLines(`${what.padEnd(9)} ${text}`, columns, 10);
   const list = (names: readonly string[]) =>
     [
       ...names.slice(0, namesShown),

@@ -1,9 +1,11 @@
 import type { AuditFinding } from '@tapedeck/runtime';
+import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
 import { commandFor } from '../session/next-step.ts';
 import { needSession } from '../session/place.ts';
+import { hangingLines } from '../terminal/wrap.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const audit: Verb = defineVerb({
@@ -22,7 +24,8 @@ export const audit: Verb = defineVerb({
   ],
   arguments: { name: 'Session (default: all)' },
   run: async ({ name }, context) => {
-    const { reading, answer, home } = context;
+    const { reading, answer, home, io } = context;
+    const columns = io.isTerminal ? io.columns : Number.POSITIVE_INFINITY;
     const { audit: auditStore } = await import('@tapedeck/runtime');
     return await reading(async (store) => {
       const session = name === undefined ? undefined : needSession(store, name).id;
@@ -40,7 +43,7 @@ export const audit: Verb = defineVerb({
         human: ok
           ? `ok: ${counted(sessions, 'session')}, all work is finished and merged`
           : [
-              ...findings.map(findingLine),
+              ...findings.flatMap((finding) => hangingLines(safe(findingLine(finding)), columns, 2)),
               `${counted(findings.length, 'finding')} in ${counted(sessions, 'session')}`,
             ].join('\n'),
       });

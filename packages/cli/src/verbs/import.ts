@@ -67,7 +67,7 @@ export const importVerb: Verb = defineVerb({
         human:
           added === 0
             ? `${info.session} has all records already: nothing to do`
-            : `Imported ${info.session}: ${counted(added, 'entry', 'entries')} from ${counted(records, 'record')} (${offPath} off the path, ${compactions} compactions, ${repaired} calls without a result)`,
+            : `Imported ${info.session}: ${counted(added, 'entry', 'entries')} from ${counted(records, 'record')} (${offPath} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result)`,
       });
       return 0;
     });

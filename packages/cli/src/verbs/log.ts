@@ -158,7 +158,7 @@ async function sumUp(
   store: SqliteTapeStore,
   info: SessionInfo,
   selection: Selection,
-  { answer }: Context,
+  { answer, io }: Context,
 ): Promise<number> {
   const { childStates, summaryJson, summaryOf, summaryText } = await import('../transcript/summary.ts');
   const summary = summaryOf(readEntries(store, info, selection));
@@ -166,7 +166,7 @@ async function sumUp(
   await answer({
     json: summaryJson(info, summary, children),
     quiet: String(summary.entries),
-    human: summaryText(summary, children),
+    human: summaryText(summary, children, io.isTerminal ? io.columns : undefined),
   });
   return 0;
 }

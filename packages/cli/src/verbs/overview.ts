@@ -34,10 +34,19 @@ export const overview: Verb = defineVerb({
   },
 });
 
-const nothing: Overview = { running: [], waiting: [], interrupted: [], ended: [], more: 0, recent: [] };
+const nothing: Overview = {
+  running: [],
+  waiting: [],
+  interrupted: [],
+  ended: [],
+  more: 0,
+  recent: [],
+  others: 0,
+};
 
 /** Number of sessions in each list: `status`, `children` and `sessions` list the others. */
 const shownMax = 10;
+const recentMax = 5;
 /** Number of lines of the lineage, the last ones, in which ended children are looked for. */
 const linesMax = 1_000;
 
@@ -48,15 +57,15 @@ async function look(store: SqliteTapeStore, home: string): Promise<Overview> {
   const isIn = (...states: readonly Status['state'][]) =>
     statuses.filter(({ state }) => states.includes(state));
   const ended = endedSince(store);
+  const recent = store.sessions.list({ counts: true, limit: recentMax });
   return {
     running: isIn('busy', 'retrying'),
     waiting: isIn('waiting'),
     interrupted: isIn('interrupted', 'error'),
     ended: ended.slice(0, shownMax),
     more: Math.max(0, ended.length - shownMax),
-    recent: store.sessions
-      .list({ counts: true, limit: 5 })
-      .map((info) => ({ info, about: aboutOf(store, info) })),
+    recent: recent.map((info) => ({ info, about: aboutOf(store, info) })),
+    others: recent.length < recentMax ? 0 : store.countListed() - recent.length,
   };
 }
 

@@ -19,7 +19,7 @@ export const search: Verb = defineVerb({
   detail:
     'Matches entries that contain the text as written, ignoring case. No character has a special meaning. A search indexes what ' +
     'was written since the last one, at most 20,000 entries, and scans as many that are not indexed, the newest. It says when ' +
-    'that left entries out.',
+    'that left entries out. A search that finds nothing has not failed: it exits 0 with an empty list.',
   examples: [
     [
       'tape search invoice rounding',

@@ -181,7 +181,9 @@ export const children: Verb = defineVerb({
         }));
         await context.io.out(`${childrenTable(listed, context)}\n`);
         if (earlier > 0)
-          context.status(`There are ${earlier} earlier children (see them with -n ${children.length})`);
+          context.status(
+            `There ${earlier === 1 ? 'is 1 earlier child' : `are ${earlier} earlier children`} (see them with -n ${children.length})`,
+          );
       } else await list(context, { found, interrupted, textOf, standing });
       return reportStanding(standing, context);
     }),

@@ -20,7 +20,7 @@ export const trace: Verb = defineVerb({
   ],
   arguments: { place: 'SESSION@POINT' },
   run: async ({ place }, context) => {
-    const { reading, answer, home } = context;
+    const { reading, answer, home, io } = context;
     const { trace: traceEntry } = await import('@tapedeck/runtime');
     return await reading(async (store) => {
       const { session, point } = readPlace(store, place);
@@ -34,7 +34,7 @@ export const trace: Verb = defineVerb({
       await answer({
         json: { ...traceJson(traced), ...standingFields(standing) },
         quiet: tracePlaces(traced).join('\n'),
-        human: traceText(traced),
+        human: traceText(traced, io.isTerminal ? io.columns : undefined),
       });
       return reportStanding(standing, context);
     });

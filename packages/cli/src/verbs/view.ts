@@ -17,6 +17,7 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText, safe } from '../escape.ts';
 import { modelOptions } from '../options/model.ts';
+import { counted } from '../output/counted.ts';
 import { manifestLines } from '../output/manifest.ts';
 import { showInstructions } from '../session/instructions.ts';
 import { needSession, readPlace } from '../session/place.ts';
@@ -111,7 +112,7 @@ async function answer(
     human: [
       ...messages.map((message) => messageText(message, paper)),
       ...lines.map(safe),
-      context.style.text('dim', `(~${tokens} tokens, @${from}-${to})`),
+      context.style.text('dim', `(~${counted(tokens, 'token')}, @${from}-${to})`),
     ].join('\n'),
     isStyled: true,
   });

@@ -107,7 +107,7 @@ export function cutPoint(
   if (fits !== undefined)
     return {
       at: fits,
-      warning: `${keep.turns} turns exceed ${Math.floor(share ?? 0)} tokens: fewer stay`,
+      warning: `${keep.turns === 1 ? '1 turn exceeds' : `${keep.turns} turns exceed`} ${Math.floor(share ?? 0)} tokens: fewer stay`,
     };
   const [last] = wanted.slice(-1);
   // The last turn stays whole if it leaves half of the window free.

@@ -59,7 +59,7 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
 }
 
 function outOfSteps(steps: number): Reached {
-  return { limit: 'steps', message: `the limit of ${steps} steps is reached` };
+  return { limit: 'steps', message: `the limit of ${steps} ${steps === 1 ? 'step' : 'steps'} is reached` };
 }
 
 const nothingToRun: BatchEnd = { end: 'done', unbegun: [] };

@@ -51,10 +51,18 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
     const ref = refIn(realm, tape);
     const name = shownIn(realm, tape);
     if (acts > 0)
-      yield finding('inbox-waiting', ref, `${acts} items wait in the inbox of '${name}', which has no owner`);
+      yield finding(
+        'inbox-waiting',
+        ref,
+        `${acts === 1 ? '1 item waits' : `${acts} items wait`} in the inbox of '${name}', which has no owner`,
+      );
     if (messages > 0)
       yield {
-        ...finding('inbox-waiting', ref, `${messages} messages wait in the inbox of '${name}' for a run`),
+        ...finding(
+          'inbox-waiting',
+          ref,
+          `${messages === 1 ? '1 message waits' : `${messages} messages wait`} in the inbox of '${name}' for a run`,
+        ),
         fixable: false,
       };
   }

@@ -31,6 +31,7 @@ import { maskFor } from '../secrets/mask.ts';
 import { type Secret, secretsIn } from '../secrets/secrets.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type TotalCalls, totalCalls } from '../tape/calls.ts';
+import { countListed } from '../tape/info.ts';
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { realmsOf } from '../tape/realms.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
@@ -286,6 +287,11 @@ export class SqliteTapeStore implements TapeStore {
    */
   countSessions(parent?: string): number {
     return countSessions(this.#at.db, parent);
+  }
+
+  /** Counts the sessions that `sessions.list()` lists. */
+  countListed(): number {
+    return countListed(this.#at.db, this.#at.realm);
   }
 
   /** See `StoreOptions.lockWaitMs`. It can change at any time. */
