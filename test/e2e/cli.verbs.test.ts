@@ -234,6 +234,7 @@ test('sessions and children print arrays with the documented fields', async () =
   expect(all).toContainEqual({ ...kid, messages: 0, children: none, tokens: 0 });
   expect(all).toContainEqual({
     session: 'main',
+    title: 'How many?',
     id: ulid,
     kind: 'session',
     lifecycle: 'active',
