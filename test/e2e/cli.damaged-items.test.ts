@@ -34,7 +34,9 @@ describe.each([
       { session: 'fine', state: 'idle' },
       { session: 'bad', damage: expect.stringContaining(why) },
     ]);
-    expect((await home.here(['status'])).stdout).toMatch(/^bad {2}idle {2}active {2}damaged: cannot read /m);
+    expect((await home.here(['status'])).stdout).toMatch(
+      /^bad {2}idle {2}lifecycle active {2}damaged: cannot read /m,
+    );
     expect(await home.here(['sessions', '--quiet'])).toMatchObject({ code: 0, stdout: 'cut\nfine\nbad\n' });
     const audit = await home.here(['audit', '--json']);
     expect(audit.code).toBe(5);

@@ -210,3 +210,11 @@ test('sessions --json has a title for each: the given one, that of a model, or t
   expect((await home.here(['check'])).code).toBe(0);
   expect(disagreements(home.path, [])).toEqual([]);
 });
+
+test('times in a pipe have a zone, as those of a log have', async () => {
+  using home = tempHome();
+  home.session('main', user('Go'));
+  const time = /\t(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)$/m;
+  const [, listed] = time.exec((await home.here(['sessions'])).stdout) ?? [];
+  expect((await home.here(['log', 'main'])).stdout).toContain(` ${listed}\n`);
+});

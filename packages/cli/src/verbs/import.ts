@@ -51,7 +51,7 @@ export const importVerb: Verb = defineVerb({
       const late = answeredLate(store, info.session, drafts);
       if (late > 0)
         status(
-          `${late} calls had no result at the first import and were answered "interrupted": views keep that answer`,
+          `${counted(late, 'call')} had no result at the first import and got the answer "interrupted": views keep that answer`,
         );
       const { repaired, offPath, compactions, records } = transcript.counts;
       await answer({
