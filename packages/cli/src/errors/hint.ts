@@ -24,8 +24,9 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       if (data.verb === undefined) return undefined;
       return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
     case 'TAPE_BAD_NAME':
-      // Any text names a session, such as that of a branch. An anchor has no such name.
-      return typeof data.name === 'string' && data.name !== ''
+      // Any text names a session, such as that of a branch. An anchor has no such name. One that a person typed has a
+      // line of it, without characters that steer a terminal.
+      return typeof data.name === 'string' && /^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u.test(data.name)
         ? `make a session for this text with: tape new --id ${shellWord(data.name)}`
         : undefined;
     case 'IMPORT_BAD_JSON':
