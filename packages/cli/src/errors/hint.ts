@@ -24,8 +24,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       if (data.verb === undefined) return undefined;
       return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
     case 'TAPE_BAD_NAME':
-      // Any text names a session, such as that of a branch. An anchor has no such name. One that a person typed has a
-      // line of it, without characters that steer a terminal.
+      // Any text names a session, such as that of a branch. An anchor has no such name. Only one short printable line is
+      // repeated: other texts could steer the terminal, or fill it.
       return typeof data.name === 'string' && /^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u.test(data.name)
         ? `make a session for this text with: tape new --id ${shellWord(data.name)}`
         : undefined;
