@@ -346,7 +346,7 @@ test('diff shows where two sessions diverge, what each has since, and how their 
   });
   expect(
     (await home.here(['diff', 'main', 'fix', '-n', '1', '--all'])).stdout.split('\n').slice(4, 7),
-  ).toEqual(['', '>       1 earlier messages', '>    9  assistant  One. Three.\\u{1b}[2J']);
+  ).toEqual(['', '>       1 earlier message', '>    9  assistant  One. Three.\\u{1b}[2J']);
   const stat = json(await home.here(['diff', 'main', 'fix', '--stat', '--json']));
   expect(stat).not.toHaveProperty('answers');
   expect((await home.here(['diff', 'main', 'fix', '--quiet'])).stdout).toBe('main@5\n');
