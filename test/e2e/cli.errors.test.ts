@@ -516,12 +516,19 @@ test('a missing home contains no session, and reading does not create it', async
       code: 3,
       stdout: '',
     });
+  for (const verb of ['sessions', 'graph'])
+    expect(await home.tape([verb, '--home', nowhere])).toMatchObject({
+      code: 3,
+      stdout: '',
+      stderr: expect.stringContaining('there is no such directory\nHint: create it with: tape init --home'),
+    });
+  expect(existsSync(nowhere)).toBe(false);
+  mkdirSync(nowhere);
   expect(await home.tape(['sessions', '--json', '--home', nowhere])).toMatchObject({
     code: 0,
     stdout: '[]\n',
   });
   expect(await home.tape(['graph', '--home', nowhere])).toMatchObject({ code: 0, stdout: '' });
-  expect(existsSync(nowhere)).toBe(false);
 });
 
 test('a database of another program, or no database, exits with 5, unchanged', async () => {

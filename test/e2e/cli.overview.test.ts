@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { assistant, note, toolCall, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json } from '../support/cli.ts';
@@ -61,6 +62,36 @@ test('of many sessions the newest are listed, and the others are counted', async
   await home.here(['archive', 's1']);
   expect(await look()).toContain('\n… 2 more (tape sessions)\n');
   expect((await home.here(['sessions', '--quiet'])).stdout.trim().split('\n')).toHaveLength(7);
+});
+
+test('a home that is named and does not exist is no empty one', async () => {
+  using dir = tempDir();
+  using home = tempHome();
+  const nowhere = dir.file('nowhere');
+  const lines = [
+    ['sessions'],
+    ['status'],
+    ['overview'],
+    ['log', 'main'],
+    ['usage'],
+    ['graph'],
+    ['search', 'x'],
+  ];
+  for (const line of lines) {
+    const refused = {
+      code: 3,
+      stdout: '',
+      stderr:
+        `Error: cannot read the tapes of '${nowhere}': there is no such directory\n` +
+        `Hint: create it with: tape init --home ${nowhere}; or name another with --home or TAPE_HOME\n`,
+    };
+    expect(await home.here([...line, '--home', nowhere])).toEqual(refused);
+    expect(await home.here(line, { env: { TAPE_HOME: nowhere } })).toEqual(refused);
+  }
+  expect(existsSync(nowhere)).toBe(false);
+  // No one has named this one, and it is where the first session will be.
+  for (const verb of ['sessions', 'status', 'overview'])
+    expect((await home.here([verb], { cwd: dir.path, env: { TAPE_HOME: '', HOME: dir.path } })).code).toBe(0);
 });
 
 test('without a home, tape alone shows the help, and the overview has no sessions', async () => {

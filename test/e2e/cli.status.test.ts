@@ -59,9 +59,10 @@ test('status shows another process which process runs what, in which phase, and 
 test('status reports no active runs, no home, and no session', async () => {
   using home = tempHome();
   const missing = { cwd: home.path, env: { TAPE_HOME: home.file('none') } };
-  expect(await home.here(['status', '--json'], missing)).toMatchObject({ code: 0, stdout: '[]\n' });
+  expect(await home.here(['status', '--json'], missing)).toMatchObject({ code: 3, stdout: '' });
   expect(await home.here(['status', 'main'], missing)).toMatchObject({ code: 3 });
   expect(existsSync(home.file('none'))).toBe(false);
+  expect(await home.here(['status', '--json'])).toMatchObject({ code: 0, stdout: '[]\n' });
   home.session('main', anchor('here'));
   expect(await home.here(['status'])).toEqual({ code: 0, stdout: '', stderr: 'No active runs\n' });
   expect((await home.here(['status', 'mian'])).code).toBe(3);

@@ -179,11 +179,32 @@ export function hasTapes({ db, dir, graph }: Home): boolean {
 }
 
 /**
+ * Refuses a home that was named and has no directory: it is more often mistyped than empty.
+ * @throws NotFoundError
+ */
+export function assertThere(home: Home): void {
+  if (!home.isFallback && !home.isFound && !doesExist(home.dir))
+    throw new NotFoundError(`cannot read the tapes of '${home.dir}': there is no such directory`, {
+      home: home.dir,
+      missing: true,
+    });
+}
+
+/**
+ * Whether a home that is there has a database.
+ * @throws what `assertThere` and `hasTapes` throw
+ */
+export function hasTapesToRead(home: Home): boolean {
+  assertThere(home);
+  return hasTapes(home);
+}
+
+/**
  * Returns the home if it exists, so that a lookup does not create one.
  * @throws NotFoundError; what `hasTapes` throws
  */
 export function getHome(home: Home): Home {
-  if (hasTapes(home)) return home;
+  if (hasTapesToRead(home)) return home;
   throw new NotFoundError(`cannot read the tapes of '${home.dir}': it has no tapes yet`, { home: home.dir });
 }
 

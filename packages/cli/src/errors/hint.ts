@@ -21,6 +21,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'CLI_NOT_FOUND':
       if (typeof data.tapeHome === 'string')
         return `trust its tapes with: tape trust ${shellWord(data.tapeHome)}`;
+      if (data.missing === true)
+        return `create it with: tape init --home ${shellWord(String(data.home))}; or name another with --home or TAPE_HOME`;
       if (data.verb === undefined) return undefined;
       return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
     case 'TAPE_BAD_NAME':

@@ -20,7 +20,8 @@ export const modelOptions = {
   model: {
     type: 'string',
     takes: 'SPEC',
-    describe: 'PROVIDER/MODEL or script:FILE (default: $TAPE_MODEL, else as configured)',
+    describe:
+      'PROVIDER/MODEL or script:FILE (default: that of the session, else $TAPE_MODEL, else as configured)',
   },
   config: {
     type: 'string',

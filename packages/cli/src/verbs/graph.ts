@@ -3,7 +3,7 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { compareTail, reportStanding } from '../graph-file.ts';
-import { doesExist } from '../home.ts';
+import { assertThere, doesExist } from '../home.ts';
 import { timeOf } from '../input.ts';
 import type { Picture } from '../output/picture.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -75,6 +75,7 @@ export const graph: Verb = defineVerb({
       }
       return reportStanding(picture.standing, context);
     };
+    assertThere(home);
     if (!doesExist(home.db)) return await show(await readFile(query, context));
     // What is drawn is read from the store on the way.
     return await context.reading(async (store) => await show(await readStore(query, store, context)));

@@ -1,6 +1,6 @@
 import type { Status } from '@tapedeck/runtime';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { hasTapes } from '../home.ts';
+import { hasTapesToRead } from '../home.ts';
 import { type Ended, type Overview, overviewJson, overviewText } from '../output/overview.ts';
 import { stateOf } from '../output/session.ts';
 import { aboutOf } from '../session/listing.ts';
@@ -17,7 +17,7 @@ export const overview: Verb = defineVerb({
     'latest of them. Shows the sessions with the newest messages, too. `tape` alone shows it in a home that has sessions.',
   examples: [['tape overview', 'Look at the home']],
   run: async (_args, context) => {
-    if (!hasTapes(context.home)) {
+    if (!hasTapesToRead(context.home)) {
       await context.answer({ json: overviewJson(nothing), quiet: '', human: 'No sessions' });
       return 0;
     }

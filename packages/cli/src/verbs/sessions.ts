@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
 import { compareTail, type FileStanding, reportStanding, standingFields } from '../graph-file.ts';
-import { hasTapes } from '../home.ts';
+import { hasTapesToRead } from '../home.ts';
 import { timeOf } from '../input.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { sessionJson, sessionRows, stateOf } from '../output/session.ts';
@@ -67,7 +67,7 @@ export const sessions: Verb = defineVerb({
       throw new UsageError(`cannot list sessions since '${since}': it is no time`, {
         hint: 'write it as 2026-11-21, 2026-11-21T10:00, 2h or yesterday',
       });
-    if (!hasTapes(context.home)) return await list(context, { found: [] });
+    if (!hasTapesToRead(context.home)) return await list(context, { found: [] });
     return await context.reading(async (store) => {
       const isTable = isForPeople(context);
       const limit = args.n ?? (isTable ? shownMax : Number.POSITIVE_INFINITY);

@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { hasTapes } from '../home.ts';
+import { hasTapesToRead } from '../home.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { printStatuses, statusJson } from '../output/status.ts';
 import { needSession } from '../session/place.ts';
@@ -36,7 +36,7 @@ export const status: Verb = defineVerb({
       throw new UsageError('cannot use --watch with --json: the output has no end', {
         hint: 'use --jsonl, which prints a line for each change',
       });
-    if (name === undefined && watch !== true && !hasTapes(context.home)) {
+    if (name === undefined && watch !== true && !hasTapesToRead(context.home)) {
       await printStatuses([], context);
       context.status('No sessions');
       return exit.done;

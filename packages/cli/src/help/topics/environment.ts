@@ -11,7 +11,7 @@ export const environment: Topic = {
             terms: [
               [
                 '`TAPE_HOME`',
-                'Tape home, unless `--home` names one; else the nearest `.tape` upward, else `~/.tape`',
+                'Tape home, unless `--home` names one; else the nearest `.tape` upward, else `~/.tape`. Verbs that read refuse a directory that does not exist',
               ],
               ['`TAPE_MODEL`', 'Model of sessions that have none: see `tape help models`'],
               ['`OPENAI_BASE_URL`', 'Address of the server of `openai-compatible/NAME`'],

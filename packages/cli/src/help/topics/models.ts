@@ -16,7 +16,8 @@ export const models: Topic = {
               ['`model`', '`tape.config.mts`, else `config.yaml` of the home: see `tape help config`'],
             ],
           },
-          'A model whose run failed before any answer is not kept. Errors of a model name where it comes from, and ' +
+          'An imported session has no model until its first run here: which model wrote its answers is a record. ' +
+            'A model whose run failed before any answer is not kept. Errors of a model name where it comes from, and ' +
             'have that in `data.modelFrom`.',
         ],
       },
