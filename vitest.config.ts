@@ -33,10 +33,17 @@ const lanes = [
   'test/e2e/bench.test.ts',
   'test/e2e/examples.test.ts',
   'test/e2e/examples.chat.test.ts',
+  'test/e2e/packages.test.ts',
+  'test/docs/recording.test.ts',
   'test/docs/verb-examples.test.ts',
-  ...['deck.weeks', 'faults.disk', 'providers.quiet', 'runtime.workspace-crashes', 'tape.copies'].map(
-    (name) => `test/integration/${name}.test.ts`,
-  ),
+  ...[
+    'deck.weeks',
+    'faults.disk',
+    'providers.quiet',
+    'recorded.processes',
+    'runtime.workspace-crashes',
+    'tape.copies',
+  ].map((name) => `test/integration/${name}.test.ts`),
 ];
 
 /** How long a test may take that sets no limit of its own. */

@@ -22,6 +22,7 @@ import {
   startProvider,
 } from '../support/provider.ts';
 import { type Served, served } from '../support/served.ts';
+import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 interface Chatting extends Served {
@@ -411,34 +412,37 @@ const server = `
   await deck.recover();
 `;
 
-test('a chat resumes an answer after its server was killed and started again', async () => {
-  await using provider = await startProvider((_, index) =>
-    index === 0 ? { text: ['I ', 'think '], hang: true } : { text: ['So ', 'it ', 'is.'], pauseMs: 300 },
-  );
-  using home = tempHome();
-  let port = '0';
-  await using first = startProcess(server, home.path, provider.url, port);
-  await first.prints('port');
-  port = /port (\d+)/.exec(first.printed())?.[1] ?? '';
-  const api = `http://127.0.0.1:${port}/api/chat`;
-  const chat = new TestChat({ id: 'main', transport: new DefaultChatTransport({ api }) });
-  const sending = chat.sendMessage({ text: 'Well?' });
-  await poll(() => JSON.stringify(chat.messages)).toContain('think');
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  await first.kill();
-  await sending;
-  expect(chat.status).toBe('error');
-  await using second = startProcess(server, home.path, provider.url, port);
-  await second.prints('port');
-  await poll(() => provider.requests.length).toBe(2);
-  await chat.resumeStream();
-  await poll(() => chat.status).toBe('ready');
-  const messages = (await (await fetch(`${api}/main`)).json()) as { messages: UIMessage[] };
-  expect(messages.messages).toEqual(chat.plain);
-  expect(JSON.stringify(chat.lastMessage)).toContain('I think ');
-  expect(JSON.stringify(chat.lastMessage)).toContain('So it is.');
-  expect(chat.messages).toHaveLength(2);
-});
+test.runIf(sized(false, true, true))(
+  'a chat resumes an answer after its server was killed and started again',
+  async () => {
+    await using provider = await startProvider((_, index) =>
+      index === 0 ? { text: ['I ', 'think '], hang: true } : { text: ['So ', 'it ', 'is.'], pauseMs: 300 },
+    );
+    using home = tempHome();
+    let port = '0';
+    await using first = startProcess(server, home.path, provider.url, port);
+    await first.prints('port');
+    port = /port (\d+)/.exec(first.printed())?.[1] ?? '';
+    const api = `http://127.0.0.1:${port}/api/chat`;
+    const chat = new TestChat({ id: 'main', transport: new DefaultChatTransport({ api }) });
+    const sending = chat.sendMessage({ text: 'Well?' });
+    await poll(() => JSON.stringify(chat.messages)).toContain('think');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await first.kill();
+    await sending;
+    expect(chat.status).toBe('error');
+    await using second = startProcess(server, home.path, provider.url, port);
+    await second.prints('port');
+    await poll(() => provider.requests.length).toBe(2);
+    await chat.resumeStream();
+    await poll(() => chat.status).toBe('ready');
+    const messages = (await (await fetch(`${api}/main`)).json()) as { messages: UIMessage[] };
+    expect(messages.messages).toEqual(chat.plain);
+    expect(JSON.stringify(chat.lastMessage)).toContain('I think ');
+    expect(JSON.stringify(chat.lastMessage)).toContain('So it is.');
+    expect(chat.messages).toHaveLength(2);
+  },
+);
 
 test('a replay of a session and the stream of a respond can be read by the SDK', async () => {
   await using s = await chatting(adding, { tools: { add: { ...add, needsApproval: true } } });

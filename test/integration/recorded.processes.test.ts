@@ -7,7 +7,6 @@ import { openDeck } from '../support/deck.ts';
 import { startProcess } from '../support/process.ts';
 import { type ChatRequest, isAfterTools, startWholeProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
-import { sized } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 /** An application with a loop of its own. Its tool writes that it acts, and then never ends. */
@@ -221,7 +220,7 @@ const points = [
   ['call/recorded', 1],
 ] as const;
 
-test.each(points.slice(0, sized(4, points.length, points.length)))(
+test.each(points)(
   'a process killed at %s, the %i. time: the next one ends the conversation',
   async (point, nth) => {
     await using provider = await startWholeProvider((request) =>
