@@ -18,8 +18,11 @@ const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'wait
 const lanes = [
   ...[
     'attach',
+    'chat',
     'chat-terminal',
+    'config-verb',
     'foreign-homes',
+    'graph-reading',
     'live-terminal',
     'memory',
     'pager',
