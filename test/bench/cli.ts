@@ -11,17 +11,46 @@ const bare = `
   console.log(db.prepare('SELECT name, head_seq FROM tape ORDER BY updated_at DESC LIMIT 20').all());
   db.close();`;
 
-/** The verbs that a person waits for, with the most that they may take. */
-const goals = {
-  'log main -n 20': 1.4,
-  'show main@5': 1.4,
-  sessions: 1.4,
-  'status main': 1.4,
-  'fork main': 1.4,
-  'append main': 1.4,
-  'view main': 2,
-  'verify main': 2,
+/**
+ * The least that one needs to write something with its hash so that it stays: a row in a database of its own and, with
+ * `line`, a line in a file, both synced, and the log written back at the end.
+ */
+const bareWriter = (line: boolean) => `
+  const { hash, randomBytes } = require('node:crypto');
+  const { closeSync, fdatasyncSync, openSync, writeSync } = require('node:fs');
+  const Database = require('better-sqlite3');
+  const db = new Database(process.argv[1] + '.bare');
+  db.pragma('journal_mode = WAL');
+  db.pragma('synchronous = FULL');
+  db.exec('CREATE TABLE IF NOT EXISTS row (id INTEGER PRIMARY KEY, salt BLOB, hash TEXT, text TEXT) STRICT');
+  const text = JSON.stringify({ role: 'user', content: [{ type: 'text', text: 'Go on.' }] });
+  db.prepare('INSERT INTO row (salt, hash, text) VALUES (?, ?, ?)').run(randomBytes(16), hash('sha256', text), text);
+  if (${line}) {
+    const fd = openSync(process.argv[1] + '.lines', 'a');
+    writeSync(fd, text + '\\n');
+    fdatasyncSync(fd);
+    closeSync(fd);
+  }
+  console.log(text);
+  db.close();`;
+
+const limits = {
+  bare: 'a bare process that opens the database and prints',
+  writer: 'a bare process that writes a row with its hash, synced, and prints',
+  lineWriter: 'a bare process that writes a row with its hash and a line in a file, both synced, and prints',
 } as const;
+
+/** The verbs that a person waits for, with their limits and the most that they may take of them. */
+const goals = {
+  'log main -n 20': ['bare', 1.4],
+  'show main@5': ['bare', 1.4],
+  sessions: ['bare', 1.4],
+  'status main': ['bare', 1.4],
+  'append main': ['writer', 1.4],
+  'fork main': ['lineWriter', 1.4],
+  'view main': ['bare', 2],
+  'verify main': ['bare', 2],
+} as const satisfies Record<string, readonly [keyof typeof limits, number]>;
 
 /** The processor time of a process from its start to its end, for the verbs that one waits for. */
 export async function cli(bench: Bench): Promise<Row[]> {
@@ -31,16 +60,19 @@ export async function cli(bench: Bench): Promise<Row[]> {
   const samples = await gather(
     {
       bare: timed('-e', bare, path),
+      writer: timed('-e', bareWriter(false), path),
+      lineWriter: timed('-e', bareWriter(true), path),
       ...Object.fromEntries(lines.map((line) => [line, timed(tape, ...line.split(' '))])),
-    } as Readonly<Record<'bare' | keyof typeof goals, () => Promise<number>>>,
+    } as Readonly<Record<keyof typeof limits | keyof typeof goals, () => Promise<number>>>,
     bench.size(25, 2),
   );
-  return lines.map((line) =>
-    compared(samples[line], samples.bare, {
+  return lines.map((line) => {
+    const [limit, most] = goals[line];
+    return compared(samples[line], samples[limit], {
       work: `tape ${line}, a process (CPU)`,
-      against: 'a bare process that opens the database and prints',
+      against: limits[limit],
       unit: 'ms',
-      goal: { most: goals[line] },
-    }),
-  );
+      goal: { most },
+    });
+  });
 }
