@@ -7,7 +7,7 @@ import { parseAst } from 'rolldown/parseAst';
 /** Small modules that some verbs share: a file of its own costs more than it holds. */
 const together: Readonly<Record<string, RegExp>> = {
   shared:
-    /\/cli\/src\/(?:output\/(?:array|counted|entry|forked|other-realms|session|table)|session\/(?:drained|ensure|next-step|place|preview)|verbs\/verb|terminal\/(?:number|width|wrap|time)|reference)\.ts$|\/get-east-asian-width\/|^\0first-call:/,
+    /\/cli\/src\/(?:output\/(?:array|counted|entry|event|forked|other-realms|session|sessions|table)|session\/(?:drained|ensure|listing|meant|next-step|place|preview)|verbs\/verb|terminal\/(?:markdown|number|width|wrap|time)|options\/create|reference|similar)\.ts$|\/tape\/src\/entry\/call-text\.ts$|\/get-east-asian-width\/|^\0first-call:/,
   statuses: /\/runtime\/src\/(?:status\/|tools\/open-batch)|\/cli\/src\/output\/(?:run|status|usage)\.ts$/,
   terms:
     /\/runtime\/src\/(?:errors|fields|lease\/(?:hold|settle-leftovers)|model\/(?:call-settings|name)|terms\/(?:carried-model|terms)|usage\/usage|workspace\/notes)\.ts$/,
