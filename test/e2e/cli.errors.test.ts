@@ -213,7 +213,7 @@ test('unalias of what is no alias says which aliases there are', async () => {
   expect(await home.here(['unalias', 'main'])).toMatchObject({
     code: 4,
     stderr:
-      "Error: cannot take the alias 'main' from 'main': it is none of its aliases\nHint: aliases of main: none\n",
+      "Error: cannot take the alias 'main' from 'main': it is not one of its aliases\nHint: aliases of main: none\n",
   });
   await home.here(['alias', 'main', 'release']);
   expect((await home.here(['unalias', 'main'])).stderr).toContain('Hint: aliases of main: release\n');

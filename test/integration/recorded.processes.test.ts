@@ -69,16 +69,21 @@ async function resumed(
   return { text, read };
 }
 
+/** The first answer never ends. */
+const hangsOnce = (_: unknown, index: number) =>
+  index === 0 ? { text: ['I think ', 'that '], hang: true as const } : { text: 'Done.' };
+
+/** Runs the application, and kills it once it has read a part of the answer. */
+async function killInAnswer(home: TempHome, url: string): Promise<void> {
+  await using running = startProcess(application, home.path, url, home.file('effects'), 'yes');
+  await running.prints('read that');
+  await running.kill();
+}
+
 test('a process killed in the middle of an answer: its part is on the tape, and the next process goes on', async () => {
-  await using provider = await startWholeProvider((_, index) =>
-    index === 0 ? { text: ['I think ', 'that '], hang: true } : { text: 'Done.' },
-  );
+  await using provider = await startWholeProvider(hangsOnce);
   using home = tempHome();
-  {
-    await using running = startProcess(application, home.path, provider.url, home.file('effects'), 'yes');
-    await running.prints('read that');
-    await running.kill();
-  }
+  await killInAnswer(home, provider.url);
   const { text, read } = await resumed(home, provider.url);
   expect(text).toBe('Done.');
   expect(read.map(({ role }) => role)).toEqual(['user']);
@@ -92,15 +97,9 @@ test('a process killed in the middle of an answer: its part is on the tape, and 
 });
 
 test('tape recover records the part of a killed answer and continues it', async () => {
-  await using provider = await startWholeProvider((_, index) =>
-    index === 0 ? { text: ['I think ', 'that '], hang: true } : { text: 'Done.' },
-  );
+  await using provider = await startWholeProvider(hangsOnce);
   using home = tempHome();
-  {
-    await using running = startProcess(application, home.path, provider.url, home.file('effects'), 'yes');
-    await running.prints('read that');
-    await running.kill();
-  }
+  await killInAnswer(home, provider.url);
   const { code, stderr } = await home.tape(['recover'], { env: { ...provider.env } });
   expect({ code, stderr }).toMatchObject({ code: 0 });
   expect(linesOf(home).slice(0, 3)).toEqual([
@@ -248,7 +247,7 @@ test.each(points)(
     expect([...store.verify()]).toEqual([]);
     const calls = entryLines(store.entries.read('main')).filter((line) => line.startsWith('assistant: Now.'));
     const paid = existsSync(effects) ? readFileSync(effects, 'utf8').split('\n').length - 1 : 0;
-    // Each time that the model asked for it and the tape says that it ran, and no more.
+    // Each time that the model called it and the tape says that it ran, and no more.
     expect(paid).toBeLessThanOrEqual(calls.length);
     const begun = entryLines(store.entries.read('main')).filter((line) => line === 'event run/begun').length;
     expect(paid).toBeLessThanOrEqual(begun);

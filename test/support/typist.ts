@@ -6,7 +6,7 @@ import { bufferedIo, type Given } from './buffered-io.ts';
 import type { CliResult } from './cli.ts';
 import type { Step } from './pty.ts';
 
-/** What a person does at a terminal in this process, who can press Ctrl-C while nothing is asked for. */
+/** What a person does at a terminal in this process, who can press Ctrl-C while no line is edited. */
 export type Act = Exclude<Step, { readonly rows: number }> | { readonly interrupt: true } | (() => unknown);
 
 /** How long a text is waited for, in milliseconds. */

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDeck } from '@tapedeck/runtime';
+import { type Deck, openDeck } from '@tapedeck/runtime';
 import { assistant, note, openTapeStore, toolCall, user } from '@tapedeck/tape';
 import { homeRecord, recordHome } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { writeSchema1 } from '../support/old-schemas.ts';
 import { rawDb } from '../support/raw-db.ts';
 import { skipsGit, tempRepository } from '../support/repository.ts';
-import { tempHome } from '../support/temp-home.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 test('entries up to the marks of a home are marked, with those that a fork inherits, and later ones are not', () => {
   using home = tempHome();
@@ -107,6 +107,14 @@ const look = {
 
 const script = [{ text: 'Done.' }];
 
+/** A deck on a home with the tool and the script, before any call has run. */
+async function lookingDeck(home: TempHome, options: { readonly trust?: boolean }): Promise<Deck> {
+  writeFileSync(home.file('mine.json'), JSON.stringify(script));
+  ran.length = 0;
+  const model = `script:${home.file('mine.json')}`;
+  return await openDeck({ home: home.path, tools: { look }, model, ...options });
+}
+
 test.each([
   ['by default', {}, ['look'], { type: 'text', value: 'done' }],
   [
@@ -120,15 +128,8 @@ test.each([
   async (_, options, expected, output) => {
     using home = tempHome();
     home.session('main', user('Go'), assistant([toolCall('call_1', 'look', {})]));
-    writeFileSync(home.file('mine.json'), JSON.stringify(script));
-    ran.length = 0;
     {
-      await using deck = await openDeck({
-        home: home.path,
-        tools: { look },
-        model: `script:${home.file('mine.json')}`,
-        ...options,
-      });
+      await using deck = await lookingDeck(home, options);
       expect(await (await deck.session('main')).run('On')).toMatchObject({ text: 'Done.' });
     }
     expect(ran).toEqual(expected);
@@ -153,14 +154,7 @@ test.each([
       note('run/waiting', { run: 'r', calls: [{ toolCallId: 'call_1', toolName: 'look', for: 'approval' }] }),
       note('call/answered', { toolCallId: 'call_1', approved: true }),
     );
-    writeFileSync(home.file('mine.json'), JSON.stringify(script));
-    ran.length = 0;
-    await using deck = await openDeck({
-      home: home.path,
-      tools: { look },
-      model: `script:${home.file('mine.json')}`,
-      ...options,
-    });
+    await using deck = await lookingDeck(home, options);
     expect(await (await deck.session('main')).run()).toMatchObject({ finish });
     expect(ran).toEqual(expected);
   },

@@ -5,7 +5,7 @@ import { safe } from '../escape.ts';
 import { type Command, commands, type Next } from './commands.ts';
 import type { Talk } from './talk.ts';
 
-/** The first word of a line that names a command, and the others. A path is none, and neither is what begins with `//`. */
+/** The first word of a line that names a command, and the others. A path names no command, and neither does what begins with `//`. */
 const command = /^\s*\/([^\s/]*)(?:\s+(.*))?$/s;
 
 /** Whether a line names a command. */

@@ -11,7 +11,7 @@ import { openPrompts } from './prompts-file.ts';
 import { infoOf, showUnseen, type Talk } from './talk.ts';
 import { answerCalls, takeTurn } from './turn.ts';
 
-/** Makes Ctrl-C a key of the line that is asked for, else the end of the act that is under way. */
+/** Makes Ctrl-C a key of the line that the user edits, else the end of the act that is under way. */
 export function stopper(editor: Editor, io: MaskedIo): Pick<Talk, 'stoppable'> & Disposable {
   let stop: (() => void) | undefined;
   const listening = io.onInterrupt(() => {

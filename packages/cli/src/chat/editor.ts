@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Terminal } from '../io.ts';
 import { asLine, type Keys, nextKeys, withLineEnds } from './keys.ts';
 
-/** How a line is asked for. */
+/** How the editor prompts for a line. */
 interface Asking {
   /** The line to begin with. */
   readonly text?: string;
@@ -35,7 +35,7 @@ export class Editor {
   readonly #decoder = new StringDecoder('utf8');
   #typed = '';
   #isOver = false;
-  /** The line that is being asked for. */
+  /** The line that the user edits. */
   #line: Line | undefined;
 
   /** @param marksPastes whether the terminal can mark what is pasted */
@@ -79,7 +79,7 @@ export class Editor {
     }
   }
 
-  /** Does what Ctrl-C does while a line is asked for; false while none is. */
+  /** Does what Ctrl-C does while the user edits a line; returns false when there is no line. */
   interrupt(): boolean {
     this.#line?.interrupt();
     return this.#line !== undefined;
@@ -96,7 +96,7 @@ export class Editor {
   }
 }
 
-/** One line that is asked for. */
+/** One line that the user edits. */
 class Line {
   readonly done: Promise<string | undefined>;
   isDone = false;

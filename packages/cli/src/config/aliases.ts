@@ -60,7 +60,7 @@ export function aliasFault(
   if (isVerb(verb)) return undefined;
   return aliases.has(verb) || verb === name
     ? `'${verb}' is an alias, and an alias stands for a verb`
-    : `it must begin with a verb, and '${verb}' is none`;
+    : `it must begin with a verb, and '${verb}' is not a verb`;
 }
 
 /**

@@ -86,7 +86,7 @@ async function* linesTyped(question: string, { stdin, err }: Io): AsyncGenerator
   for await (const chunk of stdin) {
     typed += Buffer.from(chunk).toString();
     const lines = typed.split('\n');
-    // A line without an end is none.
+    // The user has not ended the line.
     typed = lines.pop() ?? '';
     for (const line of lines) {
       yield line;

@@ -47,7 +47,7 @@ export const unalias: Verb = defineVerb({
       if (!aliases.includes(other))
         throw new TapeError(
           'TAPE_EXISTS',
-          `cannot take the alias ${quote(other)} from '${session}': it is none of its aliases`,
+          `cannot take the alias ${quote(other)} from '${session}': it is not one of its aliases`,
           {
             data: { session, aliases },
           },

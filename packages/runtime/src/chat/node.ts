@@ -38,7 +38,7 @@ async function answerTo(handle: ChatHandler, request: IncomingMessage): Promise<
   try {
     return await handle(webRequest(request));
   } catch (error) {
-    // What no `Request` can be made of, such as a method that it forbids or an address that is none.
+    // What no `Request` can be made of, such as a method that it forbids or an address that it cannot parse.
     if (!(error instanceof TypeError)) throw error;
     return failureResponse(new ChatError('CHAT_BAD_BODY', `cannot read the request: ${error.message}`));
   }
@@ -61,7 +61,7 @@ function webRequest(request: IncomingMessage): Request {
 
 /** The address of a request. Its path is no part of an address: of `//other/api` the host is not `other`. */
 function addressOf(host: string, target: string): URL {
-  if (!target.startsWith('/')) throw new TypeError(`'${target}' is no path`);
+  if (!target.startsWith('/')) throw new TypeError(`'${target}' is not a path`);
   const [path = '/', ...query] = target.split('?');
   const address = new URL(`http://${host}`);
   address.pathname = path;

@@ -266,18 +266,10 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     onStrayError === undefined ? undefined : handleStrayErrors(parts, { onStrayError, close });
   const graph = await openDeckGraph(parts.store, file);
   let handle: Promise<ChatHandler> | undefined;
-  const served = {
-    store: parts.store,
-    session: async (name: string) => parts.session(await parts.store.sessions.open(name)),
-    find: async (name: string) => {
-      const info = await parts.store.sessions.find(name);
-      return info === undefined ? undefined : parts.session(info);
-    },
-  };
-  return {
+  const deck: Deck = {
     fetch: async (request) => {
       catchUp();
-      handle ??= import('../chat/chat.ts').then(({ chatHandler }) => chatHandler(served, chat));
+      handle ??= import('../chat/chat.ts').then(({ chatHandler }) => chatHandler(deck, chat));
       return await (await handle)(request);
     },
     get store() {
@@ -324,4 +316,5 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     close,
     [Symbol.asyncDispose]: close,
   };
+  return deck;
 }

@@ -5,12 +5,12 @@ const unusedMax = 100;
 
 /**
  * The workers of a deck, one for each session that it uses. Those of sessions that do nothing are dropped, the ones
- * asked for longest ago first: a deck that is open for weeks runs any number of sessions. So a worker is asked for at
- * each act, and never kept in a field.
+ * that were used longest ago first: a deck that is open for weeks runs any number of sessions. So each act looks its worker
+ * up, and no field keeps one.
  */
 export class Workers {
   readonly #make: (session: { readonly name: string; readonly id: string }) => Worker;
-  /** In the order in which they were last asked for. */
+  /** In the order in which acts last used them. */
   readonly #workers = new Map<string, Worker>();
   /** How many there may be before those that are not in use are looked for. */
   #most = 2 * unusedMax;

@@ -16,14 +16,14 @@ import { settleParent } from '../merge/settle-parent.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
 import { outputOf } from '../model/output.ts';
 import { EventLog } from '../stream/event-log.ts';
-import type { ChildProgress, SessionEvent } from '../stream/events.ts';
+import type { SessionEvent } from '../stream/events.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { type Forked, forkTasks, lineFor } from './fork-tasks.ts';
 import { type Delegated, type DelegateTask, runOptionsOf } from './options.ts';
 import type { ChildEvent, ChildOutcome, RunEnd } from './outcome.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
-import { ProgressMeter } from './progress.ts';
+import { DelegationProgress } from './progress.ts';
 
 const pollMs = 50;
 
@@ -56,7 +56,8 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
   readonly #events = new EventLog<ChildEvent>();
   readonly #controller = new AbortController();
   readonly #children: string[] = [];
-  readonly #meters = new Map<string, ProgressMeter>();
+  /** What those who watch the parent see of the children. */
+  readonly #progress: DelegationProgress;
   readonly #forked = Promise.withResolvers<readonly string[]>();
   readonly #outcomes: Promise<Outcomes>;
 
@@ -64,6 +65,9 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     this.#parts = parts;
     this.#parent = parent;
     this.#delegated = delegated;
+    this.#progress = new DelegationProgress(delegated.options, (event) =>
+      parts.worker({ session: parent.name, id: parent.id }).emitEvent(event),
+    );
     // A child that starts after its parent's run was aborted must see the abort, too.
     const signals = [
       delegated.options.signal,
@@ -134,7 +138,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     const onForked = ({ child, task, earlier }: Forked) => {
       this.#children.push(child.name);
       this.#events.push({ type: 'child-forked', session: child.name, task: task.task, ...earlier });
-      this.#meter(child.name, task.task);
+      this.#progress.begin(child.name, task.task);
     };
     const forked = await this.#parts.forking.add(
       async () => await forkTasks(this.#parts, line, { delegated: this.#delegated, onForked }),
@@ -150,7 +154,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
         try {
           const outcome = await this.#merge(one, run);
           const { status, text, error } = outcome;
-          this.#meters.get(one.child.name)?.end(status, text, error);
+          this.#progress.end(one.child.name, { status, text, error });
           return outcome;
         } finally {
           // An entry here keeps other parts of this process from merging the child.
@@ -164,24 +168,9 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     return (await Promise.all(outcomes)) as readonly ChildOutcome<unknown>[] as Outcomes;
   }
 
-  /** Shows the progress of a child to those who watch the parent. */
-  #meter(session: string, task: string): void {
-    const { childEvents, by } = this.#delegated.options;
-    if (childEvents === 'none' || this.#meters.has(session)) return;
-    const call = by === undefined ? {} : { toolCallId: by.toolCallId };
-    const send = (progress: ChildProgress) => this.#tellParent({ type: 'child-progress', ...progress });
-    this.#meters.set(session, new ProgressMeter({ session, task, ...call }, send));
-  }
-
   #onEvent(session: string, event: SessionEvent): void {
-    const own: ChildEvent = { type: 'child-event', session, event };
-    this.#events.push(own);
-    this.#meters.get(session)?.take(event);
-    if (this.#delegated.options.childEvents === 'all') this.#tellParent(own);
-  }
-
-  #tellParent(event: SessionEvent): void {
-    this.#parts.worker({ session: this.#parent.name, id: this.#parent.id }).emitEvent(event);
+    this.#events.push({ type: 'child-event', session, event });
+    this.#progress.take(session, event);
   }
 
   /** Runs a child on the deck's engine and waits for its end. */

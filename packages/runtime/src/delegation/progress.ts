@@ -6,12 +6,52 @@ import {
   type SessionEvent,
   progressTextMax as textMax,
 } from '../stream/events.ts';
+import type { DelegateOptions } from './options.ts';
+import type { ChildOutcome } from './outcome.ts';
 
 /** How often the progress of a child is sent, in milliseconds. */
 const everyMs = 500;
 
+/** What a delegation shows of its children to those who watch the parent, as its option `childEvents` says. */
+export class DelegationProgress {
+  readonly #options: Pick<DelegateOptions<unknown>, 'childEvents' | 'by'>;
+  readonly #send: (event: SessionEvent) => void;
+  readonly #meters = new Map<string, ProgressMeter>();
+
+  constructor(
+    options: Pick<DelegateOptions<unknown>, 'childEvents' | 'by'>,
+    send: (event: SessionEvent) => void,
+  ) {
+    this.#options = options;
+    this.#send = send;
+  }
+
+  /** A child was forked, or found by its key. */
+  begin(session: string, task: string): void {
+    const { childEvents, by } = this.#options;
+    if (childEvents === 'none' || this.#meters.has(session)) return;
+    const child = { session, task, ...(by !== undefined && { toolCallId: by.toolCallId }) };
+    const send = (progress: ChildProgress) => this.#send({ type: 'child-progress', ...progress });
+    this.#meters.set(session, new ProgressMeter(child, send));
+  }
+
+  /** Takes an event of a child. */
+  take(session: string, event: SessionEvent): void {
+    this.#meters.get(session)?.take(event);
+    if (this.#options.childEvents === 'all') this.#send({ type: 'child-event', session, event });
+  }
+
+  /** A child has ended, or waits for an answer. */
+  end(
+    session: string,
+    { status, text, error }: Pick<ChildOutcome, 'status' | 'text'> & { error: string | undefined },
+  ): void {
+    this.#meters.get(session)?.end(status, text, error);
+  }
+}
+
 /** Sends the progress of one child: at once when its state changes, else at most twice a second. */
-export class ProgressMeter {
+class ProgressMeter {
   #progress: ChildProgress;
   readonly #send: (progress: ChildProgress) => void;
   #sentAt = Number.NEGATIVE_INFINITY;

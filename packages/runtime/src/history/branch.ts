@@ -103,7 +103,7 @@ export async function branchSession(
       whereShown: true,
       ...(cut !== undefined && { cut }),
       ...(inherit !== undefined && { inherit }),
-      // Its prompt is none that the parent's has cached, so tools that it may not call are not offered.
+      // The provider has not cached its prompt with that of the parent, so tools that it may not call are not offered.
       ...(inherit !== undefined && inherit !== 'all' && { terms: { context: 'part' } satisfies Terms }),
       ...(name !== undefined && { name }),
       ...(key !== undefined && { key }),

@@ -6,7 +6,7 @@ export interface BacklogLimit {
 
 /**
  * The values that wait for a reader. When more wait than the limit allows, the oldest are dropped, down to half of
- * it: a reader that never reads costs no more than that, and one that is slow goes on with the newest.
+ * it: a reader that never reads costs no more than that, and one that is slow continues from the newest.
  */
 export class Backlog<T> {
   readonly #limit: BacklogLimit;
