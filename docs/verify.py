@@ -4,7 +4,7 @@
     python3 verify.py [--json] PATH      PATH: a tape home, or its tape.db
 
 It shares no code with Tapedeck, needs Python 3.8 with its standard library (and SQLite 3.38), and writes nothing.
-Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of schema 1 to 3.
+Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of schema 1 to 4.
 
 It reports the codes of the section "Verification" of the specification, for the same session and position as
 `tape verify`. It leaves out what it cannot know from the specification alone: `view-contradicted` (the rules of
@@ -24,7 +24,7 @@ import sys
 import unicodedata
 from datetime import datetime, timedelta, timezone
 
-SCHEMA = 3
+SCHEMA = 4
 APPLICATION = 0x54415045
 # Type, name and the first digits of the SHA-256 of the SQL of all tables, indexes and triggers.
 TEXTS = (
@@ -35,7 +35,7 @@ TEXTS = (
     "trigger:blob_insert:114017712de1fb8a trigger:blob_ref_update:02b3c0cec53254fc "
     "trigger:blob_ref_delete:ca0e04d867fe6c68 trigger:lineage_insert:4ead1fb0acbd84e0 "
     "trigger:lineage_update:52271bc255705150 trigger:lineage_delete:85364019dea7f7db "
-    "table:home:fae0186696887055 table:tape:198c9cec1c07a554 table:entry:e32fa666f17bb522 "
+    "table:home:fae0186696887055 table:tape:b1a1b4f1484498e5 table:entry:e32fa666f17bb522 "
     "table:open_calls:b0f6c57e8a262739 table:lineage:d0d01f09422ac32d table:lease:70e2ae45ce9bec96 "
     "table:inbox:b462a748a09f53eb table:alias:c3995ae4687df688 table:touch:83fa7b4a49fd5a1f "
     "table:blob:c608029a269fcf94 table:blob_ref:5997f7e4759e379d table:stream_chunk:db423695a0f58823 "
@@ -336,6 +336,7 @@ def verify_tape(home, tape):
     contradicted, copies = [], []
     calls, touches = Calls(home, tape), Touches(home, tape)
     spoken, is_erased = None, False
+    said = Conversation()
     expected, previous = tape["base_seq"] + 1, [tape["base_hash"].hex()]
     epoch = 0
     for entry in home.rows(
@@ -362,6 +363,7 @@ def verify_tape(home, tape):
         copied = copy_fault(home, tape, entry)
         if copied is not None:
             copies.append((seq, "%s@%d %s" % (name, seq, copied)))
+        said.saw(entry)
         if entry["kind"] == "message":
             if entry["payload"] is None:
                 is_erased = True
@@ -407,6 +409,31 @@ def verify_tape(home, tape):
             home.report("open-run-differs", name, None, "the open run of %s differs from its entries" % name)
         if not same_usage(home, tape):
             home.report("usage-differs", name, None, "the recorded usage of %s differs from its entries" % name)
+    if home.version >= 4 and not said.allows(tape):
+        home.report("messages-differ", name, None, "the recorded number of messages of %s differs from its entries" % name)
+
+
+class Conversation:
+    def __init__(self):
+        self.count, self.last, self.erased, self.is_last_erased = 0, None, 0, False
+
+    def saw(self, entry):
+        if entry["kind"] != "message":
+            return
+        if entry["payload"] is None:
+            self.erased, self.is_last_erased = self.erased + 1, True
+            return
+        role = parsed(entry["payload"]).get("role")
+        if role not in ("user", "assistant") or parsed(entry["meta"]).get("context") is False:
+            return
+        if role == "user" or self.last != "assistant":
+            self.count += 1
+        self.last, self.is_last_erased = role, False
+
+    def allows(self, tape):
+        if not self.count <= tape["message_count"] <= self.count + 2 * self.erased:
+            return False
+        return self.is_last_erased or tape["last_speaker"] == self.last
 
 
 TOKENS = (("input", "input"), ("output", "output"), ("reasoning", "reasoning"), ("cache_read", "cacheRead"), ("cache_write", "cacheWrite"))

@@ -194,7 +194,7 @@ test('sessions --json has a title for each: the given one, that of a model, or t
   home.session('given', user('ask'));
   writeFileSync(join(home.path, 'config.yaml'), `titles: script:${home.file('titles.json')}\n`);
   expect(await run('named', 'Plan the release')).toMatchObject({ code: 0, stdout: 'One.\n' });
-  const listed = json<{ session: string; title?: string; messages: number; last_message_at: string }[]>(
+  const listed = json<{ session: string; title?: string; message_count: number; last_message_at: string }[]>(
     await home.here(['sessions', '--json']),
   );
   expect(Object.fromEntries(listed.map(({ session, title }) => [session, title]))).toEqual({
@@ -202,7 +202,7 @@ test('sessions --json has a title for each: the given one, that of a model, or t
     given: 'ask',
     plain: 'Plan the release, in steps',
   });
-  expect(listed[0]).toMatchObject({ session: 'named', messages: 2 });
+  expect(listed[0]).toMatchObject({ session: 'named', message_count: 2 });
   expect(json(await home.here(['show', 'named', '--json']))).toMatchObject({ title: 'Release [2Jplan' });
   expect(json(await home.here(['usage', 'named', '--json']))).toHaveProperty('summaries');
   expect((await home.here(['sessions', '--grep', 'in steps', '--quiet'])).stdout).toBe('plain\n');

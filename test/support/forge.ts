@@ -46,6 +46,7 @@ export function forge(path: string, act: (forger: Forger) => void): void {
            (SELECT max(at) FROM entry WHERE tape_id = @id AND kind = 'message') WHERE id = @id`,
         { head, id },
       );
+      recount(db, id);
       rechain(db, session, renewed);
     },
     rewrite: (session, seq, change) => {
@@ -58,6 +59,7 @@ export function forge(path: string, act: (forger: Forger) => void): void {
       const text = change(row?.payload ?? '');
       if (text === row?.payload) throw new Error(`nothing was changed in ${session}@${seq}`);
       db.run('UPDATE entry SET payload = ? WHERE tape_id = ? AND seq = ?', text, id, seq);
+      recount(db, id);
       rechain(db, session, renewed);
     },
     reline: (g, change) => {
@@ -86,6 +88,23 @@ function tapeOf(db: RawDb, session: string): Tape {
   );
   if (tape === undefined) throw new Error(`there is no session ${session}`);
   return tape;
+}
+
+/** Counts the messages of a tape again. Files before schema 4 do not. */
+function recount(db: RawDb, id: number): void {
+  if (db.all(`SELECT 1 FROM pragma_table_info('tape') WHERE name = 'message_count'`).length === 0) return;
+  const said = db.all<{ role: string }>(
+    `SELECT CASE WHEN json_valid(payload) THEN payload ->> '$.role' END AS role FROM entry WHERE tape_id = ? AND kind = 'message'
+       AND coalesce(meta ->> '$.context', 1) <> 0 ORDER BY seq`,
+    id,
+  );
+  const counted = said.filter(({ role }, i) => role === 'user' || said[i - 1]?.role !== 'assistant');
+  db.run(
+    'UPDATE tape SET message_count = ?, last_speaker = ? WHERE id = ?',
+    counted.length,
+    said.at(-1)?.role ?? null,
+    id,
+  );
 }
 
 /** Computes all hashes of a session again, and those of its forks. */

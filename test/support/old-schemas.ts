@@ -11,6 +11,7 @@ export function toSchema0(path: string): void {
     DROP INDEX tape_ordinal; DROP INDEX tape_name_key; DROP INDEX tape_unfinished;
     ALTER TABLE tape DROP COLUMN ordinal; ALTER TABLE tape DROP COLUMN name_key;
     ALTER TABLE tape DROP COLUMN last_message_at;
+    ALTER TABLE tape DROP COLUMN message_count; ALTER TABLE tape DROP COLUMN last_speaker;
     ALTER TABLE lease DROP COLUMN pid_ns; ALTER TABLE lease DROP COLUMN expires_up;
     CREATE TABLE older (
       alias TEXT PRIMARY KEY, tape_id INTEGER NOT NULL REFERENCES tape(id), reason TEXT NOT NULL,
@@ -42,4 +43,13 @@ export function writeSchema1(home: { readonly db: string; readonly graph: string
  */
 export function writeSchema2(home: { readonly db: string }): void {
   writeFileSync(home.db, gunzipSync(readFileSync(golden('home-schema-2/tape.db.gz'))), { mode: 0o600 });
+}
+
+/**
+ * Writes the database of a home that a build with schema 3 made: `main` with a call, two questions, two answers and a
+ * merged child; `steered`, with a message that no model sees; `erased`, whose first answer was redacted; `answers`, with
+ * a call that is open; and `empty`, with an event.
+ */
+export function writeSchema3(home: { readonly db: string }): void {
+  writeFileSync(home.db, gunzipSync(readFileSync(golden('home-schema-3/tape.db.gz'))), { mode: 0o600 });
 }

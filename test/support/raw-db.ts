@@ -29,8 +29,10 @@ export function rawDb(path: string): RawDb {
   };
 }
 
-/** All rows of the tables that hold facts, as text. */
+const counted: ReadonlySet<string> = new Set(['message_count', 'last_speaker']);
+
+/** All rows of the tables that hold facts, as text, without what is counted beside them. */
 export function facts(db: RawDb): string {
   const tables = ['tape', 'entry', 'lineage'].map((table) => db.all(`SELECT * FROM ${table} ORDER BY rowid`));
-  return JSON.stringify(tables);
+  return JSON.stringify(tables, (column, value: unknown) => (counted.has(column) ? undefined : value));
 }

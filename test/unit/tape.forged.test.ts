@@ -247,6 +247,8 @@ describe('what no hash covers is compared with what follows from entries and lin
     ['a settled point moved back', row('settled_seq = base_seq'), [['row-changed', 'child', null]]],
     ['that a child was merged', row('merged_at = NULL'), [['row-changed', 'child', null]]],
     ['the time of the last message', row('last_message_at = 1'), [['row-changed', 'child', null]]],
+    ['the number of messages', row('message_count = 0'), [['messages-differ', 'child', null]]],
+    ['who spoke last', row(`last_speaker = 'user'`), [['messages-differ', 'child', null]]],
     ['the form of a name', row(`name_key = 'x'`), [['row-changed', 'child', null]]],
     ['the form of an alias', `UPDATE alias SET name_key = 'x'`, [['row-changed', 'old', null]]],
     ['why an alias was given', `UPDATE alias SET reason = 'x'`, [['row-changed', 'old', null]]],

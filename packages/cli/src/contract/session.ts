@@ -69,7 +69,9 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   last_message_at: text(
     'latest time of its messages, at the source for an import; absent without one',
   ).optional(),
-  messages: count('number of its own messages; absent with more than 5,000 entries of its own').optional(),
+  message_count: count(
+    'number of its own messages: each message of a user, an agent or a merge, and each answer',
+  ),
   children: object(
     'number of its children, of those neither merged, discarded nor archived, and of those merged',
     { all: whole, open: whole, merged: whole },

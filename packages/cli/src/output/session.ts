@@ -21,14 +21,14 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
     head: info.head,
     updated_at: isoTime(info.updatedAt),
     ...(info.lastMessageAt !== undefined && { last_message_at: isoTime(info.lastMessageAt) }),
+    message_count: info.messageCount,
     ...(info.counts && countsJson(info.counts)),
   };
 }
 
 function countsJson(counts: SessionCounts): Readonly<Record<string, unknown>> {
-  const { messages, children, openChildren, mergedChildren, tokens } = counts;
+  const { children, openChildren, mergedChildren, tokens } = counts;
   return {
-    ...(messages !== undefined && { messages }),
     children: { all: children, open: openChildren, merged: mergedChildren },
     tokens,
   };

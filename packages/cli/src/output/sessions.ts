@@ -52,7 +52,7 @@ export function sessionsTable(sessions: readonly Listed[], context: Look): strin
     const rows = sessions.map(({ info, state, about, depth }) => [
       `${depth === 0 ? '' : `${'  '.repeat(depth - 1)}╰ `}${info.session}`,
       state,
-      messagesOf(info),
+      String(info.messageCount),
       has.children && info.counts !== undefined ? childrenOf(info.counts, isBrief) : '',
       has.tokens && info.counts !== undefined && info.counts.tokens > 0
         ? shortNumber(info.counts.tokens)
@@ -117,12 +117,6 @@ export function childrenTable(children: readonly ListedChild[], context: Look): 
     };
   };
   return firstFitting([tableIn(false), tableIn(true)]);
-}
-
-function messagesOf({ counts, head, base }: SessionInfo): string {
-  if (counts === undefined) return '';
-  // More entries than are looked at: about half of them are messages, which is no number to print.
-  return counts.messages === undefined ? `of ${shortNumber(head - base)}` : String(counts.messages);
 }
 
 /** `2 open, 5 merged`, in brief the first of both; a number alone where all are neither. */

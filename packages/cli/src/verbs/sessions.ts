@@ -21,7 +21,7 @@ const orders = {
   last: undefined,
   created: (a, b) => b.createdAt - a.createdAt,
   name: (a, b) => (a.session < b.session ? -1 : 1),
-  messages: (a, b) => (b.counts?.messages ?? b.head - b.base) - (a.counts?.messages ?? a.head - a.base),
+  messages: (a, b) => b.messageCount - a.messageCount,
   tokens: (a, b) => (b.counts?.tokens ?? 0) - (a.counts?.tokens ?? 0),
 } as const satisfies Record<string, ((a: SessionInfo, b: SessionInfo) => number) | undefined>;
 

@@ -38,6 +38,8 @@ const idMax = 180;
 export interface ListedChat {
   readonly id: string;
   readonly title?: string;
+  /** The messages of users and the answers. */
+  readonly messageCount: number;
   /** Milliseconds since the epoch; absent without messages. */
   readonly lastMessageAt?: number;
 }
@@ -67,9 +69,14 @@ export async function chatsOf(
       nameOf({ sessions, ...(prefix !== undefined && { prefix }) }, id) !== info.session
     )
       return [];
-    const { title, lastMessageAt } = info;
+    const { title, messageCount, lastMessageAt } = info;
     return [
-      { id, ...(title !== undefined && { title }), ...(lastMessageAt !== undefined && { lastMessageAt }) },
+      {
+        id,
+        ...(title !== undefined && { title }),
+        messageCount,
+        ...(lastMessageAt !== undefined && { lastMessageAt }),
+      },
     ];
   });
   return chats.toSorted((a, b) => (b.lastMessageAt ?? 0) - (a.lastMessageAt ?? 0)).slice(0, listMax);

@@ -66,6 +66,7 @@ export const kinds: Readonly<Record<CheckCode, readonly [CheckSection, CheckWeig
   'open-calls-differ': ['integrity', 'damage'],
   'open-run-differs': ['integrity', 'damage'],
   'usage-differs': ['integrity', 'damage'],
+  'messages-differ': ['integrity', 'damage'],
   'trigger-wrong': ['integrity', 'damage'],
   'index-wrong': ['integrity', 'damage'],
   'search-wrong': ['integrity', 'damage'],

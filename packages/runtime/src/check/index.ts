@@ -225,6 +225,7 @@ const rebuilt: ReadonlySet<Problem['code']> = new Set([
   'open-calls-differ',
   'open-run-differs',
   'usage-differs',
+  'messages-differ',
   'trigger-wrong',
   'index-wrong',
   'search-wrong',

@@ -16,6 +16,7 @@ export interface Problem {
     | 'open-calls-differ'
     | 'open-run-differs'
     | 'usage-differs'
+    | 'messages-differ'
     | 'blob-changed'
     | 'merge-contradicted'
     | 'view-contradicted'

@@ -1,8 +1,8 @@
 /**
  * Verification of the tapes: `verify.ts` recomputes the hash chains, `heads.ts` compares them with the heads that
  * `recorded-heads.ts` finds elsewhere, `merges.ts` compares marks of merges with their messages and children,
- * `views.ts` makes recorded views again, `lineage.ts`, `aliases.ts`, `calls.ts`, `open-run.ts`, `usage.ts` and `spoken.ts`
- * compare what is stored beside the entries, `database.ts` and `schema.ts` check the file, and `doctor.ts` finds leftovers.
+ * `views.ts` makes recorded views again, `lineage.ts`, `aliases.ts`, `calls.ts`, `open-run.ts`, `usage.ts`, `spoken.ts` and
+ * `conversation.ts` compare what is stored beside the entries, `database.ts` and `schema.ts` check the file, and `doctor.ts` finds leftovers.
  * `beside.ts` reads what these compare, for many tapes at once, and `kept-entries.ts` their entries; `problem.ts` defines the
  * result. Imports `merge`,
  * `search`, `lineage`, `tape` and what lies below them.
@@ -15,6 +15,7 @@ import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 import type { BesideTapes } from './beside.ts';
 import { CallsOnTape } from './calls.ts';
+import { ConversationOnTape } from './conversation.ts';
 import { CopiesOnTape } from './copies.ts';
 import { verifyForkStart } from './fork-start.ts';
 import { HeadsOnTape } from './heads.ts';
@@ -62,11 +63,12 @@ export function* verifyTape(
   const heads = new HeadsOnTape(tape, recordedHeads(db, tape, beside), to);
   const calls = new CallsOnTape(tape, beside.batches);
   const spoken = new SpokenOnTape(tape);
+  const conversation = new ConversationOnTape();
   const usage = new UsageOnTape();
   const run = new RunOnTape();
   const touches = new TouchesOnTape(db, tape, tapes);
   const copies = new CopiesOnTape(db, tape);
-  const watchers = [heads, calls, spoken, usage, run, touches, copies, ...others];
+  const watchers = [heads, calls, spoken, conversation, usage, run, touches, copies, ...others];
   const reported = new Set<Seq | null>();
   let isChained = true;
   let isWhole = true;
@@ -86,6 +88,7 @@ export function* verifyTape(
   yield* spoken.problems();
   yield* run.problems(db, tape, beside.isRunRecorded);
   yield* usage.problems(tape, beside.usage);
+  yield* conversation.problems(tape);
   if (isWhole) yield* touches.problems();
 }
 

@@ -220,6 +220,35 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     ]);
   });
 
+  test('a session counts the messages of its conversation', async () => {
+    await using store = await open();
+    await store.sessions.open('main');
+    const counted = async () => (await store.sessions.find('main'))?.messageCount;
+    await store.entries.append('main', [user('one'), asks('c1')]);
+    expect(await counted()).toBe(2);
+    // What follows the results of calls belongs to the answer, and so does what follows a note.
+    await store.entries.append('main', [
+      answers('c1'),
+      assistant('two'),
+      note('event', {}),
+      assistant('three'),
+    ]);
+    expect(await counted()).toBe(2);
+    await store.entries.append('main', [user('four'), assistant('five')]);
+    await store.entries.append('main', [{ ...user('hidden'), meta: { context: false } }]);
+    expect(await counted()).toBe(4);
+    await store.history.rewind('main', '@1');
+    expect(await counted()).toBe(4);
+    await store.lineage.fork('main', { name: 'child' });
+    await store.entries.append('child', [assistant('six')]);
+    expect(await store.sessions.find('child')).toMatchObject({ messageCount: 1 });
+    await store.lineage.merge('child');
+    expect(await counted()).toBe(5);
+    await store.entries.redact('main', '@2', 'a secret');
+    expect(await counted()).toBe(5);
+    expect(await all(store.verify())).toEqual([]);
+  });
+
   test('a session is settled while no tool call is open', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);

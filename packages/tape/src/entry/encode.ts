@@ -6,6 +6,7 @@ import { encodeJson, type Json } from './json.ts';
 import { normalise } from './normalise.ts';
 import { isRunOpenAfter } from './run-state.ts';
 import { sourceTime } from './source-time.ts';
+import { type Speaker, speakerOf } from './speaker.ts';
 import { spillOutput } from './spill.ts';
 import { type Touch, touchesOf } from './touch.ts';
 
@@ -25,6 +26,8 @@ export interface Encoded {
   readonly touches: readonly Touch[];
   /** Whether a run is open after it; undefined when it changes nothing. */
   readonly opensRun: boolean | undefined;
+  /** Whose message it is, if it is one of the conversation. */
+  readonly speaker: Speaker | undefined;
   /** The model call that it records. */
   readonly call: Call | undefined;
   /** When it happened at its source, in milliseconds since the epoch; undefined when it happens now. */
@@ -52,6 +55,7 @@ export function encodeDraft({ kind, mark, name, ref, key, meta, payload }: Draft
     blobs: blobs.length === 0 ? taken.blobs : [...taken.blobs, ...blobs],
     touches: touchesOf({ kind, name, payload: value, meta }),
     opensRun: isRunOpenAfter({ kind, name, payload: value, meta }),
+    speaker: speakerOf({ kind, payload: value, meta }),
     call: callOf({ kind, payload: value, meta }),
     sourceAt: sourceTime(meta),
   };

@@ -2,7 +2,7 @@
 export const applicationId = 0x54415045;
 
 /** The schema version that this build reads and writes. */
-export const schemaVersion = 3;
+export const schemaVersion = 4;
 
 export const pageSize = 4096;
 
@@ -77,6 +77,12 @@ CREATE INDEX tape_running ON tape (task) WHERE task = 'running';
 CREATE INDEX tape_spoken ON tape (realm, coalesce(last_message_at, created_at));
 `;
 
+/** What schema 4 added to the table of tapes: the messages of its conversation, which follow from its entries. */
+export const tapeColumnsOf4: readonly string[] = [
+  'message_count INTEGER NOT NULL DEFAULT 0',
+  "last_speaker TEXT CHECK (last_speaker IN ('user','assistant'))",
+];
+
 /** What schema 2 added to the table of leases. */
 export const leaseColumnsOf2: readonly string[] = ['pid_ns TEXT', 'expires_up INTEGER'];
 
@@ -96,7 +102,7 @@ CREATE TABLE tape (
     CHECK (lifecycle IN ('staging','active','archived','destroyed','orphaned','purged')),
   delivery TEXT CHECK (delivery IN ('merged','discarded')), merged_at INTEGER,
   deliver TEXT, spawn_call TEXT, title TEXT, ephemeral INTEGER NOT NULL DEFAULT 0,
-  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, ${tapeColumnsOf2.join(', ')},
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, ${[...tapeColumnsOf2, ...tapeColumnsOf4].join(', ')},
   UNIQUE (realm, name, incarnation),
   CHECK (parent_id IS NOT NULL OR base_seq = 0),
   CHECK (floor_seq <= base_seq AND base_seq <= settled_seq AND settled_seq <= head_seq)) STRICT;

@@ -1,6 +1,7 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { ulid } from 'ulid';
 import { rebuildBatches } from '../check/calls.ts';
+import { rebuildConversation } from '../check/conversation.ts';
 import { rebuildUsage } from '../check/usage.ts';
 import { TapeError } from '../errors.ts';
 import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
@@ -12,6 +13,7 @@ import {
   openRunTable,
   schemaVersion,
   tables,
+  tapeColumnsOf4,
   triggers,
   usageTable,
 } from '../sqlite/schema.ts';
@@ -85,6 +87,10 @@ const steps: Readonly<Record<number, (db: Db, homeId: string) => void>> = {
       saveRun(db, tape.id, isRunOpen(db, tape.id));
       rebuildUsage(db, tape);
     }
+  },
+  3: (db) => {
+    for (const column of tapeColumnsOf4) db.exec(`ALTER TABLE tape ADD COLUMN ${column}`);
+    for (const tape of db.all<{ id: number }>('SELECT id FROM tape')) rebuildConversation(db, tape);
   },
 };
 

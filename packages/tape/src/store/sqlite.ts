@@ -1,4 +1,5 @@
 import { rebuildBatches } from '../check/calls.ts';
+import { rebuildConversation } from '../check/conversation.ts';
 import { verifyFile } from '../check/database.ts';
 import { examine, type Finding } from '../check/doctor.ts';
 import { type LooseEnds, looseEnds } from '../check/loose-ends.ts';
@@ -495,6 +496,7 @@ const rebuilds: Readonly<Partial<Record<string, (db: Db, tape: TapeRow) => void>
   'open-calls-differ': rebuildBatches,
   'open-run-differs': (db, { id }) => saveRun(db, id, isRunOpen(db, id)),
   'usage-differs': rebuildUsage,
+  'messages-differ': rebuildConversation,
 };
 
 /**

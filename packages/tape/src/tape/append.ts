@@ -5,6 +5,7 @@ import { type Encoded, encodeDraft } from '../entry/encode.ts';
 import type { Draft, Seq } from '../entry/entry.ts';
 import { bodyText, entryText, hex, sha256 } from '../entry/hash.ts';
 import { quote } from '../entry/name.ts';
+import { type Conversation, heard } from '../entry/speaker.ts';
 import { saveTouches } from '../entry/touch.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
@@ -72,6 +73,7 @@ export function writeEncoded<Tape extends TapeHead>(
   let head = hex(tape.head_hash);
   let settled = tape.settled_seq;
   let spoken = tape.last_message_at;
+  let conversation: Conversation = tape;
   let opensRun: boolean | undefined;
   const calls = new Map<string, CallsRow>();
   let batch = settled < seq ? loadBatch(db, tape.id) : undefined;
@@ -99,15 +101,18 @@ export function writeEncoded<Tape extends TapeHead>(
     }
     // An old message that is imported later does not turn the time back.
     if (draft.kind === 'message') spoken = Math.max(spoken ?? 0, draft.sourceAt ?? at);
+    if (draft.speaker !== undefined) conversation = heard(conversation, draft.speaker);
     crashPoint('append/state');
     seqs.push(seq);
   }
+  const { message_count, last_speaker } = conversation;
   if (opensRun !== undefined) saveRun(db, tape.id, opensRun);
   if (calls.size > 0) saveCalls(db, tape.id, calls.values());
   const moved = db.run(
-    `UPDATE tape SET head_seq = ?, head_hash = unhex(?), settled_seq = ?, epoch = ?, updated_at = ?, last_message_at = ?
+    `UPDATE tape SET head_seq = ?, head_hash = unhex(?), settled_seq = ?, epoch = ?, updated_at = ?, last_message_at = ?,
+       message_count = ?, last_speaker = ?
        WHERE id = ? AND epoch = ? AND head_seq = ?`,
-    [seq, head, settled, epoch, at, spoken, tape.id, tape.epoch, tape.head_seq],
+    [seq, head, settled, epoch, at, spoken, message_count, last_speaker, tape.id, tape.epoch, tape.head_seq],
   );
   if (moved === 0) throw fenced(tape.name);
   crashPoint('append/head');
@@ -120,6 +125,8 @@ export function writeEncoded<Tape extends TapeHead>(
       epoch,
       updated_at: at,
       last_message_at: spoken,
+      message_count,
+      last_speaker,
     },
     seqs,
     added: seq - tape.head_seq,

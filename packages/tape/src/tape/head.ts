@@ -6,7 +6,16 @@ import type { Ref, TapeRow } from './tape.ts';
 /** What an append needs of a tape's row. */
 export type TapeHead = Pick<
   TapeRow,
-  'id' | 'ulid' | 'name' | 'head_seq' | 'head_hash' | 'settled_seq' | 'epoch' | 'last_message_at'
+  | 'id'
+  | 'ulid'
+  | 'name'
+  | 'head_seq'
+  | 'head_hash'
+  | 'settled_seq'
+  | 'epoch'
+  | 'last_message_at'
+  | 'message_count'
+  | 'last_speaker'
 >;
 
 /** A tape to append to, and what can stand in the way. */
@@ -17,7 +26,8 @@ export interface AppendHead extends TapeHead {
   readonly is_live: 0 | 1;
 }
 
-const select = `SELECT id, ulid, name, head_seq, head_hash, settled_seq, epoch, last_message_at, lifecycle,
+const select = `SELECT id, ulid, name, head_seq, head_hash, settled_seq, epoch, last_message_at, message_count,
+  last_speaker, lifecycle,
   EXISTS (SELECT 1 FROM lease WHERE tape_id = t.id) AS is_leased,
   EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = t.id) AS is_live FROM tape t`;
 

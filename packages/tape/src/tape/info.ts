@@ -59,14 +59,17 @@ export interface SessionInfo {
   readonly updatedAt: number;
   /** The latest time of a message of its own: at its source, where it was imported. Absent without one. */
   readonly lastMessageAt?: number;
+  /**
+   * How many messages of its own its conversation has: each message that a user, an agent or a merge sent, and each
+   * answer. An answer with its tool calls is one, however many model calls it took. Those that a rewind hides count too.
+   */
+  readonly messageCount: number;
   /** Only where the query requests them. */
   readonly counts?: SessionCounts;
 }
 
-/** What a session has: its own entries, its children and the calls of its own entries. */
+/** What a session has: its children, and the calls of its own entries. */
 export interface SessionCounts {
-  /** Absent for a session with more than 5,000 entries of its own. */
-  readonly messages?: number;
   /** Its children, without the writers of its summaries. */
   readonly children: number;
   /** Those of the children that are neither merged, discarded nor archived. */
@@ -102,6 +105,7 @@ type InfoRow = Pick<
   | 'created_at'
   | 'updated_at'
   | 'last_message_at'
+  | 'message_count'
 > & {
   readonly head_hash: string;
   readonly aliases: string;
@@ -110,7 +114,7 @@ type InfoRow = Pick<
   readonly title_event: string | null;
   /** The payload of its first prompt or of its intention as JSON, or the beginning of its text, where that is large. */
   readonly first_text?: string | null;
-  /** A `SessionCounts` as JSON, without what is absent. */
+  /** A `SessionCounts` as JSON. */
   readonly counts?: string;
 };
 
@@ -146,9 +150,6 @@ const firstText = `CASE WHEN t.title IS NULL THEN coalesce(
     (SELECT ${briefly("payload ->> '$.state.next_steps'")} FROM entry
       WHERE tape_id = t.id AND name = 'intention' ORDER BY seq LIMIT 1)) END`;
 
-/** Number of own entries up to which the messages among them are counted. */
-const countedMax = 5_000;
-
 /** Kind of a child that wrote a summary of its parent. */
 export const summarizerKind = 'summarizer';
 
@@ -157,8 +158,6 @@ const children = `SELECT count(*) FROM tape c WHERE c.parent_id = t.id AND c.id 
 
 /** The counts of a session, each by its own index. */
 const countsOf = `json_object(
-    'messages', CASE WHEN t.head_seq - t.base_seq <= ${countedMax} THEN
-      (SELECT count(*) FROM entry WHERE tape_id = t.id AND kind = 'message') END,
     'children', (${children}),
     'openChildren', (${children} AND c.delivery IS NULL AND c.lifecycle = 'active'),
     'mergedChildren', (${children} AND c.delivery = 'merged'),
@@ -166,7 +165,7 @@ const countsOf = `json_object(
 
 const infoColumns = ` t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
   p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,
-  t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, t.last_message_at, lower(hex(t.head_hash)) AS head_hash,
+  t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, t.last_message_at, t.message_count, lower(hex(t.head_hash)) AS head_hash,
   ${besideTape('t.id')}`;
 
 function selectInfo({ counts, titles }: SessionQuery): string {
@@ -221,7 +220,8 @@ function toInfo(row: InfoRow): SessionInfo {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     ...(row.last_message_at !== null && { lastMessageAt: row.last_message_at }),
-    ...(row.counts !== undefined && { counts: countsIn(row.counts) }),
+    messageCount: row.message_count,
+    ...(row.counts !== undefined && { counts: JSON.parse(row.counts) as SessionCounts }),
   };
 }
 
@@ -233,11 +233,6 @@ function beginningOf(json: string | null): string {
     : undefined;
   const found = text ?? (isObject(first) ? first.text : isObject(state) ? state.next_steps : undefined);
   return typeof found === 'string' ? found : '';
-}
-
-function countsIn(text: string): SessionCounts {
-  const { messages, ...counts } = JSON.parse(text) as SessionCounts & { readonly messages: number | null };
-  return { ...(messages !== null && { messages }), ...counts };
 }
 
 /** Selects sessions. */

@@ -5,6 +5,7 @@
  * `partial-answer.ts` makes. Imports `entry`, `sqlite` and what lies below them.
  */
 import { quote } from '../entry/name.ts';
+import type { Conversation } from '../entry/speaker.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 
@@ -23,7 +24,7 @@ export const tasks = ['running', 'completed', 'halted', 'failed', 'aborted', 'fi
 export type Delivery = 'merged' | 'discarded';
 
 /** A row of `tape`, with its parent's name. */
-export interface TapeRow {
+export interface TapeRow extends Conversation {
   readonly id: number;
   readonly ulid: string;
   readonly realm: string;
