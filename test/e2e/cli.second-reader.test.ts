@@ -303,7 +303,7 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
       using db = rawDb(home.db);
       db.exec('PRAGMA user_version = 5');
     }
-    expect(() => disagreements(home.path, [])).toThrow('it has schema 4');
+    expect(() => disagreements(home.path, [])).toThrow('it has schema 5');
   });
 });
 

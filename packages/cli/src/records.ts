@@ -62,7 +62,8 @@ const columns: Readonly<Record<string, string>> = {
   state: '{delivery}, {task}, {lifecycle} and {interrupted}',
   last: '{last_message_at}',
   about: '{title}',
-  msgs: '{messages}',
+  messages: '{message_count}',
+  msgs: '{message_count}',
   result: '{text}',
   from: '{from_anchor}',
 };
