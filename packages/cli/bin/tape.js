@@ -5,4 +5,60 @@ if (major < 24 || (major === 24 && minor < 4)) {
   console.error(`tape needs Node.js 24.4 or newer, and this is ${process.version}.`);
   process.exit(1);
 }
-require('../bundle/start.cjs').start(process.argv.slice(2), () => import('../dist/start.js'));
+
+const { readFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { Script } = require('node:vm');
+
+/** The build of Node.js that can read the code which `pnpm build` compiled: V8 itself compares its version and flags. */
+const { platform, arch, version, config } = process;
+const reader = `${version} ${platform} ${arch} ${config.variables.v8_enable_pointer_compression}`;
+
+const bundle = join(__dirname, '../bundle');
+const modules = new Map();
+const head = '(function (exports, require, module, __filename, __dirname) {';
+
+/** Loads a file of the bundle once, with its compiled code where there is any. */
+function load(file, given) {
+  const loaded = modules.get(file);
+  if (loaded !== undefined) return loaded.exports;
+  const { text, code } = given ?? source(file);
+  const module = { exports: {} };
+  modules.set(file, module);
+  const filename = join(bundle, file);
+  const script = new Script(`${head}${text}\n})`, {
+    filename,
+    columnOffset: -head.length,
+    cachedData: code,
+  });
+  const own = (id) => (id.startsWith('./') ? load(id.slice(2)) : require(id));
+  try {
+    script.runInThisContext().call(module.exports, module.exports, own, module, filename, bundle);
+  } catch (error) {
+    modules.delete(file);
+    throw error;
+  }
+  return module.exports;
+}
+
+/** The text of a file of the bundle, and its compiled code, if that was made of this text by this build of Node.js. */
+function source(file) {
+  const text = readFileSync(join(bundle, file), 'utf8');
+  // The text ends with its hash.
+  const mark = Buffer.from(`${reader} ${text.slice(-16)}`);
+  let code;
+  try {
+    code = readFileSync(join(bundle, `${file}.code`));
+  } catch {
+    return { text };
+  }
+  const end = code.length - mark.length;
+  return code.subarray(Math.max(0, end)).equals(mark) ? { text, code: code.subarray(0, end) } : { text };
+}
+
+const given = source('start.cjs');
+// Node.js maps the sources, and measures the coverage, only of what it compiles itself.
+const isCompiled =
+  given.code !== undefined && !process.sourceMapsEnabled && process.env.NODE_V8_COVERAGE === undefined;
+const { start } = isCompiled ? load('start.cjs', given) : require('../bundle/start.cjs');
+start(process.argv.slice(2), () => import('../dist/start.js'));
