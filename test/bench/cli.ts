@@ -1,4 +1,5 @@
-import { dirname } from 'node:path';
+import { cpSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { gather } from './measure.ts';
 import { processesOf, tape } from './process-time.ts';
 import { tapeOf } from './stores.ts';
@@ -52,27 +53,58 @@ const goals = {
   'verify main': ['bare', 2],
 } as const satisfies Record<string, readonly [keyof typeof limits, number]>;
 
+/** Those that are also measured as under another version of Node.js than that of the build. */
+const elsewhere = ['log main -n 20', 'append main', 'verify main'] as const;
+
 /** The processor time of a process from its start to its end, for the verbs that one waits for. */
 export async function cli(bench: Bench): Promise<Row[]> {
   const path = tapeOf(bench, bench.size(200, 100));
   const timed = processesOf(dirname(path));
   const lines = Object.keys(goals) as (keyof typeof goals)[];
+  const uncompiled = tapeWithoutCode(bench);
   const samples = await gather(
     {
       bare: timed('-e', bare, path),
       writer: timed('-e', bareWriter(false), path),
       lineWriter: timed('-e', bareWriter(true), path),
       ...Object.fromEntries(lines.map((line) => [line, timed(tape, ...line.split(' '))])),
-    } as Readonly<Record<keyof typeof limits | keyof typeof goals, () => Promise<number>>>,
+      ...Object.fromEntries(
+        elsewhere.map((line) => [`${line} elsewhere`, timed(uncompiled, ...line.split(' '))]),
+      ),
+    } as Readonly<Record<Measured, () => Promise<number>>>,
     bench.size(25, 2),
   );
-  return lines.map((line) => {
-    const [limit, most] = goals[line];
-    return compared(samples[line], samples[limit], {
-      work: `tape ${line}, a process (CPU)`,
-      against: limits[limit],
-      unit: 'ms',
-      goal: { most },
+  return [
+    ...lines.map((line) => {
+      const [limit, most] = goals[line];
+      return compared(samples[line], samples[limit], {
+        work: `tape ${line}, a process (CPU)`,
+        against: limits[limit],
+        unit: 'ms',
+        goal: { most },
+      });
+    }),
+    ...elsewhere.map((line) => {
+      const [limit] = goals[line];
+      return compared(samples[`${line} elsewhere`], samples[limit], {
+        work: `tape ${line}, without compiled code (CPU)`,
+        against: limits[limit],
+        unit: 'ms',
+      });
+    }),
+  ];
+}
+
+type Measured = keyof typeof limits | keyof typeof goals | `${(typeof elsewhere)[number]} elsewhere`;
+
+/** The program of a copy of the command that has no code of the build. */
+function tapeWithoutCode({ dir }: Bench): string {
+  const [from, to] = [dirname(dirname(tape)), join(dir, 'uncompiled')];
+  for (const part of ['bin', 'bundle', 'package.json'])
+    cpSync(join(from, part), join(to, part), {
+      recursive: true,
+      filter: (file) => !file.endsWith('.code') && !file.endsWith('.map'),
     });
-  });
+  symlinkSync(join(from, '../../node_modules'), join(to, 'node_modules'));
+  return join(to, 'bin/tape.js');
 }

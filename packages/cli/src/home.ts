@@ -159,6 +159,12 @@ export function doesExist(file: string): boolean {
   }
 }
 
+/** The size of the database of a home, with what waits in its log. */
+export function bytesOf({ db }: Pick<Home, 'db'>): number {
+  const size = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  return size(db) + size(`${db}-wal`);
+}
+
 /**
  * Whether a home has a database. A directory with the graph file of one that is gone is not empty.
  * @throws TAPE_CORRUPT, TAPE_CANNOT_OPEN
