@@ -38,7 +38,8 @@ describe('a packed package', () => {
       execFileSync('tar', ['-xzf', join(root, `dist/tapedeck-${name}.tgz`), '-C', dir.file(name)]);
     }
     return () => dir[Symbol.dispose]();
-  });
+    // It builds what changed, too.
+  }, 60_000);
 
   describe.each(packages)('@tapedeck/%s', (name) => {
     const packed = (file: string) => readFileSync(dir.file(`${name}/package/${file}`), 'utf8');
