@@ -20,7 +20,10 @@ const passed: readonly string[] = [
   ...runPoints,
   ...crashPoints,
   ...journalPoints,
-].filter((point) => !/^(?:call\/approved|batch\/waiting|(?:alias|publish|redact)\/.*)$/.test(point));
+].filter(
+  (point) =>
+    !/^(?:call\/approved|batch\/waiting|parent\/continued|(?:alias|publish|redact)\/.*)$/.test(point),
+);
 const own = passed.filter((point) => (delegationPoints as readonly string[]).includes(point));
 const near = passed.filter((point) => /^(?:fork|merge|inbox|run|answer|call)\//.test(point));
 const points = sized(own, [...own, ...near], passed);

@@ -250,7 +250,7 @@ test('an abort of the parent reaches the children of its call, and their call ge
   expect(childrenOf(home.store)).toHaveLength(1);
 });
 
-test('a child that waits for an answer does not block its parent: the result follows later', async () => {
+test('the call of a parent waits for a child that waits, whose approval the hook of the deck may give later', async () => {
   const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => 'paid' });
   const asked: unknown[] = [];
   await using home = await scriptedDeck(
@@ -258,26 +258,26 @@ test('a child that waits for an answer does not block its parent: the result fol
       { toolCalls: delegateCall({ tasks: [{ task: 'Pay' }] }), when: { session: 'main' } },
       { toolCalls: [{ name: 'pay', input: {}, id: 'p1' }], when: { session: 'main-*' } },
       { text: 'It is paid.', when: { session: 'main-*' } },
-      { text: 'Payment waits.', when: { session: 'main' } },
+      { text: 'Payment is made.', when: { session: 'main' } },
     ],
     {
       tools: { ...delegationTools(), pay },
       onApproval: (request) => {
         asked.push(request);
-        return undefined;
+        return asked.length === 1 ? undefined : { approved: true };
       },
     },
   );
   const main = await home.deck.session('main');
-  expect(await main.run('Go')).toMatchObject({ finish: 'stop', text: 'Payment waits.' });
+  expect(await main.run('Go')).toMatchObject({ finish: 'waiting' });
   const [child] = childrenOf(home.store);
   expect(asked).toMatchObject([{ session: child?.session, parent: 'main', toolCallId: 'p1' }]);
   expect(await main.status()).toMatchObject({
     children: [{ session: child?.session, waiting: [{ toolCallId: 'p1', for: 'approval' }] }],
   });
-  const kid = await home.deck.session(child?.session ?? '');
-  await (await kid.respond('p1', { approved: true })).run;
-  await expect.poll(() => childrenOf(home.store)[0]?.delivery).toBe('merged');
+  expect(await main.run()).toMatchObject({ finish: 'stop', text: 'Payment is made.' });
+  expect(childrenOf(home.store)[0]?.delivery).toBe('merged');
+  expect(asked).toHaveLength(2);
   expect(await shownTo(home.store)).toContain('It is paid.');
   expect((await main.status()).children).toBeUndefined();
 });

@@ -41,6 +41,7 @@ export const delegationPoints = [
   'child/posted',
   'child/merged',
   'parent/woken',
+  'parent/continued',
   'result/requested',
   'result/recorded',
   'parent/settled',

@@ -39,6 +39,7 @@ export { writeTextAlone } from './merge/text.ts';
 export { assertSpec } from './model/name.ts';
 export { assertModel } from './model/spec.ts';
 export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } from './run/queue.ts';
+export { waitsOf } from './status/status.ts';
 export { lastRunStart } from './stream/tail.ts';
 export { carriedModel } from './terms/carried-model.ts';
 export { ancestryOf, assertCeiling, factsOf, originOf, type ToolLists } from './terms/terms.ts';

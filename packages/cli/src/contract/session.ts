@@ -118,8 +118,10 @@ const WaitingCall: z.ZodObject = shape('WaitingCall', 'A pending call.', {
   tool: text('name of the tool'),
   input: z.unknown().describe('input of the call'),
   for: z
-    .enum(['approval', 'result', 'tool'])
-    .describe('what it waits for; `tool`: it is approved, and waits for a run with its tool'),
+    .enum(['approval', 'result', 'tool', 'children'])
+    .describe(
+      'what it waits for; `tool`: it is approved, and waits for a run with its tool; `children`: for the sessions to which it delegates',
+    ),
 });
 
 const waiting = z.array(WaitingCall).describe('pending calls');
@@ -143,7 +145,7 @@ const Status: z.ZodObject = shape('Status', 'Current status of a session.', {
   ...standing,
   queued: count('messages and answers in the inbox'),
   waiting,
-  children: listOf('unfinished children', { session: z.string(), waiting }).optional(),
+  children: listOf('unfinished sessions below it', { session: z.string(), waiting }).optional(),
   owner: object('process that writes the session', {
     id: z.string(),
     pid: whole.nullable(),

@@ -108,11 +108,13 @@ export function endLines(
 /** What answers the calls that a session waits for. */
 export function waitingHint(session: string, calls: readonly WaitingCall[]): string {
   const name = shellWord(session);
-  const call = calls.find((one) => one.for !== 'tool') ?? calls[0];
+  const answerable = calls.filter(({ for: what }) => what === 'approval' || what === 'result');
+  const call = answerable[0] ?? calls[0];
   if (call === undefined) return `see what it waits for with: tape status ${name}`;
   if (call.for === 'tool')
     return `run it with a configuration that has the tool: tape run ${name} --config FILE`;
-  const answer = `tape approve ${name}${calls.length === 1 ? '' : ` ${shellWord(call.toolCallId)}`}`;
+  if (call.for === 'children') return `see what its children wait for with: tape status ${name}`;
+  const answer = `tape approve ${name}${answerable.length === 1 ? '' : ` ${shellWord(call.toolCallId)}`}`;
   return call.for === 'result'
     ? `give the result with: ${answer} --output JSON`
     : `approve it with: ${answer}; or deny it with: ${answer} --deny`;
@@ -135,8 +137,8 @@ export function statusLines(event: SessionEvent): readonly string[] {
       return event.success ? [] : [failureLine(event)];
     case 'tool-waiting':
       return event.calls.map(
-        ({ name, toolCallId, input, for: awaited }) =>
-          `${name} ${awaitedOf[awaited]}: ${toolCallId} ${oneLine(JSON.stringify(input), inputMax)}`,
+        ({ name, toolCallId, input, for: awaited, session }) =>
+          `${name}${session === undefined ? '' : ` of ${session}`} ${awaitedOf[awaited]}: ${toolCallId} ${oneLine(JSON.stringify(input), inputMax)}`,
       );
     case 'compacted':
       return [`Summarised ${event.range.join('-')}: ${summarisedFor[event.trigger]}`];
@@ -198,6 +200,7 @@ export const awaitedOf = {
   approval: 'waits for approval',
   result: 'waits for its result',
   tool: 'is approved, and waits for a run with its tool',
+  children: 'waits for its children',
 } as const;
 
 /** Maximum number of characters of the input of a call; `--json` has all of it. */

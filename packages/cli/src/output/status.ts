@@ -94,7 +94,7 @@ function statusParts(status: Status): readonly string[] {
       ? []
       : [`${children.length} ${children.length === 1 ? 'child' : 'children'} unfinished`]),
     ...children
-      .filter((child) => child.waiting.length > 0)
+      .filter((child) => child.waiting.some(({ for: awaited }) => awaited !== 'children'))
       .map((child) => `${child.session} waits: tape status ${child.session}`),
     ...(state === 'interrupted' ? [`continue it with: tape recover ${session}`] : []),
     ...(owner?.pid === undefined ? [] : [`process ${owner.pid}`]),

@@ -13,8 +13,8 @@ import { failureLine, waitingHint } from '../output/run.ts';
  */
 export async function attach(store: SqliteTapeStore, name: string, context: Context): Promise<number> {
   const { io, options, status } = context;
-  const { eventsOf, statusOf, tail, watchChunks } = await import('@tapedeck/runtime');
-  const { lastRunStart } = await import('@tapedeck/runtime/internal');
+  const { eventsOf, tail, watchChunks } = await import('@tapedeck/runtime');
+  const { lastRunStart, waitsOf } = await import('@tapedeck/runtime/internal');
   const from = await lastRunStart(store, name);
   if (from === undefined)
     throw new NotFoundError(`cannot attach to '${name}': it has had no run`, { session: name });
@@ -43,7 +43,7 @@ export async function attach(store: SqliteTapeStore, name: string, context: Cont
   if (finish !== 'stop')
     status(safe(`The run ended: ${finish}${message === undefined ? '' : `: ${message}`}`));
   if (finish === 'waiting') {
-    const { waiting } = await statusOf({ store }, { id: name });
+    const waiting = await waitsOf(store, name);
     status(`Hint: ${waitingHint(name, waiting)}`);
   }
   if (finish === 'aborted') return exit.interrupted;

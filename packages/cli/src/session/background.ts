@@ -1,6 +1,7 @@
-import type { Deck, Run, Session } from '@tapedeck/runtime';
+import type { Deck, Run, RunResult, Session } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
-import { type Face, type PrintedRun, printRuns } from '../output/run.ts';
+import { shellWord } from '../escape.ts';
+import { type Face, type PrintedRun, printRuns, statusLines, waitingHint } from '../output/run.ts';
 
 /**
  * Prints a run and the runs that follow it, waits for its background children, which would end with this
@@ -38,15 +39,68 @@ export async function printAll(
   return ended;
 }
 
-/** Reports the runs of a parent that the result of its child starts in this process. */
+/**
+ * Follows the runs of a session below, with the lines of their status, and prints the runs of the session above with which
+ * it goes on then.
+ */
+export async function printAbove(
+  first: Run,
+  { deck, session, above }: { readonly deck: Deck; readonly session: Session; readonly above: Session },
+  context: Context,
+): Promise<readonly PrintedRun[]> {
+  const { io } = context;
+  const over = new AbortController();
+  const signal = AbortSignal.any([over.signal, io.signal]);
+  const events = above.subscribe({ signal });
+  const ended: PrintedRun[] = [];
+  for (let run: Run | undefined = first; run !== undefined; run = run.following)
+    ended.push({ run, result: await followRun(run, session.name, context) });
+  const idle = deck.idle().finally(() => over.abort());
+  for await (const event of events) {
+    const run = event.type === 'run-started' ? above.attach() : undefined;
+    if (run === undefined || ended.some((one) => one.run.id === run.id)) continue;
+    ended.push(...(await printRuns(run, context)));
+  }
+  if (!io.signal.aborted) await idle;
+  return ended;
+}
+
+/** Follows a run with the lines of its status. */
+async function followRun(run: Run, name: string, { io, status }: Context): Promise<RunResult> {
+  const stop = () => run.abort('interrupted');
+  io.signal.addEventListener('abort', stop);
+  if (io.signal.aborted) stop();
+  try {
+    for await (const event of run) statusLines(event).forEach(status);
+    const result = await run;
+    status(`${name}@${result.to} ${result.finish}`);
+    return result;
+  } finally {
+    io.signal.removeEventListener('abort', stop);
+  }
+}
+
+/** What a session still waits for, as a hint. */
+export async function stillWaiting({ store }: Deck, { id, name }: Session): Promise<string> {
+  const { waitsOf } = await import('@tapedeck/runtime/internal');
+  const waiting = await waitsOf(store, id);
+  const isAnswerable = waiting.some(({ for: what }) => what !== 'children');
+  return isAnswerable
+    ? `Hint: ${waitingHint(name, waiting)}`
+    : `Hint: go on with: tape recover ${shellWord(name)}`;
+}
+
+/** Reports the runs of the sessions above that the result of a child starts in this process. */
 async function reportTurns(
   deck: Deck,
   child: Session,
-  { status, signal }: Pick<Context, 'status'> & { readonly signal: AbortSignal },
+  given: Pick<Context, 'status'> & { readonly signal: AbortSignal },
 ): Promise<void> {
   const { deliver, parent = '', parentId } = await child.info();
-  if (deliver !== 'merge+turn' || parentId === undefined) return;
+  if ((deliver !== 'merge+turn' && deliver !== 'tool-result') || parentId === undefined) return;
+  const { status, signal } = given;
   const session = await deck.session(parentId);
+  const above = reportTurns(deck, session, given);
   for await (const event of session.subscribe({ signal })) {
     const run = event.type === 'run-started' ? session.attach() : undefined;
     if (run === undefined) continue;
@@ -54,6 +108,7 @@ async function reportTurns(
     const { finish, error, to } = await run;
     status(`${parent}@${to} ${finish}${error === undefined ? '' : `: ${error.message}`}`);
   }
+  await above;
 }
 
 /** Milliseconds before the status of the wait is printed. */

@@ -14,7 +14,7 @@ import { doesExist } from '../home.ts';
 import type { ModelArgs } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
 import { findSession } from '../reference.ts';
-import { printAll } from './background.ts';
+import { printAbove, printAll, stillWaiting } from './background.ts';
 import { openDeckAt } from './open-deck.ts';
 
 /** An item to post to a session: a message, or the answer to a call. */
@@ -22,6 +22,8 @@ export interface Sending {
   readonly store: SqliteTapeStore;
   /** Name of the session. */
   readonly session: string;
+  /** The session above that the user named instead; its runs that follow are shown. */
+  readonly above?: string;
   /** The configuration to run it with; see `configUnlessRun`. */
   readonly config: LoadedConfig | undefined;
   /**
@@ -70,8 +72,19 @@ export async function sendAndFollow(sending: Sending, args: SendingArgs, context
   const { store, what } = sending;
   await using decks = new AsyncDisposableStack();
   const { deck, session, sent, started } = await post(sending, { args, context, decks });
-  const runs = started === undefined ? [] : await printAll(started.run, { deck, session }, context);
-  const own = runs.find(({ run }) => run.took.includes(sent.id));
+  const above =
+    sending.above === undefined || sending.above === session.name
+      ? undefined
+      : await deck.session(sending.above);
+  const runs =
+    started === undefined
+      ? []
+      : above === undefined
+        ? await printAll(started.run, { deck, session }, context)
+        : await printAbove(started.run, { deck, session, above }, context);
+  const taken = runs.find(({ run }) => run.took.includes(sent.id));
+  // The run of the session that the user named, if the answer has led to one.
+  const own = taken && (runs.findLast(({ result }) => result.session === above?.name) ?? taken);
   const receipt = { session: session.name, id: sent.id };
   if (own !== undefined) {
     const others = runs.filter((one) => one !== own).map(({ result }) => result);
@@ -80,7 +93,10 @@ export async function sendAndFollow(sending: Sending, args: SendingArgs, context
         json: { ...receipt, state: 'started', ...resultJson(own.result, others) },
         human: '',
       });
-    return context.io.interrupted ? exit.interrupted : exitOf(own.result.finish);
+    if (context.io.interrupted) return exit.interrupted;
+    const isAboveLeft = above !== undefined && own === taken;
+    if (isAboveLeft) context.status(await stillWaiting(deck, above));
+    return isAboveLeft ? exit.failed : exitOf(own.result.finish);
   }
   const waits = isWaiting(store, session.id, sent.id);
   const owner = store.leases.list().find(({ id }) => id === session.id)?.owner;

@@ -1,6 +1,7 @@
 import type { Session, WaitingCall } from '@tapedeck/runtime';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { UsageError } from '../errors/kinds.ts';
+import { shellWord } from '../escape.ts';
 import { readJson } from '../input.ts';
 import { namedIn, runOptions } from '../options/model.ts';
 import { needSession } from '../session/place.ts';
@@ -12,7 +13,8 @@ export const approve: Verb = defineVerb({
   group: 'Run',
   summary: 'Approve, deny or answer a pending tool call, and continue',
   detail:
-    'Without CALL, answers the only pending call. The run continues in this process, or in the process that runs the session. ' +
+    'Without CALL, answers the only pending call: of the session, or of a session below it, to which it delegates. When that ' +
+    'session has ended, the one that waits for it goes on. The run continues in this process, or in the process that runs the session. ' +
     'A message sent to the session instead (run with a prompt, send) denies all pending calls as superseded.',
   examples: [
     ['tape approve main --model openai-compatible/gpt-oss', 'Run the pending call'],
@@ -40,16 +42,18 @@ export const approve: Verb = defineVerb({
     const config = await configUnlessRun(args, context);
     return await context.changing(async (store) => {
       const info = needSession(store, name);
-      const { toolCallId } = await waitingCall(store, info, call, {
+      const { toolCallId, session: below } = await waitingCall(store, info, call, {
         isOutput: given !== undefined,
         isDenied: deny === true,
       });
       const answer = given ?? { approved: deny !== true, ...(reason !== undefined && { reason }) };
       const named = namedIn(args);
-      const send = (session: Session, start: boolean) =>
-        session.respond(toolCallId, answer, { ...named, start });
+      const own = below === undefined ? toolCallId : toolCallId.slice(below.length + 1);
+      // A model that is named here is meant for the session that the user names.
+      const options = below === undefined ? named : {};
+      const send = (session: Session, start: boolean) => session.respond(own, answer, { ...options, start });
       return await sendAndFollow(
-        { store, session: info.session, config, send, what: 'the answer' },
+        { store, session: below ?? info.session, above: info.session, config, send, what: 'the answer' },
         args,
         context,
       );
@@ -68,9 +72,13 @@ async function waitingCall(
   id: string | undefined,
   { isOutput, isDenied }: { readonly isOutput: boolean; readonly isDenied: boolean },
 ): Promise<WaitingCall> {
-  const { SessionError, statusOf } = await import('@tapedeck/runtime');
-  const { waiting } = await statusOf({ store }, { id: of });
-  const [call, ...others] = waiting.filter(({ toolCallId }) => id === undefined || toolCallId === id);
+  const { SessionError } = await import('@tapedeck/runtime');
+  const { waitsOf } = await import('@tapedeck/runtime/internal');
+  const waiting = (await waitsOf(store, of)).filter((one) => one.for !== 'children');
+  const named = waiting.filter(({ toolCallId }) => id === undefined || toolCallId === id);
+  const isBelow = ({ toolCallId, session }: WaitingCall) =>
+    session !== undefined && toolCallId === `${session}/${id}`;
+  const [call, ...others] = named.length > 0 ? named : waiting.filter(isBelow);
   const ids = waiting.map((one) => `${one.toolCallId} (${one.name})`).join(', ');
   const data = { session: name, waiting: waiting.map(({ toolCallId }) => toolCallId) };
   if (call === undefined) {
@@ -81,7 +89,7 @@ async function waitingCall(
   if (others.length > 0)
     throw new UsageError(`cannot answer a call of '${name}': several are pending: ${ids}`, {
       data,
-      hint: `name one with: tape approve ${name} ${call.toolCallId}`,
+      hint: `name one with: tape approve ${shellWord(name)} ${shellWord(call.toolCallId)}`,
     });
   if (call.for === 'tool')
     throw new SessionError(

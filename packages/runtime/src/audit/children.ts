@@ -1,6 +1,6 @@
 import type { Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
-import { awaitsAnswer } from '../tools/open-batch.ts';
+import { awaitsAnswer, awaitsChildren, openBatch } from '../tools/open-batch.ts';
 import type { AuditFinding, NextStep } from './finding.ts';
 import type { PlacedCall, Subject } from './subject.ts';
 import { grownAfter, isDelegated, owedSince } from './work.ts';
@@ -95,6 +95,9 @@ async function stepToMerge({ store, info, ref, open }: Subject): Promise<NextSte
   const { session: name, parentId = '', settled, head } = info;
   if (settled !== head) return { act: open.some(isAnswerable) ? 'answer' : 'run', session: name };
   const parent = await store.sessions.find(parentId);
+  // Its merge follows the result of the call that waits for it.
+  if (parent?.lifecycle === 'active' && (await openBatch(store, parent)).some(awaitsChildren))
+    return { act: 'recover', session: ref(parent) };
   return parent === undefined || parent.lifecycle === 'active'
     ? { act: 'merge', session: name }
     : { act: 'unarchive', session: ref(parent) };

@@ -12,6 +12,7 @@ import { ulid } from 'ulid';
 import type { ChatHandler, ChatOptions } from '../chat/chat.ts';
 import { type DeckConfig, limitsOf } from '../config/config.ts';
 import { parseConfig } from '../config/parse.ts';
+import { continueWaiting } from '../delegation/continue.ts';
 import { deliverUnattended } from '../delegation/deliver.ts';
 import { inProcessEngine, type RunEngine } from '../delegation/engine.ts';
 import { messageOf, SessionError } from '../errors.ts';
@@ -228,6 +229,8 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     onServed: async (session) => {
       giveTitle(session);
       await deliverUnattended(parts, session);
+      // Its children may have ended while it ran, and waited.
+      if (workers.of(session).status.state === 'waiting') await continueWaiting(parts, session.id);
     },
     child: (info, options) => new Child(parts, info, options),
     calling: callQueues(limitsOf(config).concurrentCalls),
@@ -239,6 +242,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     cwd,
     newId,
     startedChildren,
+    continued: new Map(),
     forking: new PQueue({ concurrency: 1 }),
     delegations,
     closing: closing.signal,

@@ -13,7 +13,7 @@ import { recordFailure } from '../merge/failure.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { resultOf } from '../merge/outcome.ts';
 import { settleParent } from '../merge/settle-parent.ts';
-import { isEnded } from '../merge/spawn-calls.ts';
+import { hasTaken, isEnded } from '../merge/spawn-calls.ts';
 import { outputOf } from '../model/output.ts';
 import { EventLog } from '../stream/event-log.ts';
 import type { SessionEvent } from '../stream/events.ts';
@@ -202,11 +202,14 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
   }
 
   async #runOne({ child, task, earlier }: Forked, signal: AbortSignal): Promise<RunEnd> {
+    const { key, resume } = task;
     const options = {
       ...runOptionsOf(this.#parts, this.#parent, { task, options: this.#delegated.options }),
+      ...(resume !== undefined && key !== undefined && { meta: { task_key: key } }),
       signal,
     };
-    const again = task.resume !== undefined;
+    const isTaken = key !== undefined && (await hasTaken(this.#parts.store, child, key));
+    const again = resume !== undefined && !isTaken;
     // Found by its key. Its merge reports why it has none.
     if (earlier.repeated === true && (await child.info()).delivery === 'discarded') return {};
     for (;;) {
@@ -242,7 +245,8 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     const ended = { session: child.name, ...earlier, usage: run.usage, ...result };
     if (run.waits === true || run.closed === true) {
       const error = run.error ?? `cannot merge '${child.name}' yet: it waits for an answer`;
-      return { ...ended, status: 'running', merged: undefined, error };
+      const waits = run.waits === true ? ({ waits: true } as const) : {};
+      return { ...ended, status: 'running', merged: undefined, error, ...waits };
     }
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
     const { error: message, code } = run;

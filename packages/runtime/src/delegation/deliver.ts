@@ -9,6 +9,7 @@ import { isAwaited, isEnded, isReportedToParent } from '../merge/spawn-calls.ts'
 import type { RunOptions } from '../run/options.ts';
 import type { SessionFacts } from '../terms/terms.ts';
 import { closeWorktree } from '../workspace/close.ts';
+import { continueWaiting } from './continue.ts';
 import type { DelegationParts } from './parts.ts';
 
 export interface DeliverOptions extends MergeOptions, Waiting {
@@ -138,7 +139,8 @@ export async function wake(
 
 /**
  * Delivers a delegated child that ended without a waiting delegation: it was run by hand, by another process than the
- * one that forked it, or by an answer to a call. A child that ends again after a merge is merged again.
+ * one that forked it, or by an answer to a call. A child that ends again after a merge is merged again. A parent whose
+ * call has waited for the child goes on.
  */
 export async function deliverUnattended(
   parts: DelegationParts,
@@ -147,11 +149,17 @@ export async function deliverUnattended(
   try {
     if (parts.startedChildren.has(name)) return;
     const info = await parts.store.sessions.find(id);
-    if (info?.deliver === undefined || info.delivery === 'discarded' || !isEnded(info)) return;
-    // The end of its task has notified the parent, and nothing else is due.
-    if (info.deliver === 'notify') return;
-    await deliver(parts, info, { waitMs: 0 });
+    if (info === undefined || !isEnded(info)) return;
+    await deliverAsForked(parts, info);
+    if (info.parentId !== undefined) await continueWaiting(parts, info.parentId);
   } catch {
     // The merge is in the parent's inbox, or audit and recovery find the child.
   }
+}
+
+async function deliverAsForked(parts: DelegationParts, info: SessionInfo): Promise<void> {
+  if (info.deliver === undefined || info.delivery === 'discarded') return;
+  // The end of its task has notified the parent, and nothing else is due.
+  if (info.deliver === 'notify') return;
+  await deliver(parts, info, { waitMs: 0 });
 }

@@ -19,6 +19,8 @@ export interface ChildOutcome<T = Json> {
    * `running`.
    */
   readonly error?: string;
+  /** A call of the child, or of a session below it, waits for an answer. */
+  readonly waits?: true;
 }
 
 /** The type of the result of a task: that of its own schema, else `T`, that of the delegation. */

@@ -1,4 +1,4 @@
-import type { SessionInfo } from '@tapedeck/tape';
+import type { Seq, SessionInfo } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import type { OutputSpec } from '../model/output.ts';
 import type { Input, RunOptions } from '../run/options.ts';
@@ -47,6 +47,8 @@ export interface DelegationParts extends WorkerParts {
   readonly child: <T>(info: ChildInfo, options: ChildOptions<T>) => Delegator;
   /** The children started here that have not ended, by name. */
   readonly startedChildren: Map<string, StartedChild>;
+  /** The last run that continued a session whose children have ended, and where its tape ended then; by ULID. */
+  readonly continued: Map<string, { readonly head: Seq; readonly run: Run }>;
   /** Forks of this process, one after another: two at once could both find room within a limit. */
   readonly forking: { add<T>(fork: () => Promise<T>): Promise<T> };
   /** The running delegations of this process. */

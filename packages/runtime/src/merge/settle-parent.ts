@@ -6,11 +6,11 @@ import { SessionError } from '../errors.ts';
 import { hold } from '../lease/hold.ts';
 import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import type { OpenCall } from '../stream/call.ts';
-import { openBatch } from '../tools/open-batch.ts';
+import { awaitsChildren, openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 import { isRepeatable } from '../tools/traits.ts';
 import { answerSpawns } from './answer-spawns.ts';
-import { isAnswerable, isEnded, isHalfSpawned } from './spawn-calls.ts';
+import { hasWaiting, isAnswerable, isEnded, isHalfSpawned } from './spawn-calls.ts';
 
 export interface SettleOptions {
   /**
@@ -45,6 +45,8 @@ export async function settleParent(
     const isLeft = async (call: OpenCall) => {
       if (!(await isAnswerable(store, parent, call))) return true;
       if (leaves === 'none' || !isRepeatable(tools, call)) return false;
+      // Repeated, it waits for the children that wait for answers.
+      if (awaitsChildren(call) || (await hasWaiting(store, parent, call))) return true;
       return leaves === 'repeatable' || (willResume && (await isHalfSpawned(store, parent, call)));
     };
     try {

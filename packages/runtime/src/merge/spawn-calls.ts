@@ -2,7 +2,7 @@ import { type Draft, type Json, type SessionInfo, type TapeStore, toolResult } f
 import { isObject } from '@tapedeck/tape/internal';
 import type { InboxItem } from '@tapedeck/tape/store';
 import type { OpenCall } from '../stream/call.ts';
-import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
+import { awaitsChildren, isPending, openBatch } from '../tools/open-batch.ts';
 import { outcomeJson, resultOf } from './outcome.ts';
 
 /** A task of a delegating call, and its child; undefined when a crash came before the fork. */
@@ -51,9 +51,46 @@ export async function isReportedToParent(store: TapeStore, child: SessionInfo): 
 export async function isAnswerable(store: TapeStore, parent: SessionInfo, call: OpenCall): Promise<boolean> {
   for (const { child } of await spawnedBy(store, parent, call)) {
     if (child === undefined || isEnded(child) || !waitsFor(call, child)) continue;
-    if (!(await openBatch(store, child.id)).some(awaitsAnswer)) return false;
+    if (!(await isBlocked(store, child))) return false;
   }
   return true;
+}
+
+/**
+ * Whether a call that waits for its children can go on: all of them have ended, or one can go on. A child cannot go on
+ * that waits for an answer, or for children that cannot. True for a call without children.
+ */
+export async function canContinue(store: TapeStore, parent: SessionInfo, call: OpenCall): Promise<boolean> {
+  const unended = (await spawnedBy(store, parent, call)).filter(({ child }) => !isOver(child));
+  for (const { child } of unended) if (child === undefined || !(await isBlocked(store, child))) return true;
+  return unended.length === 0;
+}
+
+/** Whether all children of a call have ended. */
+export async function haveEnded(store: TapeStore, parent: SessionInfo, call: OpenCall): Promise<boolean> {
+  return (await spawnedBy(store, parent, call)).every(({ child }) => isOver(child));
+}
+
+/** Whether a call has started a child that has not ended. */
+export async function hasWaiting(store: TapeStore, parent: SessionInfo, call: OpenCall): Promise<boolean> {
+  const spawned = await spawnedBy(store, parent, call);
+  return spawned.some(({ child }) => child !== undefined && !isOver(child) && waitsFor(call, child));
+}
+
+function isOver(child: SessionInfo | undefined): boolean {
+  return child !== undefined && (isEnded(child) || child.delivery === 'discarded');
+}
+
+/** Whether a session can do nothing before an answer comes, to a call of its own or of a session below it. */
+export async function isBlocked(store: TapeStore, info: SessionInfo): Promise<boolean> {
+  const open = await openBatch(store, info);
+  if (info.openRun === true || !open.some(isPending)) return false;
+  // An approved call whose tool is missing waits for another deck.
+  if (open.some((call) => call.decision !== undefined && call.for === 'approval')) return false;
+  const inbox = await store.inbox.list(info.id);
+  if (inbox.some(({ body: { type } }) => type === 'answer' || type === 'input')) return false;
+  for (const call of open) if (awaitsChildren(call) && (await canContinue(store, info, call))) return false;
+  return !(await store.leases.list()).some(({ id }) => id === info.id);
 }
 
 /** Whether a delegating call has started some of its children, but not all. */
@@ -135,12 +172,47 @@ async function spawnedBy(
 ): Promise<readonly TaskOfCall[]> {
   const children = await store.sessions.list({ parent: parent.id, all: true });
   const own = children.filter(({ spawnCall, base }) => spawnCall === toolCallId && base >= parent.settled);
-  return tasksIn(input)?.map((task) => ({ task, child: own.shift() })) ?? own.map((child) => ({ child }));
+  const tasks = tasksIn(input);
+  if (tasks === undefined) return own.map((child) => ({ child }));
+  const found: TaskOfCall[] = [];
+  for (const [i, { task, resume }] of tasks.entries()) {
+    const resumed = children.find(({ id, session: name }) => resume === name || resume === id);
+    const key = taskKey(parent, toolCallId, i);
+    const child = resume === undefined ? own.shift() : resumed;
+    const isTaken = resume === undefined || (child !== undefined && (await hasTaken(store, child, key)));
+    found.push({ task, child: isTaken ? child : undefined });
+  }
+  return found;
+}
+
+/** The key of a task of a delegating call, by its place. The call is known by where its session is settled. */
+export function taskKey({ settled }: Pick<SessionInfo, 'settled'>, toolCallId: string, i: number): string {
+  return `${settled}:${toolCallId}:${i + 1}`;
+}
+
+/** Whether a resumed child has taken a task as its message. */
+export async function hasTaken(
+  store: TapeStore,
+  { id }: Pick<SessionInfo, 'id'>,
+  key: string,
+): Promise<boolean> {
+  for await (const { meta } of store.entries.read(id, { own: true, kind: 'message' }))
+    if (meta.task_key === key) return true;
+  return false;
+}
+
+/** A task of a call; `resume`: the name of the child that continues with it. */
+interface TaskInput {
+  readonly task: string;
+  readonly resume?: string;
 }
 
 /** The tasks of a call of `delegateTool`; undefined for other tools. */
-function tasksIn(input: Json): readonly string[] | undefined {
+function tasksIn(input: Json): readonly TaskInput[] | undefined {
   if (!isObject(input) || !Array.isArray(input.tasks)) return undefined;
-  const tasks = input.tasks.map((one) => (isObject(one) ? one.task : undefined));
-  return tasks.every((task) => typeof task === 'string') ? tasks : undefined;
+  const tasks = input.tasks.flatMap((one): readonly TaskInput[] => {
+    if (!isObject(one) || typeof one.task !== 'string') return [];
+    return [{ task: one.task, ...(typeof one.resume === 'string' && { resume: one.resume }) }];
+  });
+  return tasks.length === input.tasks.length ? tasks : undefined;
 }

@@ -9,7 +9,7 @@ import { endOnTape } from '../run/end-on-tape.ts';
 import type { RunOptions } from '../run/options.ts';
 import type { Run, RunResult } from '../run/run.ts';
 import { wasInterrupted } from '../tools/interrupted.ts';
-import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
+import { isPending, openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 
 /** What a recovery runs sessions with. */
@@ -54,11 +54,18 @@ export async function resume(
 
 /** Continues the interrupted run of a session, whatever its task, and then runs its inbox. */
 export async function resumeRun(
-  { worker }: DelegationParts,
+  { worker, newId }: DelegationParts,
   info: SessionInfo,
-  continuing: Continuing,
+  continuing: Continuing & {
+    /** Continues calls that wait for children, too. */
+    readonly waiting?: boolean;
+  },
 ): Promise<Ended> {
-  const started = await worker(info).startQueued(optionsOf(continuing), { cutOff: true });
+  const options = optionsOf(continuing);
+  const started =
+    continuing.waiting === true
+      ? { run: worker(info).start({ run: newId(), options }) }
+      : await worker(info).startQueued(options, { cutOff: true });
   if (started === undefined) return undefined;
   const { finish, error } = await lastResult(started.run);
   await worker(info).idle();
@@ -94,11 +101,12 @@ export async function settle(
     const facts = await worker({ id, session: name }).facts();
     const { info } = facts;
     const isTask = hasTask(info);
-    const waits = abort !== false && (await openBatch(store, id)).some(awaitsAnswer);
+    const waits = abort !== false && (await openBatch(store, id)).some(isPending);
     if (isTask ? isEnded(info) : !waits && !(await wasInterrupted(store, id))) return undefined;
     const reached = isTask ? await endOnTape(store, facts) : undefined;
     if (reached === undefined && abort === false) return undefined;
     await settleLeftovers(store, id, held);
+    await answerSpawns(store, id, { hold: held, all: true });
     await closeOrphans(store, id, { hold: held });
     if (reached === undefined) {
       const unbegun = (await openBatch(store, id)).map(({ toolCallId }) => toolCallId);

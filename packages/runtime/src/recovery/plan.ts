@@ -1,11 +1,11 @@
 import { type Ref, type SessionInfo, TapeError } from '@tapedeck/tape';
 import type { DelegationParts } from '../delegation/parts.ts';
 import { SessionError } from '../errors.ts';
-import { isEnded } from '../merge/spawn-calls.ts';
+import { isBlocked, isEnded } from '../merge/spawn-calls.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
 import { factsOf } from '../terms/terms.ts';
-import { awaitsAnswer, isOrphan } from '../tools/open-batch.ts';
+import { isOrphan } from '../tools/open-batch.ts';
 import { hasTask } from './end.ts';
 import { type RecoveryModel, recoveryModel } from './model.ts';
 import { type Left, lookAtLeft, type RecoveryAct } from './report.ts';
@@ -74,8 +74,10 @@ async function actFor(
   { why, left }: { readonly why: RecoveryReason; readonly left: Left },
   { abort = false }: Wish,
 ): Promise<RecoveryAct | undefined> {
+  const { store, config } = parts;
   // A deck with an approval hook may answer.
-  const waits = parts.config.onApproval === undefined && left.queued === 0 && left.calls.some(awaitsAnswer);
+  const waits = config.onApproval === undefined && (await isBlocked(store, left.info));
+  if (why === 'children') return abort ? 'abort' : waits ? 'wait' : 'continue';
   if (why === 'calls') return abort ? 'abort' : 'wait';
   if (why === 'orphans') return 'answer';
   // A message that waits is no run that could be aborted.

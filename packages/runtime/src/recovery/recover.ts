@@ -6,6 +6,7 @@
  */
 import type { Ref, SessionInfo } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
+import { continueWaiting } from '../delegation/continue.ts';
 import { deliver } from '../delegation/deliver.ts';
 import type { DelegationParts } from '../delegation/parts.ts';
 import { messageOf, SessionError } from '../errors.ts';
@@ -13,7 +14,7 @@ import { assertFields, type Fields } from '../fields.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { settleParent } from '../merge/settle-parent.ts';
 import type { ModelSpec } from '../model/spec.ts';
-import { awaitsAnswer } from '../tools/open-batch.ts';
+import { awaitsChildren, isPending, openBatch } from '../tools/open-batch.ts';
 import { releaseLeftWorktrees } from '../workspace/release.ts';
 import { answerOrphans, resume, resumeRun, settle } from './end.ts';
 import { type Plan, plansFor } from './plan.ts';
@@ -131,7 +132,7 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
   const over = new Set<Plan>();
   const endParent = async ({ parentId = '' }: SessionInfo) => {
     const plan = aborting.get(parentId);
-    if (plan === undefined || over.has(plan) || !plan.left.calls.some(awaitsAnswer)) return;
+    if (plan === undefined || over.has(plan) || !plan.left.calls.some(isPending)) return;
     over.add(plan);
     await attempt(report, plan.left.info, async () => void (await finish(parts, plan, by)));
   };
@@ -187,10 +188,14 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
     resumed.map(({ left }) => left.info),
     options.signal,
   );
+  if (options.abort !== true) for (const { parentId = '' } of held) await continueWaiting(parts, parentId);
+  await untilQuiet(parts, held, options.signal);
   await releaseLeftWorktrees(parts);
-  for (const { id, session: name } of held) {
+  for (const { id, session: name, parentId = '' } of held) {
     const isMerged = (await store.sessions.find(id))?.delivery !== undefined;
-    report[isMerged ? 'merged' : 'busy'].push(name);
+    // Its parent waits for a sibling of it.
+    const waits = (await openBatch(store, parentId)).some(awaitsChildren);
+    report[isMerged ? 'merged' : waits ? 'waiting' : 'busy'].push(name);
   }
   for (const plan of plans.flat()) {
     const { session: name } = plan.left.info;
@@ -252,7 +257,11 @@ async function finish(
   }
   const how = abort
     ? await settle(parts, info, { abort: aborting.has(info.parentId ?? '') ? 'by parent' : 'by recovery' })
-    : await (why === 'inbox' ? resumeRun : resume)(parts, info, { model: spec, signal });
+    : await (why === 'inbox' ? resumeRun : resume)(parts, info, {
+        model: spec,
+        signal,
+        ...(why === 'children' && { waiting: true }),
+      });
   runPoint('recover/child-ended');
   if (how !== undefined) report[how].push(info.session);
   return how === 'waiting' ? 'waiting' : 'settled';

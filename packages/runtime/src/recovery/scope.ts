@@ -1,14 +1,14 @@
 import { type SessionInfo, TapeError, type TapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import { isInterrupted } from '../tools/interrupted.ts';
-import { awaitsAnswer, isOrphan, openBatch } from '../tools/open-batch.ts';
+import { awaitsAnswer, awaitsChildren, isOrphan, openBatch } from '../tools/open-batch.ts';
 
 /**
  * Why a session is recovered. `task`: it is a delegated child without a merged result; `run`: its process died
- * during a run; `inbox`: messages or answers wait in its inbox; `calls`: calls wait for answers, so that
- * nothing but a report can be made; `orphans`: calls of a run that is over have no result.
+ * during a run; `children`: a call waits for children; `inbox`: messages or answers wait in its inbox; `calls`: calls wait
+ * for answers, so that nothing but a report can be made; `orphans`: calls of a run that is over have no result.
  */
-export type RecoveryReason = 'task' | 'run' | 'inbox' | 'calls' | 'orphans';
+export type RecoveryReason = 'task' | 'run' | 'children' | 'inbox' | 'calls' | 'orphans';
 
 /** A session that cannot be read, or has no usable model. */
 export interface Unusable {
@@ -87,10 +87,11 @@ async function reasonOf(
   if (info.lifecycle !== 'active' || isSummarizer(info)) return undefined;
   if (isLeft(info)) return 'task';
   if (await isInterrupted(store, info.id)) return 'run';
+  const open = await openBatch(store, info);
+  if (open.some(awaitsChildren)) return 'children';
   if (!isNamed) return undefined;
   const inbox = await store.inbox.list(info.id);
   if (inbox.some(({ body: { type } }) => type === 'input' || type === 'answer')) return 'inbox';
-  const open = await openBatch(store, info);
   if (open.some(awaitsAnswer)) return 'calls';
   return open.some(isOrphan) ? 'orphans' : undefined;
 }

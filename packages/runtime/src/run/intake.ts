@@ -11,13 +11,14 @@ import {
 import { isObject } from '@tapedeck/tape/internal';
 import type { HandledItem, InboxItem } from '@tapedeck/tape/store';
 import { callOnMessage, type HookedDrafts } from '../config/hooks.ts';
+import { answerSpawns } from '../merge/answer-spawns.ts';
 import { callSettingsIn, mergeSettings, settingsMeta } from '../model/call-settings.ts';
 import type { CallName, OpenCall } from '../stream/call.ts';
 import { type Chunk, decisionChunk } from '../stream/chunks.ts';
 import type { NamedModel } from '../terms/model-for.ts';
 import { originOf } from '../terms/terms.ts';
 import { denied, plainOutput } from '../tools/execute.ts';
-import { answerFault, awaitsAnswer, batchNotes, openBatch } from '../tools/open-batch.ts';
+import { answerFault, awaitsAnswer, awaitsChildren, batchNotes, openBatch } from '../tools/open-batch.ts';
 import { superseded } from '../tools/orphans.ts';
 import type { LoopContext } from '../turn/context.ts';
 import { steeringChunk } from '../ui/chat-chunks.ts';
@@ -48,8 +49,13 @@ export async function begin(
   }: { context: LoopContext; named: NamedModel; stamp: Stamp; before: SessionInfo },
 ): Promise<Begun> {
   const { hold, parts } = scope;
-  const open = (await openBatch(parts.store, info)).filter(({ state }) => state !== 'begun');
+  let open = (await openBatch(parts.store, info)).filter(({ state }) => state !== 'begun');
   const isInput = input !== undefined || items.some(({ body }) => body.type === 'input');
+  // New input does not wait for children: their call gets what has come of them.
+  if (isInput && open.some(awaitsChildren)) {
+    await answerSpawns(parts.store, info.id, { hold, all: true });
+    open = open.filter((call) => !awaitsChildren(call));
+  }
   const before = isInput ? superseded(open) : [];
   const answered = isInput ? open.map(({ toolCallId, toolName: name }) => ({ toolCallId, name })) : [];
   if (input !== undefined) {

@@ -6,7 +6,9 @@ import { runPoint } from '../crash-point.ts';
 import { isUnstorable, SessionError } from '../errors.ts';
 import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { answerSpawns } from '../merge/answer-spawns.ts';
+import { canContinue } from '../merge/spawn-calls.ts';
 import { modelMeta } from '../model/model.ts';
+import { waitingBelow, waitsBelow } from '../status/waits.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { type Chunk, eventChunk } from '../stream/chunks.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
@@ -136,6 +138,10 @@ export async function perform(
     ),
     limits: { ...limitsOf(config), ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }) },
     onApproval: config.onApproval,
+    // A deck with an approval hook may answer.
+    canContinue: async (call) =>
+      config.onApproval !== undefined || (await canContinue(store, await infoOf(scope), call)),
+    waitsBelow: async () => (await Array.fromAsync(waitsBelow(store, session.id))).flatMap(waitingBelow),
     cost: config.cost,
     signal: AbortSignal.any([scope.signal, hold.lost, broken.signal, time.signal]),
     now,

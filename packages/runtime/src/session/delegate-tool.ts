@@ -3,6 +3,8 @@ import { isObject } from '@tapedeck/tape/internal';
 import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
 import { SessionError } from '../errors.ts';
 import { outcomeJson } from '../merge/outcome.ts';
+import { taskKey } from '../merge/spawn-calls.ts';
+import { ChildrenWait } from '../tools/children-wait.ts';
 import type { DeckTool, DeckTools } from '../tools/traits.ts';
 import { agentMessage } from './agent-message.ts';
 import {
@@ -49,7 +51,7 @@ export function delegateTool(options: DelegateToolOptions = {}): DeckTool {
       const { session, run } = contextOf(context);
       const { settled } = await session.info();
       const background = input.background === true;
-      const tasks = input.tasks.map((one, i) => taskOf(one, `${settled}:${toolCallId}:${i + 1}`));
+      const tasks = input.tasks.map((one, i) => taskOf(one, taskKey({ settled }, toolCallId, i)));
       const delegation = session.delegate(tasks, {
         ...options,
         ...(input.inherit !== undefined && { inherit: input.inherit }),
@@ -58,7 +60,10 @@ export function delegateTool(options: DelegateToolOptions = {}): DeckTool {
         by: { run, toolCallId, blocking: !background },
       });
       if (background) return { started: [...(await delegation.forked)] };
-      return { results: (await delegation).map(outcomeJson) };
+      const outcomes = await delegation;
+      const waiting = outcomes.filter(({ waits }) => waits === true).map(({ session: name }) => name);
+      if (waiting.length > 0) throw new ChildrenWait(waiting);
+      return { results: outcomes.map(outcomeJson) };
     },
   } as DeckTool;
 }

@@ -52,6 +52,7 @@ import { defaultMode, effectOf } from '../run/queue.ts';
 import { callbackFields, type Run } from '../run/run.ts';
 import type { Worker } from '../run/worker.ts';
 import { type Status, statusOf, untilIdle } from '../status/status.ts';
+import { findBelow } from '../status/waits.ts';
 import type { Decision } from '../stream/call.ts';
 import { type Chunk, eventsOf } from '../stream/chunks.ts';
 import type { SessionEvent } from '../stream/events.ts';
@@ -60,7 +61,7 @@ import { type Fresh, tail } from '../stream/tail.ts';
 import { modelFor } from '../terms/model-for.ts';
 import type { Ancestry, SessionFacts } from '../terms/terms.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
-import { answerFault, openBatch } from '../tools/open-batch.ts';
+import { answerFault, awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import { type UIMessagesOptions, uiMessages } from '../ui/messages.ts';
 import { readUsage, type SessionUsage, type TreeUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
@@ -175,7 +176,9 @@ export class Session {
 
   /**
    * Answers a waiting call: one pending approval with a decision, a client-side one with its output or its error. Then
-   * continues the session, unless a process runs it.
+   * continues the session, unless a process runs it. Also answers the calls of sessions below, by their ids in
+   * `tool-waiting` events, or by those of the calls themselves where only one has it: then the run is that of the session
+   * below, and when it has ended, the call that waited for it gets the result, and this session goes on.
    * @throws SESSION_NO_CALL when no call with this id waits, or it needs the other kind of answer;
    *   TAPE_ARCHIVED
    */
@@ -191,11 +194,15 @@ export class Session {
       new SessionError('SESSION_NO_CALL', `cannot answer call '${toolCallId}' of '${this.name}': ${why}`, {
         data: { session: this.name, call: toolCallId },
       });
-    const open = await openBatch(this.#parts.store, this.id);
-    const fault = answerFault(
-      open.find((call) => call.toolCallId === toolCallId),
-      answer,
-    );
+    const call = (await openBatch(this.#parts.store, this.id)).find((one) => one.toolCallId === toolCallId);
+    if (call === undefined || !awaitsAnswer(call)) {
+      const [below, ...others] = await findBelow(this.#parts.store, this.id, toolCallId);
+      if (others.length > 0)
+        throw refuse(`several sessions below wait with this id: name ${below?.ref} or ${others[0]?.ref}`);
+      if (below !== undefined)
+        return await this.#parts.session(below.session).respond(below.call.toolCallId, answer, { start });
+    }
+    const fault = answerFault(call, answer);
     if (fault !== undefined) throw refuse(fault);
     let id: string;
     try {

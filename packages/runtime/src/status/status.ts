@@ -1,11 +1,17 @@
+/**
+ * The states of sessions. `status.ts` reads them from the tape, the inbox and the lease, `active-writer.ts` and
+ * `active-file.ts` hand the phases of runs from process to process, and `waits.ts` lists the calls of sessions below
+ * that wait for answers. Imports `tools` and what lies below.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Lifecycle, type SessionInfo, TapeError, type TapeStore, type Task } from '@tapedeck/tape';
 import type { Delivery, Owner, SessionOwner } from '@tapedeck/tape/store';
 import type { WaitingCall } from '../stream/call.ts';
 import type { RunStatus } from '../stream/events.ts';
 import { interruptedAmong } from '../tools/interrupted.ts';
-import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
+import { awaitsAnswer, awaitsChildren, openBatch } from '../tools/open-batch.ts';
 import { type ActiveSession, isOf, readActive } from './active-file.ts';
+import { runningChildren, waitingBelow, waitsBelow } from './waits.ts';
 
 /** The status of a session on three independent axes: run state, lifecycle, and task with delivery. */
 export interface Status extends RunStatus {
@@ -16,11 +22,11 @@ export interface Status extends RunStatus {
   readonly delivery?: Delivery;
   /** The number of messages and answers in its inbox. */
   readonly queued: number;
-  /** Calls that wait for a user or client. */
+  /** Calls that wait for a user or client, or for children. */
   readonly waiting: readonly WaitingCall[];
   /** The process that runs it. */
   readonly owner?: Owner;
-  /** Children with running tasks, and the calls that wait in them. */
+  /** The sessions below it with running tasks, and the calls that wait in them. */
   readonly children?: readonly Pick<Status, 'session' | 'waiting'>[];
   /** What of the session cannot be read; its calls and its inbox are not shown then. */
   readonly damage?: string;
@@ -164,10 +170,7 @@ function outside(
 async function readStatus(store: TapeStore, info: SessionInfo, seen: Seen): Promise<Status> {
   const { id, session, lifecycle, task, delivery } = info;
   const waiting = await waitingCalls(store, id);
-  const children: Pick<Status, 'session' | 'waiting'>[] = [];
-  for (const child of await store.sessions.list({ parent: id, all: true, pending: true }))
-    if (child.task === 'running')
-      children.push({ session: child.session, waiting: await waitingCalls(store, child.id) });
+  const children = await Array.fromAsync(childrenOf(store, id));
   const { at, owned } = outside(info, { ...seen, isWaiting: waiting.length > 0 });
   const queued = (await store.inbox.list(id)).filter(
     ({ body: { type } }) => type === 'input' || type === 'answer',
@@ -189,9 +192,26 @@ async function readStatus(store: TapeStore, info: SessionInfo, seen: Seen): Prom
   };
 }
 
+/** What a session waits for: calls of its own, then calls of sessions below that wait for answers. */
+export async function waitsOf(store: TapeStore, id: string): Promise<readonly WaitingCall[]> {
+  const below = await Array.fromAsync(waitsBelow(store, id));
+  return [...(await waitingCalls(store, id)), ...below.flatMap(waitingBelow)];
+}
+
+/** The sessions below with running tasks. */
+async function* childrenOf(
+  store: TapeStore,
+  id: string,
+): AsyncGenerator<Pick<Status, 'session' | 'waiting'>> {
+  for (const child of await runningChildren(store, id)) {
+    yield { session: child.session, waiting: await waitingCalls(store, child.id) };
+    yield* childrenOf(store, child.id);
+  }
+}
+
 async function waitingCalls(store: TapeStore, id: string): Promise<readonly WaitingCall[]> {
   return (await openBatch(store, id))
-    .filter((call) => awaitsAnswer(call) || call.for === 'tool')
+    .filter((call) => awaitsAnswer(call) || awaitsChildren(call) || call.for === 'tool')
     .flatMap(({ toolCallId, toolName: name, input, for: what }) =>
       what === undefined ? [] : [{ toolCallId, name, input, for: what }],
     );

@@ -2,9 +2,15 @@ import type { Json } from '@tapedeck/tape';
 
 /**
  * What a call waits for. `approval`: a decision; `result`: a result from the client, which alone can run it;
- * `tool`: approved, runs in the next run whose deck has the tool.
+ * `tool`: approved, runs in the next run whose deck has the tool; `children`: children to which it delegates, one of
+ * which waits.
  */
-export type AwaitedAnswer = 'approval' | 'result' | 'tool';
+export type AwaitedAnswer = 'approval' | 'result' | 'tool' | 'children';
+
+/** Whether a call waits for this itself; those behind a waiting call are held. */
+export function isAwaited(waitsFor: unknown): waitsFor is AwaitedAnswer {
+  return waitsFor === 'approval' || waitsFor === 'result' || waitsFor === 'tool' || waitsFor === 'children';
+}
 
 /** A call as events name it. */
 export interface CallName {
@@ -18,6 +24,8 @@ export interface CallName {
 export interface WaitingCall extends CallName {
   readonly input: Json;
   readonly for: AwaitedAnswer;
+  /** The session below, by its name, whose call it is; absent for a call of the session itself. */
+  readonly session?: string;
 }
 
 /** The answer to a request for approval. The model receives the reason. */
@@ -34,7 +42,7 @@ export interface OpenCall {
   /** Why it cannot run: its arguments are not valid. */
   readonly invalid?: string;
   /**
-   * `waiting`: pending an answer from a person or client; `held`: behind a waiting call; `begun`: may have
+   * `waiting`: pending an answer from a person or client, or the end of children; `held`: behind a waiting call; `begun`: may have
    * run; `unbegun`: cannot have run, because the answer or the run was cut off before.
    */
   readonly state: 'begun' | 'waiting' | 'held' | 'unbegun';

@@ -1,7 +1,7 @@
 import type { Entry, Json, Part } from '@tapedeck/tape';
 import { clientCalls, isClientCall, isObject } from '@tapedeck/tape/internal';
 import { noUsage, type Usage } from '../usage/usage.ts';
-import type { WaitingCall } from './call.ts';
+import { isAwaited, type WaitingCall } from './call.ts';
 import { chatFile } from './chat-file.ts';
 import { type Chunk, decisionChunk, eventChunk, headOf } from './chunks.ts';
 import { finishAfter } from './events.ts';
@@ -51,7 +51,7 @@ function* chunksOf(
 function waitingCalls(calls: Json | undefined, answer: readonly Part[]): WaitingCall[] {
   return (Array.isArray(calls) ? calls.filter(isObject) : []).flatMap(
     ({ toolCallId, toolName, for: what }) => {
-      if (what !== 'approval' && what !== 'result' && what !== 'tool') return [];
+      if (!isAwaited(what)) return [];
       const input = answer.find((part) => isClientCall(part) && part.toolCallId === toolCallId)?.input;
       const name = String(toolName);
       return [{ toolCallId: String(toolCallId), name, input: (input ?? {}) as Json, for: what }];

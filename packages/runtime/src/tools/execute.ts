@@ -9,8 +9,9 @@ import { type Draft, type Json, type JsonObject, toolResult } from '@tapedeck/ta
 import { messageOf } from '../errors.ts';
 import type { ModelMessage } from '../model/model.ts';
 import type { OpenCall } from '../stream/call.ts';
+import { ChildrenWait } from './children-wait.ts';
 import { parseArguments } from './schema.ts';
-import { type DeckTool, type DeckTools, pathsOf, toolOf } from './traits.ts';
+import { type DeckTool, type DeckTools, isRepeatable, pathsOf, toolOf } from './traits.ts';
 import { type Patience, within } from './within.ts';
 
 /** The outcome of a call: the entry to append, and the output to publish. */
@@ -46,9 +47,13 @@ export function refusalOf(
 
 /**
  * Runs one tool call. An unknown tool, invalid arguments, a timeout or an exception give an error result, and
- * the run continues. Returns `undefined` when the run was aborted before the call ended: the call stays open.
+ * the run continues. Returns `undefined` when the run was aborted before the call ended, and `children` when children of
+ * the call wait for answers: the call stays open.
  */
-export async function executeCall(call: OpenCall, settings: CallSettings): Promise<Executed | undefined> {
+export async function executeCall(
+  call: OpenCall,
+  settings: CallSettings,
+): Promise<Executed | 'children' | undefined> {
   const { tools, patience } = settings;
   const { signal } = patience;
   const tool = toolOf(tools, call.toolName);
@@ -75,7 +80,11 @@ export async function executeCall(call: OpenCall, settings: CallSettings): Promi
     return failed(call, why, paths);
   }
   // A tool that stops on the signal throws the abort reason. Its call stays open.
-  if ('error' in outcome) return signal.aborted ? undefined : failed(call, messageOf(outcome.error), paths);
+  if ('error' in outcome) {
+    if (signal.aborted) return undefined;
+    if (outcome.error instanceof ChildrenWait && isRepeatable(tools, call)) return 'children';
+    return failed(call, messageOf(outcome.error), paths);
+  }
   const { draft, output } = outcome;
   return { draft: withPaths(draft, paths), success: true, output };
 }

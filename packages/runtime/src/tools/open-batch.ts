@@ -1,13 +1,23 @@
 import type { Entry, Json, Part, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isClientCall, isObject } from '@tapedeck/tape/internal';
-import type { OpenCall } from '../stream/call.ts';
+import { isAwaited, type OpenCall } from '../stream/call.ts';
 
 /** The names of the notes about the open calls of a batch. */
 export const batchNotes = { waiting: 'run/waiting', begun: 'run/begun', answered: 'call/answered' } as const;
 
 /** Whether a user or client can still answer a call. */
-export function awaitsAnswer({ state, decision }: OpenCall): boolean {
-  return state === 'waiting' && decision === undefined;
+export function awaitsAnswer({ state, decision, for: what }: OpenCall): boolean {
+  return state === 'waiting' && decision === undefined && what !== 'children';
+}
+
+/** Whether a delegating call waits for its children. */
+export function awaitsChildren({ state, for: what }: OpenCall): boolean {
+  return state === 'waiting' && what === 'children';
+}
+
+/** Whether a call waits: for an answer that can still be given, or for children. */
+export function isPending(call: OpenCall): boolean {
+  return awaitsAnswer(call) || awaitsChildren(call);
 }
 
 /** Whether no user, client or run answers a call once its process is gone. */
@@ -20,6 +30,7 @@ export function isOrphan({ state }: OpenCall): boolean {
  */
 export function answerFault(call: OpenCall | undefined, answer: unknown): string | undefined {
   if (call?.for === 'tool') return `it is approved and waits for a run with the tool '${call.toolName}'`;
+  if (call !== undefined && awaitsChildren(call)) return 'it waits for its children';
   if (call === undefined || !awaitsAnswer(call)) return 'it does not wait for an answer';
   const { output, approved, error }: { output?: unknown; approved?: unknown; error?: unknown } = isObject(
     answer,
@@ -67,9 +78,12 @@ export function openCallsOf(
         },
       });
     else if (name === 'run/aborted' || name === 'run/halted')
-      for (const { toolCallId } of calls) {
+      for (const call of calls) {
+        const { toolCallId } = call;
         const isUnbegun = Array.isArray(payload.unbegun) && payload.unbegun.includes(toolCallId);
-        change(toolCallId, { aborted: true, ...(isUnbegun && { state: 'unbegun' }) });
+        // A call that has started children has begun, whichever run waits for them.
+        const state = awaitsChildren(call) ? 'begun' : isUnbegun ? 'unbegun' : call.state;
+        change(toolCallId, { aborted: true, state });
       }
     else if (name === batchNotes.waiting || name === batchNotes.begun)
       // What was recorded elsewhere begins no call that was recorded here.
@@ -89,9 +103,7 @@ function isElsewhere(calls: readonly OpenCall[], id: unknown): boolean {
 
 function stateOf(name: string, waitsFor: unknown): Partial<OpenCall> {
   if (name === batchNotes.begun) return { state: 'begun' };
-  return waitsFor === 'approval' || waitsFor === 'result' || waitsFor === 'tool'
-    ? { state: 'waiting', for: waitsFor }
-    : { state: 'held' };
+  return isAwaited(waitsFor) ? { state: 'waiting', for: waitsFor } : { state: 'held' };
 }
 
 function callsIn(payload: Readonly<Record<string, Json>>, meta: Entry['meta']): OpenCall[] {

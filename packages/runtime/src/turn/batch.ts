@@ -3,16 +3,16 @@ import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable, messageOf } from '../errors.ts';
 import type { ModelMessage } from '../model/model.ts';
-import type { AwaitedAnswer, Decision, OpenCall } from '../stream/call.ts';
+import { type AwaitedAnswer, type Decision, isAwaited, type OpenCall } from '../stream/call.ts';
 import { duringCall } from '../tools/current-call.ts';
 import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from '../tools/execute.ts';
-import { batchNotes } from '../tools/open-batch.ts';
+import { awaitsChildren, batchNotes } from '../tools/open-batch.ts';
 import { parseArguments, requestsParallel } from '../tools/schema.ts';
 import { type DeckTool, nameOf, toolOf } from '../tools/traits.ts';
 import { type Patience, within } from '../tools/within.ts';
 import type { LoopContext } from './context.ts';
 
-/** The end of a batch of calls: all have results, some wait for a user or client, or the run was aborted. */
+/** The end of a batch of calls: all have results, some wait for a user, client or child, or the run was aborted. */
 export interface BatchEnd {
   readonly end: 'done' | 'waiting' | 'aborted';
   /** The calls that did not begin. */
@@ -63,9 +63,12 @@ async function runInTurn(batch: Batch): Promise<readonly Gated[]> {
     }
     const gated = await gate(context, call);
     if (context.signal.aborted) return [];
-    if (isAwaited(gated.gate))
-      return [gated, ...calls.slice(i + 1).map((held) => ({ call: held, gate: 'held' as const }))];
-    const success = await runOne(batch, gated);
+    const success = isAwaited(gated.gate) ? gated.gate : await runOne(batch, gated);
+    if (isAwaited(success))
+      return [
+        { call, gate: success },
+        ...calls.slice(i + 1).map((held) => ({ call: held, gate: 'held' as const })),
+      ];
     if (success !== false) continue;
     halted = true;
     if (i < calls.length - 1) context.emitEvent({ type: 'tool-batch-halted', at: context.now() });
@@ -79,12 +82,16 @@ async function runTogether(batch: Batch): Promise<readonly Gated[]> {
   const gated = await Promise.all(calls.map(async (call) => await gate(context, call)));
   const queue = new PQueue({ concurrency: context.limits.concurrentTools });
   const ends = await Promise.allSettled(
-    gated
-      .filter(({ gate }) => !isAwaited(gate))
-      .map((one) => queue.add(async () => await runOne(batch, one))),
+    gated.map(async (one): Promise<Gated> => {
+      if (isAwaited(one.gate)) return one;
+      const success = await queue.add(async () => await runOne(batch, one));
+      return success === 'children' ? { call: one.call, gate: success } : one;
+    }),
   );
-  for (const end of ends) if (end.status === 'rejected') throw end.reason;
-  return gated.filter(({ gate }) => isAwaited(gate));
+  return ends.flatMap((end) => {
+    if (end.status === 'rejected') throw end.reason;
+    return isAwaited(end.value.gate) ? [end.value] : [];
+  });
 }
 
 interface Gated {
@@ -94,10 +101,6 @@ interface Gated {
   readonly reason?: string | undefined;
 }
 
-function isAwaited(gate: Gated['gate']): gate is AwaitedAnswer {
-  return gate === 'approval' || gate === 'result' || gate === 'tool';
-}
-
 /** Decides whether a call can run now. */
 async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
   const tool = toolOf(context.tools, call.toolName);
@@ -105,7 +108,8 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
   // A call that waits for an answer stays open in a deck without its tool, until a deck with the tool runs
   // it.
   if (tool === undefined && call.state === 'waiting' && call.for !== undefined)
-    return { call, gate: call.decision === undefined ? call.for : 'tool' };
+    return { call, gate: call.decision === undefined || awaitsChildren(call) ? call.for : 'tool' };
+  if (awaitsChildren(call) && !(await context.canContinue(call))) return { call, gate: 'children' };
   if (tool === undefined || refusalOf(context, call) !== undefined) return { call, gate: 'open' };
   if (tool.execute !== undefined && !tool.needsApproval && call.elsewhere !== true)
     return { call, gate: 'open' };
@@ -167,17 +171,18 @@ function patienceOf({ limits, signal }: LoopContext): Patience {
 
 /**
  * Runs a call and records its result. Returns whether it succeeded; `undefined` when the run was aborted
- * first.
+ * first; `children` when children of the call wait for answers.
  */
 async function runOne(
   { context, messages, unbegun }: Batch,
   { call, gate, reason }: Gated,
-): Promise<boolean | undefined> {
+): Promise<boolean | 'children' | undefined> {
   if (context.signal.aborted) return undefined;
   if (gate === 'denied') return await finish(context, call, denied(call, reason));
   const { toolCallId } = call;
-  // Record the start of a call that waited: after a crash its outcome is unknown.
-  if (call.state !== 'begun')
+  // Record the start of a call that waited: after a crash its outcome is unknown. One that has started children is
+  // repeated, and finds them.
+  if (call.state !== 'begun' && !awaitsChildren(call))
     await context.append([note(batchNotes.begun, { run: context.run, calls: [{ toolCallId }] })]);
   unbegun.delete(toolCallId);
   context.emitEvent({ type: 'tool-started', ...nameOf(context.tools, call), at: context.now() });
@@ -195,7 +200,7 @@ async function runOne(
     }),
   );
   runPoint('call/ran');
-  return executed === undefined ? undefined : await finish(context, call, executed);
+  return typeof executed === 'object' ? await finish(context, call, executed) : executed;
 }
 
 /** Appends a result. One that cannot be stored (too large, not JSON) becomes an error result. */
@@ -239,10 +244,9 @@ async function recordWaiting(context: LoopContext, waiting: readonly Gated[]): P
         approvalId: call.toolCallId,
         toolCallId: call.toolCallId,
       });
-  context.emitEvent({
-    type: 'tool-waiting',
-    calls: waiting.flatMap(({ call: { toolCallId, toolName: name, input }, gate }) =>
-      isAwaited(gate) ? [{ toolCallId, name, input, for: gate }] : [],
-    ),
-  });
+  const own = waiting.flatMap(({ call: { toolCallId, toolName: name, input }, gate }) =>
+    isAwaited(gate) ? [{ toolCallId, name, input, for: gate }] : [],
+  );
+  const below = own.some((call) => call.for === 'children') ? await context.waitsBelow() : [];
+  context.emitEvent({ type: 'tool-waiting', calls: [...own, ...below] });
 }

@@ -19,6 +19,7 @@ import type { CallSettings } from '../model/call-settings.ts';
 import type { LanguageModel, ModelFailure, ModelMessage } from '../model/model.ts';
 import type { ModelFrom } from '../model/name.ts';
 import type { OutputSpec } from '../model/output.ts';
+import type { OpenCall, WaitingCall } from '../stream/call.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import type { Finish, Phase, SessionEvent } from '../stream/events.ts';
 import type { Reached } from '../terms/budget.ts';
@@ -62,6 +63,10 @@ export interface LoopContext {
   readonly outputSpec: OutputSpec<unknown> | undefined;
   readonly limits: Required<Limits>;
   readonly onApproval: DeckConfig['onApproval'];
+  /** Whether a call that waits for its children can go on: all of them have ended, or one of them can go on. */
+  readonly canContinue: (call: OpenCall) => Promise<boolean>;
+  /** The calls of sessions below that wait for answers. */
+  readonly waitsBelow: () => Promise<readonly WaitingCall[]>;
   readonly cost: DeckConfig['cost'];
   readonly signal: AbortSignal;
   readonly now: () => number;

@@ -1,0 +1,37 @@
+import { runPoint } from '../crash-point.ts';
+import { haveEnded } from '../merge/spawn-calls.ts';
+import type { Run } from '../run/run.ts';
+import { modelFor } from '../terms/model-for.ts';
+import { awaitsChildren, openBatch } from '../tools/open-batch.ts';
+import type { DelegationParts } from './parts.ts';
+
+/**
+ * Continues a session whose call waited for children, once all of them have ended. Returns the run, in an object, since a
+ * run is thenable. Does nothing while a process runs the session, which looks again when it ends, and nothing where no
+ * model can be used: the next run or recovery continues it.
+ */
+export async function continueWaiting(
+  parts: DelegationParts,
+  id: string,
+): Promise<{ readonly run: Run } | undefined> {
+  const { store, continued, closing, newId } = parts;
+  const info = await store.sessions.find(id);
+  if (info === undefined || info.lifecycle !== 'active' || info.settled === info.head) return undefined;
+  let isDue = false;
+  for (const call of await openBatch(store, info))
+    isDue ||= awaitsChildren(call) && (await haveEnded(store, info, call));
+  const worker = parts.worker(info);
+  if (!isDue || worker.isServing || closing.aborted) return undefined;
+  if ((await store.leases.list()).some((owner) => owner.id === id)) return undefined;
+  try {
+    await modelFor(parts, await worker.facts(info), { options: {} });
+  } catch {
+    return undefined;
+  }
+  // A run that could not take it up wrote nothing: another one could not either.
+  if (continued.get(id)?.head === info.head || worker.isServing) return undefined;
+  const run = worker.start({ run: newId(), options: {} });
+  continued.set(id, { head: info.head, run });
+  runPoint('parent/continued');
+  return { run };
+}

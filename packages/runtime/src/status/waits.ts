@@ -1,0 +1,51 @@
+import type { SessionInfo, TapeStore } from '@tapedeck/tape';
+import type { OpenCall, WaitingCall } from '../stream/call.ts';
+import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
+
+/** A call that waits for the answer of a person or a client. */
+export interface Wait {
+  /** The session whose call it is. */
+  readonly session: SessionInfo;
+  readonly call: OpenCall;
+  /** The name of the call above its session: providers give calls of different sessions the same id. */
+  readonly ref: string;
+}
+
+/** The name of a call above its session. */
+function refOf(session: string, toolCallId: string): string {
+  return `${session}/${toolCallId}`;
+}
+
+/**
+ * The calls of sessions below that wait for answers: of children with unfinished tasks, and of their children, in the
+ * order of the forks. Everything that lists or answers what a session waits for below it asks here.
+ */
+export async function* waitsBelow(store: TapeStore, id: string): AsyncGenerator<Wait> {
+  for (const session of await runningChildren(store, id)) {
+    for (const call of await openBatch(store, session))
+      if (awaitsAnswer(call)) yield { session, call, ref: refOf(session.session, call.toolCallId) };
+    yield* waitsBelow(store, session.id);
+  }
+}
+
+/** The children whose tasks run, or wait. */
+export async function runningChildren(store: TapeStore, id: string): Promise<readonly SessionInfo[]> {
+  const children = await store.sessions.list({ parent: id, all: true, pending: true });
+  return children.filter(({ task, delivery }) => task === 'running' && delivery !== 'discarded');
+}
+
+/** A call below as the sessions above it show it. */
+export function waitingBelow({ session, call, ref }: Wait): readonly WaitingCall[] {
+  const { toolName: name, input, for: what } = call;
+  return what === undefined ? [] : [{ toolCallId: ref, name, input, for: what, session: session.session }];
+}
+
+/**
+ * Finds the calls below that an id means: the id as the sessions above show it, or that of the call itself, which several
+ * sessions can have.
+ */
+export async function findBelow(store: TapeStore, id: string, call: string): Promise<readonly Wait[]> {
+  const waits = await Array.fromAsync(waitsBelow(store, id));
+  const named = waits.filter(({ ref }) => ref === call);
+  return named.length > 0 ? named : waits.filter((wait) => wait.call.toolCallId === call);
+}

@@ -1,0 +1,104 @@
+import { writeFileSync } from 'node:fs';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
+import { expect, test } from 'vitest';
+import { json, jsonError } from '../support/cli.ts';
+import { entryLines } from '../support/scripted.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+const config = `
+import { appendFileSync } from 'node:fs';
+import { delegationTools } from '@tapedeck/runtime';
+import { tool } from 'ai';
+import { z } from 'zod';
+const pay = tool({
+  inputSchema: z.object({ to: z.string() }),
+  needsApproval: true,
+  execute: async ({ to }) => { appendFileSync(new URL('paid', import.meta.url), to + '\\n'); return 'paid'; },
+});
+export default { tools: { ...delegationTools(), pay } };
+`;
+
+/** A home whose session `main` delegates these tasks, each of which pays. */
+function payingHome(...tasks: readonly string[]) {
+  const home = tempHome();
+  const script: ScriptAnswer[] = [
+    {
+      toolCalls: [{ name: 'delegate', id: 'd1', input: { tasks: tasks.map((task) => ({ task })) } }],
+      when: { session: 'main' },
+    },
+    { text: 'All is paid.', when: { session: 'main' } },
+    ...tasks.flatMap((task): ScriptAnswer[] => [
+      {
+        toolCalls: [{ name: 'pay', id: 'p1', input: { to: task } }],
+        when: { session: 'main-*', text: task },
+      },
+      { text: `${task} is done.`, when: { session: 'main-*', text: task } },
+    ]),
+  ];
+  const [file, answers] = [home.file('shop.mjs'), home.file('answers.json')];
+  writeFileSync(file, config);
+  writeFileSync(answers, JSON.stringify(script));
+  const model = ['--config', file, '--model', `script:${answers}`];
+  const childrenOf = (parent = 'main') => {
+    using store = home.open();
+    return store.sessions.list({ parent, all: true }).map(({ session }) => session);
+  };
+  const linesOf = (name: string) => {
+    using store = home.open();
+    return entryLines(store.entries.read(name));
+  };
+  return Object.assign(home, { model, childrenOf, linesOf });
+}
+
+test.each(['parent', 'child'])(
+  'approve of the %s lets the child and then the parent go on',
+  async (where) => {
+    using home = payingHome('Pay rent');
+    const ran = await home.tape(['run', 'main', 'Go', ...home.model]);
+    const [child = ''] = home.childrenOf();
+    expect(ran).toMatchObject({ code: 1, stdout: '' });
+    expect(ran.stderr).toContain(`pay of ${child} waits for approval: ${child}/p1 {"to":"Pay rent"}\n`);
+    expect(ran.stderr).toContain(
+      'Hint: approve it with: tape approve main; or deny it with: tape approve main --deny',
+    );
+    expect((await home.tape(['run', 'main', '--attach'])).stderr).toContain('tape approve main;');
+    const status = await home.tape(['status', 'main', '--json']);
+    expect(json(status)).toMatchObject([
+      {
+        state: 'waiting',
+        waiting: [{ call: 'd1', tool: 'delegate', for: 'children' }],
+        children: [{ session: child, waiting: [{ call: 'p1', for: 'approval' }] }],
+      },
+    ]);
+    expect((await home.tape(['status', 'main'])).stdout).toContain('delegate waits for its children: d1');
+    expect((await home.tape(['verify'])).code).toBe(0);
+    expect(json(await home.tape(['recover', '--dry-run', '--json', ...home.model]))).toMatchObject({
+      resumed: [],
+      waiting: [child, 'main'],
+    });
+    const done = await home.tape(['approve', where === 'parent' ? 'main' : child, ...home.model]);
+    expect(done.code, done.stderr).toBe(0);
+    expect(done.stdout).toBe(where === 'parent' ? 'All is paid.\n' : 'Pay rent is done.\n');
+    expect(home.linesOf('main').at(-1)).toBe('assistant: All is paid.');
+    expect(home.linesOf('main').filter((line) => line.startsWith('anchor merge/'))).toHaveLength(1);
+    const again = await home.tape(['approve', 'main', '--json', ...home.model]);
+    expect(jsonError(again)).toMatchObject({ code: 'SESSION_NO_CALL' });
+    expect((await home.tape(['audit'])).code).toBe(0);
+  },
+);
+
+test('approve names the calls of several children, answers each for itself, and exits 1 until the last', async () => {
+  using home = payingHome('Pay rent', 'Pay tax');
+  await home.tape(['run', 'main', 'Go', ...home.model]);
+  const [rent = '', tax = ''] = home.childrenOf();
+  const many = await home.tape(['approve', 'main', ...home.model]);
+  expect(many.code).toBe(2);
+  expect(many.stderr).toContain(`several are pending: ${rent}/p1 (pay), ${tax}/p1 (pay)`);
+  const denied = await home.tape(['approve', 'main', `${tax}/p1`, '--deny', ...home.model]);
+  expect(denied).toMatchObject({ code: 1, stdout: '' });
+  expect(denied.stderr).toContain('tape approve main');
+  expect(home.linesOf(tax)).toContain('assistant: Pay tax is done.');
+  const done = await home.tape(['approve', 'main', '--json', ...home.model]);
+  expect(json(done)).toMatchObject({ session: 'main', finish: 'stop', text: 'All is paid.' });
+  expect(home.linesOf('main').filter((line) => line.startsWith('anchor merge/'))).toHaveLength(2);
+});

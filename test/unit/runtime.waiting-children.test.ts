@@ -1,0 +1,217 @@
+import { type DeckConfig, delegationTools } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
+
+/** The call of a parent that delegates these tasks, and what it says when it has their results. */
+const delegating = (tasks: readonly object[], session = 'main', more: object = {}): ScriptAnswer[] => [
+  { toolCalls: [{ name: 'delegate', input: { tasks, ...more }, id: 'd1' }], when: { session } },
+  { text: `${session} has it.`, when: { session } },
+];
+
+/** A child that pays under a call id, and then says what it did. */
+const paying = (text: string, id: string): ScriptAnswer[] => [
+  { toolCalls: [{ name: 'pay', input: { to: text }, id }], when: { session: 'main-*', text } },
+  { text: `${text} is done.`, when: { session: 'main-*', text } },
+];
+
+async function shop(answers: readonly ScriptAnswer[], config: DeckConfig = {}) {
+  const paid: string[] = [];
+  const pay = tool({
+    inputSchema: z.object({ to: z.string() }),
+    needsApproval: true,
+    execute: async ({ to }) => {
+      paid.push(to);
+      return 'paid';
+    },
+  });
+  const home = await scriptedDeck(answers, { tools: { ...delegationTools(), pay }, ...config });
+  const main = await home.deck.session('main');
+  const waits = async () => {
+    const { waiting, children = [] } = await main.status();
+    return [
+      ...waiting.map((call) => `${call.toolCallId} ${call.for}`),
+      ...children.flatMap((child) => child.waiting.map((call) => `${call.toolCallId} ${call.for}`)),
+    ];
+  };
+  return { ...home, main, paid, waits, pay };
+}
+
+const childrenOf = (store: SqliteTapeStore, parent = 'main') => store.sessions.list({ parent, all: true });
+
+const resultsOf = (store: SqliteTapeStore, session = 'main') =>
+  [...store.entries.read(session, { kind: 'tool-result', own: true })].map(({ payload }) =>
+    isObject(payload) && isObject(payload.output) ? (payload.output.value ?? payload.output) : undefined,
+  );
+
+const mergesOf = (store: SqliteTapeStore, session = 'main') =>
+  entryLines(store.entries.read(session)).filter((line) => line.startsWith('anchor merge/'));
+
+const noCall = { code: 'SESSION_NO_CALL' };
+
+test('a call waits for a child that waits, and gets its result after the answer', async () => {
+  await using s = await shop([...delegating([{ task: 'Pay rent' }]), ...paying('Pay rent', 'p1')]);
+  const run = s.main.run('Go');
+  expect(await run).toMatchObject({ finish: 'waiting', steps: 1 });
+  const [child] = childrenOf(s.store);
+  expect(resultsOf(s.store)).toEqual([]);
+  expect(await s.main.status()).toMatchObject({
+    state: 'waiting',
+    waiting: [{ toolCallId: 'd1', name: 'delegate', for: 'children' }],
+    children: [{ session: child?.session, waiting: [{ toolCallId: 'p1', for: 'approval' }] }],
+  });
+  expect((await eventsOf(run)).filter(({ type }) => type === 'tool-waiting')).toEqual([
+    {
+      type: 'tool-waiting',
+      calls: [
+        { toolCallId: 'd1', name: 'delegate', input: { tasks: [{ task: 'Pay rent' }] }, for: 'children' },
+        {
+          toolCallId: `${child?.session}/p1`,
+          name: 'pay',
+          input: { to: 'Pay rent' },
+          for: 'approval',
+          session: child?.session,
+        },
+      ],
+    },
+  ]);
+  const { run: goesOn } = await s.main.respond('p1', { approved: true });
+  expect(await goesOn).toMatchObject({ session: child?.session, finish: 'stop' });
+  await s.deck.idle();
+  expect(s.paid).toEqual(['Pay rent']);
+  expect(resultsOf(s.store)).toEqual([
+    { results: [{ session: child?.session, status: 'completed', text: 'Pay rent is done.' }] },
+  ]);
+  expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main has it.');
+  expect(mergesOf(s.store)).toHaveLength(1);
+  expect(await s.main.status()).toMatchObject({ state: 'idle', waiting: [] });
+});
+
+test.each(['parent', 'child'])('a denial that is given at the %s lets the child go on', async (where) => {
+  await using s = await shop([...delegating([{ task: 'Pay rent' }]), ...paying('Pay rent', 'p1')]);
+  await s.main.run('Go');
+  const [child] = childrenOf(s.store);
+  const kid = await s.deck.session(child?.session ?? '');
+  const at = where === 'parent' ? s.main : kid;
+  await (await at.respond('p1', { approved: false, reason: 'too dear' })).run;
+  await s.deck.idle();
+  expect(s.paid).toEqual([]);
+  expect(resultsOf(s.store, kid.name)).toEqual([{ type: 'execution-denied', reason: 'too dear' }]);
+  expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main has it.');
+  expect(mergesOf(s.store)).toHaveLength(1);
+});
+
+test('of several children of a parallel step, each gets its own answer, and the parent goes on after the last', async () => {
+  await using s = await shop([
+    ...delegating([{ task: 'Read mail' }, { task: 'Pay rent' }, { task: 'Pay tax' }]),
+    { text: 'Mail is read.', when: { session: 'main-*', text: 'Read mail' } },
+    // The provider gives both calls one id.
+    ...paying('Pay rent', 'p1'),
+    ...paying('Pay tax', 'p1'),
+  ]);
+  expect(await s.main.run('Go')).toMatchObject({ finish: 'waiting' });
+  const [, rent, tax] = childrenOf(s.store).map(({ session }) => session);
+  await expect(s.main.respond('p1', { approved: true })).rejects.toMatchObject(noCall);
+  await (await s.main.respond(`${tax}/p1`, { approved: true })).run;
+  await s.deck.idle();
+  expect(s.paid).toEqual(['Pay tax']);
+  expect(resultsOf(s.store)).toEqual([]);
+  expect(await s.waits()).toEqual(['d1 children', 'p1 approval']);
+  await (await s.main.respond('p1', { approved: false })).run;
+  await s.deck.idle();
+  expect(s.paid).toEqual(['Pay tax']);
+  expect(resultsOf(s.store, rent)).toEqual([{ type: 'execution-denied', reason: 'denied' }]);
+  expect(resultsOf(s.store)).toMatchObject([
+    { results: ['Mail is read.', 'Pay rent is done.', 'Pay tax is done.'].map((text) => ({ text })) },
+  ]);
+  expect(mergesOf(s.store)).toHaveLength(3);
+  expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main has it.');
+});
+
+test('an approval of a grandchild goes through two generations', async () => {
+  await using s = await shop([
+    ...delegating([{ task: 'Plan it' }]),
+    {
+      toolCalls: [
+        { name: 'delegate', input: { tasks: [{ task: 'Pay rent' }], inherit: 'nothing' }, id: 'd2' },
+      ],
+      when: { session: 'main-*', text: 'Plan it' },
+    },
+    { text: 'It is planned.', when: { session: 'main-*', text: 'Plan it' } },
+    ...paying('Pay rent', 'p1'),
+  ]);
+  expect(await s.main.run('Go')).toMatchObject({ finish: 'waiting' });
+  const [child] = childrenOf(s.store);
+  const [grandchild] = childrenOf(s.store, child?.session);
+  expect(await s.waits()).toEqual(['d1 children', 'd2 children', 'p1 approval']);
+  await (await s.main.respond(`${grandchild?.session}/p1`, { approved: true })).run;
+  await s.deck.idle();
+  expect(s.paid).toEqual(['Pay rent']);
+  expect(resultsOf(s.store, child?.session)).toMatchObject([{ results: [{ text: 'Pay rent is done.' }] }]);
+  expect(resultsOf(s.store)).toMatchObject([{ results: [{ text: 'It is planned.' }] }]);
+  expect([mergesOf(s.store), mergesOf(s.store, child?.session)].map((merges) => merges.length)).toEqual([
+    1, 1,
+  ]);
+});
+
+test('answers to calls that do not wait, or not below the session, are refused', async () => {
+  await using s = await shop([...delegating([{ task: 'Pay rent' }]), ...paying('Pay rent', 'p1')]);
+  await s.main.run('Go');
+  const [child] = childrenOf(s.store);
+  const other = await s.deck.session('other');
+  for (const [session, call] of [
+    [s.main, 'd1'],
+    [s.main, 'p2'],
+    [s.main, 'other/p1'],
+    [other, 'p1'],
+    [other, `${child?.session}/p1`],
+    [await s.deck.session(child?.session ?? ''), 'd1'],
+  ] as const)
+    await expect(session.respond(call, { approved: true })).rejects.toMatchObject(noCall);
+  await expect(s.main.respond('p1', { output: 1 })).rejects.toMatchObject(noCall);
+  await (await s.main.respond('p1', { approved: true })).run;
+  await s.deck.idle();
+  await expect(s.main.respond('p1', { approved: true })).rejects.toMatchObject(noCall);
+  expect(s.paid).toEqual(['Pay rent']);
+});
+
+test('a message does not wait: the call gets what has come of the children, and the rest is merged later', async () => {
+  await using s = await shop([
+    ...delegating([{ task: 'Read mail' }, { task: 'Pay rent' }]),
+    { text: 'Mail is read.', when: { session: 'main-*', text: 'Read mail' } },
+    ...paying('Pay rent', 'p1'),
+  ]);
+  await s.main.run('Go');
+  expect(await s.main.run('How is it?')).toMatchObject({ finish: 'stop', text: 'main has it.' });
+  expect(resultsOf(s.store)).toMatchObject([{ results: [{ text: 'Mail is read.' }, { status: 'running' }] }]);
+  await (await s.main.respond('p1', { approved: true })).run;
+  await s.deck.idle();
+  const shown = JSON.stringify(
+    [...s.store.views.entries('main')].filter(({ meta }) => meta.context !== false),
+  );
+  expect(shown).toContain('Pay rent is done.');
+  expect(shown.split('Mail is read.')).toHaveLength(2);
+  expect(mergesOf(s.store)).toHaveLength(2);
+});
+
+test('a child that is resumed takes its task once, and its parent waits for it', async () => {
+  await using s = await shop([
+    { text: 'First.', when: { session: 'kid' } },
+    { toolCalls: [{ name: 'pay', input: { to: 'all' }, id: 'p1' }], when: { session: 'kid' } },
+    { text: 'Second.', when: { session: 'kid' } },
+    ...delegating([{ task: 'Go on', resume: 'kid' }]),
+  ]);
+  await s.main.delegate({ task: 'Begin', name: 'kid' });
+  expect(await s.main.run('Go')).toMatchObject({ finish: 'waiting' });
+  await (await s.main.respond('p1', { approved: true })).run;
+  await s.deck.idle();
+  expect(
+    entryLines(s.store.entries.read('kid', { own: true })).filter((line) => line.startsWith('user')),
+  ).toEqual(['user: Go on']);
+  expect(resultsOf(s.store)).toMatchObject([{ results: [{ session: 'kid', text: 'Second.' }] }]);
+  expect(mergesOf(s.store)).toHaveLength(2);
+});
