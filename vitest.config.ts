@@ -20,6 +20,7 @@ const lanes = [
     'attach',
     'chat',
     'chat-terminal',
+    'config',
     'config-verb',
     'foreign-homes',
     'graph-reading',
@@ -29,6 +30,8 @@ const lanes = [
     'read-only-homes',
     'scale',
     'secrets',
+    'send',
+    'similar-names',
     'stray-errors',
     'workspace',
   ].map((name) => `test/e2e/cli.${name}.test.ts`),
@@ -41,11 +44,16 @@ const lanes = [
   'test/docs/verb-examples.test.ts',
   ...[
     'deck.weeks',
+    'faults.commands',
     'faults.disk',
+    'faults.syscalls',
     'providers.quiet',
     'recorded.processes',
+    'runtime.cut-tapes',
+    'runtime.processes',
     'runtime.workspace-crashes',
     'tape.copies',
+    'tape.processes',
   ].map((name) => `test/integration/${name}.test.ts`),
 ];
 
@@ -57,7 +65,8 @@ function project(
   more: { testTimeout?: number; include?: string[]; env?: Record<string, string>; isolate?: boolean } = {},
 ) {
   const { include = [`test/${name}/**/*.test.ts`], ...rest } = more;
-  const exclude = name === 'lanes' ? [] : lanes;
+  // The lanes run on the usual store alone; on the other one, the full size runs them as the tests of the runtime.
+  const exclude = name === 'lanes' || name === 'later' ? [] : lanes;
   return { extends: true as const, test: { name, include, exclude, ...rest } };
 }
 
