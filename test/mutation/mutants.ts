@@ -254,7 +254,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a call that was approved before a kill is run again',
     file: runtime('turn/batch'),
-    find: "if (call.state !== 'begun')\n",
+    find: "if (call.state !== 'begun' && !awaitsChildren(call))\n",
     replace: "if (call.state === 'held')\n",
     test: 'test/integration/runtime.waiting.test.ts',
     only: 'call/ran',
