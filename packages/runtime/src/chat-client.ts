@@ -36,6 +36,59 @@ export function stoppingFetch(
   };
 }
 
+/** A chat of the AI SDK: what `AbstractChat`, and `Chat` of a framework, have of it. */
+export interface FollowedChat<Message> {
+  readonly id: string;
+  readonly status: string;
+  messages: Message[];
+  resumeStream(): Promise<void>;
+}
+
+/** How `catchUp` reaches the endpoint. */
+export interface CatchUpOptions {
+  /** The address of the endpoint (default `/api/chat`, that of the AI SDK). */
+  readonly api?: string;
+  /** Only the messages of the last turns. Default: all. */
+  readonly last?: number;
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+/**
+ * Gives a chat the messages that its session has, then follows the answer that is being written, if any. A stream has one
+ * answer; what else happens to a session, the page learns so: messages of other pages and their answers, reports of
+ * children, calls that a new message has denied. Call it when an answer ends, and when a page that was hidden is shown
+ * again. It changes nothing while the chat waits for an answer or shows an error. Returns whether it could read the
+ * messages.
+ *
+ * @example
+ * ```ts
+ * import { catchUp } from '@tapedeck/runtime/chat-client';
+ *
+ * const chat = { id: 'main', status: 'ready', messages: [], resumeStream: async () => {} };
+ * const fetch = async () => Response.json({ messages: [{ id: 'm1', role: 'user', parts: [] }] });
+ * console.log(await catchUp(chat, { fetch }), chat.messages.length); // true 1
+ * ```
+ */
+export async function catchUp<Message>(
+  chat: FollowedChat<Message>,
+  { api = '/api/chat', last, fetch = (input, init) => globalThis.fetch(input, init) }: CatchUpOptions = {},
+): Promise<boolean> {
+  const query = last === undefined ? '' : `?last=${last}`;
+  let messages: Message[];
+  try {
+    const response = await fetch(`${api.replace(/\/$/, '')}/${encodeURIComponent(chat.id)}${query}`);
+    if (!response.ok) return false;
+    ({ messages } = (await response.json()) as { messages: Message[] });
+  } catch {
+    return false;
+  }
+  // A message that could not be sent would be gone.
+  if (chat.status !== 'ready') return true;
+  chat.messages = messages;
+  await chat.resumeStream();
+  return true;
+}
+
 /** The address of the stream of a chat: that of a request to resume, or of the id in a message. */
 function streamUrl(address: string, body: unknown): string | undefined {
   const end = address.search(/[?#]/);

@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TapeStore } from '@tapedeck/tape';
+import type { Entry, TapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { messageOf, SessionError } from '../errors.ts';
 import type { Run } from '../run/run.ts';
 import type { Session } from '../session/session.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import { watchChunks } from '../stream/replay.ts';
-import { tail } from '../stream/tail.ts';
+import { type Fresh, tail } from '../stream/tail.ts';
 import { awaitsAnswer, openCallsOf } from '../tools/open-batch.ts';
 import { chatChunks } from '../ui/chat-chunks.ts';
 import { answerFacts, turnChunks } from '../ui/messages.ts';
-import { lastTurn, runOf, type Turn } from '../ui/turns.ts';
+import { isReport, lastTurn, runOf, type Turn, turnOf, turnsOf } from '../ui/turns.ts';
 
 /** A session, and the store that its tape is in. */
 export interface ChatPlace {
@@ -27,14 +28,14 @@ export async function* runStream(
   { whole = false }: { readonly whole?: boolean } = {},
 ): AsyncGenerator<Chunk> {
   const id = await messageIdOf(run);
-  const turn = id === undefined || id === run.id ? undefined : await turnOf(place, id);
+  const turn = id === undefined || id === run.id ? undefined : await turnWith(place, id);
   const before = { entries: (turn?.entries ?? []).filter((entry) => runOf(entry) !== run.id) };
   const rest = { step: answersOf(before), asked: askedIn(before) };
   yield* chatChunks(whole ? joined(turnChunks(at(place), before), run.uiStream()) : run.uiStream(), {
     id: id ?? run.id,
     ...(!whole && rest),
     metadata: async () => {
-      const done = await turnOf(place, id ?? run.id);
+      const done = await turnWith(place, id ?? run.id);
       return done === undefined ? undefined : answerFacts(done);
     },
   });
@@ -50,9 +51,8 @@ function at({ store, session }: ChatPlace) {
   return { store, session: session.id };
 }
 
-async function turnOf({ store, session }: ChatPlace, id: string): Promise<Turn | undefined> {
-  const turn = await lastTurn(store, session.id);
-  return turn?.id === id ? turn : undefined;
+async function turnWith({ store, session }: ChatPlace, id: string): Promise<Turn | undefined> {
+  return await turnOf(store, session.id, id);
 }
 
 function answersOf({ entries }: Pick<Turn, 'entries'>): number {
@@ -128,20 +128,45 @@ function ignored(): undefined {
   return undefined;
 }
 
-/** The answer that another process writes, from the beginning of its turn; ends when the session is idle. */
+/** The answer that another process writes, from the beginning of its turn; ends with it, or when the session is idle. */
 export async function* otherStream(place: ChatPlace): AsyncGenerator<Chunk> {
   const { store, session } = place;
   const turn = await lastTurn(store, session.id);
   const first = turn?.entries[0]?.seq ?? (turn?.opening === undefined ? 1 : turn.opening.seq + 1);
-  const news = watchChunks(tail(store, session.id, { from: first, untilIdle: true }));
+  const news = watchChunks(ofTurn(tail(store, session.id, { from: first, untilIdle: true }), turn?.opening));
   const id = turn?.id ?? session.id;
   yield* chatChunks(news, {
     id,
     metadata: async () => {
-      const done = await turnOf(place, id);
+      const done = await turnWith(place, id);
       return done === undefined ? undefined : answerFacts(done);
     },
   });
+}
+
+/**
+ * What is news of one turn, up to the message that opens the next. A report of a child is held until what follows shows
+ * whether it is a part of the answer.
+ */
+async function* ofTurn(news: AsyncIterable<Fresh>, opening: Entry | undefined): AsyncGenerator<Fresh> {
+  const entries = opening === undefined ? [] : [opening];
+  let held: Fresh[] = [];
+  for await (const fresh of news) {
+    if (fresh.type === 'entry') {
+      const { entry } = fresh;
+      if (entry.kind === 'rewind') return;
+      entries.push(entry);
+      held.push(fresh);
+      if (held.length > 1 || (isObject(entry.payload) && entry.payload.role === 'user')) {
+        const [, ...next] = turnsOf(entries);
+        if (next.some((turn) => turn.opening === undefined || !isReport(turn.opening))) return;
+        if (next.length > 0) continue;
+      }
+    } else if (held.length > 0 && !entries.some((entry) => runOf(entry) === fresh.run)) return;
+    yield* held;
+    held = [];
+    if (fresh.type === 'chunk') yield fresh;
+  }
 }
 
 /** Whether a process writes the session. */

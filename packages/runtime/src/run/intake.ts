@@ -1,13 +1,4 @@
-import {
-  type Draft,
-  type Json,
-  type JsonObject,
-  type Meta,
-  note,
-  type SessionInfo,
-  toolResult,
-  user,
-} from '@tapedeck/tape';
+import { type Draft, type Json, type Meta, note, type SessionInfo, toolResult, user } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { HandledItem, InboxItem } from '@tapedeck/tape/store';
 import { callOnMessage, type HookedDrafts } from '../config/hooks.ts';
@@ -21,11 +12,10 @@ import { denied, plainOutput } from '../tools/execute.ts';
 import { answerFault, awaitsAnswer, awaitsChildren, batchNotes, openBatch } from '../tools/open-batch.ts';
 import { superseded } from '../tools/orphans.ts';
 import type { LoopContext } from '../turn/context.ts';
-import { steeringChunk } from '../ui/chat-chunks.ts';
-import { chatIdOf } from '../ui/turns.ts';
+import { addedChunk } from '../ui/chat-chunks.ts';
 import type { Stamp } from './place.ts';
 import { decide } from './queue.ts';
-import type { RunRequest, RunScope } from './request.ts';
+import { infoOf, type RunRequest, type RunScope } from './request.ts';
 
 /** What happened when a run took up its input. */
 interface Begun {
@@ -160,11 +150,15 @@ export async function takeMessages(
     for (const message of hooked.warnings) context.emitEvent({ type: 'warning', message });
     handled.push({ id: item.id, drafts: hooked.drafts });
   }
+  const { head } = await infoOf(scope);
   await hold.drain(handled, { later: await mergesForLater(context, inbox) });
-  for (const { id, body } of items)
-    if (body.type === 'input')
-      for (const { payload, meta } of body.drafts)
-        context.emit(steeringChunk(chatIdOf(meta) ?? id, (payload as JsonObject).content));
+  // A report after the last step is a message of its own, unless a message adds a step.
+  if (at === 'step' || items.length > 0)
+    for await (const entry of context.store.entries.read(context.session, {
+      from: head + 1,
+      kind: 'message',
+    }))
+      if (entry.meta.context !== false) context.emit(addedChunk(entry));
   if (items.length > 0) context.emitEvent({ type: 'steered', messages: items.length });
   return items.length > 0;
 }

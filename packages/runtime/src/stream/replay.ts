@@ -3,6 +3,7 @@ import { clientCalls, isClientCall, isObject } from '@tapedeck/tape/internal';
 import { noUsage, type Usage } from '../usage/usage.ts';
 import { isAwaited, type WaitingCall } from './call.ts';
 import { chatFile } from './chat-file.ts';
+import { chatIdOf } from './chat-id.ts';
 import { type Chunk, decisionChunk, eventChunk, headOf } from './chunks.ts';
 import { finishAfter } from './events.ts';
 import type { Fresh } from './tail.ts';
@@ -21,9 +22,10 @@ function* chunksOf(
 ): Generator<Chunk> {
   const { kind, payload, name } = entry;
   if (!isObject(payload)) return;
-  if (kind === 'message')
-    yield* payload.role === 'assistant' ? answerChunks(entry, seen) : messageChunks(entry);
-  else if (kind === 'tool-result') yield* resultChunks(entry);
+  if (kind === 'message') {
+    if (payload.role === 'assistant') yield* answerChunks(entry, seen);
+    else yield messageChunk(entry);
+  } else if (kind === 'tool-result') yield* resultChunks(entry);
   else if (name === 'call/answered') {
     // A stream has no place for a decision that it does not show the request of.
     if (asked.has(String(payload.toolCallId))) yield decisionChunk(payload);
@@ -59,11 +61,12 @@ function waitingCalls(calls: Json | undefined, answer: readonly Part[]): Waiting
   );
 }
 
-function* messageChunks({ payload, meta, seq, tape }: Entry): Generator<Chunk> {
-  if (!isObject(payload)) return;
+/** The message of a user, an agent or a merge. */
+export function messageChunk({ payload, meta, seq, tape }: Entry): Chunk {
   const type = meta.source === 'merge' ? 'data-merge' : 'data-message';
-  const { content } = payload;
-  yield { type, id: `${tape}@${seq}`, data: { seq, source: meta.source ?? 'user', content } } as Chunk;
+  const content = isObject(payload) ? payload.content : null;
+  const id = chatIdOf(meta) ?? `${tape}@${seq}`;
+  return { type, id, data: { seq, source: meta.source ?? 'user', content } } as Chunk;
 }
 
 function* answerChunks(entry: Entry, seen: readonly Chunk[]): Generator<Chunk> {

@@ -1,5 +1,6 @@
-import type { JsonObject } from '@tapedeck/tape';
+import type { Entry, JsonObject } from '@tapedeck/tape';
 import { type Chunk, eventOf } from '../stream/chunks.ts';
+import { messageChunk } from '../stream/replay.ts';
 
 /** What a stream of an assistant message begins with. */
 export interface ChatStart {
@@ -243,8 +244,14 @@ function steering(chunk: Chunk): Chunk {
   return steeringChunk(id, data.content);
 }
 
+/** The chunk of a message that reaches a run between two of its steps: of a user, or the report of a child. */
+export function addedChunk(entry: Entry): Chunk {
+  const chunk = messageChunk(entry);
+  return chunk.type === 'data-message' ? steering(chunk) : chunk;
+}
+
 /** The chunk of a message that steers a run, of the parts of its content that are texts. */
-export function steeringChunk(id: string, content: unknown): Chunk {
+function steeringChunk(id: string, content: unknown): Chunk {
   const parts = (Array.isArray(content) ? content : [{ type: 'text', text: String(content) }])
     .filter(({ type, text }) => type === 'text' && typeof text === 'string')
     .map(({ text }) => ({ type: 'text' as const, text: String(text) }));

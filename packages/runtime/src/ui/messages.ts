@@ -4,13 +4,14 @@ import { isObject, select } from '@tapedeck/tape/internal';
 import { blobHashes, type InboxItem, restoreBlobs } from '@tapedeck/tape/store';
 import type { UIMessage } from 'ai';
 import { chatFile } from '../stream/chat-file.ts';
+import { chatIdOf } from '../stream/chat-id.ts';
 import { type Chunk, childChunk } from '../stream/chunks.ts';
 import { watchChunks } from '../stream/replay.ts';
 import type { Fresh } from '../stream/tail.ts';
 import { addUsage, noUsage, type Usage } from '../usage/usage.ts';
 import { chatChunks } from './chat-chunks.ts';
 import { childrenOf, progressOf, type TurnPlace } from './children.ts';
-import { chatIdOf, isTask, placeOf, type Turn, turnsOf } from './turns.ts';
+import { isTask, placeOf, type Turn, turnsOf } from './turns.ts';
 
 /**
  * The messages of a session as the AI SDK's chats hold them. Rewound entries are left out. Loads the AI SDK, whose own

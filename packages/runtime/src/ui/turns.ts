@@ -67,7 +67,7 @@ export function turnsOf(shown: Iterable<Entry>): readonly Turn[] {
 }
 
 /** Whether an entry is the message of a merge. */
-function isReport({ kind, meta }: Entry): boolean {
+export function isReport({ kind, meta }: Entry): boolean {
   return kind === 'message' && meta.source === 'merge';
 }
 
@@ -89,12 +89,6 @@ function idOf(opening: Entry | undefined, entries: readonly Entry[]): string | u
   if (opening?.kind === 'message') return runOf(opening) ?? answerPlace(opening);
   const [first] = entries;
   return entries.map(runOf).find((run) => run !== undefined) ?? (first && answerPlace(first));
-}
-
-/** The id that a chat gave to a message which it sent. */
-export function chatIdOf(meta: Entry['meta'] | undefined): string | undefined {
-  const ui = meta?.ui;
-  return isObject(ui) && typeof ui.id === 'string' ? ui.id : undefined;
 }
 
 /** The id of an answer that no run has written: of what it answers, or of its first entry. */
@@ -133,6 +127,22 @@ export function runOf(entry: Entry | undefined): string | undefined {
     return typeof meta.run === 'string' ? meta.run : undefined;
   const run = name?.startsWith('run/') === true && isObject(payload) ? payload.run : undefined;
   return typeof run === 'string' ? run : undefined;
+}
+
+/** How many turns are looked through for the one of an id. */
+const turnsBack = 32;
+
+/**
+ * One of the last turns of a session, by the id of its answer: messages and reports can have come after it. Reads back to
+ * its opening, and not further.
+ */
+export async function turnOf(store: TapeStore, session: string, id: string): Promise<Turn | undefined> {
+  for (let last = windowMin; ; last *= 4) {
+    const read = await Array.fromAsync(store.entries.read(session, { last }));
+    const turns = turnsOf(select(read, 'full').entries);
+    const found = turns.findLast((turn) => turn.id === id);
+    if (found?.opening !== undefined || read.length < last || turns.length > turnsBack) return found;
+  }
 }
 
 /** How many entries are read first to find the beginning of a turn. */
