@@ -3,6 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import type { UIMessage } from 'ai';
 import type { Decision, OpenCall } from '../stream/call.ts';
 import { awaitsAnswer, batchNotes, openCallsOf } from '../tools/open-batch.ts';
+import type { ChildCall } from '../ui/child-calls.ts';
 import type { Turn } from '../ui/turns.ts';
 import { ChatError } from './errors.ts';
 
@@ -10,13 +11,23 @@ import { ChatError } from './errors.ts';
 export type ChatAnswer = Decision | { readonly output: Json } | { readonly error: string };
 
 /**
- * The answers in a message of a chat to the calls that wait in a turn. Parts of calls that have the same answer on the
+ * The answers in a message of a chat to the calls that wait in a turn, or `below` in what it delegates. Parts of calls that have the same answer on the
  * tape already are no answers.
  * @throws CHAT_CONFLICT for a call that the turn does not have, that does not wait, or that waits for another answer
  */
-export function answersIn(message: UIMessage, turn: Pick<Turn, 'entries'>): ReadonlyMap<string, ChatAnswer> {
-  const open = new Map(openCallsOf(turn.entries).map((call) => [call.toolCallId, call]));
+export function answersIn(
+  message: UIMessage,
+  turn: Pick<Turn, 'entries'>,
+  below: readonly ChildCall[] = [],
+): ReadonlyMap<string, ChatAnswer> {
+  const open = new Map(
+    [...openCallsOf(turn.entries), ...below.map(openOf)].map((call) => [call.toolCallId, call]),
+  );
   const known = recorded(turn.entries);
+  for (const { ref, result, decision } of below) {
+    if (result !== undefined) known.results.add(ref);
+    if (decision !== undefined) known.decisions.set(ref, decision.approved);
+  }
   const answers = new Map<string, ChatAnswer>();
   for (const part of message.parts) {
     if (!isToolPart(part) || part.providerExecuted === true) continue;
@@ -47,9 +58,21 @@ function answerOf(part: ToolPart, { toolCallId, for: what }: OpenCall): ChatAnsw
   throw refused(toolCallId, 'it waits for its output');
 }
 
+/** A call of a session below, as the message of this one shows it. */
+function openOf({ ref: toolCallId, toolName, input, for: what, decision, result }: ChildCall): OpenCall {
+  return {
+    toolCallId,
+    toolName,
+    input,
+    state: result === undefined ? 'waiting' : 'held',
+    for: what,
+    ...(decision !== undefined && { decision }),
+  };
+}
+
 interface Recorded {
-  readonly results: ReadonlySet<string>;
-  readonly decisions: ReadonlyMap<string, boolean>;
+  readonly results: Set<string>;
+  readonly decisions: Map<string, boolean>;
 }
 
 /** The results and decisions on the tape. */

@@ -13,7 +13,16 @@ import { assertMay, type ChatAccess } from './access.ts';
 import { answersIn } from './answers.ts';
 import type { ChatBody } from './body.ts';
 import { ChatError } from './errors.ts';
-import { type ChatPlace, itemStream, otherStream, recordedStream, runStream } from './streams.ts';
+import {
+  belowStream,
+  type ChatPlace,
+  callsBelow,
+  itemStream,
+  otherStream,
+  recordedStream,
+  runStream,
+  shownIn,
+} from './streams.ts';
 
 type Chunks = AsyncIterable<Chunk>;
 
@@ -181,12 +190,24 @@ async function answer(place: ChatPlace, message: UIMessage): Promise<Chunks> {
     throw new ChatError('CHAT_CONFLICT', `cannot answer message '${message.id}': it is not the last answer`, {
       data: { message: message.id },
     });
-  const answers = [...answersIn(message, turn)];
+  const below = await callsBelow(place, turn);
+  const shown = await shownIn(place, turn);
+  const given = [...answersIn(message, turn, below)];
+  const sessions = below.filter(({ ref }) => given.some(([id]) => id === ref)).map((call) => call.session);
+  const answers = given.filter(([id]) => below.every(({ ref }) => ref !== id));
+  for (const [id, answer] of given)
+    if (!answers.some(([own]) => own === id)) await session.respond(id, answer);
   let sent: Sending | undefined;
   for (const [i, [call, given]] of answers.entries())
     sent = await session.respond(call, given, { start: i === answers.length - 1 });
   const calls = answers.map(([id]) => id);
   if (sent !== undefined) return sentStream(place, sent, () => recordedRest(place, calls));
+  if (below.length > 0)
+    return belowStream(place, {
+      shown,
+      turn,
+      sessions: sessions.length > 0 ? sessions : below.map((call) => call.session),
+    });
   return runStream(place, session.attach() ?? session.run());
 }
 

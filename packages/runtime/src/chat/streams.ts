@@ -3,13 +3,16 @@ import type { Entry, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { messageOf, SessionError } from '../errors.ts';
 import type { Run } from '../run/run.ts';
+import { partsOf } from '../session/parts.ts';
 import type { Session } from '../session/session.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import { watchChunks } from '../stream/replay.ts';
 import { type Fresh, tail } from '../stream/tail.ts';
 import { awaitsAnswer, openCallsOf } from '../tools/open-batch.ts';
-import { chatChunks } from '../ui/chat-chunks.ts';
-import { answerFacts, turnChunks } from '../ui/messages.ts';
+import { type ChatStart, chatChunks } from '../ui/chat-chunks.ts';
+import { type ChildCall, childCallsOf } from '../ui/child-calls.ts';
+import { childrenOf } from '../ui/children.ts';
+import { answerFacts, childChunks, turnChunks } from '../ui/messages.ts';
 import { isReport, lastTurn, runOf, type Turn, turnOf, turnsOf } from '../ui/turns.ts';
 
 /** A session, and the store that its tape is in. */
@@ -25,15 +28,15 @@ export interface ChatPlace {
 export async function* runStream(
   place: ChatPlace,
   run: Run,
-  { whole = false }: { readonly whole?: boolean } = {},
+  { whole = false, shown }: { readonly whole?: boolean; readonly shown?: Shown } = {},
 ): AsyncGenerator<Chunk> {
   const id = await messageIdOf(run);
   const turn = id === undefined || id === run.id ? undefined : await turnWith(place, id);
   const before = { entries: (turn?.entries ?? []).filter((entry) => runOf(entry) !== run.id) };
-  const rest = { step: answersOf(before), asked: askedIn(before) };
+  const rest = whole ? {} : (shown ?? (await shownIn(place, before)));
   yield* chatChunks(whole ? joined(turnChunks(at(place), before), run.uiStream()) : run.uiStream(), {
     id: id ?? run.id,
-    ...(!whole && rest),
+    ...rest,
     metadata: async () => {
       const done = await turnWith(place, id ?? run.id);
       return done === undefined ? undefined : answerFacts(done);
@@ -64,6 +67,38 @@ function askedIn({ entries }: Pick<Turn, 'entries'>): readonly string[] {
   return openCallsOf(entries)
     .filter((call) => call.for === 'approval' && (awaitsAnswer(call) || call.decision !== undefined))
     .map(({ toolCallId }) => toolCallId);
+}
+
+/** What a message shows already. */
+export type Shown = Pick<ChatStart, 'step' | 'asked' | 'below'>;
+
+/** What a message shows already of the entries of its turn. */
+export async function shownIn(place: ChatPlace, before: Pick<Turn, 'entries'>): Promise<Shown> {
+  const calls = await callsBelow(place, before);
+  const last = await callsBelow(place, { entries: before.entries.slice(lastAnswer(before)) });
+  return {
+    step: answersOf(before),
+    asked: [...askedIn(before), ...calls.flatMap((call) => (call.for === 'approval' ? [call.ref] : []))],
+    below: { calls: calls.map(({ ref }) => ref), isLast: last.length > 0 },
+  };
+}
+
+/** The calls that wait, or waited, in the children of a turn. */
+export async function callsBelow(
+  place: ChatPlace,
+  turn: Pick<Turn, 'entries'>,
+): Promise<readonly ChildCall[]> {
+  return await childCallsOf(place.store, await childrenOf(at(place), turn));
+}
+
+/** The index of the last answer of a turn; 0 without one. */
+function lastAnswer({ entries }: Pick<Turn, 'entries'>): number {
+  return Math.max(
+    0,
+    entries.findLastIndex(
+      ({ kind, payload }) => kind === 'message' && isObject(payload) && payload.role === 'assistant',
+    ),
+  );
 }
 
 async function* joined(...streams: AsyncIterable<Chunk>[]): AsyncGenerator<Chunk> {
@@ -128,6 +163,62 @@ function ignored(): undefined {
   return undefined;
 }
 
+/**
+ * What comes of the answers to calls of sessions below, once these have gone on: what the children wait for next, or the
+ * run with which the session itself goes on.
+ */
+export async function* belowStream(
+  place: ChatPlace,
+  { shown, turn, sessions }: BelowAnswer,
+): AsyncGenerator<Chunk> {
+  const { session, store } = place;
+  for (;;) {
+    const isQuiet = await isQuietBelow(place, sessions);
+    const run = session.attach();
+    if (run !== undefined) {
+      yield* runStream(place, run, { shown });
+      return;
+    }
+    if (!(await isWritten(place)) && isQuiet) break;
+    await sleep(lookMs);
+  }
+  const { id = session.id, entries } = turn;
+  const now = (await turnWith(place, id)) ?? turn;
+  const last = await childrenOf(at(place), { entries: entries.slice(lastAnswer(turn)) });
+  const rest = turnChunks(at(place), { entries: now.entries.slice(entries.length) });
+  yield* chatChunks(joined(childChunks(store, last), rest), {
+    id,
+    ...shown,
+    metadata: async () => answerFacts(now),
+  });
+}
+
+/** What a chat has answered below a session. */
+export interface BelowAnswer {
+  /** What its message showed then. */
+  readonly shown: Shown;
+  /** The turn that the message showed then. */
+  readonly turn: Turn;
+  /** The names of the sessions whose calls it answered. */
+  readonly sessions: readonly string[];
+}
+
+/** Whether nothing runs in sessions below, and in those between them and the session. */
+async function isQuietBelow({ session, store }: ChatPlace, names: readonly string[]): Promise<boolean> {
+  const parts = partsOf.get(session);
+  for (const name of names) {
+    // From below: one that ends lets the one above it go on before it is quiet.
+    let info = await store.sessions.find(name);
+    while (info !== undefined && info.id !== session.id) {
+      const { id, parentId } = info;
+      if (parts?.worker(info).isDelivering === true) return false;
+      if ((await store.leases.list()).some((owner) => owner.id === id)) return false;
+      info = parentId === undefined ? undefined : await store.sessions.find(parentId);
+    }
+  }
+  return true;
+}
+
 /** The answer that another process writes, from the beginning of its turn; ends with it, or when the session is idle. */
 export async function* otherStream(place: ChatPlace): AsyncGenerator<Chunk> {
   const { store, session } = place;
@@ -135,7 +226,7 @@ export async function* otherStream(place: ChatPlace): AsyncGenerator<Chunk> {
   const first = turn?.entries[0]?.seq ?? (turn?.opening === undefined ? 1 : turn.opening.seq + 1);
   const news = watchChunks(ofTurn(tail(store, session.id, { from: first, untilIdle: true }), turn?.opening));
   const id = turn?.id ?? session.id;
-  yield* chatChunks(news, {
+  yield* chatChunks(joined(news, waitingBelow(place)), {
     id,
     metadata: async () => {
       const done = await turnWith(place, id);
@@ -169,6 +260,14 @@ async function* ofTurn(news: AsyncIterable<Fresh>, opening: Entry | undefined): 
   }
 }
 
+/** What the children of the last answer wait for, when another process has ended. */
+async function* waitingBelow(place: ChatPlace): AsyncGenerator<Chunk> {
+  const turn = await lastTurn(place.store, place.session.id);
+  if (turn === undefined) return;
+  const last = { entries: turn.entries.slice(lastAnswer(turn)) };
+  yield* childChunks(place.store, await childrenOf(at(place), last));
+}
+
 /** Whether a process writes the session. */
 export async function isWritten({ store, session }: ChatPlace): Promise<boolean> {
   return (await store.leases.list()).some(({ id }) => id === session.id);
@@ -181,8 +280,7 @@ export async function* recordedStream(place: ChatPlace, turn: Turn, from = 0): A
   else
     yield* chatChunks(turnChunks(at(place), { entries: turn.entries.slice(from) }), {
       id: turn.id,
-      step: answersOf(before),
-      asked: askedIn(before),
+      ...(await shownIn(place, before)),
       metadata: async () => answerFacts(turn),
     });
 }

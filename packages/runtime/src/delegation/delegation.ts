@@ -18,6 +18,8 @@ import { outputOf } from '../model/output.ts';
 import { EventLog } from '../stream/event-log.ts';
 import type { SessionEvent } from '../stream/events.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
+import { childCallChunks, childCallsOf } from '../ui/child-calls.ts';
+import { progressOf } from '../ui/children.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { type Forked, forkTasks, lineFor } from './fork-tasks.ts';
 import { type Delegated, type DelegateTask, runOptionsOf } from './options.ts';
@@ -153,8 +155,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
         if (options.order === 'spawn') await turn.catch(() => {});
         try {
           const outcome = await this.#merge(one, run);
-          const { status, text, error } = outcome;
-          this.#progress.end(one.child.name, { status, text, error });
+          await this.#show(one, outcome);
           return outcome;
         } finally {
           // An entry here keeps other parts of this process from merging the child.
@@ -166,6 +167,20 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     });
     // One outcome for each task, with the result that the schema of the task makes.
     return (await Promise.all(outcomes)) as readonly ChildOutcome<unknown>[] as Outcomes;
+  }
+
+  /** Shows how a child ended, or what it waits for, to those who watch the parent. */
+  async #show({ child, earlier }: Forked, outcome: ChildOutcome<unknown>): Promise<void> {
+    const { status, text, error, waits } = outcome;
+    if (waits !== true && earlier.repeated !== true) {
+      this.#progress.end(child.name, { status, text, error });
+      return;
+    }
+    const { store, worker } = this.#parts;
+    const info = await child.info();
+    this.#progress.settle(child.name, await progressOf(store, info), error);
+    const parent = { session: this.#parent.name, id: this.#parent.id };
+    worker(parent).emitChunks(childCallChunks(await childCallsOf(store, [info])));
   }
 
   #onEvent(session: string, event: SessionEvent): void {

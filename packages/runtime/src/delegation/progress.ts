@@ -41,7 +41,12 @@ export class DelegationProgress {
     if (this.#options.childEvents === 'all') this.#send({ type: 'child-event', session, event });
   }
 
-  /** A child has ended, or waits for an answer. */
+  /** A child has ended, or waits for an answer: its tape has what runs before this one have done. */
+  settle(session: string, progress: ChildProgress, error: string | undefined): void {
+    this.#meters.get(session)?.settle(progress, error);
+  }
+
+  /** A child has ended. */
   end(
     session: string,
     { status, text, error }: Pick<ChildOutcome, 'status' | 'text'> & { error: string | undefined },
@@ -75,6 +80,19 @@ class ProgressMeter {
     const left = this.#sentAt + everyMs - performance.now();
     if (isNews || left <= 0) this.#flush();
     else this.#timer ??= setTimeout(() => this.#flush(), left).unref();
+  }
+
+  /** Sends what the tape of the child says. */
+  settle({ status, ...rest }: ChildProgress, error: string | undefined): void {
+    const { task, toolCallId } = this.#progress;
+    this.#progress = {
+      ...rest,
+      ...(task !== undefined && { task }),
+      ...(toolCallId !== undefined && { toolCallId }),
+      ...(status !== undefined && { status }),
+      ...(error !== undefined && status !== undefined && { error }),
+    };
+    this.#flush();
   }
 
   /** Sends the end of the child. */

@@ -4,7 +4,7 @@ import type { InboxItem } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import { LeaseKeeper } from '../lease/keeper.ts';
-import { eventChunk } from '../stream/chunks.ts';
+import { type Chunk, eventChunk } from '../stream/chunks.ts';
 import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { type Ancestry, ancestryOf, type Origin, originOf, type SessionFacts } from '../terms/terms.ts';
@@ -105,6 +105,11 @@ export class Worker {
     return this.#current?.control.forChildren;
   }
 
+  /** Whether it runs, or delivers what its runs have come to. */
+  get isDelivering(): boolean {
+    return this.#undelivered > 0;
+  }
+
   get isServing(): boolean {
     return this.#serving !== undefined;
   }
@@ -154,6 +159,12 @@ export class Worker {
     if (this.#current === undefined) this.#publisher.send(event);
     else this.#publisher.emit(this.#current.control, eventChunk(event));
   };
+
+  /** Publishes chunks to the readers of the current run. */
+  emitChunks(chunks: Iterable<Chunk>): void {
+    if (this.#current === undefined) return;
+    for (const chunk of chunks) this.#publisher.emit(this.#current.control, chunk);
+  }
 
   /** Shows the status of an act other than a run; undefined ends it. `owner` has the lease. */
   showAct(owner: string, status?: RunStatus): void {

@@ -1,6 +1,7 @@
 import type { SessionInfo, TapeStore } from '@tapedeck/tape';
 import type { OpenCall, WaitingCall } from '../stream/call.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
+import { refOf } from '../ui/child-calls.ts';
 
 /** A call that waits for the answer of a person or a client. */
 export interface Wait {
@@ -9,11 +10,6 @@ export interface Wait {
   readonly call: OpenCall;
   /** The name of the call above its session: providers give calls of different sessions the same id. */
   readonly ref: string;
-}
-
-/** The name of a call above its session. */
-function refOf(session: string, toolCallId: string): string {
-  return `${session}/${toolCallId}`;
 }
 
 /**

@@ -145,7 +145,8 @@ function* resultChunks({ payload, at }: Entry): Generator<Chunk> {
   });
 }
 
-function outputChunk({ toolCallId: id, output }: Part, byProvider: boolean): Chunk {
+/** The output of a call, of the payload of its result. */
+export function outputChunk({ toolCallId: id, output }: Part, byProvider: boolean): Chunk {
   const toolCallId = String(id);
   const type = isObject(output) ? String(output.type) : '';
   const executed = byProvider ? { providerExecuted: true } : {};

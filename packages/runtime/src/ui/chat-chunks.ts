@@ -1,6 +1,7 @@
 import type { Entry, JsonObject } from '@tapedeck/tape';
 import { type Chunk, eventOf } from '../stream/chunks.ts';
 import { messageChunk } from '../stream/replay.ts';
+import { childCallIn } from './child-calls.ts';
 
 /** What a stream of an assistant message begins with. */
 export interface ChatStart {
@@ -10,6 +11,8 @@ export interface ChatStart {
   readonly step?: number;
   /** The calls of the message that wait for approval. */
   readonly asked?: Iterable<string>;
+  /** The calls of sessions below that the message has; `isLast`: its last step has them. */
+  readonly below?: { readonly calls: Iterable<string>; readonly isLast: boolean };
   /** Reads the metadata of the message, at the end of the stream. */
   readonly metadata?: () => Promise<JsonObject | undefined>;
 }
@@ -22,9 +25,9 @@ export interface ChatStart {
  */
 export async function* chatChunks(
   chunks: AsyncIterable<Chunk>,
-  { id, step = 0, asked = [], metadata }: ChatStart,
+  { id, step = 0, asked = [], below, metadata }: ChatStart,
 ): AsyncGenerator<Chunk> {
-  const message = new ChatMessage(step, asked);
+  const message = new ChatMessage(step, asked, below);
   let isBegun = false;
   let error: Chunk | undefined;
   for await (const chunk of chunks) {
@@ -65,10 +68,16 @@ class ChatMessage {
   readonly #open = new Map<string, Open>();
   readonly #asked: Set<string>;
   readonly #answered = new Set<string>();
+  /** The calls of sessions below that it has. */
+  readonly #below: Set<string>;
+  /** Whether its last step has them. */
+  #isBelow: boolean;
 
-  constructor(step: number, asked: Iterable<string>) {
+  constructor(step: number, asked: Iterable<string>, below: ChatStart['below']) {
     this.#step = step;
     this.#asked = new Set(asked);
+    this.#below = new Set(below?.calls);
+    this.#isBelow = below?.isLast === true;
   }
 
   *take(chunk: Chunk): Generator<Chunk> {
@@ -106,7 +115,8 @@ class ChatMessage {
         return;
       case 'tool-input-available':
       case 'tool-input-error':
-        yield* this.#content({ ...called(chunk), type: 'tool-input-available' });
+        if (childCallIn(chunk) !== undefined) yield* this.#call(chunk);
+        else yield* this.#content({ ...called(chunk), type: 'tool-input-available' });
         return;
       case 'tool-output-available':
       case 'tool-output-error':
@@ -184,9 +194,21 @@ class ChatMessage {
     if (this.#isStepDue) {
       this.#isStepDue = false;
       this.#isStepOpen = true;
+      this.#isBelow = false;
       yield { type: 'start-step' };
     }
     yield chunk;
+  }
+
+  /** A call of a session below. The calls of all that an answer delegates to are one step. */
+  *#call(chunk: Called): Generator<Chunk> {
+    this.#isStepDue = false;
+    if (this.#below.has(chunk.toolCallId)) return;
+    this.#below.add(chunk.toolCallId);
+    if (!this.#isBelow) yield { type: 'start-step' };
+    this.#isBelow = true;
+    const { toolMetadata } = chunk;
+    yield { ...called(chunk), type: 'tool-input-available', ...(toolMetadata && { toolMetadata }) };
   }
 
   *#ask(toolCallId: string): Generator<Chunk> {
@@ -204,7 +226,8 @@ class ChatMessage {
   *#event(chunk: Chunk): Generator<Chunk> {
     const event = eventOf(chunk);
     if (event?.type !== 'tool-waiting') return;
-    for (const call of event.calls) if (call.for === 'approval') yield* this.#ask(call.toolCallId);
+    for (const call of event.calls)
+      if (call.for === 'approval' && call.session === undefined) yield* this.#ask(call.toolCallId);
   }
 }
 

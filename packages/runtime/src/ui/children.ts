@@ -1,6 +1,7 @@
 import type { SessionInfo, TapeStore } from '@tapedeck/tape';
 import { clientCalls, isObject, totalOf } from '@tapedeck/tape/internal';
 import { type ChildProgress, progressText } from '../stream/events.ts';
+import { childCallsOf, isUnanswered } from './child-calls.ts';
 import type { Turn } from './turns.ts';
 
 /** A session, by its ULID, and the store that its tape is in. */
@@ -33,14 +34,16 @@ export async function progressOf(store: TapeStore, child: SessionInfo): Promise<
     calls.reduce((total, call) => total + of(call), 0);
   const task = await taskOf(store, child.id);
   const isEnded = status !== undefined && status !== 'running';
+  const waiting = isEnded ? [] : (await childCallsOf(store, [child])).filter(isUnanswered);
   const { text } = isEnded ? await store.lineage.collect(child.id) : { text: '' };
   return {
     session,
     ...(task !== undefined && { task }),
     ...(spawnCall !== undefined && { toolCallId: spawnCall }),
-    state: isEnded ? 'ended' : status === 'running' ? 'running' : 'started',
+    state: isEnded ? 'ended' : waiting.length > 0 ? 'waiting' : status === 'running' ? 'running' : 'started',
     steps: sum(({ steps }) => steps),
     tokens: sum(({ usage }) => totalOf(usage)),
+    ...(waiting.length > 0 && { tool: waiting.map(({ toolName }) => toolName).join(', ') }),
     ...(isEnded && { status }),
     ...(text !== '' && { text: progressText(text) }),
   };

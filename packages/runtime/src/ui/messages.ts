@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Entry, Json, JsonObject, Part, TapeStore } from '@tapedeck/tape';
+import type { Entry, Json, JsonObject, Part, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject, select } from '@tapedeck/tape/internal';
 import { blobHashes, type InboxItem, restoreBlobs } from '@tapedeck/tape/store';
 import type { UIMessage } from 'ai';
@@ -10,6 +10,7 @@ import { watchChunks } from '../stream/replay.ts';
 import type { Fresh } from '../stream/tail.ts';
 import { addUsage, noUsage, type Usage } from '../usage/usage.ts';
 import { chatChunks } from './chat-chunks.ts';
+import { childCallChunks, childCallsOf } from './child-calls.ts';
 import { childrenOf, progressOf, type TurnPlace } from './children.ts';
 import { isTask, placeOf, type Turn, turnsOf } from './turns.ts';
 
@@ -150,10 +151,21 @@ export async function* turnChunks(
     yield chunk;
     if (chunk.type === 'tool-input-available') calls.push(chunk.toolCallId);
     if (chunk.type !== 'finish-step') continue;
-    for (const child of children)
-      if (calls.includes(child.spawnCall ?? '')) yield childChunk(await progressOf(store, child));
+    yield* childChunks(
+      store,
+      children.filter(({ spawnCall }) => calls.includes(spawnCall ?? '')),
+    );
     calls = [];
   }
+}
+
+/** The progress of children, and what they wait or waited for. */
+export async function* childChunks(
+  store: TapeStore,
+  children: readonly SessionInfo[],
+): AsyncGenerator<Chunk> {
+  for (const child of children) yield childChunk(await progressOf(store, child));
+  yield* childCallChunks(await childCallsOf(store, children));
 }
 
 /** What the metadata of an answer says: its last model, the usage of its model calls, and the time of its first. */

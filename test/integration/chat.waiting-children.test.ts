@@ -1,0 +1,209 @@
+import { delegationTools } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
+import {
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  safeValidateUIMessages,
+  tool,
+  type UIMessage,
+} from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { serveChats, type TestChat } from '../support/chat.ts';
+import { entryLines, scriptedDeck } from '../support/scripted.ts';
+
+const poll = <T>(read: () => T) => expect.poll(read, { timeout: 20_000 });
+
+/** The types and states of the parts of a message. */
+const shape = (message: UIMessage | undefined) =>
+  message?.parts.map((part) => ('state' in part ? `${part.type} ${part.state}` : part.type));
+
+const pays = (task: string, ...ids: string[]): ScriptAnswer[] => [
+  ...ids.map(
+    (id): ScriptAnswer => ({
+      toolCalls: [{ name: 'pay', id, input: { to: task } }],
+      when: { session: 'main-*', text: task },
+    }),
+  ),
+  { text: `${task} is done.`, when: { session: 'main-*', text: task } },
+];
+
+const delegates = (session: string, text: string | undefined, ...tasks: string[]): ScriptAnswer[] => {
+  const when = { session, ...(text !== undefined && { text }) };
+  const input = { tasks: tasks.map((task) => ({ task })), inherit: 'nothing' };
+  return [
+    { toolCalls: [{ name: 'delegate', id: `d-${session}`, input }], when },
+    { text: `${session} is done.`, when },
+  ];
+};
+
+/** The session `main`, served to chats, which delegates to children that pay. */
+async function chatting(answers: readonly ScriptAnswer[]) {
+  const pay = tool({
+    inputSchema: z.object({ to: z.string() }),
+    needsApproval: true,
+    execute: async ({ to }) => `paid ${to}`,
+  });
+  const home = await scriptedDeck(answers, { tools: { ...delegationTools(), pay } });
+  const main = await home.deck.session('main');
+  const children = () =>
+    home.store.sessions.list({ parent: 'main', all: true }).map(({ session }) => session);
+  const server = await serveChats(home.deck, { authorize: () => ({ sessions: ['main', ...children()] }) });
+  const same = async (chat: TestChat) => {
+    await poll(() => chat.status).toBe('ready');
+    expect(chat.error).toBeUndefined();
+    const messages = await main.uiMessages();
+    expect(messages).toEqual(chat.plain);
+    expect(await safeValidateUIMessages({ messages })).toMatchObject({ success: true });
+    return messages;
+  };
+  return {
+    ...home,
+    main,
+    server,
+    children,
+    same,
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await home[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const automatic = { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses };
+
+test.each([
+  { approved: true, state: 'output-available' },
+  { approved: false, state: 'output-denied' },
+])('a chat shows the call of a child, answers it, and goes on in the same message: $state', async (given) => {
+  await using s = await chatting([...delegates('main', undefined, 'Pay rent'), ...pays('Pay rent', 'p1')]);
+  const chat = s.server.chat('main', automatic);
+  await chat.sendMessage({ text: 'Go' });
+  const [child] = s.children();
+  const [, waiting] = await s.same(chat);
+  expect(shape(waiting)).toEqual([
+    'step-start',
+    'tool-delegate input-available',
+    'data-child',
+    'step-start',
+    'tool-pay approval-requested',
+  ]);
+  expect(waiting?.parts.at(-1)).toMatchObject({
+    toolCallId: `${child}/p1`,
+    input: { to: 'Pay rent' },
+    approval: { id: `${child}/p1` },
+    toolMetadata: { session: child, toolCallId: 'p1' },
+  });
+  await chat.addToolApprovalResponse({ id: `${child}/p1`, approved: given.approved, reason: 'as I say' });
+  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  const messages = await s.same(chat);
+  expect(messages).toHaveLength(2);
+  expect(messages[1]?.id).toBe(waiting?.id);
+  expect(shape(messages[1])).toEqual([
+    'step-start',
+    'tool-delegate output-available',
+    'data-child',
+    'step-start',
+    `tool-pay ${given.state}`,
+    'step-start',
+    'text done',
+  ]);
+});
+
+test('a child that asks again is answered again in the same message', async () => {
+  await using s = await chatting([
+    ...delegates('main', undefined, 'Pay rent'),
+    ...pays('Pay rent', 'p1', 'p2'),
+  ]);
+  const chat = s.server.chat('main', automatic);
+  await chat.sendMessage({ text: 'Go' });
+  const [child] = s.children();
+  await chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
+  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('tool-pay approval-requested');
+  expect(shape((await s.same(chat))[1])?.slice(-3)).toEqual([
+    'step-start',
+    'tool-pay output-available',
+    'tool-pay approval-requested',
+  ]);
+  await chat.addToolApprovalResponse({ id: `${child}/p2`, approved: true });
+  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  expect(await s.same(chat)).toHaveLength(2);
+});
+
+test('of two children that wait, each is answered, and a grandchild too, over two generations', async () => {
+  await using s = await chatting([
+    ...delegates('main', undefined, 'Pay rent', 'Plan it'),
+    ...pays('Pay rent', 'p1'),
+    ...delegates('main-*', 'Plan it', 'Pay tax'),
+    ...pays('Pay tax', 'p1'),
+  ]);
+  const chat = s.server.chat('main', automatic);
+  await chat.sendMessage({ text: 'Go' });
+  const [, answer] = await s.same(chat);
+  const asked = answer?.parts.flatMap((part) => ('approval' in part ? [part.approval?.id ?? ''] : [])) ?? [];
+  expect(asked).toHaveLength(2);
+  for (const id of asked) await chat.addToolApprovalResponse({ id, approved: true });
+  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  const messages = await s.same(chat);
+  expect(messages).toHaveLength(2);
+  expect(shape(messages[1])?.filter((part) => part === 'tool-pay output-available')).toHaveLength(2);
+  const merges = entryLines(s.store.entries.read('main')).filter((line) => line.startsWith('anchor merge/'));
+  expect(merges).toHaveLength(2);
+});
+
+test('an answer at the endpoint of the child continues the parent, whose chat loads the rest', async () => {
+  await using s = await chatting([...delegates('main', undefined, 'Pay rent'), ...pays('Pay rent', 'p1')]);
+  const chat = s.server.chat('main');
+  await chat.sendMessage({ text: 'Go' });
+  const [child = ''] = s.children();
+  const kid = await s.deck.session(child);
+  const below = s.server.chat(child, { ...automatic, messages: await kid.uiMessages() });
+  await below.addToolApprovalResponse({ id: 'p1', approved: true });
+  await poll(() => shape(below.lastMessage)?.at(-1)).toBe('text done');
+  await s.deck.idle();
+  expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main is done.');
+  const loaded = s.server.chat('main', { messages: await s.main.uiMessages() });
+  expect(shape(loaded.lastMessage)).toContain('tool-pay output-available');
+  expect(shape(loaded.lastMessage)?.at(-1)).toBe('text done');
+});
+
+test('forged answers are refused: of another session, of a call that does not wait, and of another kind', async () => {
+  await using s = await chatting([...delegates('main', undefined, 'Pay rent'), ...pays('Pay rent', 'p1')]);
+  const chat = s.server.chat('main');
+  await chat.sendMessage({ text: 'Go' });
+  const [, answer] = await s.main.uiMessages();
+  const [child = ''] = s.children();
+  const part = (toolCallId: string, more: object) => ({ type: 'tool-pay', toolCallId, input: {}, ...more });
+  const yes = (id: string) => part(id, { state: 'approval-responded', approval: { id, approved: true } });
+  for (const forged of [
+    yes('p1'),
+    yes('other/p1'),
+    yes('d-main'),
+    yes(`${child}/p2`),
+    part(`${child}/p1`, { state: 'output-available', output: 'paid' }),
+  ]) {
+    const response = await s.server.ask('', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ id: 'main', messages: [{ ...answer, parts: [forged] }] }),
+    });
+    expect(response.status, JSON.stringify(forged)).toBe(409);
+  }
+  expect(await s.main.status()).toMatchObject({ state: 'waiting' });
+  expect(s.store.inbox.list(child)).toEqual([]);
+});
+
+test('the same approval from two tabs at once continues once, and both get the answer', async () => {
+  await using s = await chatting([...delegates('main', undefined, 'Pay rent'), ...pays('Pay rent', 'p1')]);
+  const first = s.server.chat('main', automatic);
+  await first.sendMessage({ text: 'Go' });
+  const second = s.server.chat('main', { ...automatic, messages: await s.main.uiMessages() });
+  const [child] = s.children();
+  for (const chat of [first, second])
+    await chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
+  for (const chat of [first, second]) await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await s.same(first);
+  expect(shape(second.lastMessage)).toEqual(shape(first.lastMessage));
+  expect(
+    entryLines(s.store.entries.read('main')).filter((line) => line.startsWith('assistant')),
+  ).toHaveLength(2);
+});
