@@ -154,9 +154,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
         const run = await queue.add(async () => await this.#run(one), { priority: one.task.priority ?? 0 });
         if (options.order === 'spawn') await turn.catch(() => {});
         try {
-          const outcome = await this.#merge(one, run);
-          await this.#show(one, outcome);
-          return outcome;
+          return await this.#merge(one, run);
         } finally {
           // An entry here keeps other parts of this process from merging the child.
           this.#parts.startedChildren.delete(one.child.name);
@@ -170,8 +168,15 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
   }
 
   /** Shows how a child ended, or what it waits for, to those who watch the parent. */
-  async #show({ child, earlier }: Forked, outcome: ChildOutcome<unknown>): Promise<void> {
-    const { status, text, error, waits } = outcome;
+  async #show(
+    { child, earlier }: Forked,
+    {
+      status,
+      text,
+      error,
+      waits,
+    }: Pick<ChildOutcome, 'status' | 'text' | 'waits'> & { readonly error?: string | undefined },
+  ): Promise<void> {
     if (waits !== true && earlier.repeated !== true) {
       this.#progress.end(child.name, { status, text, error });
       return;
@@ -253,7 +258,8 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     }
   }
 
-  async #merge({ child, task, earlier }: Forked, run: RunEnd): Promise<ChildOutcome<unknown>> {
+  async #merge(forked: Forked, run: RunEnd): Promise<ChildOutcome<unknown>> {
+    const { child, task, earlier } = forked;
     if (run.broken === true) await this.#recordBroken(await child.info(), run);
     const info = await child.info();
     const { result, fault: unfit } = await this.#resultOf(info, task);
@@ -261,7 +267,9 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     if (run.waits === true || run.closed === true) {
       const error = run.error ?? `cannot merge '${child.name}' yet: it waits for an answer`;
       const waits = run.waits === true ? ({ waits: true } as const) : {};
-      return { ...ended, status: 'running', merged: undefined, error, ...waits };
+      const outcome = { ...ended, status: 'running', merged: undefined, error, ...waits } as const;
+      await this.#show(forked, outcome);
+      return outcome;
     }
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
     const { error: message, code } = run;
@@ -272,21 +280,27 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
       text: ended.text,
       ...(message !== undefined && { error: { ...(code !== undefined && { code }), message } }),
     });
+    // Before its report reaches the parent, whose run may then end.
+    await this.#show(forked, { status, text: ended.text, error: message ?? unfit });
     runPoint('child/ended');
     try {
       const { merged, fault } = await this.#deliver(info, run);
       if (merged !== undefined) this.#events.push({ type: 'child-merged', session: child.name, merged });
       // The refused result is recorded as a failure, so read the outcome again.
-      if (fault !== undefined)
+      if (fault !== undefined) {
+        const { result } = await this.#resultOf(info, task);
+        const error = run.error ?? fault;
+        await this.#show(forked, { status: 'failed', text: result.text, error });
         return {
           session: child.name,
           ...earlier,
           usage: run.usage,
-          ...(await this.#resultOf(info, task)).result,
+          ...result,
           status: 'failed',
           merged,
-          error: run.error ?? fault,
+          error,
         };
+      }
       const error = run.error ?? unfit;
       return { ...ended, status, merged, ...(error !== undefined && { error }) };
     } catch (error) {
