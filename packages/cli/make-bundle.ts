@@ -27,7 +27,9 @@ const later: Readonly<Record<string, RegExp>> = {
   views: /\/tape\/src\/view\//,
   searches: /\/tape\/src\/search\//,
   hints: /\/cli\/src\/errors\/(?:codes|describe|hint)/,
-  rare: /\/tape\/src\/(?:owner\.ts|secrets\/forms|history\/|session\/(?:alias|notify|stage)|store\/(?:backup|migrate|preview|schema-2|wrap)|sqlite\/(?:draft-file|lock-holders|private-copy)|origin\/(?:own-log|place-faults))/,
+  redacts: /\/tape\/src\/(?:secrets\/(?:patterns|redactor)|store\/redacted-call)\.ts/,
+  rules: /\/tape\/src\/secrets\/(?:preset|rule-package)\.ts|\/@secretlint\//,
+  rare: /\/tape\/src\/(?:owner\.ts|secrets\/forms|history\/|session\/(?:alias|notify|stage)|store\/(?:backup|migrate|preview|schema-2)|sqlite\/(?:draft-file|lock-holders|private-copy)|origin\/(?:own-log|place-faults))/,
 };
 
 /** Node.js modules that take long to load, and that many command lines do not need. */
@@ -146,6 +148,28 @@ export { SqliteError };`;
   },
 };
 
+/** The rules of secrets as a part of the bundle. The library loads their package when it first needs them. */
+const rulesInBundle: Plugin = {
+  name: 'rules-in-bundle',
+  load: {
+    filter: { id: /\/tape\/src\/secrets\/rule-package\.ts$/ },
+    handler: (id) => {
+      if (id !== join(import.meta.dirname, '../tape/src/secrets/rule-package.ts')) return undefined;
+      const [, name = ''] = /require\('(.*)'\)/.exec(readFileSync(id, 'utf8')) ?? [];
+      const file = createRequire(new URL('../tape/package.json', import.meta.url)).resolve(name);
+      return `import { rules } from '${file}';\nexport const rulesOfPackage = () => rules;`;
+    },
+  },
+  // One of its rules, which is left out, reads files.
+  transform: {
+    filter: { id: /\/@secretlint\//, code: /\bimport\(/ },
+    handler: (code) => ({
+      code: code.replace(/\bimport\((?=['"]node:)/g, 'process.getBuiltinModule('),
+      map: null,
+    }),
+  },
+};
+
 /**
  * The command and all packages that it needs in one folder: a process starts in a fraction of the time that it takes to
  * find and read a thousand modules. It compiles what it loads, a millisecond for 30 KB, so that start.cjs has little more
@@ -163,7 +187,7 @@ const { output } = await build({
   // yargs calls it for configurations that extend others, which the command has none of.
   transform: { define: { 'import.meta.resolve': 'undefined' } },
   resolve: { conditionNames: ['@tapedeck/source', 'node', 'import', 'default'] },
-  plugins: [onFirstUse, onFirstCall, importsByFile, addonByPath],
+  plugins: [onFirstUse, onFirstCall, importsByFile, addonByPath, rulesInBundle],
   output: {
     format: 'cjs',
     minify: true,

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Draft, openTapeStore } from '@tapedeck/tape';
+import { assistant, type Draft, openTapeStore, toolCall, toolResult } from '@tapedeck/tape';
 import { encodeJson, sha256 } from '@tapedeck/tape/store';
 import { strippedLayout } from './layout.ts';
 import { type Effort, measure, measureBoth, type Sample, type Work } from './measure.ts';
@@ -10,7 +11,13 @@ import { type Bench, compared, type Row } from './topic.ts';
 
 /** Appends against a bare insert of the same bytes: one at a time, without waiting for the disk, and many at once. */
 export function append(bench: Bench): Row[] {
-  return [...single(bench, 'FULL'), ...single(bench, 'NORMAL'), ...calls(bench), ...batches(bench)];
+  return [
+    ...single(bench, 'FULL'),
+    ...single(bench, 'NORMAL'),
+    ...calls(bench),
+    ...redacted(bench),
+    ...batches(bench),
+  ];
 }
 
 const titles = { FULL: 'durable append', NORMAL: "append, durability 'fast'" } as const;
@@ -114,6 +121,53 @@ function calls(bench: Bench): Row[] {
       work: 'durable appends of a tool call and its result',
       against: 'two raw inserts, synchronous=FULL',
       unit: 'µs',
+    }),
+  ];
+}
+
+/** Outputs of tools that read files: pages, sources and a list of hashes, 1.3 KB each. */
+function outputs(): readonly string[] {
+  const chars = 1300;
+  return ['ARCHITECTURE.md', 'packages/tape/src/store/store.ts', 'pnpm-lock.yaml', 'docs/cli.md'].flatMap(
+    (file) => {
+      const text = readFileSync(join(import.meta.dirname, '../..', file), 'utf8');
+      return Array.from({ length: 10 }, (_, i) => text.slice(i * chars, (i + 1) * chars));
+    },
+  );
+}
+
+/** What it costs to look for secrets in the outputs of tools, which have none. */
+function redacted(bench: Bench): Row[] {
+  const texts = outputs();
+  let calls = 0;
+  const work = (redact: boolean) => {
+    const store = openTapeStore(join(bench.dir, `redact-${redact}.db`), { secrets: [], redact });
+    store.sessions.open('main');
+    const open: string[] = [];
+    let next = 0;
+    return {
+      [Symbol.dispose]: () => store.close(),
+      prepare: (times: number) => {
+        open.length = 0;
+        for (let i = 0; i < times; i += 1) open.push(`call-${calls++}`);
+        const content = open.map((id) => toolCall(id, 'read', { path: 'README.md' }));
+        store.entries.append('main', [assistant(content)]);
+      },
+      act: (i: number) => {
+        const call = { toolCallId: open[i] ?? '', toolName: 'read' };
+        store.entries.append('main', [toolResult(call, at(texts, next++ % texts.length))]);
+      },
+    };
+  };
+  using plain = work(false);
+  using searched = work(true);
+  const { cpu } = measureBoth({ plain, searched }, { rounds: bench.size(250, 3), times: bench.size(10, 5) });
+  return [
+    compared(cpu.searched, cpu.plain, {
+      work: "durable append of a tool's output, searched for secrets (CPU)",
+      against: 'the same without the search',
+      unit: 'µs',
+      goal: { most: 1.15 },
     }),
   ];
 }

@@ -19,7 +19,7 @@ const names = (text: string) => text.trim().split(/\s+/);
 const forPrograms = names(`
   anchor Appended assistant compaction Draft Elsewhere Entry EntryKind Forked ForkRequest handoff Inherit Json JsonObject
   Lease Lifecycle Merged MergeRequest Meta note openTapeStore parsePolicy Part Point processOwner prune
-  Ref remakeOf result Rewound Secret Seq SessionInfo sessionName SqliteTapeStore StoredMessage StoreOptions streamView
+  Redact RedactOptions Ref remakeOf result Rewound Secret Seq SessionInfo sessionName SqliteTapeStore StoredMessage StoreOptions streamView
   TapeError TapeErrorCode TapeStore Target Task toolCall toolResult user view View ViewOptions ViewPolicy
 `);
 
@@ -34,7 +34,7 @@ const forStores = names(`
   MergeDraft MergePreview MergeStrategy ModelCalls nameFault nameKey nameMax nearNames NewestQuery normalise OnProgress OptionFault optionFault Owner parseAnchorName
   parseName PatchFile Posted PreviewEntry Problem Progress ProgressOptions provablyDead RangeQuery RecordedArtifact Redacted
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery SearchResult Sequence SessionChange SessionInit
-  SessionCounts SessionOwner SessionOrder SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
+  SessionCounts SessionOwner SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
   tapeName taskSlug TextRef Touch touchesOf UnrewindOptions ViewQuery Views
   WorktreeRequest wrapStore WriteOptions
 `);

@@ -47,6 +47,7 @@ export type TapeErrorCode =
   | 'TAPE_LOCKED'
   | 'TAPE_CLOSED'
   | 'TAPE_CANNOT_OPEN'
+  | 'TAPE_CANNOT_REDACT'
   | 'TAPE_UNSAFE_PLACE'
   | 'TAPE_SCHEMA_NEWER'
   | 'TAPE_SCHEMA_OLDER'

@@ -35,6 +35,7 @@ export type { MergeRequest } from './merge/plan.ts';
 export type { Merged } from './merge/receipt.ts';
 export type { Elsewhere } from './origin/elsewhere.ts';
 export { processOwner } from './owner.ts';
+export type { Redact, RedactOptions } from './secrets/redactor.ts';
 export type { Secret } from './secrets/secrets.ts';
 export { openTapeStore, SqliteTapeStore, type StoreOptions } from './store/sqlite.ts';
 export type { TapeStore } from './store/store.ts';

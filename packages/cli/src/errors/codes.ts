@@ -63,6 +63,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   ],
   TAPE_CLOSED: [exit.failed, 'the store is closed'],
   TAPE_CANNOT_OPEN: [exit.failed, 'the file cannot be opened or created'],
+  TAPE_CANNOT_REDACT: [
+    exit.failed,
+    'a value could not be searched for secrets, so that nothing of it was written',
+  ],
   TAPE_UNSAFE_PLACE: [
     exit.failed,
     'the home is on a file system without reliable locks, belongs to another user, or is open to other users',

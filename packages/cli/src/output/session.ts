@@ -56,22 +56,28 @@ export function stateOf({
 const textWidth = 60;
 
 /**
- * A session as a row with tabs, for a pipe. `isCut` tells whether its process died during a run, `textOf` returns its
- * result.
+ * Sessions as rows with tabs, for a pipe. `isCut` tells whether the process of a session died during a run, `textOf`
+ * returns its result.
  */
-export function sessionRow(
-  { info: s, isCut }: { readonly info: SessionInfo; readonly isCut: boolean },
-  textOf?: (info: SessionInfo) => string,
+export function sessionRows(
+  sessions: readonly SessionInfo[],
+  {
+    isCut,
+    textOf,
+  }: {
+    readonly isCut: (info: SessionInfo) => boolean;
+    readonly textOf?: ((info: SessionInfo) => string) | undefined;
+  },
 ): string {
-  return tabbed([
-    [
+  return tabbed(
+    sessions.map((s) => [
       s.session,
       s.kind,
-      isCut ? 'interrupted' : stateOf(s),
+      isCut(s) ? 'interrupted' : stateOf(s),
       `@${s.head}`,
       s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
       `${isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19)}Z`,
       ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
-    ],
-  ]);
+    ]),
+  );
 }

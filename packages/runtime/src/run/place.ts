@@ -10,9 +10,12 @@ export type RunPlace = JsonObject;
  * Reads where a run works, when it begins: in its worktree, else in the directory of the deck.
  * @param workspace the directory of the session's worktree, if it has one
  */
-export function placeOf({ cwd }: Pick<Shared, 'cwd'>, workspace: string | undefined): RunPlace {
+export async function placeOf(
+  { cwd }: Pick<Shared, 'cwd'>,
+  workspace: string | undefined,
+): Promise<RunPlace> {
   const directory = workspace ?? cwd ?? currentDirectory();
-  const git = directory === undefined ? undefined : gitHead(directory);
+  const git = directory === undefined ? undefined : await gitHead(directory);
   return {
     ...(directory !== undefined && { cwd: directory }),
     host: hostname(),

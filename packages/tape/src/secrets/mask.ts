@@ -1,5 +1,6 @@
 import { type Form, formsOf } from './forms.ts';
 import type { Secret } from './secrets.ts';
+import { unsigned } from './signed.ts';
 
 /** Replaces secrets by their names. What has none is returned as it is. */
 export interface Mask {
@@ -94,8 +95,12 @@ function maskedValue(root: unknown, { text, bytes }: Pick<Mask, 'text' | 'bytes'
     return masked;
   };
   const list = (values: readonly unknown[]): unknown => {
-    const masked = values.map(visit);
-    return masked.some((value, i) => value !== values[i]) ? masked : values;
+    const masked = values.flatMap((one) => {
+      const part = unsigned(one, (content) => visit(content) !== content);
+      return part === undefined && one !== undefined ? [] : [visit(part)];
+    });
+    const isSame = masked.length === values.length && masked.every((value, i) => value === values[i]);
+    return isSame ? values : masked;
   };
   const fields = (object: object): unknown => {
     const json = asJson(object);

@@ -1,12 +1,21 @@
 import type { Mask } from '../secrets/mask.ts';
+import type { Redactor } from '../secrets/redactor.ts';
+import { redactedCall } from './redacted-call.ts';
 import type { TapeStore } from './store.ts';
 import { wrapStore } from './wrap.ts';
 
 /**
- * A store that replaces secrets by their names in all that its methods are given, before it is hashed and written.
- * What is on its tapes already stays as it is.
+ * A store that replaces secrets in all that its methods are given, before it is hashed and written: those of the mask
+ * by their names, and with a redactor also those that have the form of one. What is on its tapes already stays as it is.
  */
-export function maskedStore<Store extends TapeStore>(store: Store, mask: Mask | undefined): Store {
-  if (mask === undefined) return store;
-  return wrapStore(store, ({ args, actWith }) => actWith(mask.value(args)));
+export function maskedStore<Store extends TapeStore>(
+  store: Store,
+  mask: Mask | undefined,
+  redactor?: Redactor,
+): Store {
+  if (mask === undefined && redactor === undefined) return store;
+  return wrapStore(store, ({ method, args, actWith }) => {
+    const masked = mask === undefined ? args : mask.value(args);
+    return actWith(redactor === undefined ? masked : redactedCall(masked, redactor, method));
+  });
 }

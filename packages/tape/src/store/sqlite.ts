@@ -29,11 +29,11 @@ import { type Elsewhere, getElsewhere, nothingElsewhere } from '../origin/elsewh
 import type { ProgressOptions } from '../progress.ts';
 import { dropIndex, fillIndex, indexedTo, unindexed } from '../search/text-index.ts';
 import { maskFor } from '../secrets/mask.ts';
+import { type Redact, type Redactor, redactFault, redactorFor } from '../secrets/redactor.ts';
 import { type Secret, secretsIn } from '../secrets/secrets.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type TotalCalls, totalCalls } from '../tape/calls.ts';
-import type { SessionInfo } from '../tape/info.ts';
-import { countListed, readTapes, type SessionOrder, type SessionQuery } from '../tape/listing.ts';
+import { countListed } from '../tape/info.ts';
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { realmsOf } from '../tape/realms.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
@@ -84,6 +84,12 @@ export interface StoreOptions extends OpenOptions, Partial<Sources> {
    * passwords of addresses in the environment.
    */
   readonly secrets?: readonly Secret[];
+  /**
+   * Where the store also replaces what has the form of a secret, such as `ghp_…`, by its kind: `[secret github]`. `true`
+   * (default): in outputs of tools and in errors. `'all'`: in all that it is given. `false`: nowhere. An entry counts
+   * them in `meta.redacted`.
+   */
+  readonly redact?: Redact;
 }
 
 const storeFields: Fields<StoreOptions> = {
@@ -104,6 +110,7 @@ const storeFields: Fields<StoreOptions> = {
   newId: true,
   salt: true,
   secrets: true,
+  redact: true,
 };
 
 /**
@@ -125,6 +132,7 @@ const storeFields: Fields<StoreOptions> = {
  */
 export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeStore {
   assertOptions(o, storeFields, 'open', path);
+  const redactor = o.readonly === true ? undefined : redactorOf(path, o.redact);
   const { journal } = o;
   const db = openDatabase(path, o, journal === undefined ? undefined : () => assertNoRecords(journal));
   db.file = path;
@@ -136,7 +144,7 @@ export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeSto
     const store = new SqliteTapeStore(db, o);
     if (o.readonly !== true) store.catchUp(o);
     if (o.lockWaitMs !== undefined) store.lockWaitMs = o.lockWaitMs;
-    return maskedStore(store, maskFor(o.secrets ?? secretsIn(process.env)));
+    return maskedStore(store, maskFor(o.secrets ?? secretsIn(process.env)), redactor);
   } catch (error) {
     db.close();
     throw error;
@@ -289,23 +297,6 @@ export class SqliteTapeStore implements TapeStore {
    */
   countSessions(parent?: string): number {
     return countSessions(this.#at.db, parent);
-  }
-
-  /**
-   * Reads the sessions that `sessions.list(query)` lists, also in another order, with little memory: first which they are,
-   * then a few at a time. What it yields of a session is what that is when its turn comes.
-   * @example
-   * ```ts
-   * import { openTapeStore } from '@tapedeck/tape';
-   *
-   * using store = openTapeStore('tapes/tape.db');
-   * for (const { session, messageCount } of store.readSessions({ order: 'messages' }))
-   *   console.log(session, messageCount);
-   * ```
-   */
-  readSessions(query: SessionQuery & { readonly order?: SessionOrder } = {}): Generator<SessionInfo, void> {
-    assertOptions(query, fieldsOf.readSessions, 'read sessions');
-    return readTapes(this.#at.db, this.#at.realm, query);
   }
 
   /** Counts the sessions that `sessions.list()` lists. */
@@ -497,6 +488,16 @@ export class SqliteTapeStore implements TapeStore {
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
   }
+}
+
+/** @throws TAPE_BAD_OPTION */
+function redactorOf(path: string, redact: Redact = true): Redactor | undefined {
+  const fault = redactFault(redact);
+  if (fault === undefined) return redactorFor(redact);
+  const field = ['redact', ...fault.path].join('.');
+  throw new TapeError('TAPE_BAD_OPTION', `cannot open ${quote(path)}: ${field} ${fault.why}`, {
+    data: { field, near: [] },
+  });
 }
 
 /** What a file contains that is opened without trust. Of one that cannot be read whole, everything. */

@@ -1,0 +1,195 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { findSecrets, hints, redactFault, redactorFor } from '@tapedeck/tape/internal';
+import { expect, test } from 'vitest';
+import { root } from '../support/imports.ts';
+import { sized } from '../support/size.ts';
+import { ordinaryTexts, tokenShapes, toldSecrets } from '../support/token-shapes.ts';
+
+function redactor(redact: Parameters<typeof redactorFor>[0] = true) {
+  const made = redactorFor(redact);
+  if (made === undefined) throw new Error('no redactor');
+  return made;
+}
+
+/** What can stand around a secret. */
+const around = [
+  ['', ''],
+  ['it is ', ' of course'],
+  ['"', '"'],
+  ["TOKEN='", "'\n"],
+  ['{"token":"', '"}'],
+  ['→', '←'],
+  ['token=', '&x=1'],
+  ['(', ')'],
+  ['\n', '\r\n'],
+];
+
+test.each(tokenShapes)(
+  'a secret of the form of %s is replaced as a whole, whatever stands around it',
+  (name, secret) => {
+    const { text } = redactor();
+    for (const [before = '', after = ''] of around)
+      expect(text(before + secret + after)).toBe(`${before}[secret ${name}]${after}`);
+  },
+);
+
+test.each(toldSecrets)(
+  'a secret that the text before it tells is replaced as a whole: %s',
+  (name, textOf, secret) => {
+    const { text } = redactor();
+    expect(text(textOf(secret))).toBe(textOf(`[secret ${name}]`));
+    expect(text(`first ${textOf(secret)}\nlast`)).not.toContain(secret.slice(8));
+  },
+);
+
+test('several secrets of one text are all replaced, also those of one kind', () => {
+  const all = tokenShapes.map(([, secret]) => secret);
+  const found = redactor().whole(all.join(' '));
+  expect(found.count).toBe(all.length);
+  for (const secret of all) expect(found.value).not.toContain(secret);
+});
+
+test('replacing again changes nothing', () => {
+  const { text } = redactor();
+  const once = text([...tokenShapes.map(([, s]) => s), ...toldSecrets.map(([, f, s]) => f(s))].join('\n'));
+  expect(text(once)).toBe(once);
+});
+
+test('a private key that is cut off is replaced to its end', () => {
+  const [, pem = ''] = tokenShapes.find(([, secret]) => secret.includes('RSA PRIVATE KEY')) ?? [];
+  const cut = pem.slice(0, 150);
+  const body = cut.split('\n')[1] ?? '';
+  expect(redactor().text(`${cut}\n`)).not.toContain(body.slice(0, 30));
+  expect(redactor().text(JSON.stringify(pem))).not.toContain(body.slice(0, 30));
+});
+
+test.each(ordinaryTexts)('what is no secret stays: %s', (text) => {
+  expect(findSecrets(text)).toEqual([]);
+});
+
+test('sources, lock files and pictures have no secret', () => {
+  for (const file of [
+    'pnpm-lock.yaml',
+    'ARCHITECTURE.md',
+    'docs/format.md',
+    'packages/cli/bundle/start.cjs',
+    'docs/cli.md',
+  ])
+    expect({ file, found: findSecrets(readFileSync(join(root, file), 'utf8')) }).toEqual({ file, found: [] });
+  let bytes = Buffer.alloc(0);
+  for (let i = 0; bytes.length < sized(1_000_000, 10_000_000, 100_000_000); i += 1)
+    bytes =
+      i === 0
+        ? Buffer.concat(
+            Array.from({ length: 30_000 }, (_, j) => createHash('sha256').update(`${j}`).digest()),
+          )
+        : Buffer.concat([bytes, bytes]);
+  for (const encoding of ['base64', 'base64url', 'hex'] as const)
+    expect({ encoding, found: findSecrets(bytes.toString(encoding)) }).toEqual({ encoding, found: [] });
+});
+
+test('each rule of the package has a hint, or a reason to be left out', () => {
+  const { rules } = createRequire(join(root, 'packages/tape/package.json'))(
+    '@secretlint/secretlint-rule-preset-recommend',
+  );
+  const names = rules.map(({ meta }: { meta: { id: string } }) =>
+    meta.id.replace('@secretlint/secretlint-rule-', ''),
+  );
+  expect(names.sort()).toEqual(Object.keys(hints).sort());
+});
+
+/** Texts that make a search begin again and again. */
+const hostile: readonly string[] = [
+  ...tokenShapes.map(([, secret]) => secret.slice(0, Math.floor(secret.length / 2))),
+  ...tokenShapes.flatMap(([, secret]) => [
+    secret.slice(0, 6),
+    secret.slice(0, 12),
+    `${secret.slice(0, 12)} `,
+  ]),
+  ...toldSecrets.flatMap(([, textOf]) => [textOf(''), textOf('a')]),
+  'ghs_1_',
+  'ghs_1_a.',
+  'eyJ',
+  'eyJ.',
+  'eyJaaaaaaaaaaa.eyJaaaaaaaaaaa',
+  'SG.a',
+  'SG.a.',
+  'authorization',
+  'authorization ',
+  'authorization: bearer ',
+  'AKIA ghp_ a',
+  'https://a:',
+  'https://a:b@',
+  'https://',
+  'mongodb://a:b',
+  'secret_access_key ',
+  'secret_access_key= ',
+  '-----BEGIN PRIVATE KEY-----',
+  '-----BEGIN PRIVATE KEY-----\n',
+  '-----BEGIN PRIVATE KEY-----\na: b\n',
+  '-----BEGIN ',
+  '-----BEGIN A A A ',
+  '_authToken=',
+  '_authToken=\n',
+  'npm_https://',
+  'a',
+  ' ',
+  '-',
+  '_',
+  '\n',
+  '@://',
+  '.',
+  'x-oauth-basic@https://',
+];
+
+test('the time grows with the length of the text, whatever the text is', () => {
+  const [small, factor] = [sized(20_000, 60_000, 250_000), 4];
+  const time = (text: string): number => {
+    let least = Infinity;
+    for (let i = 0; i < 4; i += 1) {
+      const begun = process.cpuUsage();
+      findSecrets(text);
+      const { user, system } = process.cpuUsage(begun);
+      least = Math.min(least, user + system);
+    }
+    return least / 1000;
+  };
+  findSecrets(tokenShapes.map(([, secret]) => secret).join(' '));
+  const signs =
+    'AKIA ghp_ x-oauth-basic@github.com SG. secretaccesskey authorization T3BlbkFJ -----BEGIN PRIVATE KEY----- ';
+  for (const piece of new Set(hostile.filter((one) => one !== ''))) {
+    const text = (length: number) => signs + piece.repeat(Math.ceil(length / piece.length)) + signs;
+    // Small times are noise: a text that is too slow takes far more.
+    const [short, long] = [time(text(small)), time(text(small * factor))];
+    expect({ piece, ratio: long / Math.max(short, 4) }).toSatisfy(({ ratio }) => ratio < factor * 1.8);
+  }
+}, 120_000);
+
+test('further patterns are looked for within each line, and count as secrets', () => {
+  const { text, whole } = redactor({ patterns: { intranet: 'itk_[0-9a-f]{16}', after: '(?<=id: )\\d{6}' } });
+  expect(text('a itk_0123456789abcdef b')).toBe('a [secret intranet] b');
+  expect(whole(['id: 123456', { itk_0123456789abcdef: 1 }])).toEqual({
+    value: ['id: [secret after]', { '[secret intranet]': 1 }],
+    count: 2,
+  });
+  // Wherever it is in a long line.
+  for (const at of [0, 4090, 4096, 6000, 100_000])
+    expect(text(`${'x'.repeat(at)} itk_0123456789abcdef`)).toBe(`${'x'.repeat(at)} [secret intranet]`);
+});
+
+test.each([
+  ['yes', [], 'must be true, false, all'],
+  [{ in: 'some' }, ['in'], 'must be results or all'],
+  [{ rules: {} }, ['rules'], 'does not exist'],
+  [{ patterns: { a: '(' } }, ['patterns', 'a'], 'must be a regular expression'],
+  [{ patterns: { a: 'x*' } }, ['patterns', 'a'], 'must not match an empty text'],
+  [{ patterns: { a: '(a+)+b' } }, ['patterns', 'a'], 'must not repeat a group'],
+  [{ patterns: { 'a b': 'x' } }, ['patterns', 'a b'], 'must have a name'],
+  [{ patterns: { a: 1 } }, ['patterns', 'a'], 'must be a text'],
+  [{ patterns: [] }, ['patterns'], 'must be an object'],
+])('a setting that cannot be used is refused: %j', (given, path, why) => {
+  expect(redactFault(given)).toEqual({ path, why: expect.stringContaining(why) });
+});
