@@ -286,7 +286,7 @@ test('editing a message continues from before it, also while its answer is writt
 });
 
 test('two tabs on one chat show the same', async () => {
-  await using s = await chatting((request) => ({ text: ['On ', lastUserText(request)], pauseMs: 30 }));
+  await using s = await chatting((request) => ({ text: ['On ', lastUserText(request)], pauseMs: 200 }));
   const one = s.server.chat('main');
   const sending = one.sendMessage({ text: 'One' });
   await poll(() => one.status).toBe('streaming');

@@ -20,10 +20,7 @@ const passed: readonly string[] = [
   ...runPoints,
   ...crashPoints,
   ...journalPoints,
-].filter(
-  (point) =>
-    !/^(?:call\/approved|batch\/waiting|parent\/continued|(?:alias|publish|redact)\/.*)$/.test(point),
-);
+].filter((point) => !/^(?:call\/approved|(?:alias|publish|redact)\/.*)$/.test(point));
 const own = passed.filter((point) => (delegationPoints as readonly string[]).includes(point));
 const near = passed.filter((point) => /^(?:fork|merge|inbox|run|answer|call)\//.test(point));
 const points = sized(own, [...own, ...near], passed);
@@ -72,7 +69,7 @@ class Deaths {
 /**
  * The scenes of a round. On a push two of them, which pass all of its points, and at any other moment the other two.
  */
-const scenesAtPoints = sized<readonly Scene[]>(['program', 'notice'], scenes, scenes);
+const scenesAtPoints = sized<readonly Scene[]>(['program', 'notice', 'waits'], scenes, scenes);
 const scenesAtMoments = sized<readonly Scene[]>(['call', 'elsewhere'], scenes, scenes);
 
 /** Does rounds, some at a time, as long as there are any, and collects what is wrong. */

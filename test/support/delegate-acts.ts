@@ -57,6 +57,7 @@ function toolsOf({ effects }: DelegateHome): DeckTools {
   };
   return {
     write: tool(acting),
+    sign: tool({ ...acting, needsApproval: true }),
     read: { ...tool(acting), safeToRepeat: true },
     pause: tool({ inputSchema: z.strictObject({}), execute: async () => await sleep(40, 'paused') }),
     delegate: delegateTool(),
@@ -86,11 +87,27 @@ interface InHome {
 export async function runMain({ deck, home }: InHome): Promise<void> {
   const main = await deck.session('main');
   await main.send(firstText(home.scene, home.id), { key: 'first', start: false });
-  await settleMain(main);
+  await settleMain(deck, main);
+}
+
+/** Gives the approvals that sessions below wait for, and waits for what comes of them. */
+export async function approveBelow(deck: Deck, main: Session): Promise<void> {
+  const { children = [] } = await main.status();
+  for (const { session, waiting } of children)
+    for (const { toolCallId, for: what } of waiting)
+      if (what === 'approval')
+        try {
+          await (await main.respond(`${session}/${toolCallId}`, { approved: true })).run;
+        } catch (error) {
+          // Another process has answered it meanwhile, or runs its session.
+          const { code } = error as { code?: unknown };
+          if (code !== 'SESSION_NO_CALL' && code !== 'SESSION_BUSY') throw error;
+        }
+  await deck.idle();
 }
 
 /** Runs a session, or waits while another process does, until it has answered every message. */
-export async function settleMain(main: Session): Promise<void> {
+export async function settleMain(deck: Deck, main: Session): Promise<void> {
   while (!(await isAtRest(main))) {
     try {
       await main.run();
@@ -98,6 +115,7 @@ export async function settleMain(main: Session): Promise<void> {
       if (!(error instanceof SessionError) || error.code !== 'SESSION_BUSY') throw error;
     }
     await main.idle();
+    await approveBelow(deck, main);
   }
 }
 

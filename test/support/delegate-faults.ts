@@ -134,7 +134,7 @@ function parentFaults({ home, store, sessions }: Found): string[] {
   const answers = answersOf(store, 'main').map(({ payload }) => textOf(payload));
   const saying = (text: string) => answers.filter((answer) => answer.startsWith(text));
   const children = sessions.filter(({ parent, deliver }) => parent === 'main' && deliver === 'merge+turn');
-  const isRun = home.scene === 'call' || home.scene === 'elsewhere';
+  const isRun = ['call', 'elsewhere', 'waits'].includes(home.scene);
   return [
     ...(home.scene === 'program'
       ? []

@@ -97,7 +97,7 @@ async function continueText(home: DelegateHome, url: string): Promise<void> {
   await using deck = await delegateDeck(home, url);
   const here = { deck, home };
   const main = await deck.session('main');
-  if (home.scene === 'program') await settleMain(main);
+  if (home.scene === 'program') await settleMain(deck, main);
   else await runMain(here);
   if (home.scene === 'program' || home.scene === 'elsewhere') await delegateAll(here);
   if (home.scene === 'notice') await untilReported(here);

@@ -4,9 +4,10 @@ import type { ChatAnswer, ChatRequest } from './provider.ts';
 
 /**
  * Ways to delegate, each in its own home: tasks given by a program; a model that waits for its children; one that does
- * not, and is started by each result; a parent that another process runs meanwhile.
+ * not, and is started by each result; a parent that another process runs meanwhile; children that wait for approvals,
+ * which the parent is given.
  */
-export const scenes = ['program', 'call', 'notice', 'elsewhere'] as const;
+export const scenes = ['program', 'call', 'notice', 'elsewhere', 'waits'] as const;
 
 export type Scene = (typeof scenes)[number];
 
@@ -16,6 +17,7 @@ export const tasksOf: Readonly<Record<Scene, readonly string[]>> = {
   call: ['c1', 'c2', 'c3', 'c4'],
   notice: ['n1', 'n2', 'n3'],
   elsewhere: ['e1', 'e2', 'e3'],
+  waits: ['a1', 'a2', 'a3'],
 };
 
 /** JSON Schema of the structured result of these tasks. */
@@ -45,6 +47,7 @@ type Call = { readonly id: string; readonly name: string; readonly arguments: Js
 /** Calls of one answer. The ids of calls that must not be run twice begin with `once-`. */
 const once = (...ids: string[]): Call[] =>
   ids.map((id) => ({ id: `once-${id}`, name: 'write', arguments: {} }));
+const signed = (id: string): Call => ({ id: `once-${id}`, name: 'sign', arguments: {} });
 const often = (id: string): Call => ({ id: `often-${id}`, name: 'read', arguments: {} });
 const pause = (id: string): Call => ({ id, name: 'pause', arguments: {} });
 const delegate = (id: string, home: string, tasks: readonly string[], more: Json = {}): Call => ({
@@ -74,7 +77,12 @@ function stepsOf(who: string, home: string): readonly (readonly Call[])[] {
     n2: [once('n2')],
     n3: [[pause('w-n3')]],
     e2: [once('e2')],
+    a1: [[signed('a1')]],
+    a2: [[delegate('d-a2', home, ['a2x'])]],
+    a2x: [[signed('a2x')], [signed('a2y')]],
+    a3: [once('a3')],
     call: [[delegate('d-main', home, tasksOf.call), ...once('main')]],
+    waits: [[delegate('d-main', home, tasksOf.waits)]],
     notice: [
       [delegate('d-main', home, tasksOf.notice, { background: true, trigger_on_complete: 'notify_parent' })],
     ],

@@ -1,6 +1,14 @@
 import { appendFileSync, writeSync } from 'node:fs';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
-import { type DelegateHome, delegateAll, delegateDeck, runMain, untilReported } from './delegate-acts.ts';
+import {
+  approveBelow,
+  type DelegateHome,
+  delegateAll,
+  delegateDeck,
+  runMain,
+  settleMain,
+  untilReported,
+} from './delegate-acts.ts';
 import { watchJournal } from './journal-points.ts';
 import { preciseNow, sentAtHeader } from './provider/server.ts';
 
@@ -43,11 +51,16 @@ async function work(home: DelegateHome): Promise<void> {
   if (act === 'recover') {
     const report = await deck.recover();
     writeSync(1, `${JSON.stringify({ home: home.id, scene: home.scene, report })}\n`);
+    const main = home.scene === 'waits' ? await deck.find('main') : undefined;
+    if (main !== undefined) await settleMain(deck, main);
     return;
   }
   if (home.scene === 'program') await delegateAll(here);
   else if (home.scene === 'call') await runMain(here);
-  else if (home.scene === 'elsewhere')
+  else if (home.scene === 'waits') {
+    if (act !== 'second') await runMain(here);
+    else await approveBelow(deck, await deck.session('main'));
+  } else if (home.scene === 'elsewhere')
     await Promise.all([act !== 'second' && runMain(here), act !== 'first' && delegateAll(here)]);
   else if (act !== 'second') {
     await runMain(here);

@@ -43,6 +43,9 @@ test('each run records once where it works: directory, host, and what git has ch
     writeFileSync(`${cwd}/.git/HEAD`, bad);
     expect((await placeNow()) ?? {}).toEqual({});
   }
+  rmSync(`${cwd}/.git/HEAD`);
+  execFileSync('mkfifo', [`${cwd}/.git/HEAD`]);
+  expect((await placeNow()) ?? {}).toEqual({});
 });
 
 test('a run in a worktree of git records the commit of that', async () => {

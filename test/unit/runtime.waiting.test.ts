@@ -283,3 +283,16 @@ test('a child with a pending call is still running, and is merged after the answ
   expect(s.store.sessions.find('kid')).toMatchObject({ task: 'completed', delivery: 'merged' });
   expect(s.ran).toEqual(['c1']);
 });
+
+test('an answer that comes when no call waits is refused, and calls no model', async () => {
+  await using s = await shop([call('c1', 'pay')]);
+  await s.main.run('Buy');
+  await (await s.main.respond('c1', { approved: true })).run;
+  const models = s.models();
+  const body = { type: 'answer', toolCallId: 'c1', answer: { approved: true } } as const;
+  s.store.inbox.post('main', { body, key: 'another process' });
+  expect(await s.main.run()).toMatchObject({ finish: 'stop', steps: 0, nothingToContinue: true });
+  expect(s.models()).toBe(models);
+  expect(s.lines().at(-1)).toBe('event inbox/refused');
+  expect(s.store.inbox.list('main')).toEqual([]);
+});

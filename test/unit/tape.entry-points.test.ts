@@ -34,7 +34,7 @@ const forStores = names(`
   MergeDraft MergePreview MergeStrategy ModelCalls nameFault nameKey nameMax nearNames NewestQuery normalise OnProgress OptionFault optionFault Owner parseAnchorName
   parseName PatchFile Posted PreviewEntry Problem Progress ProgressOptions provablyDead RangeQuery RecordedArtifact Redacted
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery SearchResult Sequence SessionChange SessionInit
-  SessionCounts SessionOwner SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
+  SessionCounts SessionOwner SessionOrder SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
   tapeName taskSlug TextRef Touch touchesOf UnrewindOptions ViewQuery Views
   WorktreeRequest wrapStore WriteOptions
 `);

@@ -56,9 +56,11 @@ function source(file) {
   return code.subarray(Math.max(0, end)).equals(mark) ? { text, code: code.subarray(0, end) } : { text };
 }
 
-const given = source('start.cjs');
-// Node.js maps the sources, and measures the coverage, only of what it compiles itself.
-const isCompiled =
-  given.code !== undefined && !process.sourceMapsEnabled && process.env.NODE_V8_COVERAGE === undefined;
-const { start } = isCompiled ? load('start.cjs', given) : require('../bundle/start.cjs');
-start(process.argv.slice(2), () => import('../dist/start.js'));
+/** The command, with compiled code unless Node.js has to compile it: it maps and covers only what it compiled itself. */
+function command() {
+  const given = source('start.cjs');
+  const canCompile = !process.sourceMapsEnabled && process.env.NODE_V8_COVERAGE === undefined;
+  return given.code !== undefined && canCompile ? load('start.cjs', given) : require('../bundle/start.cjs');
+}
+
+command().start(process.argv.slice(2), () => import('../dist/start.js'));

@@ -24,3 +24,21 @@ export async function printArray(
   }
   await out(`${kept}]${after}\n`);
 }
+
+/** Prints lines, those of a short list at once, and returns their number. */
+export async function printLines(
+  { out }: Pick<Io, 'out'>,
+  lines: Iterable<string> | AsyncIterable<string>,
+): Promise<number> {
+  let kept = '';
+  let count = 0;
+  for await (const line of lines) {
+    kept += `${line}\n`;
+    count += 1;
+    if (kept.length < keptMax) continue;
+    await out(kept);
+    kept = '';
+  }
+  if (kept !== '') await out(kept);
+  return count;
+}

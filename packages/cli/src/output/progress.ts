@@ -1,10 +1,7 @@
 import type { OnProgress } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { safe } from '../escape.ts';
-import { bytesOf } from '../home.ts';
-
-/** The size of a home from which an act on all of it saves memory: less makes too little garbage to matter. */
-const largeBytes = 2_000_000;
+import { isLarge } from '../home.ts';
 
 /**
  * Shows how far an act is, in one line of the terminal that it writes again for each percent, and removes after it.
@@ -15,8 +12,7 @@ export async function withProgress<T>(
   { io, options, home }: Pick<Context, 'io' | 'options' | 'home'>,
   act: (progress: (part: string) => OnProgress) => T | Promise<T>,
 ): Promise<T> {
-  // It costs a small home a tenth of the time: under other flags V8 compiles again what the build has compiled.
-  if (bytesOf(home) > largeBytes) io.saveMemory();
+  if (isLarge(home)) io.saveMemory();
   if (!io.statusIsTerminal || options.quiet === true) return await act(() => () => {});
   let shown = '';
   try {

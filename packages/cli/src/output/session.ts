@@ -56,28 +56,22 @@ export function stateOf({
 const textWidth = 60;
 
 /**
- * Sessions as rows with tabs, for a pipe. `isCut` tells whether the process of a session died during a run, `textOf`
- * returns its result.
+ * A session as a row with tabs, for a pipe. `isCut` tells whether its process died during a run, `textOf` returns its
+ * result.
  */
-export function sessionRows(
-  sessions: readonly SessionInfo[],
-  {
-    isCut,
-    textOf,
-  }: {
-    readonly isCut: (info: SessionInfo) => boolean;
-    readonly textOf?: ((info: SessionInfo) => string) | undefined;
-  },
+export function sessionRow(
+  { info: s, isCut }: { readonly info: SessionInfo; readonly isCut: boolean },
+  textOf?: (info: SessionInfo) => string,
 ): string {
-  return tabbed(
-    sessions.map((s) => [
+  return tabbed([
+    [
       s.session,
       s.kind,
-      isCut(s) ? 'interrupted' : stateOf(s),
+      isCut ? 'interrupted' : stateOf(s),
       `@${s.head}`,
       s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
       `${isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19)}Z`,
       ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
-    ]),
-  );
+    ],
+  ]);
 }

@@ -3,7 +3,7 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { compareTail, reportStanding } from '../graph-file.ts';
-import { assertThere, doesExist } from '../home.ts';
+import { assertThere, doesExist, isLarge } from '../home.ts';
 import { timeOf } from '../input.ts';
 import type { Picture } from '../output/picture.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -119,7 +119,7 @@ async function readStore(
     return pictureOf(graph, { standing, activity, total: graph.list().length });
   }
   if (rows === undefined && since === undefined && n === undefined) {
-    io.saveMemory();
+    if (isLarge(home)) io.saveMemory();
     return {
       standing: await compareWhole(store, home),
       sessions: () => readSessions(store),

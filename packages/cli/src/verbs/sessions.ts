@@ -1,14 +1,16 @@
 import { interruptedAmong } from '@tapedeck/runtime/internal';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
+import type { SessionOrder } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
 import { compareTail, type FileStanding, reportStanding, standingFields } from '../graph-file.ts';
-import { hasTapesToRead } from '../home.ts';
+import { hasTapesToRead, isLarge } from '../home.ts';
 import { timeOf } from '../input.ts';
+import { printArray, printLines } from '../output/array.ts';
 import { otherRealms } from '../output/other-realms.ts';
-import { sessionJson, sessionRows, stateOf } from '../output/session.ts';
+import { sessionJson, sessionRow, stateOf } from '../output/session.ts';
 import { childrenTable, sessionsTable } from '../output/sessions.ts';
 import { aboutOf, beganIn, promptOf, withDescendants } from '../session/listing.ts';
 import { needSession } from '../session/place.ts';
@@ -16,14 +18,6 @@ import { defineVerb, type Verb } from './verb.ts';
 
 /** Number of sessions that a terminal shows without `-n`. */
 const shownMax = 50;
-
-const orders = {
-  last: undefined,
-  created: (a, b) => b.createdAt - a.createdAt,
-  name: (a, b) => (a.session < b.session ? -1 : 1),
-  messages: (a, b) => b.messageCount - a.messageCount,
-  tokens: (a, b) => (b.counts?.tokens ?? 0) - (a.counts?.tokens ?? 0),
-} as const satisfies Record<string, ((a: SessionInfo, b: SessionInfo) => number) | undefined>;
 
 export const sessions: Verb = defineVerb({
   command: 'sessions',
@@ -67,27 +61,19 @@ export const sessions: Verb = defineVerb({
       throw new UsageError(`cannot list sessions since '${since}': it is no time`, {
         hint: 'write it as 2026-11-21, 2026-11-21T10:00, 2h or yesterday',
       });
-    if (!hasTapesToRead(context.home)) return await list(context, { found: [] });
+    if (!hasTapesToRead(context.home)) {
+      await list(context, { found: [] });
+      return 0;
+    }
     return await context.reading(async (store) => {
       const isTable = isForPeople(context);
       const limit = args.n ?? (isTable ? shownMax : Number.POSITIVE_INFINITY);
-      if (limit === Number.POSITIVE_INFINITY) context.io.saveMemory();
-      const rows = [...select(store, { ...args, from, limit }, context)];
-      const shown = rows.slice(0, limit);
-      const found = shown.map(({ info }) => info);
-      const interrupted = await interruptedAmong(store, found.filter(isActive));
-      if (isTable && shown.length > 0) {
-        const stateIn = states(store, interrupted);
-        const listed = shown.map(({ info, depth }) => ({
-          info,
-          depth,
-          state: stateIn(info),
-          about: aboutOf(store, info),
-        }));
-        await context.io.out(`${sessionsTable(listed, context)}\n`);
-      } else await list(context, { found, interrupted });
-      if (isTable && rows.length > limit)
-        context.status(`There are more sessions (see them with -n ${limit * 4})`);
+      const rows = select(store, { ...args, from, limit }, context);
+      if (isTable) await show(store, [...rows], { limit, context });
+      else {
+        if (limit === Number.POSITIVE_INFINITY && isLarge(context.home)) context.io.saveMemory();
+        await list(context, { found: withCuts(store, first(limit, rows)) });
+      }
       for (const line of otherRealms(store)) context.status(line);
       return 0;
     });
@@ -100,7 +86,7 @@ interface Selection {
   readonly tree: boolean | undefined;
   readonly here: boolean | undefined;
   readonly grep: string | undefined;
-  readonly sort: keyof typeof orders | undefined;
+  readonly sort: SessionOrder | undefined;
   readonly from: number | undefined;
   readonly limit: number;
 }
@@ -116,19 +102,19 @@ function* select(
     (text === undefined ||
       `${info.session} ${info.title ?? ''} ${promptOf(store, info)}`.toLowerCase().includes(text)) &&
     (here !== true || beganIn(store, info, io.cwd));
-  const order = orders[sort ?? 'last'];
-  const isFiltered = text !== undefined || here === true || order !== undefined;
+  const isFiltered = text !== undefined || here === true;
   const having = { counts: true, titles: json === true || jsonl === true };
-  const found = store.sessions.list({
+  const found = store.readSessions({
     ...having,
     ...(all === true && { all }),
     ...(tree === true && { roots: true }),
     ...(kind !== undefined && { kind }),
     ...(from !== undefined && { since: from }),
+    ...(sort !== undefined && { order: sort }),
     ...(!isFiltered && limit < Number.POSITIVE_INFINITY && { limit: limit + 1 }),
   });
   let left = limit + 1;
-  for (const info of order === undefined ? found : found.toSorted(order)) {
+  for (const info of found) {
     if (left <= 0) return;
     if (!isWanted(info)) continue;
     const below =
@@ -142,6 +128,36 @@ function* select(
     left -= family.length;
     yield* family;
   }
+}
+
+/** The first rows of more than a limit. */
+function* first(limit: number, rows: Iterable<{ readonly info: SessionInfo }>): Iterable<SessionInfo> {
+  let left = limit;
+  for (const { info } of rows) {
+    if (left <= 0) return;
+    left -= 1;
+    yield info;
+  }
+}
+
+/** Shows rows in a table. */
+async function show(
+  store: SqliteTapeStore,
+  rows: readonly { readonly info: SessionInfo; readonly depth: number }[],
+  { limit, context }: { readonly limit: number; readonly context: Context },
+): Promise<void> {
+  const shown = rows.slice(0, limit);
+  const interrupted = await interruptedAmong(store, shown.map(({ info }) => info).filter(isActive));
+  const stateIn = states(store, interrupted);
+  const listed = shown.map(({ info, depth }) => ({
+    info,
+    depth,
+    state: stateIn(info),
+    about: aboutOf(store, info),
+  }));
+  if (listed.length > 0) await context.io.out(`${sessionsTable(listed, context)}\n`);
+  else context.status('No sessions');
+  if (rows.length > limit) context.status(`There are more sessions (see them with -n ${limit * 4})`);
 }
 
 export const children: Verb = defineVerb({
@@ -184,7 +200,7 @@ export const children: Verb = defineVerb({
           context.status(
             `There ${earlier === 1 ? 'is 1 earlier child' : `are ${earlier} earlier children`} (see them with -n ${children.length})`,
           );
-      } else await list(context, { found, interrupted, textOf, standing });
+      } else await list(context, { found: withCuts(store, found), textOf, standing });
       return reportStanding(standing, context);
     }),
 });
@@ -210,28 +226,70 @@ function isActive({ lifecycle }: SessionInfo): boolean {
   return lifecycle === 'active';
 }
 
+/** A session, and whether its process died during a run. */
+interface Seen {
+  readonly info: SessionInfo;
+  readonly isCut: boolean;
+}
+
+/** The number of sessions whose states are looked up at a time. */
+const seenMax = 200;
+
+/** Looks up whether the processes of sessions died. */
+async function* withCuts(store: SqliteTapeStore, found: Iterable<SessionInfo>): AsyncGenerator<Seen> {
+  let infos: SessionInfo[] = [];
+  const seen = async () => {
+    const interrupted = await interruptedAmong(store, infos.filter(isActive));
+    return infos.map((info) => ({ info, isCut: interrupted.has(info.id) }));
+  };
+  for (const info of found) {
+    infos.push(info);
+    if (infos.length < seenMax) continue;
+    yield* await seen();
+    infos = [];
+  }
+  yield* await seen();
+}
+
 interface Listed {
-  readonly found: readonly SessionInfo[];
-  readonly interrupted?: ReadonlySet<string>;
+  readonly found: Iterable<Seen> | AsyncIterable<Seen>;
   /** Called for each session by the forms that show results. */
   readonly textOf?: (info: SessionInfo) => string;
   readonly standing?: FileStanding;
 }
 
-/** Prints sessions. */
-async function list(context: Context, { found, interrupted, textOf, standing }: Listed): Promise<number> {
+/** Prints sessions as they are read. */
+async function list(context: Context, { found, textOf, standing }: Listed): Promise<void> {
   const { io, options } = context;
-  const isCut = ({ id }: SessionInfo) => interrupted?.has(id) === true;
-  const asJson = (info: SessionInfo) => ({
+  const asJson = ({ info, isCut }: Seen) => ({
     ...sessionJson(info),
-    ...(isCut(info) && { interrupted: true }),
+    ...(isCut && { interrupted: true }),
     ...(textOf !== undefined && { text: textOf(info) }),
     ...(standing !== undefined && standingFields(standing)),
   });
-  if (options.jsonl === true) for (const info of found) await io.out(`${jsonText(asJson(info))}\n`);
-  else if (options.json === true) await io.out(`${jsonText(found.map(asJson))}\n`);
-  else if (options.quiet === true) for (const { session: name } of found) await io.out(`${name}\n`);
-  else if (found.length > 0) await io.out(`${sessionRows(found, { isCut, textOf })}\n`);
-  else context.status('No sessions');
-  return 0;
+  if (options.jsonl === true)
+    await printLines(
+      io,
+      mapped(found, (one) => jsonText(asJson(one))),
+    );
+  else if (options.json === true) await printArray(io, mapped(found, asJson));
+  else if (options.quiet === true)
+    await printLines(
+      io,
+      mapped(found, ({ info }) => info.session),
+    );
+  else if (
+    (await printLines(
+      io,
+      mapped(found, (one) => sessionRow(one, textOf)),
+    )) === 0
+  )
+    context.status('No sessions');
+}
+
+async function* mapped<A, B>(
+  values: Iterable<A> | AsyncIterable<A>,
+  act: (value: A) => B,
+): AsyncGenerator<B> {
+  for await (const value of values) yield act(value);
 }

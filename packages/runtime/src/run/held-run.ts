@@ -9,6 +9,7 @@ import type { WorkerParts } from './parts.ts';
 import { perform } from './perform.ts';
 import type { Publisher } from './publisher.ts';
 import { decide, type QueuePoint } from './queue.ts';
+import { withoutRefused } from './refused.ts';
 import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { Run, RunControl, RunResult } from './run.ts';
 import { endIfComplete } from './unfinished.ts';
@@ -93,7 +94,9 @@ export async function performHeld(
   } catch (error) {
     return await recordUnusable(scope, request, error);
   }
-  return (await endIfComplete(scope, request, info)) ?? (await perform(scope, request, { chosen, info }));
+  const asked = await withoutRefused(scope, request);
+  const now = asked === request ? info : await infoOf(scope);
+  return (await endIfComplete(scope, asked, now)) ?? (await perform(scope, asked, { chosen, info: now }));
 }
 
 /** What a run without input finds in the inbox. */

@@ -100,9 +100,9 @@ async function withHooks(
 /** The entries of an inbox item. An answer that no call waits for becomes `inbox/refused`. */
 export function itemDrafts(
   { body, id, source, elsewhere }: InboxItem,
-  { open, run, named }: { open: readonly OpenCall[]; run: string; named: NamedModel },
+  { open, run, named }: { open: readonly OpenCall[]; run: string; named?: NamedModel },
 ): readonly Draft[] {
-  if (body.type === 'input')
+  if (body.type === 'input' && named !== undefined)
     return body.drafts.map(({ meta, ...draft }) => {
       // A message can name a part of the settings; the others are those of the run.
       const settings = settingsMeta(mergeSettings(named.settings, callSettingsIn(meta?.settings)));
@@ -125,7 +125,14 @@ export function itemDrafts(
     return [{ ...result, meta: { run, paths: { read: [], write: [] } } }];
   }
   const message = `cannot answer call '${toolCallId}': ${fault}`;
-  return [note('inbox/refused', { id, source, type: body.type, code: 'SESSION_NO_CALL', message })];
+  return [note(refusedNote, { id, source, type: body.type, code: 'SESSION_NO_CALL', message })];
+}
+
+const refusedNote = 'inbox/refused';
+
+/** Whether a draft notes that an answer was refused. */
+export function isRefusedAnswer({ name }: Draft): boolean {
+  return name === refusedNote;
 }
 
 /**

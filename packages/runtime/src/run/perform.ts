@@ -71,7 +71,7 @@ export async function perform(
     worktree === undefined ? undefined : await openWorktree(parts, session.id, { lease: hold.lease });
   const before = isFresh && workspace === undefined ? info : await infoOf(scope);
   if (isTask) await store.sessions.update(session.id, { task: 'running' }, { lease: hold.lease });
-  const stamp = stampOf(await placeOf(parts, workspace));
+  const stamp = stampOf(placeOf(parts, workspace));
   const named = await namedFor(
     store,
     { info: before, origin: scope.origin, above: async () => line.slice(1) },

@@ -10,12 +10,9 @@ export type RunPlace = JsonObject;
  * Reads where a run works, when it begins: in its worktree, else in the directory of the deck.
  * @param workspace the directory of the session's worktree, if it has one
  */
-export async function placeOf(
-  { cwd }: Pick<Shared, 'cwd'>,
-  workspace: string | undefined,
-): Promise<RunPlace> {
+export function placeOf({ cwd }: Pick<Shared, 'cwd'>, workspace: string | undefined): RunPlace {
   const directory = workspace ?? cwd ?? currentDirectory();
-  const git = directory === undefined ? undefined : await gitHead(directory);
+  const git = directory === undefined ? undefined : gitHead(directory);
   return {
     ...(directory !== undefined && { cwd: directory }),
     host: hostname(),

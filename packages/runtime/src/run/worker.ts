@@ -294,7 +294,7 @@ export class Worker {
           ? await this.#firstTurn(held, first)
           : cutOff && (await wasInterrupted(this.#parts.store, this.#session.id))
             ? this.#turn(held, { run: this.#parts.newId(), options: options ?? {} })
-            : await this.#next(held, { point: 'ended', options });
+            : await this.#next(held, { point: 'ended', options, isPosted: true });
       let known =
         chosen === undefined || turn?.started.request.items !== undefined
           ? undefined
@@ -338,21 +338,26 @@ export class Worker {
       point,
       status,
       options = {},
+      isPosted = false,
     }: {
       readonly point: AfterRun['point'];
       readonly status?: RunStatus;
       readonly options?: RunOptions | undefined;
+      /** Whether the inbox has just received something. */
+      readonly isPosted?: boolean;
     },
   ): Promise<HeldRun | undefined> {
     const { owner } = given.lease;
     this.#current = undefined;
     let held = given;
     let at = point;
+    let isEmpty = !isPosted;
     for (;;) {
       const requested = this.#requested;
       const inputs = at === 'ended' && !this.#closed;
       // Usually the inbox is empty: check that and release the lease in one transaction.
-      const wasEmpty = inputs && (await held.release({ inputs }));
+      const wasEmpty = isEmpty && inputs && (await held.release({ inputs }));
+      isEmpty = true;
       if (!wasEmpty) {
         const inbox = await held.inbox();
         const spent = spentAborts(inbox);

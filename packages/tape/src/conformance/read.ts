@@ -1,6 +1,6 @@
 import { isBlobRef } from '../entry/blob.ts';
 import { anchor, assistant, handoff, note, toolCall, toolResult, user } from '../entry/entry.ts';
-import type { SessionQuery } from '../tape/info.ts';
+import type { SessionQuery } from '../tape/listing.ts';
 import { all, type Chapter, partsOf, refusal, sessionOf, textOf } from './contract.ts';
 
 /** Reads, points and verify. */

@@ -11,7 +11,7 @@ import { cannotOpen, roomAt } from './place.ts';
 
 /** A value that SQLite stores. */
 export type SqlValue = string | number | null | Uint8Array;
-type Params = Readonly<Record<string, SqlValue>>;
+export type Params = Readonly<Record<string, SqlValue>>;
 /** Parameters by position, as `?` in a statement: each costs half of what one by name does. For the hot paths. */
 type Values = readonly SqlValue[];
 

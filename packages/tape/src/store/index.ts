@@ -62,9 +62,10 @@ export type { Alias, SessionChange, SessionInit } from '../session/session.ts';
 export type { StageInit } from '../session/stage.ts';
 export type { CallsQuery, ModelCalls } from '../tape/calls.ts';
 export type { LiveQuery, LiveRun, LiveStream, StreamChunk } from '../tape/chunks.ts';
-export type { SessionCounts, SessionQuery } from '../tape/info.ts';
+export type { SessionCounts } from '../tape/info.ts';
 export type { SessionRange } from '../tape/interval.ts';
 export { fenced, leaseTtlMs, type SessionOwner } from '../tape/lease.ts';
+export type { SessionOrder, SessionQuery } from '../tape/listing.ts';
 export type { RunItem } from '../tape/post.ts';
 export type { Delivery } from '../tape/tape.ts';
 export {

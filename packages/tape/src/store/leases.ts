@@ -21,7 +21,10 @@ import {
 } from './options.ts';
 import type { Leases } from './store.ts';
 
-/** Makes `store.leases`. */
+/**
+ * Makes `store.leases`. A lease dies with the machine: its writes do not wait for the disk. The entries that are written
+ * under it do, and with them the lease.
+ */
 export function leasesOn(at: Connection): InProcess<Leases> {
   const { db } = at;
   return {
@@ -29,13 +32,15 @@ export function leasesOn(at: Connection): InProcess<Leases> {
       assertOptions(o, fieldsOf['leases.acquire'], 'take the lease of', at.named(ref));
       assertArgument(owner, 'object', 'take a lease', 'the owner');
       assertOwner(owner);
-      return db.write(() => acquireLease(db, at.need(ref), { owner, clock: at.clock, ttlMs: o.ttlMs }));
+      return db.writeBehind(() => acquireLease(db, at.need(ref), { owner, clock: at.clock, ttlMs: o.ttlMs }));
     },
 
     extend(lease: Lease, o: LeaseOptions = {}): Lease {
       assertLease(lease, 'extend a lease');
       assertOptions(o, fieldsOf['leases.acquire'], 'extend the lease of', lease.session);
-      return db.write(() => extendLease(db, at.need(lease.id), { lease, clock: at.clock, ttlMs: o.ttlMs }));
+      return db.writeBehind(() =>
+        extendLease(db, at.need(lease.id), { lease, clock: at.clock, ttlMs: o.ttlMs }),
+      );
     },
 
     holds(lease: Lease): boolean {
@@ -50,7 +55,7 @@ export function leasesOn(at: Connection): InProcess<Leases> {
     release(lease: Lease, o: ReleaseOptions = {}): boolean {
       assertLease(lease, 'release a lease');
       assertOptions(o, fieldsOf['leases.release'], 'release the lease of', lease.session);
-      const released = db.write(() => releaseLease(db, at.need(lease.id), lease, o));
+      const released = db.writeBehind(() => releaseLease(db, at.need(lease.id), lease, o));
       if (released) continueIndex(db);
       return released;
     },

@@ -14,8 +14,8 @@ import type { Alias, SessionChange, SessionInit } from '../session/session.ts';
 import type { StageInit } from '../session/stage.ts';
 import type { CallsQuery } from '../tape/calls.ts';
 import type { LiveQuery } from '../tape/chunks.ts';
-import type { SessionQuery } from '../tape/info.ts';
 import type { Lease } from '../tape/lease.ts';
+import type { SessionOrder, SessionQuery } from '../tape/listing.ts';
 import type { Point } from '../tape/point.ts';
 import type { EntryQuery as RowQuery } from '../tape/read.ts';
 import type { ViewPolicy } from '../view/policy.ts';
@@ -107,6 +107,7 @@ export interface DrainOptions {
 interface OptionsOf {
   'sessions.open': SessionInit;
   'sessions.list': SessionQuery;
+  readSessions: SessionQuery & { readonly order?: SessionOrder };
   'sessions.calls': CallsQuery;
   'sessions.update': SessionChange;
   'entries.append': AppendOptions;
@@ -135,28 +136,31 @@ interface OptionsOf {
   progress: ProgressOptions;
 }
 
+const listFields: Fields<SessionQuery> = {
+  kind: 'text',
+  lifecycle: true,
+  parent: 'text',
+  roots: 'flag',
+  prefix: 'text',
+  leftFrom: 'count',
+  key: 'text',
+  since: 'count',
+  under: 'text',
+  unfinished: 'flag',
+  pending: 'flag',
+  all: 'flag',
+  allRealms: 'flag',
+  after: true,
+  limit: 'count',
+  titles: 'flag',
+  counts: 'flag',
+};
+
 /** The fields of every options object that a method of a store takes, by method. */
 export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> } = {
   'sessions.open': { kind: 'text', title: 'text', ephemeral: 'flag', settings: 'object' },
-  'sessions.list': {
-    kind: 'text',
-    lifecycle: true,
-    parent: 'text',
-    roots: 'flag',
-    prefix: 'text',
-    leftFrom: 'count',
-    key: 'text',
-    since: 'count',
-    under: 'text',
-    unfinished: 'flag',
-    pending: 'flag',
-    all: 'flag',
-    allRealms: 'flag',
-    after: true,
-    limit: 'count',
-    titles: 'flag',
-    counts: 'flag',
-  },
+  'sessions.list': listFields,
+  readSessions: { ...listFields, order: ['last', 'created', 'name', 'messages', 'tokens'] },
   'sessions.calls': { session: 'text', tree: 'flag' },
   'sessions.update': { lifecycle: true, task: true, alias: 'object', unalias: 'object' },
   'entries.append': { lease: 'object', key: 'text', expectHead: 'text', settles: 'text' },

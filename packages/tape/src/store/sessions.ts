@@ -12,8 +12,9 @@ import {
 } from '../session/session.ts';
 import { type CallsQuery, listCalls, type ModelCalls } from '../tape/calls.ts';
 import { findNamed, findTape } from '../tape/find.ts';
-import { infoOf, listTapes, type SessionInfo, type SessionQuery } from '../tape/info.ts';
+import { infoOf, type SessionInfo } from '../tape/info.ts';
 import { settleDead } from '../tape/leftovers.ts';
+import { listTapes, type SessionQuery } from '../tape/listing.ts';
 import { type Lifecycle, type Ref, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';

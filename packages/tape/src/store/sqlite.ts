@@ -33,7 +33,8 @@ import { type Redact, type Redactor, redactFault, redactorFor } from '../secrets
 import { type Secret, secretsIn } from '../secrets/secrets.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type TotalCalls, totalCalls } from '../tape/calls.ts';
-import { countListed } from '../tape/info.ts';
+import type { SessionInfo } from '../tape/info.ts';
+import { countListed, readTapes, type SessionOrder, type SessionQuery } from '../tape/listing.ts';
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { realmsOf } from '../tape/realms.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
@@ -297,6 +298,23 @@ export class SqliteTapeStore implements TapeStore {
    */
   countSessions(parent?: string): number {
     return countSessions(this.#at.db, parent);
+  }
+
+  /**
+   * Reads the sessions that `sessions.list(query)` lists, also in another order, with little memory: first which they are,
+   * then a few at a time. What it yields of a session is what that is when its turn comes.
+   * @example
+   * ```ts
+   * import { openTapeStore } from '@tapedeck/tape';
+   *
+   * using store = openTapeStore('tapes/tape.db');
+   * for (const { session, messageCount } of store.readSessions({ order: 'messages' }))
+   *   console.log(session, messageCount);
+   * ```
+   */
+  readSessions(query: SessionQuery & { readonly order?: SessionOrder } = {}): Generator<SessionInfo, void> {
+    assertOptions(query, fieldsOf.readSessions, 'read sessions');
+    return readTapes(this.#at.db, this.#at.realm, query);
   }
 
   /** Counts the sessions that `sessions.list()` lists. */

@@ -25,9 +25,10 @@ import type { StageInit } from '../session/stage.ts';
 import type { Appended } from '../tape/append.ts';
 import type { CallsQuery, ModelCalls } from '../tape/calls.ts';
 import type { LiveQuery, LiveRun, LiveStream } from '../tape/chunks.ts';
-import type { SessionInfo, SessionQuery } from '../tape/info.ts';
+import type { SessionInfo } from '../tape/info.ts';
 import type { SessionRange } from '../tape/interval.ts';
 import type { Lease, SessionOwner } from '../tape/lease.ts';
+import type { SessionQuery } from '../tape/listing.ts';
 import type { Point } from '../tape/point.ts';
 import type { Ref } from '../tape/tape.ts';
 import type {

@@ -4,18 +4,8 @@ import { isObject } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { parsed } from '../entry/parsed.ts';
 import { titleEvent, titleIn, titleLine } from '../entry/title.ts';
-import { isUnfinished } from '../sqlite/schema.ts';
 import type { Db } from '../sqlite/sqlite.ts';
-import { getTape } from './find.ts';
-import {
-  assertStatus,
-  type Delivery,
-  type Lifecycle,
-  lifecycles,
-  type Ref,
-  type TapeRow,
-  type Task,
-} from './tape.ts';
+import type { Delivery, Lifecycle, TapeRow, Task } from './tape.ts';
 
 /** The state of a session, without its entries. Times are milliseconds since the epoch. */
 export interface SessionInfo {
@@ -80,7 +70,7 @@ export interface SessionCounts {
 }
 
 /** The columns of `SessionInfo`. */
-type InfoRow = Pick<
+export type InfoRow = Pick<
   TapeRow,
   | 'ulid'
   | 'realm'
@@ -168,7 +158,14 @@ const infoColumns = ` t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycl
   t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, t.last_message_at, t.message_count, lower(hex(t.head_hash)) AS head_hash,
   ${besideTape('t.id')}`;
 
-function selectInfo({ counts, titles }: SessionQuery): string {
+/** The statement that reads sessions, with what a caller wants beside their rows. */
+export function selectInfo({
+  counts,
+  titles,
+}: {
+  readonly counts?: boolean;
+  readonly titles?: boolean;
+}): string {
   const more = `${counts === true ? `, ${countsOf} AS counts` : ''}${titles === true ? `, ${firstText} AS first_text` : ''}`;
   return `SELECT ${infoColumns}${more}
     FROM tape t LEFT JOIN tape p ON p.id = t.parent_id AND p.id < t.id`;
@@ -189,7 +186,7 @@ export function infoOf(db: Db, row: TapeRow): SessionInfo {
   });
 }
 
-function toInfo(row: InfoRow): SessionInfo {
+export function toInfo(row: InfoRow): SessionInfo {
   const title =
     row.title ??
     titleIn(row.title_event === null ? null : parsed(row.title_event)) ??
@@ -233,160 +230,6 @@ function beginningOf(json: string | null): string {
     : undefined;
   const found = text ?? (isObject(first) ? first.text : isObject(state) ? state.next_steps : undefined);
   return typeof found === 'string' ? found : '';
-}
-
-/** Selects sessions. */
-export interface SessionQuery {
-  readonly kind?: string;
-  readonly lifecycle?: Lifecycle;
-  /** Only the children of this session. */
-  readonly parent?: Ref;
-  /** Only sessions without a parent. */
-  readonly roots?: boolean;
-  /** Only sessions with a name or an alias that begins with this text. With `all` and `limit`, those of the first names. */
-  readonly prefix?: string;
-  /**
-   * With `parent`: only children that left it at this position or after it, in the order of these positions. A page of
-   * them costs no more than its size allows, whatever their number.
-   */
-  readonly leftFrom?: Seq;
-  /** Only sessions that were forked with this key; with `parent`, at most one. */
-  readonly key?: string;
-  /** Only the sessions below this one: its children, their children, and so on. */
-  readonly under?: Ref;
-  /** Only active children that have a delivery to make: how they report was requested, and has not been done. */
-  readonly unfinished?: boolean;
-  /**
-   * Only sessions with something pending: a lease, an item in the inbox, an open run, an open tool call, or a running
-   * task.
-   */
-  readonly pending?: boolean;
-  /**
-   * Only sessions whose last message, or whose creation without one, is at this time or later: milliseconds since the
-   * epoch.
-   */
-  readonly since?: number;
-  /** Include archived, destroyed and ephemeral sessions. */
-  readonly all?: boolean;
-  /** Include the sessions of other realms. Those below a session are always of its realm. */
-  readonly allRealms?: boolean;
-  /** List in order of creation, after this session; null starts with the first. */
-  readonly after?: Ref | null;
-  readonly limit?: number;
-  /** Give sessions without a title one: the beginning of their first prompt, or of their task. */
-  readonly titles?: boolean;
-  /** Count what each session has. */
-  readonly counts?: boolean;
-}
-
-/** When something was last said in a session: so an import has its place by the times of its source. */
-const spokenAt = 'coalesce(t.last_message_at, t.created_at)';
-
-/** All sessions below one. */
-const below = `WITH RECURSIVE below (id) AS (
-    SELECT id FROM tape WHERE parent_id = @under AND id > @under
-    UNION ALL SELECT c.id FROM tape c JOIN below ON c.parent_id = below.id AND c.id > below.id
-  ) SELECT id FROM below`;
-
-const unfinished = `SELECT id FROM tape WHERE parent_id > 0 AND ${isUnfinished}`;
-
-/** The unfinished ones, found from below: there are few of them, however many sessions have ended. */
-const unfinishedBelow = `WITH RECURSIVE up (id, above) AS (
-    SELECT id, parent_id FROM tape WHERE parent_id > 0 AND ${isUnfinished}
-    UNION ALL SELECT up.id, p.parent_id FROM up JOIN tape p ON p.id = up.above
-      WHERE up.above <> @under AND p.parent_id < p.id
-  ) SELECT id FROM up WHERE above = @under`;
-
-const pending = `SELECT tape_id FROM open_run UNION SELECT tape_id FROM stream_chunk UNION SELECT tape_id FROM lease
-  UNION SELECT tape_id FROM inbox UNION SELECT tape_id FROM open_calls WHERE tape_id > 0 AND to_seq IS NULL
-  UNION SELECT id FROM tape WHERE task = 'running'`;
-
-/**
- * Those of names and aliases from one text on, and before another. Where all of them are wanted up to a limit, it ends the
- * search: thousands of names can begin alike.
- */
-function prefixed({ all, limit, kind, since, lifecycle, roots, parent, under, after }: SessionQuery): string {
-  const others = [kind, since, lifecycle, roots, parent, under, after];
-  const isWhole = all === true && limit !== undefined && others.every((one) => one === undefined);
-  const end = isWhole ? 'LIMIT @limit' : '';
-  return `SELECT id FROM (SELECT id FROM tape
-      WHERE realm = @realm AND name >= @prefix AND name < @prefixEnd AND lifecycle NOT IN ('staging', 'purged')
-      ORDER BY name ${end})
-    UNION SELECT tape_id FROM (SELECT tape_id FROM alias
-      WHERE realm = @realm AND alias >= @prefix AND alias < @prefixEnd ORDER BY alias ${end})`;
-}
-
-/** What selects the sessions of a query beside the columns of their rows. */
-function selected(query: SessionQuery): string {
-  const { prefix, ...others } = query;
-  if (prefix !== undefined) return `AND t.id IN (${prefixed(query)}) ${selected(others)}`;
-  if (query.pending === true) return `AND t.id IN (${pending}) ${selected({ ...query, pending: false })}`;
-  if (query.under !== undefined)
-    return `AND t.id IN (${query.unfinished === true ? unfinishedBelow : below})`;
-  if (query.unfinished !== true) return '';
-  return `AND t.id IN (${unfinished}${query.parent === undefined ? '' : ' AND parent_id = @parent'})`;
-}
-
-/**
- * Lists sessions, the one with the newest message first (of a session without one, its creation counts); with
- * `parent` or `after`, in order of creation; with `leftFrom`, in that of the positions where they left.
- * @throws TAPE_NO_SESSION, TAPE_BAD_STATUS
- */
-export function listTapes(db: Db, realm: string, query: SessionQuery = {}): SessionInfo[] {
-  if (query.lifecycle !== undefined) assertStatus('list sessions of lifecycle', query.lifecycle, lifecycles);
-  const idOf = (ref: Ref | null | undefined) => (ref == null ? null : getTape(db, realm, ref).id);
-  const parent = idOf(query.parent);
-  const after = idOf(query.after);
-  const under = idOf(query.under);
-  // With a plus SQLite uses no index for a column: it looks up the selected ids instead.
-  const isSelected = query.unfinished === true || query.pending === true || query.prefix !== undefined;
-  const t = isSelected ? '+t' : 't';
-  const isOfRealm = query.allRealms !== true && parent === null && under === null;
-  const where = `${isOfRealm ? `${t}.realm = @realm AND ` : ''}t.lifecycle NOT IN ('staging', 'purged')
-       AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
-       ${query.since === undefined ? '' : `AND ${spokenAt} >= @since`}
-       AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
-       ${query.roots === true ? `AND ${t}.parent_id IS NULL` : ''}
-       ${parent === null ? '' : `AND ${t}.parent_id = @parent AND @parent < t.id`} ${after === null ? '' : 'AND t.id > @after'}
-       ${query.leftFrom === undefined ? '' : 'AND t.base_seq >= @leftFrom'}
-       ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}`;
-  const isByPlace = parent !== null && query.leftFrom !== undefined;
-  const isByCreation = parent !== null || query.after !== undefined;
-  const order = isByPlace
-    ? 't.base_seq, t.id'
-    : isByCreation
-      ? 't.id'
-      : `${spokenAt} DESC, t.updated_at DESC, t.id DESC`;
-  // Sorting all children, SQLite would first look up what the tables beside their rows have.
-  const which = isByPlace
-    ? `t.id IN (SELECT t.id FROM tape t WHERE ${where} ORDER BY ${order} LIMIT @limit)`
-    : where;
-  const rows = db.all<InfoRow>(`${selectInfo(query)} WHERE ${which} ORDER BY ${order} LIMIT @limit`, {
-    ...((isOfRealm || query.prefix !== undefined) && { realm }),
-    // No character of a name is greater than the last one of Unicode.
-    ...(query.prefix !== undefined && { prefix: query.prefix, prefixEnd: `${query.prefix}\u{10ffff}` }),
-    all: query.all === true ? 1 : 0,
-    kind: query.kind ?? null,
-    lifecycle: query.lifecycle ?? null,
-    limit: query.limit ?? -1,
-    ...(parent !== null && { parent }),
-    ...(query.leftFrom !== undefined && { leftFrom: query.leftFrom }),
-    ...(after !== null && { after }),
-    ...(query.key !== undefined && { key: query.key }),
-    ...(under !== null && { under }),
-    ...(query.since !== undefined && { since: query.since }),
-  });
-  return rows.map(toInfo);
-}
-
-/** Counts the sessions of a realm that a list without conditions has. It reads their rows, and sorts none. */
-export function countListed(db: Db, realm: string): number {
-  const row = db.get<{ n: number }>(
-    `SELECT count(*) AS n FROM tape WHERE realm = @realm
-       AND lifecycle NOT IN ('staging', 'purged', 'archived', 'destroyed') AND ephemeral = 0`,
-    { realm },
-  );
-  return row?.n ?? 0;
 }
 
 /** Returns whether a session only records how a summary was made. It has no result to merge. */

@@ -1,0 +1,77 @@
+import { assistant, openTapeStore, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+
+const usage = { input: 10, output: 5, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+
+/** A store of 450 sessions, which takes three reads. Each third is a child, some are archived, numbers repeat. */
+function manySessions(): SqliteTapeStore {
+  let now = 1_000;
+  const store = openTapeStore(':memory:', { now: () => now });
+  for (let n = 0; n < 450; n += 1) {
+    now += n % 5 === 0 ? 0 : 7;
+    const name = `s${(n * 37) % 450}`;
+    if (n % 3 === 2) store.lineage.fork(`s${((n - 1) * 37) % 450}`, { name });
+    else store.sessions.open(name);
+    for (let i = 0; i < n % 4; i += 1)
+      store.entries.append(name, [user('Go on.'), assistant('Done.', { model: 'a/b', usage })]);
+    if (n % 50 === 49) store.sessions.update(name, { lifecycle: 'archived' });
+  }
+  return store;
+}
+
+test('reads the sessions that list returns, in its order', () => {
+  using store = manySessions();
+  for (const query of [
+    {},
+    { all: true, counts: true, titles: true },
+    { roots: true, limit: 220 },
+    { kind: 'subagent', counts: true },
+    { since: 1_900 },
+    { limit: 0 },
+  ]) {
+    const listed = store.sessions.list(query);
+    expect([...store.readSessions(query)]).toEqual(listed);
+    if (!('limit' in query)) expect(listed.length).toBeGreaterThan(100);
+  }
+});
+
+test('reads them in another order, equal ones by their last messages', () => {
+  using store = manySessions();
+  const listed = store.sessions.list({ counts: true });
+  const orders = {
+    last: () => 0,
+    created: (a, b) => b.createdAt - a.createdAt,
+    name: (a, b) => (a.session < b.session ? -1 : 1),
+    messages: (a, b) => b.messageCount - a.messageCount,
+    tokens: (a, b) => (b.counts?.tokens ?? 0) - (a.counts?.tokens ?? 0),
+  } satisfies Record<string, (a: (typeof listed)[number], b: (typeof listed)[number]) => number>;
+  for (const [order, compare] of Object.entries(orders) as [keyof typeof orders, typeof orders.name][])
+    expect([...store.readSessions({ counts: true, order })], order).toEqual(listed.toSorted(compare));
+});
+
+test('yields each session once, although others write meanwhile, as it is at its turn', () => {
+  using store = manySessions();
+  const expected = store.sessions.list({ all: true }).map(({ id }) => id);
+  const read: string[] = [];
+  for (const info of store.readSessions({ all: true })) {
+    read.push(info.id);
+    // The last one becomes the newest, and a new one appears.
+    if (read.length === 1) {
+      store.entries.append(expected.at(-1) ?? '', [user('Again.')]);
+      store.sessions.open('another');
+    }
+    if (info.id === expected.at(-1))
+      expect(info.lastMessageAt).toBe(store.sessions.find(info.id)?.lastMessageAt);
+  }
+  expect(read).toEqual(expected);
+});
+
+test('refuses an option that does not exist', () => {
+  using store = openTapeStore(':memory:');
+  expect(() => store.readSessions({ sort: 'name' } as object)).toThrow(
+    expect.objectContaining({ code: 'TAPE_BAD_OPTION' }),
+  );
+  expect(() => store.readSessions({ order: 'size' } as object)).toThrow(
+    expect.objectContaining({ code: 'TAPE_BAD_OPTION' }),
+  );
+});
