@@ -279,6 +279,7 @@ function jsonForm({ when, prints }: Form, schema: JsonSchema): string {
         ? `one ${shape ?? 'object'}`
         : `one array of ${shape ?? 'objects'}`;
   const intro = `JSON${when === undefined ? '' : ` (${when})`}: ${what}.`;
+  if (object.anyOf !== undefined) return `${intro} It is ${object.anyOf.map(typeOf).join(' or ')}.`;
   return shape === undefined ? `${intro}\n\n${fieldTable(object)}` : intro;
 }
 

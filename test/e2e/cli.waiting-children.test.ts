@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { expect, test } from 'vitest';
-import { json, jsonError } from '../support/cli.ts';
+import { json, jsonError, jsonLines } from '../support/cli.ts';
 import { entryLines } from '../support/scripted.ts';
 import { tempHome } from '../support/temp-home.ts';
+import { typeHere } from '../support/typist.ts';
 
 const config = `
 import { appendFileSync } from 'node:fs';
@@ -101,4 +102,75 @@ test('approve names the calls of several children, answers each for itself, and 
   const done = await home.tape(['approve', 'main', '--json', ...home.model]);
   expect(json(done)).toMatchObject({ session: 'main', finish: 'stop', text: 'All is paid.' });
   expect(home.linesOf('main').filter((line) => line.startsWith('anchor merge/'))).toHaveLength(2);
+});
+
+test('--jsonl of run and delegate has a line for each thing that happens to a child', async () => {
+  using home = payingHome('Pay rent');
+  const ran = await home.tape(['run', 'main', 'Go', '--jsonl', ...home.model]);
+  const [child = ''] = home.childrenOf();
+  const lines = jsonLines<{ type?: string; state?: string; session?: string; finish?: string }>(ran);
+  expect(lines.filter(({ type }) => type === 'child-progress')).toEqual([
+    {
+      type: 'child-progress',
+      session: child,
+      task: 'Pay rent',
+      toolCallId: 'd1',
+      state: 'started',
+      steps: 0,
+      tokens: 0,
+    },
+    expect.objectContaining({ session: child, state: 'running' }),
+    expect.objectContaining({ session: child, state: 'waiting', tool: 'pay' }),
+    expect.objectContaining({ session: child, state: 'waiting', tool: 'pay', steps: 1 }),
+  ]);
+  expect(lines.at(-2)).toMatchObject({
+    type: 'tool-waiting',
+    calls: [
+      { toolCallId: 'd1', for: 'children' },
+      { toolCallId: `${child}/p1`, session: child, name: 'pay', input: { to: 'Pay rent' }, for: 'approval' },
+    ],
+  });
+  expect(lines.at(-1)).toMatchObject({ session: 'main', finish: 'waiting' });
+  const args = ['--task', 'Pay rent', '--jsonl', ...home.model];
+  const waits = jsonLines<object>(await home.tape(['delegate', 'main', ...args]));
+  expect(waits.at(-1)).toMatchObject({ parent: 'main', children: [{ status: 'running', merged: false }] });
+  const [, other = ''] = home.childrenOf();
+  expect(waits).toContainEqual({
+    type: 'tool-waiting',
+    calls: [
+      { toolCallId: `${other}/p1`, session: other, name: 'pay', input: { to: 'Pay rent' }, for: 'approval' },
+    ],
+  });
+  // The parent waits, so that the merge of the other child follows the result of its call.
+  expect((await home.tape(['approve', other, ...home.model])).code).toBe(0);
+  expect((await home.tape(['approve', 'main', ...home.model])).stdout).toBe('All is paid.\n');
+  const again = jsonLines<{ state?: string; type?: string }>(await home.tape(['delegate', 'main', ...args]));
+  expect(again.map(({ type, state }) => type && state)).toEqual(['started', 'ended', undefined]);
+});
+
+test('chat at a terminal asks for the calls of children, and shows how the session goes on', async () => {
+  using home = payingHome('Pay rent', 'Pay tax');
+  const ask = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater: ' };
+  const seen = await typeHere(
+    ['chat', 'main', '--new', ...home.model],
+    [
+      { until: 'main> ' },
+      { type: 'Go\r' },
+      { until: 'Of main-pay-rent-' },
+      ask,
+      { type: 'y\r' },
+      { until: 'Of main-pay-tax-' },
+      ask,
+      { type: 'no, later\r' },
+      { until: 'All is paid.' },
+      { until: 'main> ' },
+      { type: '\u0004' },
+    ],
+    { env: { TAPE_HOME: home.path }, cwd: home.path },
+  );
+  expect(seen.code).toBe(0);
+  expect(home.linesOf('main').at(-1)).toBe('assistant: All is paid.');
+  const [rent = '', tax = ''] = home.childrenOf();
+  expect(home.linesOf(rent)).toContain('pay p1 → text paid');
+  expect(home.linesOf(tax).some((line) => line.startsWith('pay p1 → execution-denied'))).toBe(true);
 });

@@ -52,7 +52,7 @@ export async function talkAt(editor: Editor, talk: Talk): Promise<number> {
   await did(async () => {
     const { waiting } = await talk.session.status();
     const started = waiting.length === 0 ? undefined : await answerCalls(talk, editor);
-    if (started !== undefined) await takeTurn(talk, () => started.run, editor);
+    if (started !== undefined) await takeTurn(talk, () => started, editor);
   });
   for (let text = '', isOver = false; !isOver; ) {
     await showUnseen(talk);
@@ -70,7 +70,8 @@ export async function talkAt(editor: Editor, talk: Talk): Promise<number> {
       const next = await nextOf(talk, line);
       isOver = next.leaves === true;
       text = next.text ?? '';
-      if (next.start !== undefined) await takeTurn(talk, next.start, editor);
+      const { start } = next;
+      if (start !== undefined) await takeTurn(talk, () => ({ run: start() }), editor);
     });
     // Nothing of a prompt that was refused is on the tape, so the user need not type it again.
     if (!isDone && !isCommand(line)) text = line;

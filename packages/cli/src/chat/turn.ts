@@ -1,7 +1,7 @@
 import type { Decision, Run, RunResult, WaitingCall } from '@tapedeck/runtime';
 import { safe } from '../escape.ts';
 import { awaitedOf, type Face } from '../output/run.ts';
-import { printAll } from '../session/background.ts';
+import { type Following, printAbove, printAll } from '../session/background.ts';
 import { callRows } from '../transcript/item-rows.ts';
 import type { Editor } from './editor.ts';
 import { placeOf, turnFace } from './face.ts';
@@ -9,17 +9,21 @@ import { showUnseen, type Talk } from './talk.ts';
 
 /** A run that was started. A `Run` is a promise, so it is inside of an object. */
 interface Started {
-  readonly run: Run;
+  /** Absent when only sessions below have begun. */
+  readonly run?: Run;
+  /** The sessions below whose runs answers have started, before the session goes on itself. */
+  readonly below?: readonly Following[];
   /** The user left another call waiting, and is not asked about it again in this turn. */
   readonly leavesCall?: boolean;
 }
 
 /** Shows a run, asks for each approval that it waits for, and shows the runs that the answers start. */
-export async function takeTurn(talk: Talk, start: () => Run, editor: Editor): Promise<void> {
+export async function takeTurn(talk: Talk, start: () => Started, editor: Editor): Promise<void> {
   const face = turnFace(talk);
-  for (let started: Started | undefined = { run: start() }; started !== undefined; ) {
+  for (let started: Started | undefined = start(); started !== undefined; ) {
     const result: RunResult | undefined = await show(talk, { ...started, face });
-    const isAsked: boolean = result?.finish === 'waiting' && started.leavesCall !== true;
+    const waits: boolean = started.below === undefined ? result?.finish === 'waiting' : await isWaiting(talk);
+    const isAsked: boolean = waits && started.leavesCall !== true;
     started = isAsked ? await answerCalls(talk, editor) : undefined;
   }
 }
@@ -27,13 +31,16 @@ export async function takeTurn(talk: Talk, start: () => Run, editor: Editor): Pr
 /** Shows a run, and the runs that follow it, until they end or the user stops them. */
 async function show(
   talk: Talk,
-  { run, face }: Started & { readonly face: Face },
+  { run, below, face }: Started & { readonly face: Face },
 ): Promise<RunResult | undefined> {
   const { context, deck, session } = talk;
-  const runs = await talk.stoppable(
-    async (io) => await printAll(run, { deck, session, face }, { ...context, io }),
-  );
-  const results = runs.map(({ result }) => result);
+  const runs = await talk.stoppable(async (io) => [
+    ...(run === undefined ? [] : await printAll(run, { deck, session, face }, { ...context, io })),
+    ...(below === undefined
+      ? []
+      : await printAbove(below, { deck, above: session, face }, { ...context, io })),
+  ]);
+  const results = runs.map(({ result }) => result).filter((result) => result.session === session.name);
   // What others added between the prompt and its run.
   const [first] = results;
   if (first !== undefined && first.from > talk.seen + 1) await showUnseen(talk, first.from - 1);
@@ -41,13 +48,18 @@ async function show(
   return results.at(-1);
 }
 
+async function isWaiting({ session }: Talk): Promise<boolean> {
+  return (await session.status()).state === 'waiting';
+}
+
 /**
- * Asks for each approval that the session waits for, until the user leaves one, and gives the answers. Returns the run
+ * Asks for each approval that the session waits for, also in sessions below it, until the user leaves one, and gives the answers. Returns the run
  * that they start; undefined without one.
  */
 export async function answerCalls(talk: Talk, editor: Editor): Promise<Started | undefined> {
   const { named, session } = talk;
-  const { waiting } = await session.status();
+  const { waitsOf } = await import('@tapedeck/runtime/internal');
+  const waiting = (await waitsOf(talk.store, session.id)).filter((call) => call.for !== 'children');
   const decisions: (readonly [id: string, decision: Decision])[] = [];
   for (const call of waiting) {
     const decision = call.for === 'approval' ? await decisionOn(talk, call, editor) : undefined;
@@ -58,12 +70,18 @@ export async function answerCalls(talk: Talk, editor: Editor): Promise<Started |
     talk.calls.set(call.toolCallId, call);
     decisions.push([call.toolCallId, decision]);
   }
+  const leavesCall = decisions.length < waiting.length;
   let started: Started | undefined;
+  const below: Following[] = [];
   for (const [i, [id, decision]] of decisions.entries()) {
-    const { run } = await session.respond(id, decision, { ...named, start: i === decisions.length - 1 });
-    if (run !== undefined) started = { run, leavesCall: decisions.length < waiting.length };
+    const name = waiting.find(({ toolCallId }) => toolCallId === id)?.session;
+    const start = name !== undefined || i === decisions.length - 1;
+    const { run } = await session.respond(id, decision, { ...named, start });
+    if (run === undefined) continue;
+    if (name === undefined) started = { run, leavesCall };
+    else below.push({ run, name });
   }
-  return started;
+  return below.length === 0 ? started : { leavesCall, ...started, below };
 }
 
 /** Says how a call that the user left can be answered. */
@@ -87,7 +105,8 @@ async function decisionOn(talk: Talk, call: WaitingCall, editor: Editor): Promis
     await io.out(`${style.text('yellow', text)}\n`);
     return undefined;
   }
-  await io.out(`${rows.join('\n')}\n`);
+  const of = call.session === undefined ? [] : [style.text('dim', `Of ${safe(call.session)}:`)];
+  await io.out(`${[...of, ...rows].join('\n')}\n`);
   for (;;) {
     const line = await editor.ask('Run it? [y]es, [n]o, n REASON, [l]ater: ', { isQuestion: true });
     if (line === undefined || /^\s*l(?:ater)?\s*$/i.test(line)) return undefined;

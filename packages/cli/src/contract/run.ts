@@ -68,6 +68,47 @@ export const Run: z.ZodObject = OneRun.extend({
   other_runs: z.array(OneRun).optional().describe('other runs of the command, for messages that waited'),
 }).meta({ id: 'Run', description: 'The run that a command started, and how it ended.' });
 
+/** What happens to children during a run or a delegation. Lines have the fields of `SessionEvent` in the library. */
+const childLines = [
+  z
+    .strictObject({
+      type: z.literal('child-progress').describe('the line is about a child'),
+      session: text('name of the child'),
+      task: text('its task').optional(),
+      toolCallId: text('id of the call that delegates, if one does').optional(),
+      state: z
+        .enum(['started', 'running', 'waiting', 'ended'])
+        .describe('`waiting`: for the answer to a call, its own or one below'),
+      phase: z
+        .enum(['reasoning', 'answering', 'tool', 'retrying'])
+        .optional()
+        .describe('what it does, while it runs'),
+      steps: count('its model calls so far'),
+      tokens: tokenCount('their tokens'),
+      tool: text('the tool that runs, or the tools that wait').optional(),
+      text: text('the line that it writes; at its end, the beginning of its result').optional(),
+      status: task.optional().describe('how its task ended'),
+      error: text('why it failed').optional(),
+    })
+    .meta({
+      id: 'ChildProgress',
+      description: 'How a child does: a line at its start, its end, and between.',
+    }),
+  z
+    .strictObject({
+      type: z.literal('tool-waiting').describe('the line is about calls that wait'),
+      calls: listOf('calls that wait', {
+        toolCallId: text('id of the call, as `tape approve` of this session takes it'),
+        name: text('name of the tool'),
+        display: text('the argument that represents the call').optional(),
+        input: z.unknown().describe('input of the call'),
+        for: z.enum(['approval', 'result', 'tool', 'children']).describe('what it waits for'),
+        session: text('the session below whose call it is; absent for its own').optional(),
+      }),
+    })
+    .meta({ id: 'ToolWaiting', description: 'Calls of a session, or of sessions below it, wait.' }),
+] as const;
+
 const itemId = text('id of the inbox item; of a message that was on the tape before, its key');
 
 const sent: readonly Form[] = [
@@ -119,6 +160,28 @@ const Recovered: z.ZodObject = shape('Recovered', 'What a recovery did with a se
   queued: count('messages and answers that are left in its inbox'),
 });
 
+const delegated = {
+  parent,
+  children: listOf('one for each task, in the order of the tasks', {
+    session: z.string(),
+    status: task,
+    merged: z.boolean(),
+    repeated: flag('true when an earlier command with this task or `--key` had forked the child'),
+    seq: count('position of the merge; null without one').nullable(),
+    conflicts,
+    text: outcomeText,
+    usage: Tokens.nullable().describe('null when nothing ran'),
+    output: z.unknown().optional().describe('result in the form of `--schema`'),
+    error: text('why it failed, or could not be merged').optional(),
+  }),
+};
+
+const Delegated: z.ZodObject = shape(
+  'Delegated',
+  'The children that a command delegated to, and how they ended.',
+  delegated,
+);
+
 /** Verbs that run sessions, or act on runs. */
 export const runVerbs: Contracts = {
   run: {
@@ -140,6 +203,10 @@ export const runVerbs: Contracts = {
           type: text('type of the event; its fields are those of `SessionEvent` in the library'),
         }),
         'with `--attach` and `--jsonl`',
+      ),
+      lines(
+        z.union([...childLines, Run]),
+        'with `--jsonl`: lines about children and calls that wait, and at the end the run',
       ),
     ],
     quiet: 'the answer, without status on stderr',
@@ -185,21 +252,7 @@ export const runVerbs: Contracts = {
   },
   delegate: {
     json: [
-      ...printed({
-        parent,
-        children: listOf('one for each task, in the order of the tasks', {
-          session: z.string(),
-          status: task,
-          merged: z.boolean(),
-          repeated: flag('true when an earlier command with this task or `--key` had forked the child'),
-          seq: count('position of the merge; null without one').nullable(),
-          conflicts,
-          text: outcomeText,
-          usage: Tokens.nullable().describe('null when nothing ran'),
-          output: z.unknown().optional().describe('result in the form of `--schema`'),
-          error: text('why it failed, or could not be merged').optional(),
-        }),
-      }),
+      ...printed(delegated),
       ...printed(
         {
           parent,
@@ -207,6 +260,10 @@ export const runVerbs: Contracts = {
           dry_run: dryRun,
         },
         'with `--dry-run`',
+      ),
+      lines(
+        z.union([...childLines, Delegated]),
+        'with `--jsonl`: lines about the children, and at the end the same object',
       ),
     ],
     quiet: 'the names of the children, one a line',

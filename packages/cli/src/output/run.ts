@@ -29,7 +29,7 @@ export interface Face {
 }
 
 /** Lines of status, which scripts and people read. */
-function statusFace({ options, status }: Context): Face {
+export function statusFace({ options, status }: Context): Face {
   let waiting: readonly WaitingCall[] = [];
   return {
     event: (event) => {

@@ -1,7 +1,14 @@
 import type { Deck, Run, RunResult, Session } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { shellWord } from '../escape.ts';
-import { type Face, type PrintedRun, printRuns, statusLines, waitingHint } from '../output/run.ts';
+import {
+  type Face,
+  type PrintedRun,
+  printRuns,
+  statusFace,
+  statusLines,
+  waitingHint,
+} from '../output/run.ts';
 
 /**
  * Prints a run and the runs that follow it, waits for its background children, which would end with this
@@ -17,7 +24,8 @@ export async function printAll(
   context: Context,
 ): Promise<readonly PrintedRun[]> {
   const { io, status } = context;
-  const ended = [...(await printRuns(first, context, face))];
+  const shown = oncePerEnd(face ?? statusFace(context));
+  const ended = [...(await printRuns(first, context, shown))];
   const over = new AbortController();
   const events = session.subscribe({ signal: AbortSignal.any([over.signal, io.signal]) });
   const turns = reportTurns(deck, session, { status, signal: AbortSignal.any([over.signal, io.signal]) });
@@ -27,9 +35,11 @@ export async function printAll(
     patienceMs,
   );
   for await (const event of events) {
+    // A child can end between two runs.
+    if (event.type === 'child-progress' && event.state === 'ended') await shown.event(event);
     const run = event.type === 'run-started' ? session.attach() : undefined;
     if (run === undefined || ended.some((one) => one.run.id === run.id)) continue;
-    ended.push(...(await printRuns(run, context, face)));
+    ended.push(...(await printRuns(run, context, shown)));
   }
   clearTimeout(patience);
   if (io.signal.aborted) return ended;
@@ -39,13 +49,29 @@ export async function printAll(
   return ended;
 }
 
+/** A face that shows each end of a child once: both a run and its session have those that come during the run. */
+function oncePerEnd(face: Face): Face {
+  const ends = new Set<string>();
+  return {
+    ...face,
+    event: async (event) => {
+      if (event.type === 'child-progress' && event.state === 'ended') {
+        const end = JSON.stringify(event);
+        if (ends.has(end)) return;
+        ends.add(end);
+      }
+      await face.event(event);
+    },
+  };
+}
+
 /**
- * Follows the runs of a session below, with the lines of their status, and prints the runs of the session above with which
+ * Follows the runs of sessions below, with the lines of their status, and prints the runs of the session above with which
  * it goes on then.
  */
 export async function printAbove(
-  first: Run,
-  { deck, session, above }: { readonly deck: Deck; readonly session: Session; readonly above: Session },
+  below: readonly Following[],
+  { deck, above, face }: { readonly deck: Deck; readonly above: Session; readonly face?: Face | undefined },
   context: Context,
 ): Promise<readonly PrintedRun[]> {
   const { io } = context;
@@ -53,16 +79,23 @@ export async function printAbove(
   const signal = AbortSignal.any([over.signal, io.signal]);
   const events = above.subscribe({ signal });
   const ended: PrintedRun[] = [];
-  for (let run: Run | undefined = first; run !== undefined; run = run.following)
-    ended.push({ run, result: await followRun(run, session.name, context) });
+  for (const { run: first, name } of below)
+    for (let run: Run | undefined = first; run !== undefined; run = run.following)
+      ended.push({ run, result: await followRun(run, name, context) });
   const idle = deck.idle().finally(() => over.abort());
   for await (const event of events) {
     const run = event.type === 'run-started' ? above.attach() : undefined;
     if (run === undefined || ended.some((one) => one.run.id === run.id)) continue;
-    ended.push(...(await printRuns(run, context)));
+    ended.push(...(await printRuns(run, context, face)));
   }
   if (!io.signal.aborted) await idle;
   return ended;
+}
+
+/** A run of a session below, by its name. */
+export interface Following {
+  readonly run: Run;
+  readonly name: string;
 }
 
 /** Follows a run with the lines of its status. */

@@ -81,7 +81,7 @@ export async function sendAndFollow(sending: Sending, args: SendingArgs, context
       ? []
       : above === undefined
         ? await printAll(started.run, { deck, session }, context)
-        : await printAbove(started.run, { deck, session, above }, context);
+        : await printAbove([{ run: started.run, name: session.name }], { deck, above }, context);
   const taken = runs.find(({ run }) => run.took.includes(sent.id));
   // The run of the session that the user named, if the answer has led to one.
   const own = taken && (runs.findLast(({ result }) => result.session === above?.name) ?? taken);

@@ -17,7 +17,10 @@ export const approve: Verb = defineVerb({
     'session has ended, the one that waits for it goes on. The run continues in this process, or in the process that runs the session. ' +
     'A message sent to the session instead (run with a prompt, send) denies all pending calls as superseded.',
   examples: [
-    ['tape approve main --model openai-compatible/gpt-oss', 'Run the pending call'],
+    [
+      'tape approve main --model openai-compatible/gpt-oss',
+      'Run the pending call, or that of a child of main',
+    ],
     ['tape approve main call_1 --deny --reason "not on a Friday"', 'Deny it; the model receives the reason'],
     [`tape approve main call_1 --output '{"temperature":7}'`, 'Give the result of a call that ran elsewhere'],
   ],

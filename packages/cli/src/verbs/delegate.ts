@@ -1,10 +1,10 @@
-import type { ChildOutcome, DelegateOptions, DelegateTask } from '@tapedeck/runtime';
+import type { ChildOutcome, DelegateOptions, DelegateTask, SessionEvent } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { deckConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
-import { safe } from '../escape.ts';
+import { safe, shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { readJson, readText } from '../input.ts';
 import { budgetOf } from '../options/budget.ts';
@@ -17,6 +17,7 @@ import {
 } from '../options/inherit.ts';
 import { type ModelArgs, namedIn, runOptions } from '../options/model.ts';
 import { type WorkspaceArgs, workspaceIn, workspaceOptions } from '../options/workspace.ts';
+import { childLines, waitingAbove } from '../output/child-lines.ts';
 import { childProgress } from '../output/children.ts';
 import { usageJson } from '../output/usage.ts';
 import { openDeckAt } from '../session/open-deck.ts';
@@ -31,7 +32,7 @@ export const delegate: Verb = defineVerb({
   summary: 'Fork a child for each task, run them, and merge their results',
   detail:
     'Children inherit the entries of the parent, or the part that --inherit, --since or --last selects. On a terminal, a ' +
-    'line shows the progress of each child. A child that halts at its budget is merged as partial; a child with a pending call is merged after ' +
+    'line shows the progress of each child; with --jsonl, lines say when each starts, how it does, what it waits for and how it ends. A child that halts at its budget is merged as partial; a child with a pending call is merged after ' +
     'the call is answered (tape approve). ' +
     'A repeat of the command, for example after a kill, finds its children by their tasks or by --key: it runs the open ones and merges each once.',
   examples: [
@@ -146,9 +147,21 @@ export const delegate: Verb = defineVerb({
         },
       );
       const see = childProgress(context, { resumed: resume !== undefined });
+      const lines = childLines(context);
+      const over = new AbortController();
+      const progress = printProgress(session.subscribe({ signal: over.signal }), lines);
       const outcomes = await inWordsOf(keyed, naming, async () => {
-        for await (const event of delegation) see(event);
-        return await delegation;
+        try {
+          for await (const event of delegation) {
+            see(event);
+            const waiting = waitingAbove(event);
+            if (waiting !== undefined) await lines(waiting);
+          }
+          return await delegation;
+        } finally {
+          over.abort();
+          await progress;
+        }
       });
       // The runs of the parent that --on-complete starts belong to this command.
       if (args.onComplete !== undefined) await session.idle();
@@ -167,6 +180,14 @@ export const delegate: Verb = defineVerb({
     });
   },
 });
+
+/** Prints the progress of the children as it comes. */
+async function printProgress(
+  events: AsyncIterable<SessionEvent>,
+  print: (event: SessionEvent) => Promise<void>,
+): Promise<void> {
+  for await (const event of events) if (event.type === 'child-progress') await print(event);
+}
 
 interface KeyedTasks {
   readonly tasks: readonly DelegateTask[];
@@ -294,10 +315,12 @@ function outcomeJson({
   };
 }
 
-function outcomeLine({ session, status, merged, text, error }: ChildOutcome): string {
+function outcomeLine({ session, status, merged, text, error, waits }: ChildOutcome): string {
   const when = merged?.repeated === true ? 'merged before' : 'merged';
   const where = merged === undefined ? 'not merged' : `${when} into ${merged.parent}@${merged.seq}`;
   const [firstLine = ''] = (error ?? text).split('\n');
-  const next = status === 'running' && merged === undefined ? ` (next: tape status ${session})` : '';
+  const verb = waits === true ? 'approve' : 'status';
+  const next =
+    status === 'running' && merged === undefined ? ` (next: tape ${verb} ${shellWord(session)})` : '';
   return `${session} ${status}, ${where}${firstLine === '' ? '' : `: ${firstLine}`}${next}`;
 }

@@ -5,7 +5,8 @@ import { readWords } from '../input.ts';
 import { authorIn, authorOptions } from '../options/author.ts';
 import { createOptions } from '../options/create.ts';
 import { namedIn, runOptions } from '../options/model.ts';
-import { exitOf, resultJson } from '../output/run.ts';
+import { childLines } from '../output/child-lines.ts';
+import { exitOf, type Face, resultJson, statusFace } from '../output/run.ts';
 import { attach } from '../session/attach.ts';
 import { printAll } from '../session/background.ts';
 import { ensure } from '../session/ensure.ts';
@@ -23,7 +24,8 @@ export const run: Verb = defineVerb({
     'failed, open calls, a task that has not begun, a message without an answer. When nothing is, it calls no model, writes ' +
     'nothing, says so, and exits 0. --attach follows the active ' +
     'run of another process. Prints the answer on stdout, everything else on stderr. Answers messages that arrive during the ' +
-    'run, and results of background children, before it ends. A prompt denies pending calls as superseded, and says so: answer them before with approve. ' +
+    'run, and results of background children, before it ends. With --jsonl, prints a line for each thing that happens to a ' +
+    'child of the run, then the run. A prompt denies pending calls as superseded, and says so: answer them before with approve. ' +
     'Exits 1 if the run failed, or waits for an answer.',
   examples: [
     [
@@ -71,7 +73,16 @@ export const run: Verb = defineVerb({
         ...author,
         signal: io.signal,
       });
-      const [own, ...others] = await printAll(first, { deck, session: handle }, context);
+      const shown = statusFace(context);
+      const lines = childLines(context);
+      const face: Face = {
+        ...shown,
+        event: async (event) => {
+          await lines(event);
+          await shown.event(event);
+        },
+      };
+      const [own, ...others] = await printAll(first, { deck, session: handle, face }, context);
       if (own === undefined) throw new TypeError('a run that was printed has a result');
       if (options.json === true || options.jsonl === true) {
         const rest = others.map(({ result }) => result);

@@ -59,7 +59,9 @@ function notTerminal(info: SessionInfo, open: readonly PlacedCall[]): AuditFindi
       ...finding,
       seq: first.seq,
       message: `'${info.session}' waits for ${waits.map(awaited).join(', ')}`,
-      next: waits.some(isAnswerable) ? { act: 'answer', session: info.session } : stepToContinue(info),
+      next: waits.some((call) => isAnswerable(call) || awaitsChildren(call))
+        ? { act: 'answer', session: info.session }
+        : stepToContinue(info),
     };
   }
   const why = info.task === undefined ? 'has not started' : 'was interrupted';
@@ -79,6 +81,7 @@ function isAnswerable(call: PlacedCall): boolean {
 /** What a call waits for, in words. */
 function awaited({ toolCallId, toolName, for: what, decision }: PlacedCall): string {
   const call = `call '${toolCallId}' of '${toolName}'`;
+  if (what === 'children') return `the children of ${call}`;
   if (what === 'tool') return `a run that offers the tool of ${call}`;
   if (decision !== undefined) return `a run that takes up the answer to ${call}`;
   return what === 'approval' ? `approval of ${call}` : `the client's result of ${call}`;
