@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { processOwner, user } from '@tapedeck/tape';
+import { assistant, processOwner, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError, jsonLines, startTape } from '../support/cli.ts';
 import { tempHome } from '../support/temp-home.ts';
@@ -190,6 +190,7 @@ test('merge into a parent that another process runs is queued, then done once', 
   home.session('main');
   using store = home.open();
   store.lineage.fork('main', { name: 'kid' });
+  store.entries.append('kid', [assistant('Done.')]);
   const lease = store.leases.acquire('main', processOwner('holder'));
   const queued = await home.tape(['merge', 'kid', '--no-wait', '--json']);
   expect(queued.code).toBe(6);

@@ -39,6 +39,13 @@ test('audit prints one line for each finding, with the next step', async () => {
     '3 findings in 5 sessions',
     '',
   ]);
+  // A home that was named is named again: a command without it would look at another one.
+  const named = await home.here(['audit', '--home', home.path]);
+  expect(named.stdout).toContain(`(next: tape merge done --home ${home.path})`);
+  for (const verb of ['audit', 'check']) {
+    const { stdout: found } = await home.here([verb, '--home', home.path, '--json']);
+    expect(found).toContain(`"next":"tape recover cut --home ${home.path}"`);
+  }
   expect(json(await home.here(['audit', '--json']))).toEqual({
     ok: false,
     sessions: 5,

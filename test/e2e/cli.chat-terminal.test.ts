@@ -40,7 +40,7 @@ interface Seated {
 
 /** What a person sees who does these steps in `tape chat`. */
 async function seen({ home, provider, session = 'main', columns, env }: Seated, steps: readonly Step[]) {
-  const { output, code } = await onTerminal({
+  const { output, code, isRaw } = await onTerminal({
     argv: [process.execPath, tapeProgram, 'chat', session, ...model],
     env: {
       PATH: process.env.PATH ?? '',
@@ -53,7 +53,7 @@ async function seen({ home, provider, session = 'main', columns, env }: Seated, 
     ...(columns !== undefined && { columns }),
     steps,
   });
-  return { output, code, lines: stripVTControlCharacters(output).replaceAll('\r', '').split('\n') };
+  return { output, code, isRaw, lines: stripVTControlCharacters(output).replaceAll('\r', '').split('\n') };
 }
 
 const messagesOf = (of: TempHome, name = 'main') => {
@@ -121,6 +121,23 @@ onATerminal('Ctrl-C during a turn stops it, and leaves a tape that is whole', as
   expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining('Left main@') });
   expect(messagesOf(at)).toEqual(['user: Count', 'assistant: One two', 'user: Hi', 'assistant: Hi!']);
   expect((await at.tape(['check'])).code).toBe(0);
+});
+
+onATerminal.for([
+  { signal: 'SIGHUP', exit: 129 },
+  { signal: 'SIGTERM', exit: 143 },
+] as const)('$signal ends the conversation, and leaves the terminal as it was', async ({ signal, exit }) => {
+  using at = tempHome();
+  at.session('main', user('hello'));
+  await using provider = await startProvider(echo);
+  const { code, isRaw, output } = await seen({ home: at, provider }, [
+    prompt(),
+    { type: 'half a line' },
+    { until: 'line' },
+    { signal },
+  ]);
+  expect([code, isRaw]).toEqual([exit, false]);
+  expect(output.lastIndexOf('\u001b[?2004l')).toBeGreaterThan(output.lastIndexOf('\u001b[?2004h'));
 });
 
 onATerminal('/log shows a long session in the pager, which has the keys while it is there', async () => {

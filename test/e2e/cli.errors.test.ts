@@ -203,6 +203,7 @@ test('a slip in an option before the verb, or a word in the place of an option, 
     'Error: --task is missing; did you mean --task TEXT?',
   );
   expect(await usage('delegate', 'main')).toBe('Error: --task is missing');
+  expect(await usage('hlep')).toBe("Error: cannot run 'hlep': no such verb; did you mean help?");
   expect((await home.here(['help', 'nope'])).stderr).toMatch(
     /^Error: cannot show the help of 'nope': no such verb or topic\nHint: all verbs: tape --help; topics: .*models/,
   );

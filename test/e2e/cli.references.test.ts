@@ -76,6 +76,12 @@ test('an error for a position says what the session has', async () => {
     message: 'cannot find release@99: it has 1 to 5',
   });
   expect(await refused(home, ['show', 'release@-9'])).toMatchObject({ code: 'TAPE_NO_SEQ' });
+  const far = `release@${'9'.repeat(22)}`;
+  for (const verb of ['show', 'log', 'branch'])
+    expect(await refused(home, [verb, far])).toMatchObject({
+      code: 'TAPE_NO_SEQ',
+      message: `cannot find ${far}: it has 1 to 5`,
+    });
 });
 
 test('the parent of a root, an unknown time and a time before the session are errors', async () => {

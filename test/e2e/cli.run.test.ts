@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { anchor, user } from '@tapedeck/tape';
+import { anchor, assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError, jsonLines, startTape } from '../support/cli.ts';
 import { modeOf } from '../support/provider/modes.ts';
@@ -161,6 +161,7 @@ test('Ctrl-C ends a waiting append or merge at once', async () => {
   home.session('main');
   using store = home.open();
   store.lineage.fork('main', { name: 'kid' });
+  store.entries.append('kid', [assistant('Done.')]);
   const lease = store.leases.acquire('main', { id: 'holder', pid: process.pid });
   const reading = startTape(['append', 'main'], { home: home.path });
   const waiting = startTape(['merge', 'kid', '--wait', '60'], { home: home.path });

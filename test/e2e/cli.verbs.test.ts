@@ -215,7 +215,7 @@ test('view prints messages, their digest, and why each entry is in or out', asyn
 test('sessions and children print arrays with the documented fields', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
-  await home.here(['merge', 'kid']);
+  await home.here(['merge', 'kid', '--force']);
   const kid = {
     session: 'kid',
     id: ulid,

@@ -5,6 +5,7 @@ import { skipsPython } from './python.ts';
 export type Step =
   | { readonly until: string }
   | { readonly type: string }
+  | { readonly signal: 'SIGHUP' | 'SIGTERM' }
   | { readonly rows: number; readonly columns: number };
 
 /** A program on a terminal of its own. */
@@ -21,6 +22,8 @@ interface OnTerminal {
 interface Seen {
   readonly output: string;
   readonly code: number;
+  /** Whether the program has left the terminal in a mode in which keys are not edited and shown. */
+  readonly isRaw: boolean;
 }
 
 /** Says that the machine can make no terminal, as `skipsPython` does. */
@@ -30,7 +33,7 @@ export function skipsTerminals(what: string): boolean {
 
 /** Gives a program a pseudo-terminal, and does the steps in turn. A step that waits for a text fails after 20 seconds. */
 const driver = `
-import fcntl, json, os, pty, select, struct, sys, termios, time
+import fcntl, json, os, pty, select, signal, struct, sys, termios, time
 order = json.loads(sys.argv[1])
 def size(fd, rows, columns):
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -56,6 +59,7 @@ for step in order["steps"]:
                 break
         if missing is not None: break
         found = seen.index(text, found) + len(text)
+    elif "signal" in step: os.kill(pid, getattr(signal, step["signal"]))
     elif "type" in step: os.write(fd, step["type"].encode())
     else: size(fd, step["rows"], step["columns"])
 end = time.time() + 20
@@ -65,7 +69,8 @@ while read(1):
         missing = missing or "the end of the program"
         break
 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-json.dump({"output": seen.decode("utf-8", "replace"), "code": 128 - code if code < 0 else code, "missing": missing}, sys.stdout)
+is_raw = not termios.tcgetattr(fd)[3] & termios.ICANON
+json.dump({"output": seen.decode("utf-8", "replace"), "code": 128 - code if code < 0 else code, "isRaw": is_raw, "missing": missing}, sys.stdout)
 `;
 
 /**

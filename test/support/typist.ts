@@ -7,7 +7,10 @@ import type { CliResult } from './cli.ts';
 import type { Step } from './pty.ts';
 
 /** What a person does at a terminal in this process, who can press Ctrl-C while no line is edited. */
-export type Act = Exclude<Step, { readonly rows: number }> | { readonly interrupt: true } | (() => unknown);
+export type Act =
+  | Exclude<Step, { readonly rows: number } | { readonly signal: string }>
+  | { readonly interrupt: true }
+  | (() => unknown);
 
 /** How long a text is waited for, in milliseconds. */
 const patience = 10_000;
@@ -30,7 +33,11 @@ export async function typeHere(
       done();
     },
   });
-  const terminal = { input, output: Object.assign(output, { columns: options.columns ?? 80 }) };
+  const terminal = {
+    input,
+    output: Object.assign(output, { columns: options.columns ?? 80 }),
+    onKill: () => {},
+  };
   const env = { NO_COLOR: '1', ...options.env };
   const given = { ...options, env, isTerminal: true, stdinIsTerminal: true, terminal };
   const { io, said, interrupt } = bufferedIo(given);

@@ -108,7 +108,8 @@ export async function* readLines(
 
 /** Parses a point: `42` and `@42` are positions. */
 export function pointOf(text: string): Point {
-  return /^\d+$/.test(text) ? `@${Number(text)}` : text;
+  // Without its zeros, as positions are written; a number that is none stays as it was typed.
+  return /^\d+$/.test(text) ? `@${text.replace(/^0+(?=\d)/, '')}` : text;
 }
 
 /** Parses the point of `--since`: an anchor may be written with an `@`, too. */

@@ -50,6 +50,8 @@ export interface Terminal {
     setRawMode?(raw: boolean): unknown;
   };
   readonly output: NodeJS.WritableStream;
+  /** Calls `act` before SIGHUP or SIGTERM ends the process, to leave the terminal as it was. */
+  onKill(act: () => void): void;
 }
 
 /** The reader of stdout has closed it. Not a failure: `tape log main | head` exits 0. */
@@ -62,6 +64,18 @@ async function drained(stream: NodeJS.WriteStream): Promise<void> {
   const event = (name: string) => once(stream, name, { signal }).catch(() => {});
   await Promise.race([event('drain'), event('close')]);
   over.abort();
+}
+
+/** Calls `act` before one of these signals ends the process, as it does without a listener. */
+function beforeKill(act: () => void): void {
+  for (const signal of ['SIGHUP', 'SIGTERM'] as const)
+    process.once(signal, () => {
+      try {
+        act();
+      } finally {
+        process.kill(process.pid, signal);
+      }
+    });
 }
 
 /** The process itself. */
@@ -168,6 +182,8 @@ export function nodeIo(): Io & {
       return { [Symbol.dispose]: () => void process.off('SIGINT', act) };
     },
     terminal: () =>
-      isTerminal && process.stdin.isTTY === true ? { input: process.stdin, output: stdout() } : undefined,
+      isTerminal && process.stdin.isTTY === true
+        ? { input: process.stdin, output: stdout(), onKill: beforeKill }
+        : undefined,
   };
 }

@@ -42,7 +42,11 @@ export class Editor {
   constructor(terminal: Terminal, { marksPastes }: { readonly marksPastes: boolean }) {
     this.#terminal = terminal;
     this.#pasteMode = marksPastes ? pasteMode : { on: '', off: '' };
-    const { input } = terminal;
+    const { input, output } = terminal;
+    terminal.onKill(() => {
+      output.write(this.#pasteMode.off);
+      input.setRawMode?.(false);
+    });
     input.on('data', (chunk: Buffer | string) => {
       this.#typed += typeof chunk === 'string' ? chunk : this.#decoder.write(chunk);
       this.#feed();

@@ -23,7 +23,9 @@ export async function askedVerb(argv: readonly string[], aliases: readonly strin
 
 /** The verbs that an unknown word may mean, as the end of a message. */
 export function meantVerbs(word: string, aliases: readonly string[]): string {
-  const near = Object.hasOwn(meanings, word) ? meanings[word] : nearWords(word, [...verbWords, ...aliases]);
+  const near = Object.hasOwn(meanings, word)
+    ? meanings[word]
+    : nearWords(word, [...verbWords, 'help', ...aliases]);
   return near === undefined || near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
 }
 

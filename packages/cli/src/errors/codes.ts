@@ -20,6 +20,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     exit.usage,
     'the home was found in or above the working directory, and was not created by this user on this machine; `data.home` names it',
   ],
+  CLI_NOTHING_TO_MERGE: [
+    exit.conflict,
+    'the child (`data.child`) has not run: it has neither entries of its own nor a worktree',
+  ],
   CLI_FAILED: [exit.failed, 'any other error'],
   TAPE_NO_SESSION: [exit.notFound, 'no session of that name, alias or id; `data.near` has the nearest names'],
   TAPE_NO_ANCHOR: [

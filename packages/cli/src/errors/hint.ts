@@ -25,6 +25,10 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `create it with: tape init --home ${shellWord(String(data.home))}; or name another with --home or TAPE_HOME`;
       if (data.verb === undefined) return undefined;
       return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
+    case 'CLI_NOTHING_TO_MERGE': {
+      const child = shellWord(String(data.child));
+      return `run it with: tape run ${child}; give its result with: tape merge ${child} --result TEXT; or discard it with: tape discard ${child}`;
+    }
     case 'TAPE_BAD_NAME':
       // Any text names a session, such as that of a branch. An anchor has no such name. Only one short printable line is
       // repeated: other texts could steer the terminal, or fill it.

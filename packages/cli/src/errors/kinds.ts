@@ -31,6 +31,17 @@ export class NotFoundError extends Error {
   }
 }
 
+/** A child has nothing to merge: exit 4. */
+export class NothingToMergeError extends Error {
+  readonly code = 'CLI_NOTHING_TO_MERGE';
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(child: string, why: string) {
+    super(`cannot merge '${child}': ${why}`);
+    this.data = { child };
+  }
+}
+
 /** A configuration cannot be used, or is code that is not trusted; a home is not this user's: exit 2. */
 export class ConfigError extends Error {
   readonly code: 'CLI_BAD_CONFIG' | 'CLI_UNTRUSTED' | 'CLI_FOREIGN_HOME';

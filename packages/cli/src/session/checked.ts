@@ -4,10 +4,13 @@ import { counted } from '../output/counted.ts';
 import { painted } from '../output/sessions.ts';
 import { makeStyle, type Style } from '../terminal/style.ts';
 import { wrapText } from '../terminal/wrap.ts';
-import { commandFor } from './next-step.ts';
+import { commandFor, type StepOf } from './next-step.ts';
 
 /** The result of a check as `--json` prints it; part of the documented contract. */
-export function checkJson({ ok, sessions, entries, sections }: Check): Readonly<Record<string, unknown>> {
+export function checkJson(
+  { ok, sessions, entries, sections }: Check,
+  { home }: Pick<StepOf, 'home'> = {},
+): Readonly<Record<string, unknown>> {
   return {
     ok,
     sessions,
@@ -15,19 +18,19 @@ export function checkJson({ ok, sessions, entries, sections }: Check): Readonly<
     sections: Object.fromEntries(
       Object.entries(sections).map(([name, { ok, findings }]: [string, CheckedSection]) => [
         name,
-        { ok, findings: findings.map(findingJson) },
+        { ok, findings: findings.map((finding) => findingJson(finding, home)) },
       ]),
     ),
   };
 }
 
-function findingJson(finding: CheckFinding): Readonly<Record<string, unknown>> {
+function findingJson(finding: CheckFinding, home: string | undefined): Readonly<Record<string, unknown>> {
   const { id, code, weight, session, seq, message } = finding;
-  return { id, code, weight, session, seq, message, next: nextOf(finding) };
+  return { id, code, weight, session, seq, message, next: nextOf(finding, home) };
 }
 
-function nextOf({ next, id }: CheckFinding): string | null {
-  return next === undefined ? null : commandFor(next, id);
+function nextOf({ next, id }: CheckFinding, home: string | undefined): string | null {
+  return next === undefined ? null : commandFor(next, { id, home });
 }
 
 /** How the result of a check looks. */
@@ -35,12 +38,14 @@ interface Look {
   readonly style: Style;
   /** Columns of the terminal; undefined in a pipe, where lines stay whole. */
   readonly columns?: number | undefined;
+  /** The home that the user named. */
+  readonly home?: string | undefined;
 }
 
 /** The result of a check as text: a line for each section, and one for each finding. */
 export function checkText(
   { sessions, entries, sections }: Check,
-  { style, columns }: Look = { style: makeStyle(false) },
+  { style = makeStyle(false), columns, home }: Partial<Look> = {},
 ): string {
   const lines = Object.entries(sections).flatMap(([name, { ok, findings }]: [string, CheckedSection]) => {
     const isDamaged = findings.some(({ weight }) => weight === 'damage');
@@ -48,7 +53,7 @@ export function checkText(
     const verdict = ok ? style.text('green', word) : painted(style, word);
     return [
       `${style.text('bold', name.replace('_', ' '))}: ${verdict}`,
-      ...findings.flatMap((finding) => findingRows(finding, { style, columns })),
+      ...findings.flatMap((finding) => findingRows(finding, { style, columns, home })),
     ];
   });
   return [...lines, `${counted(sessions, 'session')}, ${counted(entries, 'entry', 'entries')}`].join('\n');
@@ -56,9 +61,9 @@ export function checkText(
 
 const colors = { damage: 'red', incomplete: 'yellow', note: 'dim' } as const;
 
-function findingRows(finding: CheckFinding, { style, columns }: Look): readonly string[] {
+function findingRows(finding: CheckFinding, { style, columns, home }: Look): readonly string[] {
   const id = safe(finding.id);
-  const whole = safe(`${finding.id}: ${finding.message}${step(finding)}`);
+  const whole = safe(`${finding.id}: ${finding.message}${step(finding, home)}`);
   const rows = columns === undefined ? [whole] : wrapText(whole, columns - 4);
   return rows.map((row, i) =>
     i > 0
@@ -67,7 +72,7 @@ function findingRows(finding: CheckFinding, { style, columns }: Look): readonly 
   );
 }
 
-function step(finding: CheckFinding): string {
-  const next = nextOf(finding);
+function step(finding: CheckFinding, home: string | undefined): string {
+  const next = nextOf(finding, home);
   return next === null ? '' : ` (next: ${next})`;
 }

@@ -1,8 +1,22 @@
 import type { CheckStep } from '@tapedeck/runtime';
 import { shellWord } from '../escape.ts';
 
-/** The command of a step; `id` names the finding. */
-export function commandFor({ act, session, seq }: CheckStep, id = 'FINDING'): string {
+/** What a step is about. */
+export interface StepOf {
+  /** The finding. */
+  readonly id?: string;
+  /** The home that the user named: without it, a command would look at another one. */
+  readonly home?: string | undefined;
+}
+
+/** The command of a step. */
+export function commandFor(step: CheckStep, { id = 'FINDING', home }: StepOf = {}): string {
+  // A backup is restored elsewhere.
+  const place = home === undefined || step.act === 'restore' ? '' : ` --home ${shellWord(home)}`;
+  return `${words(step, id)}${place}`;
+}
+
+function words({ act, session, seq }: CheckStep, id: string): string {
   const name = session === undefined ? '' : shellWord(session);
   switch (act) {
     case 'answer':

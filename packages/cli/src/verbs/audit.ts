@@ -24,7 +24,7 @@ export const audit: Verb = defineVerb({
   ],
   arguments: { name: 'Session (default: all)' },
   run: async ({ name }, context) => {
-    const { reading, answer, home, io } = context;
+    const { reading, answer, home, io, options } = context;
     const columns = io.isTerminal ? io.columns : Number.POSITIVE_INFINITY;
     const { audit: auditStore } = await import('@tapedeck/runtime');
     return await reading(async (store) => {
@@ -38,12 +38,14 @@ export const audit: Verb = defineVerb({
       );
       const ok = findings.length === 0;
       await answer({
-        json: { ok, sessions, findings: findings.map(findingJson) },
+        json: { ok, sessions, findings: findings.map((finding) => findingJson(finding, options.home)) },
         quiet: ok ? 'ok' : 'incomplete',
         human: ok
           ? `ok: ${counted(sessions, 'session')}, all work is finished and merged`
           : [
-              ...findings.flatMap((finding) => hangingLines(safe(findingLine(finding)), columns, 2)),
+              ...findings.flatMap((finding) =>
+                hangingLines(safe(findingLine(finding, options.home)), columns, 2),
+              ),
               `${counted(findings.length, 'finding')} in ${counted(sessions, 'session')}`,
             ].join('\n'),
       });
@@ -53,10 +55,13 @@ export const audit: Verb = defineVerb({
   },
 });
 
-function findingJson({ code, session, seq, message, next }: AuditFinding): Readonly<Record<string, unknown>> {
-  return { code, session, seq, message, next: commandFor(next) };
+function findingJson(
+  { code, session, seq, message, next }: AuditFinding,
+  home: string | undefined,
+): Readonly<Record<string, unknown>> {
+  return { code, session, seq, message, next: commandFor(next, { home }) };
 }
 
-function findingLine({ code, message, next }: AuditFinding): string {
-  return `${code}: ${message} (next: ${commandFor(next)})`;
+function findingLine({ code, message, next }: AuditFinding, home: string | undefined): string {
+  return `${code}: ${message} (next: ${commandFor(next, { home })})`;
 }

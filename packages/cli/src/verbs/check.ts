@@ -66,15 +66,15 @@ export const check: Verb = defineVerb({
 async function report(
   found: Check,
   { fixed, acknowledged }: { readonly fixed: readonly string[]; readonly acknowledged: readonly string[] },
-  { answer, style, io }: Context,
+  { answer, style, io, options: { home } }: Context,
 ): Promise<number> {
   await answer({
-    json: { ...checkJson(found), fixed, acknowledged },
+    json: { ...checkJson(found, { home }), fixed, acknowledged },
     quiet: found.ok ? 'ok' : found.damaged ? 'damaged' : 'incomplete',
     human: [
       ...fixed.map((text) => safe(`fixed: ${text}`)),
       ...acknowledged.map((id) => safe(`acknowledged: ${id}`)),
-      checkText(found, { style, ...(io.isTerminal && { columns: io.columns }) }),
+      checkText(found, { style, home, ...(io.isTerminal && { columns: io.columns }) }),
     ].join('\n'),
     isStyled: true,
   });

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
-import type { Merged, MergeRequest, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { Merged, MergeRequest, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { patchPaths } from '@tapedeck/tape/internal';
 import type { MergeStrategy } from '@tapedeck/tape/store';
 import { deckConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
-import { UsageError } from '../errors/kinds.ts';
+import { NothingToMergeError, UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { readText } from '../input.ts';
 import { type ModelArgs, modelOptions } from '../options/model.ts';
@@ -21,7 +21,7 @@ export const merge: Verb = defineVerb({
   summary: 'Append the result of a child to its parent',
   detail:
     'Appends one anchor and one message to the parent. A repeated merge changes nothing; if the child has new entries, it merges ' +
-    'those. For a child with a worktree, the merge records a patch and removes the worktree. --apply applies the patch to the ' +
+    'those. A child that has not run is not merged, unless --result or --strategy says with what. For a child with a worktree, the merge records a patch and removes the worktree. --apply applies the patch to the ' +
     'files of the repository, all or none, without changing the index; if the patch does not apply, the child is not merged. ' +
     'For a child that was forked with --deliver merge+turn, it then runs the parent, or leaves the message for its next run.',
   examples: [
@@ -87,6 +87,7 @@ export const merge: Verb = defineVerb({
       if (isWritten(args.strategy) && args.result !== undefined)
         throw new UsageError(`cannot merge: --result cannot be combined with --strategy ${args.strategy}`);
       if (args.check === true) return await check(store, { child, request }, context);
+      if (isPlain(request)) await assertBegun(store, needSession(store, child), request);
       if (args.dryRun === true)
         return await previewMerge(
           store,
@@ -106,6 +107,33 @@ export const merge: Verb = defineVerb({
     });
   },
 });
+
+/** Whether a merge takes what the child has, as it is. */
+function isPlain({ text, strategy, force }: MergeRequest): boolean {
+  return text === undefined && strategy === undefined && force !== true;
+}
+
+/**
+ * Checks that a child has done something: its parent would read that it completed without a result. What was merged or
+ * discarded before is repeated, and what was changed in a worktree is a patch.
+ * @throws NothingToMergeError
+ */
+async function assertBegun(store: SqliteTapeStore, child: SessionInfo, request: MergeRequest): Promise<void> {
+  if (child.parentId === undefined || child.delivery !== undefined || child.task !== undefined) return;
+  let hasTask = false;
+  for (const { kind, name } of store.entries.read(child.id, { own: true })) {
+    if (kind !== 'anchor' || (name !== 'fork/start' && name !== 'intention')) return;
+    hasTask ||= name === 'intention';
+  }
+  const { originOf } = await import('@tapedeck/runtime/internal');
+  if ((await originOf(store, child)).worktree !== undefined) return;
+  // What else stands in the way is said instead.
+  if (store.lineage.previewMerge(child.id, request).refusal !== undefined) return;
+  const why = hasTask
+    ? 'it has not begun its task'
+    : 'it has no entries of its own, so there is nothing to merge';
+  throw new NothingToMergeError(child.session, why);
+}
 
 /** Whether the runtime writes the text of a merge, instead of reading it from the tape of the child. */
 function isWritten(strategy: string | undefined): boolean {

@@ -35,9 +35,9 @@ export const restore: Verb = defineVerb({
     using store = await restoreTo(at, from, io);
     const found = await check(store, { graph: at.graph });
     await answer({
-      json: { home: at.dir, ...checkJson(found) },
+      json: { home: at.dir, ...checkJson(found, { home: dir ?? home }) },
       quiet: at.dir,
-      human: `Restored ${from} to ${at.dir} (${useOf(at.dir)})\n${checkText(found)}`,
+      human: `Restored ${from} to ${at.dir} (${useOf(at.dir)})\n${checkText(found, { home: dir ?? home })}`,
     });
     return found.damaged ? exit.damaged : found.ok ? exit.done : exit.failed;
   },

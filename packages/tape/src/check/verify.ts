@@ -88,8 +88,9 @@ export function* verifyTape(
   yield* spoken.problems();
   yield* run.problems(db, tape, beside.isRunRecorded);
   yield* usage.problems(tape, beside.usage);
+  if (!isWhole) return;
   yield* conversation.problems(tape);
-  if (isWhole) yield* touches.problems();
+  yield* touches.problems();
 }
 
 /** Damage after which the content of an entry is not known. */

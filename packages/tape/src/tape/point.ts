@@ -20,8 +20,8 @@ export type Point = 'head' | Seq | `@${number}` | (string & {});
  */
 export function resolvePoint(db: Db, tape: TapeRow, point: Point): Seq {
   if (point === 'head' || point === '@head') return tape.head_seq;
-  const position = typeof point === 'number' ? point : /^@?(\d{1,15})$/.exec(point)?.[1];
-  if (position !== undefined) return getSeq(tape, Number(position));
+  const position = typeof point === 'number' ? point : /^@?0*(\d+)$/.exec(point)?.[1];
+  if (position !== undefined) return getSeq(tape, position);
   if (typeof point !== 'string')
     throw new TapeError('TAPE_BAD_POINT', `cannot read ${point} as a point: it is no position and no name`);
   const back = /^(.+)~(\d{1,6})$/.exec(point);
@@ -33,9 +33,12 @@ export function isStart(tape: TapeRow, point: Point): boolean {
   return point === 0 || point === '@0' || point === tape.floor_seq || point === `@${tape.floor_seq}`;
 }
 
-function getSeq(tape: TapeRow, seq: number): Seq {
-  if (!Number.isSafeInteger(seq)) throw new TapeError('TAPE_BAD_POINT', `cannot read ${seq} as a position`);
-  if (seq <= tape.floor_seq || seq > tape.head_seq) throw noSeq(tape, seq);
+function getSeq(tape: TapeRow, position: number | string): Seq {
+  const seq = Number(position);
+  // A text of more digits is a position that no tape has.
+  if (typeof position === 'number' && !Number.isSafeInteger(seq))
+    throw new TapeError('TAPE_BAD_POINT', `cannot read ${seq} as a position`);
+  if (seq <= tape.floor_seq || seq > tape.head_seq) throw noSeq(tape, position);
   return seq;
 }
 

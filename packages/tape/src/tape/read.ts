@@ -232,11 +232,11 @@ export function getEntry(db: Db, tape: TapeRow, seq: Seq): Entry {
   return entry;
 }
 
-export function noSeq(tape: TapeRow, seq: Seq): TapeError {
+export function noSeq(tape: TapeRow, seq: Seq | string): TapeError {
   const has =
     tape.head_seq === tape.floor_seq ? 'it is empty' : `it has ${tape.floor_seq + 1} to ${tape.head_seq}`;
   return new TapeError('TAPE_NO_SEQ', `cannot find ${tape.name}@${seq}: ${has}`, {
-    data: { session: tape.name, seq, from: tape.floor_seq + 1, to: tape.head_seq },
+    data: { session: tape.name, seq: Number(seq), from: tape.floor_seq + 1, to: tape.head_seq },
   });
 }
 
