@@ -120,7 +120,6 @@ test('--jsonl of run and delegate has a line for each thing that happens to a ch
       tokens: 0,
     },
     expect.objectContaining({ session: child, state: 'running' }),
-    expect.objectContaining({ session: child, state: 'waiting', tool: 'pay' }),
     expect.objectContaining({ session: child, state: 'waiting', tool: 'pay', steps: 1 }),
   ]);
   expect(lines.at(-2)).toMatchObject({
@@ -135,6 +134,7 @@ test('--jsonl of run and delegate has a line for each thing that happens to a ch
   const waits = jsonLines<object>(await home.tape(['delegate', 'main', ...args]));
   expect(waits.at(-1)).toMatchObject({ parent: 'main', children: [{ status: 'running', merged: false }] });
   const [, other = ''] = home.childrenOf();
+  expect(waits).toContainEqual(expect.objectContaining({ session: other, state: 'waiting', tool: 'pay' }));
   expect(waits).toContainEqual({
     type: 'tool-waiting',
     calls: [

@@ -215,3 +215,124 @@ test('a child that is resumed takes its task once, and its parent waits for it',
   expect(resultsOf(s.store)).toMatchObject([{ results: [{ session: 'kid', text: 'Second.' }] }]);
   expect(mergesOf(s.store)).toHaveLength(2);
 });
+
+test('an answer that comes while a sibling still works is taken at once, and the parent goes on by itself', async () => {
+  const gate = Promise.withResolvers<string>();
+  const slow = tool({ inputSchema: z.object({}), execute: async () => await gate.promise });
+  await using s = await shop([
+    ...delegating([{ task: 'Pay rent' }, { task: 'Walk slowly' }]),
+    ...paying('Pay rent', 'p1'),
+    { toolCalls: [{ name: 'slow', input: {}, id: 's1' }], when: { session: 'main-*', text: 'Walk slowly' } },
+    { text: 'I arrived.', when: { session: 'main-*', text: 'Walk slowly' } },
+  ]);
+  const main = await s.deck.session('main');
+  const run = main.run('Go', { tools: { ...delegationTools(), pay: s.pay, slow } });
+  await expect.poll(s.waits).toContain('p1 approval');
+  expect(await (await main.respond('p1', { approved: false })).run).toMatchObject({ finish: 'stop' });
+  expect(main.attach()).toBeDefined();
+  gate.resolve('there');
+  await run;
+  await s.deck.idle();
+  expect(resultsOf(s.store)).toMatchObject([
+    { results: [{ text: 'Pay rent is done.' }, { text: 'I arrived.' }] },
+  ]);
+  expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main has it.');
+  expect(mergesOf(s.store)).toHaveLength(2);
+});
+
+test('a deck without the tool of the call gives it the outcomes of its children', async () => {
+  await using s = await shop([...delegating([{ task: 'Pay rent' }]), ...paying('Pay rent', 'p1')]);
+  await s.main.run('Go');
+  await s.deck.close();
+  await using bare = await scriptedDeck([], { store: s.store, model: s.spec });
+  const main = await bare.deck.session('main');
+  await (await main.respond('p1', { approved: false })).run;
+  await bare.deck.idle();
+  expect(resultsOf(s.store)).toMatchObject([
+    { results: [{ status: 'completed', text: 'Pay rent is done.' }] },
+  ]);
+  expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main has it.');
+  expect(mergesOf(s.store)).toHaveLength(1);
+});
+
+test('a child whose model fails after the answer is the failure that its parent gets', async () => {
+  const [asks] = paying('Pay rent', 'p1');
+  await using s = await shop([
+    ...delegating([{ task: 'Pay rent' }]),
+    ...(asks === undefined ? [] : [asks]),
+    { error: 'no such model', when: { session: 'main-*' } },
+  ]);
+  await s.main.run('Go');
+  await (await s.main.respond('p1', { approved: true })).run;
+  await s.deck.idle();
+  expect(resultsOf(s.store)).toMatchObject([{ results: [{ status: 'failed' }] }]);
+  expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main has it.');
+});
+
+test.each(['main', 'child'])(
+  'recover --abort of the %s ends what waits, and merges it once',
+  async (which) => {
+    await using s = await shop([...delegating([{ task: 'Pay rent' }]), ...paying('Pay rent', 'p1')]);
+    await s.main.run('Go');
+    const [child] = childrenOf(s.store);
+    const session = which === 'main' ? 'main' : (child?.session ?? '');
+    expect(await s.deck.recover({ session, abort: true, dryRun: true })).toMatchObject({
+      aborted: which === 'main' ? [child?.session, 'main'] : [session],
+    });
+    await s.deck.recover({ session, abort: true });
+    await s.deck.idle();
+    expect(childrenOf(s.store)).toMatchObject([{ task: 'aborted' }]);
+    if (which === 'child') await s.deck.recover();
+    expect(childrenOf(s.store)).toMatchObject([{ delivery: 'merged' }]);
+    expect(resultsOf(s.store)).toMatchObject([{ results: [{ session: child?.session, status: 'aborted' }] }]);
+    expect(mergesOf(s.store)).toHaveLength(1);
+    expect(await s.main.status()).toMatchObject({ state: 'idle', waiting: [] });
+    const lines = entryLines(s.store.entries.read('main'));
+    if (which === 'child') expect(lines.at(-1)).toBe('assistant: main has it.');
+    else expect(lines).toContain('event run/aborted');
+  },
+);
+
+test('a recovery leaves what waits, and continues a parent whose children have ended', async () => {
+  await using s = await shop([...delegating([{ task: 'Pay rent' }]), ...paying('Pay rent', 'p1')]);
+  await s.main.run('Go');
+  const [child] = childrenOf(s.store);
+  const head = s.store.sessions.find('main')?.head;
+  expect(await s.deck.recover()).toMatchObject({
+    waiting: [child?.session, 'main'],
+    resumed: [],
+    merged: [],
+  });
+  expect(s.store.sessions.find('main')?.head).toBe(head);
+  // The answer is in the inbox, and no process takes it up.
+  await s.main.respond('p1', { approved: true }, { start: false });
+  expect(await s.deck.recover()).toMatchObject({
+    waiting: [],
+    resumed: [child?.session, 'main'],
+    merged: [child?.session],
+  });
+  expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main has it.');
+  expect(mergesOf(s.store)).toHaveLength(1);
+  expect((await s.deck.recover()).sessions).toEqual([]);
+});
+
+test('a run of the parent finds an answer that no process has taken up', async () => {
+  await using s = await shop([...delegating([{ task: 'Pay rent' }]), ...paying('Pay rent', 'p1')]);
+  await s.main.run('Go');
+  await s.main.respond('p1', { approved: true }, { start: false });
+  expect(await s.main.run()).toMatchObject({ finish: 'stop', text: 'main has it.' });
+  expect(mergesOf(s.store)).toHaveLength(1);
+  expect(s.paid).toEqual(['Pay rent']);
+});
+
+test('a rewind over the call lets the child report by itself', async () => {
+  await using s = await shop([...delegating([{ task: 'Pay rent' }]), ...paying('Pay rent', 'p1')]);
+  await s.main.run('Go');
+  const asked = [...s.store.entries.read('main', { kind: 'message' })][0]?.seq ?? 0;
+  await s.main.rewind(asked);
+  expect((await s.main.status()).waiting).toEqual([]);
+  await (await s.main.respond('p1', { approved: true })).run;
+  await s.deck.idle();
+  expect(childrenOf(s.store)).toMatchObject([{ task: 'completed', delivery: 'merged' }]);
+  expect(mergesOf(s.store)).toHaveLength(1);
+});

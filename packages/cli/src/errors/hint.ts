@@ -103,6 +103,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         ? `rewind to before a user message with: tape rewind ${session}@SEQ`
         : `rewind to before that message first: tape rewind ${session}@${String(data.message)}; then: tape undo ${session}@${String(data.seq)}`;
     case 'SESSION_NO_CALL':
+      if (data.children === true)
+        return `its children wait for no answer; go on with: tape recover ${session}`;
       return `list pending calls with: tape status ${session}`;
     case 'SESSION_NO_KEY':
       return `set it and try again: export ${String(data.variable)}=...${

@@ -136,10 +136,7 @@ export function statusLines(event: SessionEvent): readonly string[] {
     case 'tool-completed':
       return event.success ? [] : [failureLine(event)];
     case 'tool-waiting':
-      return event.calls.map(
-        ({ name, toolCallId, input, for: awaited, session }) =>
-          `${name}${session === undefined ? '' : ` of ${session}`} ${awaitedOf[awaited]}: ${toolCallId} ${oneLine(JSON.stringify(input), inputMax)}`,
-      );
+      return event.calls.map(waitingLine);
     case 'compacted':
       return [`Summarised ${event.range.join('-')}: ${summarisedFor[event.trigger]}`];
     case 'pruned':
@@ -155,6 +152,12 @@ export function statusLines(event: SessionEvent): readonly string[] {
     default:
       return [];
   }
+}
+
+/** A call that waits, and what for. */
+export function waitingLine({ name, toolCallId, input, for: awaited, session }: WaitingCall): string {
+  const of = session === undefined ? '' : ` of ${session}`;
+  return `${name}${of} ${awaitedOf[awaited]}: ${toolCallId} ${oneLine(JSON.stringify(input), inputMax)}`;
 }
 
 /** The most calls that a line names. */

@@ -93,15 +93,22 @@ function statusParts(status: Status): readonly string[] {
     ...(children.length === 0
       ? []
       : [`${children.length} ${children.length === 1 ? 'child' : 'children'} unfinished`]),
-    ...children
-      .filter((child) => child.waiting.some(({ for: awaited }) => awaited !== 'children'))
-      .map((child) => `${child.session} waits: tape status ${child.session}`),
+    ...children.flatMap((child) => child.waiting.flatMap((call) => waitingBelow(child.session, call))),
     ...(state === 'interrupted' ? [`continue it with: tape recover ${session}`] : []),
     ...(owner?.pid === undefined ? [] : [`process ${owner.pid}`]),
     ...(message === undefined ? [] : [message]),
     ...(damage === undefined ? [] : [`damaged: ${damage}`]),
   ];
   return parts.map((part) => safe(part).replace(/\s*\n\s*/g, ' '));
+}
+
+/** A call of a session below that waits for an answer. */
+function waitingBelow(
+  session: string,
+  { name, toolCallId, for: awaited }: Status['waiting'][number],
+): string[] {
+  if (awaited === 'children') return [];
+  return [`${name} of ${session} ${awaitedOf[awaited]}: ${session}/${toolCallId}`];
 }
 
 /** Prints the status of sessions: one line each, or JSON. */

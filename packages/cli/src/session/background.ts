@@ -8,6 +8,7 @@ import {
   statusFace,
   statusLines,
   waitingHint,
+  waitingLine,
 } from '../output/run.ts';
 
 /**
@@ -113,14 +114,14 @@ async function followRun(run: Run, name: string, { io, status }: Context): Promi
   }
 }
 
-/** What a session still waits for, as a hint. */
-export async function stillWaiting({ store }: Deck, { id, name }: Session): Promise<string> {
+/** What a session still waits for, with a hint. */
+export async function stillWaiting({ store }: Deck, { id, name }: Session): Promise<readonly string[]> {
   const { waitsOf } = await import('@tapedeck/runtime/internal');
   const waiting = await waitsOf(store, id);
-  const isAnswerable = waiting.some(({ for: what }) => what !== 'children');
-  return isAnswerable
-    ? `Hint: ${waitingHint(name, waiting)}`
-    : `Hint: go on with: tape recover ${shellWord(name)}`;
+  const answerable = waiting.filter(({ for: what }) => what !== 'children');
+  const hint =
+    answerable.length > 0 ? waitingHint(name, waiting) : `go on with: tape recover ${shellWord(name)}`;
+  return [...answerable.map(waitingLine), `${name} waits`, `Hint: ${hint}`];
 }
 
 /** Reports the runs of the sessions above that the result of a child starts in this process. */

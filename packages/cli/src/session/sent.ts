@@ -95,7 +95,7 @@ export async function sendAndFollow(sending: Sending, args: SendingArgs, context
       });
     if (context.io.interrupted) return exit.interrupted;
     const isAboveLeft = above !== undefined && own === taken;
-    if (isAboveLeft) context.status(await stillWaiting(deck, above));
+    if (isAboveLeft) for (const line of await stillWaiting(deck, above)) context.status(line);
     return isAboveLeft ? exit.failed : exitOf(own.result.finish);
   }
   const waits = isWaiting(store, session.id, sent.id);

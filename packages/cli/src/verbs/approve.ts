@@ -77,7 +77,8 @@ async function waitingCall(
 ): Promise<WaitingCall> {
   const { SessionError } = await import('@tapedeck/runtime');
   const { waitsOf } = await import('@tapedeck/runtime/internal');
-  const waiting = (await waitsOf(store, of)).filter((one) => one.for !== 'children');
+  const all = await waitsOf(store, of);
+  const waiting = all.filter((one) => one.for !== 'children');
   const named = waiting.filter(({ toolCallId }) => id === undefined || toolCallId === id);
   const isBelow = ({ toolCallId, session }: WaitingCall) =>
     session !== undefined && toolCallId === `${session}/${id}`;
@@ -87,7 +88,10 @@ async function waitingCall(
   if (call === undefined) {
     const what = id === undefined ? 'a call' : `call '${id}'`;
     const why = ids === '' ? 'no call is pending' : `the pending calls are: ${ids}`;
-    throw new SessionError('SESSION_NO_CALL', `cannot answer ${what} of '${name}': ${why}`, { data });
+    const children = waiting.length === 0 && all.length > 0;
+    throw new SessionError('SESSION_NO_CALL', `cannot answer ${what} of '${name}': ${why}`, {
+      data: { ...data, ...(children && { children }) },
+    });
   }
   if (others.length > 0)
     throw new UsageError(`cannot answer a call of '${name}': several are pending: ${ids}`, {

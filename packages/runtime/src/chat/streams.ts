@@ -10,7 +10,7 @@ import { watchChunks } from '../stream/replay.ts';
 import { type Fresh, tail } from '../stream/tail.ts';
 import { awaitsAnswer, openCallsOf } from '../tools/open-batch.ts';
 import { type ChatStart, chatChunks } from '../ui/chat-chunks.ts';
-import { type ChildCall, childCallsOf } from '../ui/child-calls.ts';
+import { type ChildCall, childCallsOf, isAwaitedChild } from '../ui/child-calls.ts';
 import { childrenOf } from '../ui/children.ts';
 import { answerFacts, childChunks, turnChunks } from '../ui/messages.ts';
 import { isReport, lastTurn, runOf, type Turn, turnOf, turnsOf } from '../ui/turns.ts';
@@ -88,7 +88,8 @@ export async function callsBelow(
   place: ChatPlace,
   turn: Pick<Turn, 'entries'>,
 ): Promise<readonly ChildCall[]> {
-  return await childCallsOf(place.store, await childrenOf(at(place), turn));
+  const children = await childrenOf(at(place), turn);
+  return await childCallsOf(place.store, children.filter(isAwaitedChild));
 }
 
 /** The index of the last answer of a turn; 0 without one. */

@@ -18,7 +18,7 @@ import { outputOf } from '../model/output.ts';
 import { EventLog } from '../stream/event-log.ts';
 import type { SessionEvent } from '../stream/events.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
-import { childCallChunks, childCallsOf } from '../ui/child-calls.ts';
+import { childCallChunks, childCallsOf, isAwaitedChild } from '../ui/child-calls.ts';
 import { progressOf } from '../ui/children.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { type Forked, forkTasks, lineFor } from './fork-tasks.ts';
@@ -185,7 +185,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     const info = await child.info();
     this.#progress.settle(child.name, await progressOf(store, info), error);
     const parent = { session: this.#parent.name, id: this.#parent.id };
-    worker(parent).emitChunks(childCallChunks(await childCallsOf(store, [info])));
+    if (isAwaitedChild(info)) worker(parent).emitChunks(childCallChunks(await childCallsOf(store, [info])));
   }
 
   #onEvent(session: string, event: SessionEvent): void {

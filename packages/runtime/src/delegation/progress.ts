@@ -139,8 +139,6 @@ function after(progress: ChildProgress, event: SessionEvent): ChildProgress {
       };
     case 'tool-completed':
       return { ...rest, state: 'running' };
-    case 'tool-waiting':
-      return { ...rest, state: 'waiting', tool: event.calls.map(({ name }) => name).join(', ') };
     case 'retrying':
       return { ...rest, state: 'running', phase: 'retrying' };
     case 'iteration-completed':

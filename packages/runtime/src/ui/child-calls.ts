@@ -35,20 +35,20 @@ export async function childCallsOf(
   children: readonly SessionInfo[],
 ): Promise<readonly ChildCall[]> {
   const calls: ChildCall[] = [];
-  for (const child of children.filter(isAwaitedChild)) {
+  for (const child of children) {
     const waits = await Array.fromAsync(
       store.entries.read(child.id, { own: true, kind: 'event', name: 'run/waiting' }),
     );
     if (waits.length === 0) continue;
     calls.push(...callsIn(child.session, await Array.fromAsync(store.entries.read(child.id, { own: true }))));
     const below = await store.sessions.list({ parent: child.id, all: true });
-    calls.push(...(await childCallsOf(store, below)));
+    calls.push(...(await childCallsOf(store, below.filter(isAwaitedChild))));
   }
   return calls.toSorted((a, b) => a.at - b.at);
 }
 
 /** Whether a call of the parent waits, or waited, for a child. */
-function isAwaitedChild({ deliver, spawnCall }: SessionInfo): boolean {
+export function isAwaitedChild({ deliver, spawnCall }: SessionInfo): boolean {
   return deliver === 'tool-result' && spawnCall !== undefined;
 }
 

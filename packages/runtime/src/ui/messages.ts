@@ -10,7 +10,7 @@ import { watchChunks } from '../stream/replay.ts';
 import type { Fresh } from '../stream/tail.ts';
 import { addUsage, noUsage, type Usage } from '../usage/usage.ts';
 import { chatChunks } from './chat-chunks.ts';
-import { childCallChunks, childCallsOf } from './child-calls.ts';
+import { childCallChunks, childCallsOf, isAwaitedChild } from './child-calls.ts';
 import { childrenOf, progressOf, type TurnPlace } from './children.ts';
 import { isTask, placeOf, type Turn, turnsOf } from './turns.ts';
 
@@ -165,7 +165,7 @@ export async function* childChunks(
   children: readonly SessionInfo[],
 ): AsyncGenerator<Chunk> {
   for (const child of children) yield childChunk(await progressOf(store, child));
-  yield* childCallChunks(await childCallsOf(store, children));
+  yield* childCallChunks(await childCallsOf(store, children.filter(isAwaitedChild)));
 }
 
 /** What the metadata of an answer says: its last model, the usage of its model calls, and the time of its first. */
