@@ -423,6 +423,8 @@ describe('where a value comes from', () => {
       'settings.provider_options.*': '{ a: 1 }',
       'prompt.skills': '[a]',
       compaction: 'at-85',
+      redact: 'all',
+      'redact.in': 'all',
       'alias.*': 'log',
       'compaction.preset': 'at-85',
       'compaction.keep.over': 'split',

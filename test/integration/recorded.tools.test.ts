@@ -27,6 +27,7 @@ import { apiKey, type ChatAnswer } from '../support/provider/protocol.ts';
 import { isAfterTools, lastUserText, startProvider, startWholeProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
+import { tokenShapes } from '../support/token-shapes.ts';
 
 const none = z.object({});
 const loop = { stopWhen: isStepCount(5), maxRetries: 0 };
@@ -359,6 +360,16 @@ test('files are stored once, secrets not at all, and both stay the same history'
   expect(JSON.stringify(all)).not.toContain(secret);
   expect(all.filter(({ payload }) => JSON.stringify(payload).includes('image/png'))).toHaveLength(1);
   expect(JSON.stringify(provider.requests.at(-1))).toContain(secret);
+});
+
+test('a result with the form of a secret is not recorded, and stays the same history', async () => {
+  const [, token = ''] = tokenShapes.find(([name]) => name === 'github') ?? [];
+  await using s = await calling('read');
+  const read = tool({ inputSchema: none, execute: () => ({ token }) });
+  expect((await s.generate({ read })).text).toBe('Done.');
+  expect(s.diverged()).toBe(false);
+  expect(s.lines().some((line) => line.includes('[secret github]'))).toBe(true);
+  expect(JSON.stringify([...s.store.entries.read('main')])).not.toContain(token);
 });
 
 test('bad input is refused with a typed error, before a model is called', async () => {

@@ -465,7 +465,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a model streams secrets to those who watch its run',
     file: runtime('model/spec'),
-    find: 'return () => maskedModel(spec, mask);',
+    find: 'return () => maskedModel(spec, hidden);',
     replace: 'return () => spec;',
     test: 'test/unit/runtime.secrets.test.ts',
   },

@@ -1,4 +1,4 @@
-import type { SqliteTapeStore, StoreOptions } from '@tapedeck/tape';
+import type { Redact, SqliteTapeStore, StoreOptions } from '@tapedeck/tape';
 import { jsonText, safe } from './escape.ts';
 import { type GraphFileState, graphFields, graphLines } from './graph-file.ts';
 import {
@@ -16,6 +16,8 @@ import { openRecent } from './recent.ts';
 import { linkTo, usesLinks } from './terminal/link.ts';
 import { type ColorWhen, makeStyle, type Style, usesColor } from './terminal/style.ts';
 import { setUser, type User } from './user.ts';
+
+type WritingOptions = Pick<StoreOptions, 'keepInboxes' | 'redact'>;
 
 /** Options of every verb. */
 export interface CommonOptions {
@@ -55,9 +57,9 @@ export interface Context {
   /** Opens the home for reading, and closes it after `act`. */
   reading<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
   /** Opens the home for writing, and creates it if it does not exist. */
-  writing<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
+  writing<T>(act: (store: SqliteTapeStore) => Promise<T>, o?: WritingOptions): Promise<T>;
   /** Opens an existing home for writing, for acts on a session that must exist. */
-  changing<T>(act: (store: SqliteTapeStore) => Promise<T>, o?: Pick<StoreOptions, 'keepInboxes'>): Promise<T>;
+  changing<T>(act: (store: SqliteTapeStore) => Promise<T>, o?: WritingOptions): Promise<T>;
   /**
    * Prints the result: `json` with `--json` or `--jsonl`, `quiet` (the id alone) with `--quiet`, else
    * `human`.
@@ -80,7 +82,15 @@ function withGraph(json: unknown, state: GraphFileState | undefined): unknown {
 /** Makes the context of one command line; `main` runs the command lines that a verb starts. */
 export function makeContext(
   io: MaskedIo,
-  { options, word, isVerb }: Pick<Context, 'options' | 'word' | 'isVerb'>,
+  {
+    options,
+    word,
+    isVerb,
+    redactIn,
+  }: Pick<Context, 'options' | 'word' | 'isVerb'> & {
+    /** Reads what the home says about the forms of secrets. */
+    readonly redactIn: (at: { readonly io: MaskedIo; readonly home: Home }) => Promise<Redact | undefined>;
+  },
   main: (argv: readonly string[], io: Io) => Promise<number>,
 ): Context {
   const home = { ...findHome(options.home, io), ...(options.base !== undefined && { base: options.base }) };
@@ -126,6 +136,11 @@ export function makeContext(
       for (const line of graphLines(store.graphFile)) io.err(`${safe(line)}\n`);
     }
   };
+  /** The options of a store that is opened for writing. */
+  const toWrite = async (o?: WritingOptions) => {
+    const redact = o?.redact ?? io.redact ?? (await redactIn({ io, home }));
+    return { ...options, ...o, ...(redact !== undefined && { redact }) };
+  };
   const print = async (json: unknown) => io.out(`${jsonText(withGraph(json, written?.graphFile))}\n`);
   const color = usesColor(options.color === false ? 'never' : (options.color ?? 'auto'), io);
   const links = color && usesLinks(io);
@@ -142,14 +157,14 @@ export function makeContext(
     style: makeStyle(color),
     link: (id, name) => (links && name !== '' ? linkTo(addressOf(home, id), name) : name),
     reading: async (act) => during(openForReading(home, io), act),
-    writing: async (act) => {
+    writing: async (act, o) => {
       const isNew = home.isFallback && !doesExist(home.db);
-      const store = openForWriting(home, io, options);
+      const store = openForWriting(home, io, await toWrite(o));
       // The user named no home, and `tape init` later makes another one.
       if (isNew) status(`Created the tape home ${home.dir}`);
       return await duringWrites(store, act);
     },
-    changing: async (act, o) => duringWrites(openForWriting(getHome(home), io, { ...options, ...o }), act),
+    changing: async (act, o) => duringWrites(openForWriting(getHome(home), io, await toWrite(o)), act),
     print,
     answer: async ({ json, quiet, human, isStyled }) => {
       if (options.json === true || options.jsonl === true) await print(json);

@@ -86,7 +86,8 @@ export function openForWriting(
     durability,
     keepInboxes = false,
     hasOwnConfig = true,
-  }: Pick<StoreOptions, 'durability' | 'keepInboxes'> & {
+    redact,
+  }: Pick<StoreOptions, 'durability' | 'keepInboxes' | 'redact'> & {
     /** Whether the `config.yaml` of a new home is this user's. */
     readonly hasOwnConfig?: boolean;
   } = {},
@@ -106,6 +107,7 @@ export function openForWriting(
       allowUnsafePlace: env.TAPE_ALLOW_UNSAFE_FS === '1',
       onWarning: (text) => err(`${text}\n`),
       secrets: secretsIn(env),
+      ...(redact !== undefined && { redact }),
       ...(home.base !== undefined && { base: home.base }),
     });
   const store = open(trust);

@@ -14,6 +14,7 @@ import type { Line, Values } from './command-line/line.ts';
 import { withLiteralWords } from './command-line/literal-words.ts';
 import { plainLine } from './command-line/plain.ts';
 import { helpFor, inHomeOf, namedIn, verbFirst } from './command-line/verb-in.ts';
+import { redactIn } from './config/redact.ts';
 import { type CommonOptions, makeContext } from './context.ts';
 import { describeError } from './errors/describe.ts';
 import { UsageError } from './errors/kinds.ts';
@@ -64,7 +65,10 @@ async function parseAndRun(argv: readonly string[], io: MaskedIo): Promise<numbe
     const { verb, word } = line;
     const { values, out } = await asRecords(line, io);
     if (verb.paged === true && values.follow !== true && values.watch !== true) await io.page();
-    return await verb.run(values, makeContext(out, { options: values as CommonOptions, word, isVerb }, main));
+    return await verb.run(
+      values,
+      makeContext(out, { options: values as CommonOptions, word, isVerb, redactIn }, main),
+    );
   }
   await io.page();
   await io.out(line);

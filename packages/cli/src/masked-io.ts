@@ -1,4 +1,4 @@
-import type { Secret } from '@tapedeck/tape';
+import type { Redact, Secret } from '@tapedeck/tape';
 import { type Mask, maskFor, secretsIn } from '@tapedeck/tape/internal';
 import type { Io } from './io.ts';
 
@@ -8,6 +8,8 @@ export interface MaskedIo extends Io {
   hide(secrets: readonly Secret[]): void;
   /** A text without secrets, for what is kept elsewhere. */
   masked(text: string): string;
+  /** What the configuration that was loaded says about the forms of secrets. */
+  redact?: Redact;
 }
 
 /** Replaces the secrets of the environment by their names in all that is printed. */

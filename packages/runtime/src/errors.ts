@@ -67,5 +67,7 @@ export function messageOf(error: unknown): string {
  * works.
  */
 export function isUnstorable(error: unknown): error is TapeError {
-  return error instanceof TapeError && error.code === 'TAPE_BAD_ENTRY';
+  return (
+    error instanceof TapeError && (error.code === 'TAPE_BAD_ENTRY' || error.code === 'TAPE_CANNOT_REDACT')
+  );
 }

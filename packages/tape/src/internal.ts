@@ -36,6 +36,7 @@ export { type Mask, maskFor } from './secrets/mask.ts';
 export { maskError } from './secrets/mask-error.ts';
 export { MaskedText } from './secrets/masked-text.ts';
 export { findSecrets, hints } from './secrets/patterns.ts';
+export { RedactedText, withoutOpenEnd } from './secrets/redacted-text.ts';
 export { type Redactor, redactFault, redactorFor } from './secrets/redactor.ts';
 export { secretFault, secretNamePattern, secretsIn, secretsOf } from './secrets/secrets.ts';
 export { pause } from './sqlite/lock-wait.ts';

@@ -69,6 +69,7 @@ export async function deckConfig(
   const modelFrom =
     spec !== undefined ? named : (placeOf(file) ?? placeOf({ path: homeConfigFile(home), config: yaml }));
   io.hide(secretsOf(merged.secrets));
+  if (merged.redact !== undefined) io.redact = merged.redact;
   return { ...merged, ...(modelFrom !== undefined && { modelFrom }) };
 }
 

@@ -39,6 +39,9 @@ export const keys: readonly string[] = [
   'windows.*.window',
   'windows.*.max_output',
   'view',
+  'redact',
+  'redact.in',
+  'redact.patterns.*',
   'alias.*',
 ];
 
@@ -89,6 +92,7 @@ export function keyText(path: Path): string {
 export function isText([field, name, ...more]: Path): boolean {
   if (field === 'instructions' || field === 'model' || field === 'summarizer' || field === 'titles')
     return true;
+  if (field === 'redact' && name === 'patterns') return more.length === 1;
   return field === 'alias' && name !== undefined && more.length === 0;
 }
 
@@ -110,6 +114,7 @@ function withOwnNames(names: Path): Path {
   if (field === 'instructions' || field === 'alias') return [field, ...join(given)];
   if (field === 'limits' && rest[0] === 'concurrent_calls') return [field, rest[0], ...join(given.slice(1))];
   if (field === 'settings' && rest[0] === 'provider_options') return [field, rest[0], ...given.slice(1)];
+  if (field === 'redact' && rest[0] === 'patterns') return [field, rest[0], ...join(given.slice(1))];
   if (field !== 'windows') return [field, ...rest];
   const last = rest.at(-1);
   const isField = rest.length > 1 && (last === 'window' || last === 'max_output');

@@ -85,8 +85,19 @@ function settingsIn(data: unknown, origin: Origin, from: string | null, path: Pa
 
 /** What code says, as data in the spelling of `config.yaml`. Functions have no data. */
 function dataOf(config: DeckConfig): unknown {
-  const { model, summarizer, titles, instructions, settings, prompt, limits, compaction, windows, view } =
-    config;
+  const {
+    model,
+    summarizer,
+    titles,
+    instructions,
+    settings,
+    prompt,
+    limits,
+    compaction,
+    windows,
+    view,
+    redact,
+  } = config;
   const { providerOptions, ...others } = settings ?? {};
   const { concurrentCalls, ...numbers } = limits ?? {};
   return withoutGaps({
@@ -103,6 +114,7 @@ function dataOf(config: DeckConfig): unknown {
         ? Object.fromEntries(Object.entries(windows).map(([name, window]) => [name, inSnakeCase(window)]))
         : undefined,
     view,
+    redact,
   });
 }
 
@@ -132,5 +144,6 @@ async function defaults(): Promise<unknown> {
     prompt: { project: false, environment: false, tools: false },
     limits: inSnakeCase(defaultLimits),
     compaction: 'reserve',
+    redact: true,
   };
 }

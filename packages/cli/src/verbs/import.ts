@@ -2,7 +2,9 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Draft, note, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { redactedDraft, redactorFor } from '@tapedeck/tape/internal';
 import { assertDraft, nameFault } from '@tapedeck/tape/store';
+import { redactIn } from '../config/redact.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { readAll, stdinWord } from '../input.ts';
 import type { Io } from '../io.ts';
@@ -28,11 +30,14 @@ export const importVerb: Verb = defineVerb({
       choices: ['auto', 'claude-code'],
       describe: 'Format of the transcript',
     },
+    raw: { type: 'boolean', describe: 'Keep what has the form of a secret' },
   },
-  run: async ({ file, as, format }, { io, writing, answer, status }) => {
+  run: async ({ file, as, format, raw }, { io, home, writing, answer, status }) => {
     const isStdin = file === stdinWord;
     const path = isStdin ? 'stdin' : await existingFile(file, io);
     const { readTranscript } = await import('@tapedeck/runtime/import');
+    const keeps = raw === true ? false : ((await redactIn({ io, home })) ?? true);
+    const redactor = redactorFor(typeof keeps === 'object' ? { ...keeps, in: 'all' } : keeps && 'all');
     const transcript = readTranscript(path, {
       format: format as 'auto' | 'claude-code',
       ...(isStdin && { chunks: [await readAll(io.stdin)] }),
@@ -44,10 +49,13 @@ export const importVerb: Verb = defineVerb({
         hint: 'choose a name with: --as NAME',
       });
     for (const draft of transcript.drafts) assertDraft(draft);
-    return await writing(async (store) => {
+    // Before anything is compared with what an earlier import wrote.
+    const clean = (draft: Draft) => (redactor === undefined ? draft : redactedDraft(draft, redactor));
+    const act = async (store: SqliteTapeStore) => {
+      const title = transcript.title && (redactor?.text(transcript.title) ?? transcript.title);
       const origin = note('import/source', { format: transcript.format, session: transcript.session });
-      const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts];
-      const { info, added } = await storeTranscript(store, { name, title: transcript.title, drafts });
+      const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts.map(clean)];
+      const { info, added } = await storeTranscript(store, { name, title, drafts });
       const late = answeredLate(store, info.session, drafts);
       if (late > 0)
         status(
@@ -70,7 +78,8 @@ export const importVerb: Verb = defineVerb({
             : `Imported ${info.session}: ${counted(added, 'entry', 'entries')} from ${counted(records, 'record')} (${offPath} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result)`,
       });
       return 0;
-    });
+    };
+    return await writing(act, raw === true ? { redact: false } : {});
   },
 });
 

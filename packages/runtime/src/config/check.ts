@@ -1,5 +1,5 @@
 import type { ViewPolicy } from '@tapedeck/tape';
-import { rulesOf, secretFault, secretNamePattern, type ViewRule } from '@tapedeck/tape/internal';
+import { redactFault, rulesOf, secretFault, secretNamePattern, type ViewRule } from '@tapedeck/tape/internal';
 import { z } from 'zod';
 import { compactionField, reserveFault, windowsField } from '../compaction/check.ts';
 import { messageOf } from '../errors.ts';
@@ -114,6 +114,14 @@ const secrets = z
   })
   .optional();
 
+const redact = z
+  .any()
+  .superRefine((value, context) => {
+    const fault = redactFault(value);
+    if (fault !== undefined) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.why });
+  })
+  .optional();
+
 const fields = z.strictObject(
   {
     model,
@@ -164,6 +172,7 @@ const fields = z.strictObject(
       .strictObject({ onMessage: callable, onRewind: callable }, 'must be an object of functions')
       .optional(),
     secrets,
+    redact,
   },
   'it must be an object',
 );

@@ -3,7 +3,7 @@
  * (`hooks.ts`), and `shared.ts`, which is what most acts of a deck need. Where a configuration comes from is the
  * caller's: the command line reads files, a library passes an object. Imports `compaction` and what lies below.
  */
-import type { Json, ViewPolicy } from '@tapedeck/tape';
+import type { Json, Redact, ViewPolicy } from '@tapedeck/tape';
 import type { ViewWindow } from '@tapedeck/tape/internal';
 import type { Awaitable } from '@tapedeck/tape/store';
 import type { CompactionConfig } from '../compaction/policy.ts';
@@ -56,6 +56,12 @@ export interface DeckConfig extends CompactionConfig {
    * be written or published, `[secret SEARCH_KEY]` takes its place. Those of the environment need no mention.
    */
   readonly secrets?: Readonly<Record<string, string>>;
+  /**
+   * Where what has the form of a secret, such as `ghp_…`, is replaced by its kind: `true` (default) in outputs of tools
+   * and in errors, `'all'` in all that is written, `false` nowhere. An object adds forms as regular expressions:
+   * `{ in: 'results', patterns: { intranet: 'itk_[0-9a-f]{32}' } }`.
+   */
+  readonly redact?: Redact;
 }
 
 /** Limits of a run. Omitted ones are those of `defaultLimits`. */

@@ -1,4 +1,5 @@
 import type { Secret, TapeStore } from '@tapedeck/tape';
+import type { Redactor } from '@tapedeck/tape/internal';
 import type { ChunkWriter } from '../stream/chunk-writer.ts';
 import type { DeckConfig } from './config.ts';
 
@@ -13,6 +14,8 @@ export interface Shared {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Secrets that are neither written nor published. */
   readonly secrets: readonly Secret[];
+  /** Replaces what has the form of a secret; undefined when the configuration turns that off. */
+  readonly redactor: Redactor | undefined;
   readonly cwd: string | undefined;
   readonly newId: () => string;
   readonly now: () => number;

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import type { Elsewhere, Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
-import { maskedStore, maskFor, secretsIn, secretsOf } from '@tapedeck/tape/internal';
+import { maskedStore, maskFor, redactorFor, secretsIn, secretsOf } from '@tapedeck/tape/internal';
 import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import PQueue from 'p-queue';
 import { ulid } from 'ulid';
@@ -163,10 +163,12 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   } = options;
   await parseConfig(config, 'the options of a deck');
   const secrets = [...secretsOf(config.secrets), ...secretsIn(env)];
+  const { redact = true } = config;
+  const redactor = redactorFor(redact);
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const { store, catchUp: drain }: OpenedHome =
     given === undefined
-      ? openHome(home, file, { env, secrets, base, trust: trust ?? true })
+      ? openHome(home, file, { env, secrets, redact, base, trust: trust ?? true })
       : { store: given, catchUp: () => {} };
   const startedChildren: DeckParts['startedChildren'] = new Map();
   const delegations: DeckParts['delegations'] = new Set();
@@ -190,7 +192,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     if (!isOver) drain();
   };
   // The program can have opened its store with other secrets.
-  const masked = given === undefined ? store : maskedStore(store, maskFor(secrets));
+  const masked = given === undefined ? store : maskedStore(store, maskFor(secrets), redactor);
   const patient = patientStore(masked, () => {
     if (isOver)
       throw new SessionError('SESSION_CLOSED', 'cannot use a session or its deck: the deck was closed');
@@ -238,6 +240,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     engine: own,
     env,
     secrets,
+    redactor,
     modelFrom,
     cwd,
     newId,

@@ -4,6 +4,7 @@ import { openJournal } from '@tapedeck/graph/journal';
 import {
   type Elsewhere,
   openTapeStore,
+  type Redact,
   type Secret,
   type SqliteTapeStore,
   type TapeStore,
@@ -74,11 +75,13 @@ export function openHome(
   {
     env,
     secrets,
+    redact,
     base,
     trust,
   }: {
     readonly env: Env;
     readonly secrets: readonly Secret[];
+    readonly redact: Redact;
     readonly base?: string | undefined;
     readonly trust: boolean | Elsewhere;
   },
@@ -92,6 +95,7 @@ export function openHome(
     trust,
     journal: openJournal(file),
     secrets,
+    redact,
     keepInboxes: true,
     ...(base !== undefined && { base }),
   });

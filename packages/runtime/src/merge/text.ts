@@ -166,13 +166,13 @@ async function summary(
   child: SessionFacts,
   { model: spec, signal }: TextOptions,
 ): Promise<Written> {
-  const { store, config, env, secrets } = parts;
+  const { store, config, env, secrets, redactor } = parts;
   const { info } = child;
   const given = spec ?? config.summarizer;
   const model =
     given === undefined
       ? (await modelFor(parts, child, { options: {} })).model
-      : (await resolveModel(given, { env, store, secrets }))(info.session);
+      : (await resolveModel(given, { env, store, secrets, redactor }))(info.session);
   const shown = view(await Array.fromAsync(store.entries.read(info.id, { own: true })), { policy: 'full' });
   const prompt = withoutMiddle(transcriptOf(shown.messages), summaryCharsMax);
   try {

@@ -1,5 +1,5 @@
 import type { Json, Secret, TapeStore } from '@tapedeck/tape';
-import { isObject, maskFor } from '@tapedeck/tape/internal';
+import { isObject, maskFor, type Redactor } from '@tapedeck/tape/internal';
 import { messageOf, SessionError } from '../errors.ts';
 import { maskedModel } from './masked-model.ts';
 import type { LanguageModel } from './model.ts';
@@ -21,6 +21,8 @@ export interface ModelSettings {
   readonly from?: ModelFrom | undefined;
   /** Replaced by their names in the answers and errors of the model. */
   readonly secrets?: readonly Secret[];
+  /** @internal Replaces what has the form of a secret in its errors, and of a deck with `redact: 'all'` in its answers. */
+  readonly redactor?: Redactor | undefined;
 }
 
 /**
@@ -39,17 +41,17 @@ export interface ModelSettings {
  */
 export async function resolveModel(
   spec: ModelSpec,
-  { env = {}, store, from, secrets = [] }: ModelSettings,
+  { env = {}, store, from, secrets = [], redactor }: ModelSettings,
 ): Promise<ModelSource> {
   assertSpec(spec, from);
-  const mask = maskFor(secrets);
-  if (typeof spec !== 'string') return () => maskedModel(spec, mask);
+  const hidden = { mask: maskFor(secrets), redactor };
+  if (typeof spec !== 'string') return () => maskedModel(spec, hidden);
   const named = await namedModel(spec, { env, from });
-  if (!('script' in named)) return () => maskedModel(named, mask);
+  if (!('script' in named)) return () => maskedModel(named, hidden);
   const { script } = named;
   const { scriptModel } = await import('./script.ts');
   return (session) =>
-    maskedModel(scriptModel(script, { session, answered: () => answeredBy(store, session) }), mask);
+    maskedModel(scriptModel(script, { session, answered: () => answeredBy(store, session) }), hidden);
 }
 
 /**

@@ -10,7 +10,7 @@ import {
   toolResult,
   user,
 } from '@tapedeck/tape';
-import { maskFor, noResult, select } from '@tapedeck/tape/internal';
+import { maskFor, noResult, redactedCall, select } from '@tapedeck/tape/internal';
 import type { Hold } from '../lease/hold.ts';
 import type { Stamp } from '../run/place.ts';
 import { superseded } from '../tools/orphans.ts';
@@ -30,7 +30,7 @@ const roundsMax = 4;
  * history does not have. Nothing is removed. Reports what differs.
  */
 export async function reconcile(
-  { parts: { store, secrets }, session }: RecordedPlace,
+  { parts: { store, secrets, redactor }, session }: RecordedPlace,
   prompt: LanguageModelV4Prompt,
   {
     held,
@@ -51,7 +51,9 @@ export async function reconcile(
   },
 ): Promise<void> {
   // The tape has no secrets either.
-  const sent = sentIn(maskFor(secrets)?.value(prompt) ?? prompt);
+  const masked = maskFor(secrets)?.value(prompt) ?? prompt;
+  const [shown] = redactor === undefined ? [masked] : redactedCall([masked], redactor, 'entries.append');
+  const sent = sentIn(shown as LanguageModelV4Prompt);
   const append = async (drafts: readonly Draft[]) => {
     if (drafts.length > 0) await store.entries.append(session.id, stamp(drafts), { lease: held.lease });
   };

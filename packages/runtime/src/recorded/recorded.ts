@@ -67,8 +67,8 @@ export async function recorded(
       'cannot record a model: the first argument must be a session',
     );
   assertFields(options, recordedFields, `record a model in '${session.name}'`);
-  const { store, env, secrets } = parts;
-  const source = await resolveModel(model, { env, store, secrets, from: 'run' });
+  const { store, env, secrets, redactor } = parts;
+  const source = await resolveModel(model, { env, store, secrets, redactor, from: 'run' });
   const given = source(session.name);
   if (typeof given === 'string') throw new TypeError('a model was resolved to a name');
   const place: RecordedPlace = {

@@ -142,9 +142,12 @@ function once(
 }
 
 async function gather(parts: Shared, entries: readonly Entry[], input: InstructionsInput): Promise<Gathered> {
-  const { config, cwd, env, secrets, now } = parts;
+  const { config, cwd, env, secrets, redactor, now } = parts;
   // What the model is sent is what the tape records.
-  const promptOf = (given: PromptParts) => systemPrompt(maskFor(secrets)?.value(given) ?? given);
+  const promptOf = (given: PromptParts) => {
+    const masked = maskFor(secrets)?.value(given) ?? given;
+    return systemPrompt(redactor?.in === 'all' ? redactor.whole(masked).value : masked);
+  };
   const { kept, options, model } = input;
   const manifest = options.instructions ?? kept?.text ?? config.instructions;
   const alone = {

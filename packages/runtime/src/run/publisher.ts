@@ -1,5 +1,12 @@
 import type { Secret } from '@tapedeck/tape';
-import { type Mask, maskFor } from '@tapedeck/tape/internal';
+import {
+  isObject,
+  type Mask,
+  maskFor,
+  type Redactor,
+  redactedCall,
+  withoutOpenEnd,
+} from '@tapedeck/tape/internal';
 import type { ActiveWriter } from '../status/active-writer.ts';
 import { Broadcast } from '../stream/broadcast.ts';
 import { type Chunk, eventOf } from '../stream/chunks.ts';
@@ -14,6 +21,7 @@ export class Publisher {
   readonly #session: { readonly name: string; readonly id: string };
   readonly #active: ActiveWriter | undefined;
   readonly #mask: Mask | undefined;
+  readonly #redactor: Redactor | undefined;
   readonly #events = new Broadcast<SessionEvent>({
     limit: backlogMax,
     sizeOf: (event) => JSON.stringify(event).length,
@@ -25,11 +33,20 @@ export class Publisher {
 
   constructor(
     session: { readonly name: string; readonly id: string },
-    { active, secrets }: { readonly active: ActiveWriter | undefined; readonly secrets: readonly Secret[] },
+    {
+      active,
+      secrets,
+      redactor,
+    }: {
+      readonly active: ActiveWriter | undefined;
+      readonly secrets: readonly Secret[];
+      readonly redactor: Redactor | undefined;
+    },
   ) {
     this.#session = session;
     this.#active = active;
     this.#mask = maskFor(secrets);
+    this.#redactor = redactor;
   }
 
   get status(): RunStatus {
@@ -72,7 +89,10 @@ export class Publisher {
   }
 
   #masked<T>(value: T): T {
-    return this.#mask === undefined ? value : this.#mask.value(value);
+    const masked = this.#mask === undefined ? value : this.#mask.value(value);
+    if (this.#redactor === undefined) return masked;
+    const [shown] = redactedCall([withoutOpenEnds(masked)], this.#redactor, 'live.save');
+    return shown as T;
   }
 
   #show(owner: string | undefined): void {
@@ -80,4 +100,16 @@ export class Publisher {
     this.#active?.show(this.#session, { owner, status });
     this.#events.send({ type: 'status-changed', status });
   }
+}
+
+/** What a tool has returned so far, without the ends of texts that can become a secret. Anything else is as it is. */
+function withoutOpenEnds(event: unknown): unknown {
+  if (!isObject(event) || event.type !== 'tool-output-available' || event.preliminary !== true) return event;
+  const cut = (value: unknown): unknown => {
+    if (typeof value === 'string') return withoutOpenEnd(value);
+    if (Array.isArray(value)) return value.map(cut);
+    if (!isObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, cut(field)]));
+  };
+  return { ...event, output: cut(event.output) };
 }

@@ -159,10 +159,12 @@ async function modelsFor(
   session: { readonly name: string; readonly id: string },
   spec: ModelSpec | undefined,
 ): Promise<{ readonly model: LanguageModel; readonly summarizer: LanguageModel }> {
-  const { store, config, env, secrets } = parts;
+  const { store, config, env, secrets, redactor } = parts;
   const named = spec ?? config.summarizer;
   const summarizer =
-    named === undefined ? undefined : (await resolveModel(named, { env, store, secrets }))(session.name);
+    named === undefined
+      ? undefined
+      : (await resolveModel(named, { env, store, secrets, redactor }))(session.name);
   try {
     const { model } = await modelFor(
       parts,

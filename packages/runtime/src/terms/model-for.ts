@@ -1,4 +1,5 @@
 import type { Secret, TapeStore } from '@tapedeck/tape';
+import type { Redactor } from '@tapedeck/tape/internal';
 import type { InboxItem } from '@tapedeck/tape/store';
 import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
 import { getModel, type LanguageModel } from '../model/model.ts';
@@ -17,6 +18,7 @@ interface Models {
   };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly secrets: readonly Secret[];
+  readonly redactor: Redactor | undefined;
   /** Where the deck's model comes from; undefined: from the program. */
   readonly modelFrom: string | undefined;
 }
@@ -44,7 +46,7 @@ export interface RunModel {
  * @throws SESSION_NO_MODEL, and the errors of `resolveModel`; `data.modelFrom` says where the name comes from
  */
 export async function modelFor(models: Models, session: SessionFacts, asked: Asked): Promise<RunModel> {
-  const { store, config, env, secrets, modelFrom } = models;
+  const { store, config, env, secrets, redactor, modelFrom } = models;
   const { session: name } = session.info;
   if (typeof asked.options.model !== 'string') assertSpec(asked.options.model, 'run');
   const given = typeof asked.options.model === 'object' ? asked.options.model : undefined;
@@ -54,7 +56,8 @@ export async function modelFor(models: Models, session: SessionFacts, asked: Ask
   const isGiven = place === 'run' && modelFrom !== undefined && spec === config.model;
   const known = isGiven ? modelFrom : (place ?? modelFrom ?? 'deck');
   const from = typeof spec === 'string' ? known : undefined;
-  const source = spec === undefined ? undefined : await resolveModel(spec, { env, store, from, secrets });
+  const source =
+    spec === undefined ? undefined : await resolveModel(spec, { env, store, from, secrets, redactor });
   return {
     model: getModel(source?.(name), name),
     from,
@@ -98,9 +101,9 @@ function nameIn(recorded: unknown, item: Pick<InboxItem, 'elsewhere'>): string |
 
 /** The deck's summarizer, if it has one. */
 export async function summarizerOf(
-  { store, config, env, secrets }: Models,
+  { store, config, env, secrets, redactor }: Models,
   session: string,
 ): Promise<LanguageModel | undefined> {
   if (config.summarizer === undefined) return undefined;
-  return (await resolveModel(config.summarizer, { env, store, secrets }))(session);
+  return (await resolveModel(config.summarizer, { env, store, secrets, redactor }))(session);
 }

@@ -21,18 +21,18 @@ const firstMax = 20;
  * @throws the errors of `resolveModel` and of the store; the reason of the signal when it aborts
  */
 export async function titleSession(
-  parts: Pick<Shared, 'store' | 'config' | 'env' | 'secrets' | 'calling'>,
+  parts: Pick<Shared, 'store' | 'config' | 'env' | 'secrets' | 'redactor' | 'calling'>,
   id: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { store, config, env, secrets, calling } = parts;
+  const { store, config, env, secrets, redactor, calling } = parts;
   if (config.titles === undefined) return;
   const info = await store.sessions.find(id);
   if (info === undefined || !isForPeople(info) || info.title !== undefined) return;
   if ((await store.sessions.list({ parent: id, key: titleKey, all: true })).length > 0) return;
   const prompt = await answeredPrompt(store, info);
   if (prompt === undefined) return;
-  const model = (await resolveModel(config.titles, { env, store, secrets }))(info.session);
+  const model = (await resolveModel(config.titles, { env, store, secrets, redactor }))(info.session);
   const made = await askTitle(prompt, { model, calling, signal });
   const { session, id: child } = await store.lineage.fork(id, {
     inherit: 'nothing',

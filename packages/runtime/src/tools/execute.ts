@@ -1,6 +1,6 @@
 /**
  * Tool calls. `traits.ts` is what a tool declares, `schema.ts` its definition for the model and the check of its
- * arguments, `execute.ts` runs one call within its time, `open-batch.ts` finds the calls without a result and what each
+ * arguments, `execute.ts` runs one call within its time, `tilde.ts` shortens paths in its error, `open-batch.ts` finds the calls without a result and what each
  * waits for, `interrupted.ts` tells whether a process died during a run, and `orphans.ts` closes what it left.
  * Imports `model`, `lease`, `stream` and `errors`.
  */
@@ -11,6 +11,7 @@ import type { ModelMessage } from '../model/model.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { ChildrenWait } from './children-wait.ts';
 import { parseArguments } from './schema.ts';
+import { withTilde } from './tilde.ts';
 import { type DeckTool, type DeckTools, isRepeatable, pathsOf, toolOf } from './traits.ts';
 import { type Patience, within } from './within.ts';
 
@@ -159,7 +160,8 @@ export function unstorable(call: OpenCall, why: string, meta: Draft['meta']): Ex
 /** The paths of a call that never ran. */
 const noPaths = { read: [], write: [] } as const;
 
-function failed(call: OpenCall, why: string, paths: Paths | undefined): Executed {
+function failed(call: OpenCall, reason: string, paths: Paths | undefined): Executed {
+  const why = withTilde(reason);
   const draft = toolResult(call, { type: 'error-text', value: why });
   return { draft: withPaths(draft, paths), success: false, output: why };
 }

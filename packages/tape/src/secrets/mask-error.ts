@@ -7,18 +7,27 @@ const causesMax = 10;
  * Replaces the secrets in an error and its causes: in messages, stacks and fields, such as the body of a response. The
  * error stays the same object, so that its class says what it is. Returns it, or the masked value that was thrown.
  */
-export function maskError(error: unknown, mask: Mask | undefined): unknown {
+export function maskError(error: unknown, mask: Pick<Mask, 'value'> | undefined): unknown {
   if (mask === undefined) return error;
-  if (!(error instanceof Error)) return mask.value(error);
+  if (!(error instanceof Error)) return maskedOf(error, mask);
   let current: unknown = error;
   for (let i = 0; i < causesMax && current instanceof Error; i += 1) {
     for (const name of new Set(['message', 'stack', ...Object.getOwnPropertyNames(current)])) {
       const value: unknown = Reflect.get(current, name);
       if (value instanceof Error) continue;
-      const masked = mask.value(value);
+      const masked = maskedOf(value, mask);
       if (masked !== value) Reflect.set(current, name, masked);
     }
     current = current.cause;
   }
   return error;
+}
+
+/** What cannot be searched is not shown. */
+function maskedOf(value: unknown, mask: Pick<Mask, 'value'>): unknown {
+  try {
+    return mask.value(value);
+  } catch {
+    return undefined;
+  }
 }

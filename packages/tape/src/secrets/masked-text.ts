@@ -8,10 +8,16 @@ export class MaskedText {
   readonly #mask: Mask;
   readonly #first: ReadonlySet<string>;
   #held = '';
+  #count = 0;
 
   constructor(mask: Mask) {
     this.#mask = mask;
     this.#first = new Set(mask.forms.map(({ text }) => text.charAt(0)));
+  }
+
+  /** How many secrets were replaced so far. */
+  get count(): number {
+    return this.#count;
   }
 
   /** Returns what can be shown after this piece. */
@@ -29,6 +35,7 @@ export class MaskedText {
       }
       const form = forms.find((one) => one.text === found[0]);
       shown += text.slice(from, found.index) + (form === undefined ? '' : placeholder(form.secret));
+      this.#count += 1;
       from = found.index + found[0].length;
     }
   }
@@ -37,7 +44,9 @@ export class MaskedText {
   end(): string {
     const rest = this.#held;
     this.#held = '';
-    return this.#mask.text(rest);
+    const masked = this.#mask.text(rest);
+    if (masked !== rest) this.#count += 1;
+    return masked;
   }
 
   /** Where the end of the text begins that can be the beginning of a secret; its length if none can. */

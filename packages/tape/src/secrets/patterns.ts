@@ -104,6 +104,11 @@ const secretMin = 16;
 /** A user and a password in an address. */
 const password = /:\/\/[^\s/:@]{0,256}:[^\s/@]{1,256}@/;
 
+/** Whether a text has what the beginning of a secret has. */
+export function isHint(text: string): boolean {
+  return anyHint.test(text) || text.includes('://');
+}
+
 /** Whether a text has a hint of a secret. Looks at each twentieth character, and around those of long tokens. */
 function hasHint(text: string): boolean {
   if (text.length < secretMin) return false;

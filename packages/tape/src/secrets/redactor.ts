@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { findSecrets } from './patterns.ts';
+import type { Found } from './preset.ts';
 import { secretNamePattern } from './secrets.ts';
 import { unsigned } from './signed.ts';
 
@@ -23,7 +24,7 @@ interface Replaced<T> {
 /** Replaces what has the form of a secret by `[secret KIND]`. What has none is returned as it is. */
 export interface Redactor {
   readonly in: 'results' | 'all';
-  readonly patterns: readonly (readonly [name: string, pattern: RegExp])[];
+  readonly find: (text: string) => readonly Found[];
   readonly text: (text: string) => string;
   /** Replaces in all texts, bytes of text and names of fields of a value. Throws when the value cannot be read. */
   readonly whole: <T>(value: T) => Replaced<T>;
@@ -82,13 +83,13 @@ function makeRedactor(given: Redact): Redactor | undefined {
   );
   return {
     in: options.in ?? 'results',
-    patterns,
+    find: (text) => findSecrets(text, patterns),
     text: (text) => redactedText(text, patterns).value,
     whole: (value) => redactedValue(value, patterns),
   };
 }
 
-type Patterns = Redactor['patterns'];
+type Patterns = readonly (readonly [name: string, pattern: RegExp])[];
 
 function redactedText(text: string, patterns: Patterns): Replaced<string> {
   const found = findSecrets(text, patterns);
@@ -110,6 +111,7 @@ const depthMax = 200;
 /** A copy of a value with its secrets replaced; the value itself if it has none. Follows its JSON form. */
 function redactedValue<T>(root: T, patterns: Patterns): Replaced<T> {
   let count = 0;
+  const known = new Map<object, unknown>();
   const textOf = (text: string): string => {
     const redacted = redactedText(text, patterns);
     count += redacted.count;
@@ -124,6 +126,14 @@ function redactedValue<T>(root: T, patterns: Patterns): Replaced<T> {
   const visit = (value: unknown, depth: number): unknown => {
     if (typeof value === 'string') return textOf(value);
     if (typeof value !== 'object' || value === null || depth > depthMax) return value;
+    if (known.has(value)) return known.get(value);
+    // One that contains itself is returned as it is, and refused where it is encoded.
+    known.set(value, value);
+    const redacted = objectOf(value, depth);
+    known.set(value, redacted);
+    return redacted;
+  };
+  const objectOf = (value: object, depth: number): unknown => {
     if (value instanceof Uint8Array) return bytesOf(value);
     if (value instanceof ArrayBuffer) {
       const whole = new Uint8Array(value);

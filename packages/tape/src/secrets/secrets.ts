@@ -2,7 +2,8 @@
  * Secrets and their replacement. Those that the process knows: `secrets.ts` collects them from an environment, `forms.ts`
  * are the texts as which one occurs, `mask.ts` replaces them in texts, bytes and values, `masked-text.ts` in a text that
  * arrives in pieces, `mask-error.ts` in errors. Those that have the form of one: `patterns.ts` finds them in a text, with
- * the rules of the package that `preset.ts` loads, `redactor.ts` replaces them in texts, bytes and values. `signed.ts`
+ * the rules of the package that `preset.ts` loads, `redactor.ts` replaces them in texts, bytes and values,
+ * `redacted-text.ts` in a text that arrives in pieces. `signed.ts`
  * says what becomes of a signed part with one. Imports nothing but Node.js and that package.
  */
 import { existsSync } from 'node:fs';

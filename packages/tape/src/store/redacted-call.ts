@@ -10,12 +10,12 @@ const results: ReadonlySet<unknown> = new Set([
   'tool-error',
   'tool-output-available',
   'tool-output-error',
+  'tool-completed',
   'answer',
   'error',
 ]);
 /** Fields that have what went wrong. */
 const errors: ReadonlySet<string> = new Set(['error', 'errorText']);
-/** Fields by which a result belongs to its call. */
 const depthMax = 200;
 
 /**
@@ -29,7 +29,7 @@ export function redactedCall(
   method: string,
 ): readonly unknown[] {
   try {
-    return redactedIn(args, redactor, 0) as readonly unknown[];
+    return redactedIn(args, { redactor, known: new Map() }, 0) as readonly unknown[];
   } catch (error) {
     // The cause can have the text that could not be read.
     const why = error instanceof Error ? error.name : 'an error';
@@ -43,31 +43,45 @@ export function redactedCall(
 
 /** A draft without the secrets that have the form of one; counts them in its meta. */
 export function redactedDraft(draft: Draft, redactor: Redactor): Draft {
-  return draftOf(draft, redactor) as Draft;
+  return draftOf(draft, { redactor, known: new Map() });
 }
 
-function redactedIn(value: unknown, redactor: Redactor, depth: number): unknown {
-  if (typeof value !== 'object' || value === null || depth > depthMax) {
-    return typeof value === 'string' && redactor.in === 'all' ? redactor.text(value) : value;
-  }
-  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
-    return redactor.in === 'all' ? redactor.whole(value).value : value;
+interface Reading {
+  readonly redactor: Redactor;
+  /** What an object became: one that contains itself has an end. */
+  readonly known: Map<object, unknown>;
+}
+
+function redactedIn(value: unknown, reading: Reading, depth: number): unknown {
+  const { redactor, known } = reading;
+  const isAll = redactor.in === 'all';
+  if (typeof value === 'string') return isAll ? redactor.text(value) : value;
+  if (typeof value !== 'object' || value === null || depth > depthMax) return value;
+  if (known.has(value)) return known.get(value);
+  known.set(value, value);
+  const redacted = objectIn(value, reading, depth);
+  known.set(value, redacted);
+  return redacted;
+}
+
+function objectIn(value: object, reading: Reading, depth: number): unknown {
+  const { redactor } = reading;
   if (Array.isArray(value)) {
     const list = value.flatMap((one: unknown) =>
       isDraft(one)
-        ? split(one).map((draft) => draftOf(draft, redactor))
-        : [redactedIn(one, redactor, depth + 1)],
+        ? split(one).map((draft) => draftOf(draft, reading))
+        : [redactedIn(one, reading, depth + 1)],
     );
     return isSameList(list, value) ? value : list;
   }
-  if (isDraft(value)) return draftOf(value, redactor);
-  if (results.has(Reflect.get(value, 'type')) || Reflect.get(value, 'role') === 'tool')
-    return redactor.whole(value).value;
-  // It says itself what it is, as a date or an address does.
-  if ('toJSON' in value && typeof value.toJSON === 'function')
-    return redactor.in === 'all' ? redactor.whole(value).value : value;
+  if (isDraft(value)) return draftOf(value, reading);
+  const isResult = results.has(Reflect.get(value, 'type')) || Reflect.get(value, 'role') === 'tool';
+  // Bytes, and what says itself what it is, as a date or an address does, have no fields.
+  const isWhole = ArrayBuffer.isView(value) || value instanceof ArrayBuffer || 'toJSON' in value;
+  if (isResult || (isWhole && redactor.in === 'all')) return redactor.whole(value).value;
+  if (isWhole) return value;
   return fieldsOf(value, (field, name) =>
-    errors.has(name) ? redactor.whole(field).value : redactedIn(field, redactor, depth + 1),
+    errors.has(name) ? redactor.whole(field).value : redactedIn(field, reading, depth + 1),
   );
 }
 
@@ -86,32 +100,27 @@ function split(draft: Draft): readonly Draft[] {
   }
 }
 
-function draftOf(draft: Draft, redactor: Redactor): Draft {
+function draftOf(draft: Draft, { redactor, known }: Reading): Draft {
   const { meta, ...content } = draft;
-  let redacted: Draft;
   let count = 0;
-  if (redactor.in === 'all' || draft.kind === 'tool-result') {
-    const whole = redactor.whole(content);
-    redacted = whole.value as Draft;
-    count = whole.count;
-  } else {
-    const counting: Redactor = {
-      ...redactor,
-      whole: (value) => {
-        const whole = redactor.whole(value);
-        count += whole.count;
-        return whole;
-      },
-    };
-    redacted = fieldsOf(content, (field) => redactedIn(field, counting, 1)) as Draft;
-  }
-  const own = meta === undefined ? undefined : redactedIn(meta, redactor, 1);
-  if (count === 0)
-    return redacted === content && own === meta
-      ? draft
-      : ({ ...redacted, ...(own !== undefined && { meta: own }) } as Draft);
+  const counting: Redactor = {
+    ...redactor,
+    whole: (value) => {
+      const whole = redactor.whole(value);
+      count += whole.count;
+      return whole;
+    },
+  };
+  const isWhole = redactor.in === 'all' || draft.kind === 'tool-result';
+  const redacted = isWhole
+    ? counting.whole(content)
+    : { value: fieldsOf(content, (field) => redactedIn(field, { redactor: counting, known }, 1)) };
+  const own =
+    redactor.in === 'all' ? counting.whole(meta) : { value: redactedIn(meta, { redactor, known }, 1) };
+  if (redacted.value === content && own.value === meta) return draft;
   const before = isObject(meta) && typeof meta.redacted === 'number' ? meta.redacted : 0;
-  return { ...redacted, meta: { ...(own as Draft['meta']), redacted: before + count } } as Draft;
+  const counted = count === 0 ? own.value : { ...(own.value as Draft['meta']), redacted: before + count };
+  return { ...redacted.value, ...(counted !== undefined && { meta: counted }) } as Draft;
 }
 
 function fieldsOf(object: object, change: (field: unknown, name: string) => unknown): object {

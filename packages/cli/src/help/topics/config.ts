@@ -38,6 +38,10 @@ export const config: Topic = {
               ['`windows`', 'Context windows in tokens, by model'],
               ['`view`', 'Limit of what a model sees, in messages or tokens'],
               ['`compaction`', 'When and how sessions are summarised'],
+              [
+                '`redact`',
+                'Where the forms of secrets are replaced: results of tools (`true`), `all`, nowhere (`false`)',
+              ],
               ['`instructions`', 'Instructions for every model call'],
               ['`prompt.project`', 'Add `AGENTS.md`, `CLAUDE.md` and `CONTEXT.md`'],
               ['`prompt.skills`', 'Add the names of the skills in these folders'],
