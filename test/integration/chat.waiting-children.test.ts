@@ -37,17 +37,24 @@ const delegates = (session: string, text: string | undefined, ...tasks: string[]
 };
 
 /** The session `main`, served to chats, which delegates to children that pay. */
-async function chatting(answers: readonly ScriptAnswer[]) {
+async function chatting(answers: readonly ScriptAnswer[], paid: () => Promise<void> = async () => {}) {
+  const failures: unknown[] = [];
   const pay = tool({
     inputSchema: z.object({ to: z.string() }),
     needsApproval: true,
-    execute: async ({ to }) => `paid ${to}`,
+    execute: async ({ to }) => {
+      await paid();
+      return `paid ${to}`;
+    },
   });
   const home = await scriptedDeck(answers, { tools: { ...delegationTools(), pay } });
   const main = await home.deck.session('main');
   const children = () =>
     home.store.sessions.list({ parent: 'main', all: true }).map(({ session }) => session);
-  const server = await serveChats(home.deck, { authorize: () => ({ sessions: ['main', ...children()] }) });
+  const server = await serveChats(home.deck, {
+    authorize: () => ({ sessions: ['main', ...children()] }),
+    onError: (error) => failures.push(error),
+  });
   const same = async (chat: TestChat) => {
     await poll(() => chat.status).toBe('ready');
     expect(chat.error).toBeUndefined();
@@ -61,6 +68,7 @@ async function chatting(answers: readonly ScriptAnswer[]) {
     main,
     server,
     children,
+    failures,
     same,
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();
@@ -206,4 +214,27 @@ test('the same approval from two tabs at once continues once, and both get the a
   expect(
     entryLines(s.store.entries.read('main')).filter((line) => line.startsWith('assistant')),
   ).toHaveLength(2);
+});
+
+test('a client that leaves while the child works is no failure, and the parent goes on', async () => {
+  const gate = Promise.withResolvers<void>();
+  const isReached = Promise.withResolvers<void>();
+  await using s = await chatting(
+    [...delegates('main', undefined, 'Pay rent'), ...pays('Pay rent', 'p1')],
+    async () => {
+      isReached.resolve();
+      await gate.promise;
+    },
+  );
+  const chat = s.server.chat('main', automatic);
+  await chat.sendMessage({ text: 'Go' });
+  const [child] = s.children();
+  void chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
+  await isReached.promise;
+  await poll(() => chat.status).toBe('submitted');
+  await chat.stop();
+  gate.resolve();
+  await poll(() => entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main is done.');
+  await s.deck.idle();
+  expect(s.failures).toEqual([]);
 });

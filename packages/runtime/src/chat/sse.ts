@@ -16,6 +16,7 @@ export function eventStream(
   const event = (data: string) => encoder.encode(`data: ${data}\n\n`);
   let timer: NodeJS.Timeout | undefined;
   let isQuiet = false;
+  let isLeft = false;
   const end = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     clearInterval(timer);
     controller.enqueue(event('[DONE]'));
@@ -31,17 +32,20 @@ export function eventStream(
     pull: async (controller) => {
       try {
         const { done, value } = await reader.next();
+        if (isLeft) return;
         isQuiet = false;
         if (done === true) end(controller);
         else controller.enqueue(event(JSON.stringify(value)));
       } catch (error) {
         onError(error);
+        if (isLeft) return;
         const failed: Chunk = { type: 'error', errorText: 'the answer could not be read' };
         controller.enqueue(event(JSON.stringify(failed)));
         end(controller);
       }
     },
     cancel: () => {
+      isLeft = true;
       clearInterval(timer);
       // It returns once its next chunk has arrived, and the client is gone.
       reader.return?.().catch(() => {});
