@@ -191,6 +191,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['audit', 0, ['audit']],
     ['recover', 0, ['recover', 'main']],
     ['doctor', 0, ['doctor', '--fix']],
+    ['redact', 1, ['redact', 'main@4', '--reason', 'a test', '--dry-run']],
     ['redact', 0, ['redact', 'main@4', '--reason', 'a test']],
     ['alias', 0, ['alias', 'fix', 'repair']],
     ['unalias', 0, ['unalias', 'repair']],

@@ -226,3 +226,25 @@ test.each([
   expect(jsonError(await home.here([...given, '--json']))).toEqual(refused);
   expect(json(await home.here(['sessions', '--all', '--json']))).toHaveLength(1);
 });
+
+test('redact --dry-run says what it would erase and what quotes it, and changes no byte', async () => {
+  using home = withKid();
+  expect((await home.here(['merge', 'kid'])).code).toBe(0);
+  const redact = ['redact', 'kid@7', '--reason', 'a secret'];
+  const { stdout } = await unchanged(home, [...redact, '--dry-run']);
+  expect(stdout).toBe('Would erase kid@7, a message, which cannot be undone; may still contain it: main@6\n');
+  const found = json(await unchanged(home, [...redact, '--dry-run', '--json']));
+  expect(found).toEqual({
+    session: 'kid',
+    seq: 7,
+    kind: 'message',
+    repeated: false,
+    quoted_by: ['main@6'],
+    dry_run: true,
+  });
+  expect(
+    jsonError(await unchanged(home, ['redact', 'kid@99', '--reason', 'x', '--dry-run', '--json'])).code,
+  ).toBe('TAPE_NO_SEQ');
+  expect(json(await home.here([...redact, '--json']))).toMatchObject({ seq: 7, quoted_by: ['main@6'] });
+  expect((await unchanged(home, [...redact, '--dry-run'])).stdout).toContain('was redacted before');
+});

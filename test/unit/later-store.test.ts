@@ -46,6 +46,7 @@ const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>
   'entries.resolve': (store) => store.entries.resolve('main', 'head'),
   'entries.blob': (store, { blob }) => store.entries.blob(blob),
   'entries.search': (store) => store.entries.search({ text: 'One' }),
+  'entries.previewRedact': (store) => store.entries.previewRedact('main', 2),
   'entries.redact': (store) => store.entries.redact('main', 2, 'a test'),
   'views.entries': (store) => store.views.entries('main'),
   'views.ranges': (store) => store.views.ranges('rewound'),

@@ -4,6 +4,7 @@ import {
   type Contracts,
   count,
   document,
+  dryRun,
   entryName,
   flag,
   graphDiverged,
@@ -338,19 +339,32 @@ export const entryVerbs: Contracts = {
     exits: { 2: 'no such policy', 3: 'no such session, or no tape home' },
   },
   redact: {
-    json: printed({
-      session: text('session that owned the entry'),
-      seq: count('position of the erased entry'),
-      by: count('position of the redaction entry'),
-      repeated,
-      quoted_by: names(
-        'places that may still contain the text: merges and forks as `SESSION@SEQ`, lines of the graph file as `session_graph.jsonl:LINE`',
+    json: [
+      ...printed({
+        session: text('session that owned the entry'),
+        seq: count('position of the erased entry'),
+        by: count('position of the redaction entry'),
+        repeated,
+        quoted_by: names(
+          'places that may still contain the text: merges and forks as `SESSION@SEQ`, lines of the graph file as `session_graph.jsonl:LINE`',
+        ),
+        log_emptied: flag(
+          'false: another process was reading, or the disk failed, and the write-ahead log still has the content',
+        ),
+      }),
+      ...printed(
+        {
+          session: text('session that owns the entry'),
+          seq: count('position of the entry'),
+          kind,
+          repeated,
+          quoted_by: names('places that may still contain the text then'),
+          dry_run: dryRun,
+        },
+        'with `--dry-run`',
       ),
-      log_emptied: flag(
-        'false: another process was reading, or the disk failed, and the write-ahead log still has the content',
-      ),
-    }),
-    quiet: '`SESSION@SEQ` of the redaction entry',
+    ],
+    quiet: '`SESSION@SEQ` of the redaction entry; with `--dry-run` of the entry',
     exits: {
       2: 'no entry was named, or the entry cannot be redacted',
       3: 'no such session, anchor or position',

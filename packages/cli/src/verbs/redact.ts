@@ -1,4 +1,6 @@
+import type { Entry } from '@tapedeck/tape';
 import { UsageError } from '../errors/kinds.ts';
+import { safe } from '../escape.ts';
 import { readText } from '../input.ts';
 import { needSession, readPlace } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -11,30 +13,47 @@ export const redact: Verb = defineVerb({
     'Removes the content, and bytes that no other entry uses, from the database, its WAL and the search index. The entry keeps ' +
     'its place in the hash chain, which still verifies. Lists what may still contain the text: merges that quote it, forks that ' +
     'carry the state of an anchor, intentions in the graph file. Earlier backups still contain it.',
-  examples: [['tape redact main@42 --reason "a key was pasted"', 'Erase main@42']],
+  examples: [
+    ['tape redact main@42 --reason "a key was pasted"', 'Erase main@42'],
+    ['tape redact main@42 --reason "a key was pasted" --dry-run', 'Show what that would erase'],
+  ],
   arguments: { place: 'SESSION@POINT' },
   options: {
     reason: { type: 'string', required: true, describe: 'Reason to record (-, @FILE); it stays readable' },
+    'dry-run': { type: 'boolean', describe: 'Show what would be erased, and what may still contain it' },
   },
-  run: async ({ place, reason }, { io, changing, answer, status }) => {
+  run: async ({ place, reason, dryRun }, { io, reading, changing, answer, status }) => {
     const why = await readText(reason, io);
     if (why.trim() === '') throw new UsageError('cannot redact: the reason is empty');
-    return await changing(async (store) => {
+    return await (dryRun === true ? reading : changing)(async (store) => {
       const { session, point } = readPlace(store, place);
       const { id } = needSession(store, session);
       if (point === undefined)
         throw new UsageError(`cannot redact '${place}': it is a session, not an entry`, {
           hint: `name an entry: tape redact ${session}@SEQ`,
         });
-      const {
-        session: owner,
-        seq,
-        by,
-        repeated,
-        quotedBy,
-        logEmptied,
-      } = store.entries.redact(id, point, why);
-      const quoted = quotedBy.length === 0 ? '' : `; may still contain it: ${quotedBy.join(', ')}`;
+      if (dryRun === true) {
+        const found = store.entries.previewRedact(id, point);
+        const [entry] = store.entries.read(id, { from: found.seq, to: found.seq });
+        const at = `${found.session}@${found.seq}`;
+        await answer({
+          json: {
+            session: found.session,
+            seq: found.seq,
+            kind: entry?.kind,
+            repeated: found.repeated,
+            quoted_by: found.quotedBy,
+            dry_run: true,
+          },
+          quiet: at,
+          human: found.repeated
+            ? `${at} was redacted before: nothing to do${quoted(found)}`
+            : `Would erase ${at}, ${nameOf(entry)}, which cannot be undone${quoted(found)}`,
+        });
+        return 0;
+      }
+      const redacted = store.entries.redact(id, point, why);
+      const { session: owner, seq, by, repeated, quotedBy, logEmptied } = redacted;
       if (!logEmptied)
         status(
           'The WAL still has the content, because another process is reading or the disk failed; empty it with: tape raw checkpoint',
@@ -43,10 +62,21 @@ export const redact: Verb = defineVerb({
         json: { session: owner, seq, by, repeated, quoted_by: quotedBy, log_emptied: logEmptied },
         quiet: `${owner}@${by}`,
         human: repeated
-          ? `${owner}@${seq} was redacted by ${owner}@${by} before: nothing to do${quoted}`
-          : `Redacted ${owner}@${seq}, recorded at ${owner}@${by}; it cannot be undone${quoted}`,
+          ? `${owner}@${seq} was redacted by ${owner}@${by} before: nothing to do${quoted(redacted)}`
+          : `Redacted ${owner}@${seq}, recorded at ${owner}@${by}; it cannot be undone${quoted(redacted)}`,
       });
       return 0;
     });
   },
 });
+
+/** What may still contain an erased text, as the end of a line. */
+function quoted({ quotedBy }: { readonly quotedBy: readonly string[] }): string {
+  return quotedBy.length === 0 ? '' : `; may still contain it: ${quotedBy.join(', ')}`;
+}
+
+/** `a message`, `the anchor plan`. */
+function nameOf(entry: Entry | undefined): string {
+  if (entry?.name !== undefined) return `the ${entry.kind} ${safe(entry.name)}`;
+  return entry === undefined ? 'an entry' : `${/^[aeiou]/.test(entry.kind) ? 'an' : 'a'} ${entry.kind}`;
+}

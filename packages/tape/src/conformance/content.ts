@@ -24,7 +24,11 @@ export const contentChapter: Chapter = ({ test, expect }, open) => {
     await store.sessions.open('main');
     await store.entries.append('main', [user('my secret'), assistant('I will not tell')]);
     expect((await store.entries.search({ text: 'secret' })).hits.length).toBe(1);
+    const found = { session: 'main', seq: 2, repeated: false, quotedBy: [] };
+    expect(await store.entries.previewRedact('main', 2)).toEqual(found);
+    expect((await all(store.entries.read('main', { from: 2, to: 2 })))[0]?.payload === null).toBe(false);
     await store.entries.redact('main', 2, 'a secret');
+    expect(await store.entries.previewRedact('main', 2)).toEqual({ ...found, repeated: true });
     expect((await all(store.entries.read('main', { from: 2, to: 2 })))[0]?.payload).toBe(null);
     expect((await store.entries.search({ text: 'my secret' })).hits).toEqual([]);
     const [receipt] = await all(store.entries.read('main', { last: 1 }));

@@ -12,14 +12,12 @@ import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { noSeq } from '../tape/read.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 
-/** The receipt of a redaction. */
-export interface Redacted {
+/** What a redaction would erase. */
+export interface RedactPreview {
   /** The session that owns the entry, and the entry's position. */
   readonly session: string;
   readonly seq: Seq;
-  /** Position of the redaction entry on the owner's tape. */
-  readonly by: Seq;
-  /** Whether it was redacted before: nothing was written. */
+  /** Whether it was redacted before: nothing is written. */
   readonly repeated: boolean;
   /**
    * What may still hold the content: merges that quote it and forks that carry an anchor's state, as
@@ -27,6 +25,12 @@ export interface Redacted {
    * `session_graph.jsonl:line`. The caller should check these.
    */
   readonly quotedBy: readonly string[];
+}
+
+/** The receipt of a redaction. */
+export interface Redacted extends RedactPreview {
+  /** Position of the redaction entry on the owner's tape. */
+  readonly by: Seq;
   /**
    * Whether the WAL was truncated. False when readers were active throughout, or the disk failed: the WAL then keeps
    * the content until `checkpoint` succeeds.
@@ -39,6 +43,50 @@ export function ownerOfSeq({ db }: Pick<Writer, 'db'>, tape: TapeRow, seq: Seq):
   const [owner] = seq > tape.floor_seq && seq <= tape.head_seq ? segments(db, tape, seq - 1, seq) : [];
   if (owner === undefined) throw noSeq(tape, seq);
   return tapeById(db, owner.tapeId);
+}
+
+/** What an erasure finds: the entry, where it was erased before, and what quotes it. */
+interface Redactable extends RedactPreview {
+  readonly entry: StoredCall & { readonly id: number };
+  readonly before: Seq | undefined;
+}
+
+/**
+ * Decides on an erasure. Reads only.
+ * @throws TAPE_BAD_ENTRY for an entry without content; TAPE_UNSETTLED for one after the settled point
+ */
+function decideRedaction(writer: Writer, owner: TapeRow, seq: Seq): Redactable {
+  const { db } = writer;
+  const entry = db.get<StoredCall & { id: number; name: string | null }>(
+    'SELECT id, seq, kind, name, payload, meta FROM entry WHERE tape_id = @id AND seq = @seq',
+    { id: owner.id, seq },
+  );
+  if (entry === undefined) throw noSeq(owner, seq);
+  const quotedBy = [...mergesOf(writer, owner, seq), ...copiesOf(writer, owner, { seq, name: entry.name })];
+  const before = db.get<{ seq: Seq }>(
+    `SELECT seq FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction') AND ref = @seq`,
+    { id: owner.id, seq },
+  )?.seq;
+  const found = { session: owner.name, seq, entry, before, repeated: before !== undefined, quotedBy };
+  if (before !== undefined) return found;
+  if (entry.kind === 'redaction' || entry.kind === 'rewind')
+    throw new TapeError(
+      'TAPE_BAD_ENTRY',
+      `cannot redact ${owner.name}@${seq}: a ${entry.kind} has no content to erase`,
+    );
+  if (seq > owner.settled_seq)
+    throw new TapeError(
+      'TAPE_UNSETTLED',
+      `cannot redact ${owner.name}@${seq}: tool calls after @${owner.settled_seq} have no result yet`,
+      { data: { session: owner.name, settled: owner.settled_seq } },
+    );
+  return found;
+}
+
+/** What `redact` would erase, or has erased before. Reads only. */
+export function previewRedaction(writer: Writer, owner: TapeRow, seq: Seq): RedactPreview {
+  const { session, repeated, quotedBy } = decideRedaction(writer, owner, seq);
+  return { session, seq, repeated, quotedBy };
 }
 
 /**
@@ -54,28 +102,8 @@ export function redactEntry(
   { seq, reason, epoch, settles }: { seq: Seq; reason: string; epoch: number; settles: boolean },
 ): Omit<Redacted, 'logEmptied'> {
   const { db } = writer;
-  const entry = db.get<StoredCall & { id: number; name: string | null }>(
-    'SELECT id, seq, kind, name, payload, meta FROM entry WHERE tape_id = @id AND seq = @seq',
-    { id: owner.id, seq },
-  );
-  if (entry === undefined) throw noSeq(owner, seq);
-  const quotedBy = [...mergesOf(writer, owner, seq), ...copiesOf(writer, owner, { seq, name: entry.name })];
-  const before = db.get<{ seq: Seq }>(
-    `SELECT seq FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction') AND ref = @seq`,
-    { id: owner.id, seq },
-  );
-  if (before !== undefined) return { session: owner.name, seq, by: before.seq, repeated: true, quotedBy };
-  if (entry.kind === 'redaction' || entry.kind === 'rewind')
-    throw new TapeError(
-      'TAPE_BAD_ENTRY',
-      `cannot redact ${owner.name}@${seq}: a ${entry.kind} has no content to erase`,
-    );
-  if (seq > owner.settled_seq)
-    throw new TapeError(
-      'TAPE_UNSETTLED',
-      `cannot redact ${owner.name}@${seq}: tool calls after @${owner.settled_seq} have no result yet`,
-      { data: { session: owner.name, settled: owner.settled_seq } },
-    );
+  const { entry, before, quotedBy } = decideRedaction(writer, owner, seq);
+  if (before !== undefined) return { session: owner.name, seq, by: before, repeated: true, quotedBy };
   const { tape } = writeEntries(
     writer,
     settles ? settleDead(writer, owner, { epoch }) : owner,

@@ -4,7 +4,14 @@ import { type Encoded, encodeDraft } from '../entry/encode.ts';
 import type { Draft, Entry, Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { TapeError } from '../errors.ts';
-import { emptyLog, ownerOfSeq, type Redacted, redactEntry } from '../history/redact.ts';
+import {
+  emptyLog,
+  ownerOfSeq,
+  previewRedaction,
+  type Redacted,
+  type RedactPreview,
+  redactEntry,
+} from '../history/redact.ts';
 import { type SearchQuery, type SearchResult, searchEntries } from '../search/search.ts';
 import { searchBudget, updateIndex } from '../search/text-index.ts';
 import { type Appended, receipt, repeatedOnly, repetitions, writeEncoded } from '../tape/append.ts';
@@ -109,6 +116,14 @@ export function entriesOn(at: Connection): InProcess<Entries> {
       });
       crashPoint('redact/before-checkpoint');
       return { ...done, logEmptied: emptyLog(db) };
+    },
+
+    previewRedact(ref: Ref, point: Point): RedactPreview {
+      return db.read(() => {
+        const tape = at.need(ref);
+        const seq = resolvePoint(db, tape, point);
+        return previewRedaction(writer, ownerOfSeq(writer, tape, seq), seq);
+      });
     },
   };
 }

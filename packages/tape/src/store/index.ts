@@ -37,7 +37,7 @@ export {
 export { normalise } from '../entry/normalise.ts';
 export { type Touch, touchesOf } from '../entry/touch.ts';
 export type { Deliver, DoneWork, WorktreeRequest } from '../fork/request.ts';
-export type { Redacted } from '../history/redact.ts';
+export type { Redacted, RedactPreview } from '../history/redact.ts';
 export type { HandledItem, InboxBody, InboxDraft, InboxItem } from '../inbox/inbox.ts';
 export type { NewestQuery } from '../lineage/family.ts';
 export {

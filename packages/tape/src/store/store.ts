@@ -9,7 +9,7 @@ import type { Problem } from '../check/problem.ts';
 import type { Awaitable, Draft, Entry, Seq } from '../entry/entry.ts';
 import type { Forked } from '../fork/fork.ts';
 import type { ForkRequest } from '../fork/request.ts';
-import type { Redacted } from '../history/redact.ts';
+import type { Redacted, RedactPreview } from '../history/redact.ts';
 import type { Rewound } from '../history/rewind.ts';
 import type { InboxDraft, InboxItem } from '../inbox/inbox.ts';
 import type { GraphReceipt, LineageLine } from '../lineage/line.ts';
@@ -188,6 +188,11 @@ export interface Entries {
    * @throws TAPE_BAD_ENTRY, TAPE_UNSETTLED, TAPE_BUSY, TAPE_FENCED, TAPE_NO_ANCHOR, TAPE_NO_SEQ
    */
   redact(ref: Ref, point: Point, reason: string, o?: WriteOptions): Awaitable<Redacted>;
+  /**
+   * Returns what `redact` would erase, and what may still contain it then. Reads only.
+   * @throws as `redact`
+   */
+  previewRedact(ref: Ref, point: Point): Awaitable<RedactPreview>;
 }
 
 /**
