@@ -1,4 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
 import { anchor, assistant, note, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { type CliResult, json, jsonError } from '../support/cli.ts';
@@ -215,4 +216,24 @@ test('a user without a place for state has no recent sessions, and no error', as
   const { code, stderr } = await home.here(['log', 'release'], { env: { HOME } });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(existsSync(HOME)).toBe(false);
+});
+
+test('a name that a table has cut is found as it is shown', async () => {
+  using home = tempHome();
+  home.session('main');
+  {
+    using store = home.open();
+    for (const name of ['check-the-tests-of-the-release-965d6c46', 'check-the-tests-of-the-release-773ef036'])
+      store.lineage.fork('main', { name });
+  }
+  const { stdout } = await home.here(['sessions'], { isTerminal: true, columns: 60 });
+  const shown = [...stripVTControlCharacters(stdout).matchAll(/check-\S*…\S*/g)].map(([name]) => name);
+  expect(shown).toHaveLength(2);
+  for (const name of shown) expect((await home.here(['show', name, '--quiet'])).code).toBe(0);
+  const one = await home.here(['show', 'check...ef036', '--json']);
+  expect(json(one)).toMatchObject({ session: 'check-the-tests-of-the-release-773ef036' });
+  expect((await refused(home, ['show', 'check-…'])).message).toContain(
+    "cannot tell which session 'check-…' is",
+  );
+  expect((await refused(home, ['show', 'check-…x'])).code).toBe('TAPE_NO_SESSION');
 });

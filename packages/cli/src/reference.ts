@@ -13,7 +13,7 @@ export function findSession(store: SqliteTapeStore, text: string): SessionInfo |
 
 /** Finds the session that a text refers to without being its name, alias or id. */
 export function referred(store: SqliteTapeStore, text: string): SessionInfo | undefined {
-  return relative(store, text) ?? beginning(store, text);
+  return relative(store, text) ?? beginning(store, text) ?? cutName(store, text);
 }
 
 /** Finds the session of `@{-1}` or `NAME^`; undefined for another text. */
@@ -47,7 +47,22 @@ const candidatesMax = 8;
 /** Finds the session with the only name or alias that begins with a text. */
 function beginning(store: SqliteTapeStore, text: string): SessionInfo | undefined {
   if (text === '') return undefined;
-  const found = store.sessions.list({ prefix: text, all: true, limit: candidatesMax + 1 });
+  return onlyOf(text, store.sessions.list({ prefix: text, all: true, limit: candidatesMax + 1 }));
+}
+
+/** Finds the session whose name a table has cut: `main-check-…d6c46`, with one or three dots for what is left out. */
+function cutName(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+  const [, start, end = ''] = /^(.+?)(?:…|\.\.\.)(.*)$/s.exec(text) ?? [];
+  if (start === undefined) return undefined;
+  const begun = store.sessions.list({ prefix: start, all: true });
+  const fits = (name: string) =>
+    name.length >= start.length + end.length && name.startsWith(start) && name.endsWith(end);
+  const found = begun.filter(({ session, aliases }) => fits(session) || aliases.some(fits));
+  return onlyOf(text, found.slice(0, candidatesMax + 1));
+}
+
+/** @throws UsageError for several sessions */
+function onlyOf(text: string, found: readonly SessionInfo[]): SessionInfo | undefined {
   const [only, another] = found;
   if (another === undefined) return only;
   const candidates = found.slice(0, candidatesMax).map(({ session }) => session);

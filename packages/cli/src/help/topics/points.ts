@@ -13,6 +13,10 @@ export const points: Topic = {
               ['`NAME`', 'The name of a session, or an alias'],
               ['`01J9Z0A3…`', 'Its ULID, which `tape show NAME --json` prints'],
               ['`PREFIX`', 'The beginning of a name, an alias or a ULID that no other session has'],
+              [
+                '`main-…d6c46`',
+                'The beginning and the end of a name, as a table cuts it (or with three dots)',
+              ],
               ['`@{-1}`', 'The session that you named last in this home; `@{-2}` is the one before'],
               ['`NAME^`', 'The parent of a fork; `NAME^^` is the parent of the parent'],
             ],
