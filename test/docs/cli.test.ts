@@ -182,6 +182,8 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['lineage', 0, ['lineage', 'main']],
     ['graph', 0, ['graph']],
     ['graph', 1, ['graph', '--jsonl']],
+    ['permissions', 0, ['permissions', 'main']],
+    ['permissions', 1, ['permissions', 'main', 'measure']],
     ['usage', 0, ['usage', 'aside', '--tree']],
     ['usage', 1, ['usage']],
     ['usage', 2, ['usage', '--jsonl']],

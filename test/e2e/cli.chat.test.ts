@@ -365,7 +365,7 @@ test('a call that needs approval is shown with its arguments, and runs or not as
   );
   expect(again.code).toBe(0);
   const piped = await p.inNode(['chat', 'piped'], { env, stdin: 'Pay\nNever sent\n' });
-  expect(piped).toMatchObject({ code: 1, stdout: 'I pay.\n' });
+  expect(piped).toMatchObject({ code: 6, stdout: 'I pay.\n' });
   expect(piped.stderr).toContain('waits for approval');
 });
 

@@ -57,7 +57,7 @@ test.each(['parent', 'child'])(
     using home = payingHome('Pay rent');
     const ran = await home.tape(['run', 'main', 'Go', ...home.model]);
     const [child = ''] = home.childrenOf();
-    expect(ran).toMatchObject({ code: 1, stdout: '' });
+    expect(ran).toMatchObject({ code: 6, stdout: '' });
     expect(ran.stderr).toContain(`pay of ${child} waits for approval: ${child}/p1 {"to":"Pay rent"}\n`);
     expect(ran.stderr).toContain(
       'Hint: approve it with: tape approve main; or deny it with: tape approve main --deny',
@@ -88,7 +88,7 @@ test.each(['parent', 'child'])(
   },
 );
 
-test('approve names the calls of several children, answers each for itself, and exits 1 until the last', async () => {
+test('approve names the calls of several children, answers each for itself, and exits 6 until the last', async () => {
   using home = payingHome('Pay rent', 'Pay tax');
   await home.tape(['run', 'main', 'Go', ...home.model]);
   const [rent = '', tax = ''] = home.childrenOf();
@@ -96,7 +96,7 @@ test('approve names the calls of several children, answers each for itself, and 
   expect(many.code).toBe(2);
   expect(many.stderr).toContain(`several are pending: ${rent}/p1 (pay), ${tax}/p1 (pay)`);
   const denied = await home.tape(['approve', 'main', `${tax}/p1`, '--deny', ...home.model]);
-  expect(denied).toMatchObject({ code: 1, stdout: '' });
+  expect(denied).toMatchObject({ code: 6, stdout: '' });
   expect(denied.stderr).toContain('tape approve main');
   expect(home.linesOf(tax)).toContain('assistant: Pay tax is done.');
   const done = await home.tape(['approve', 'main', '--json', ...home.model]);
@@ -138,7 +138,15 @@ test('--jsonl of run and delegate has a line for each thing that happens to a ch
   expect(waits).toContainEqual({
     type: 'tool-waiting',
     calls: [
-      { toolCallId: `${other}/p1`, session: other, name: 'pay', input: { to: 'Pay rent' }, for: 'approval' },
+      {
+        toolCallId: `${other}/p1`,
+        session: other,
+        name: 'pay',
+        input: { to: 'Pay rent' },
+        for: 'approval',
+        claims: ['pay', 'opaque(pay)'],
+        offers: ['pay'],
+      },
     ],
   });
   // The parent waits, so that the merge of the other child follows the result of its call.

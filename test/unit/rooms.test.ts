@@ -87,6 +87,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'prompt',
     'status',
     'terms',
+    'permissions',
     'tools',
     'model',
     'workspace',
@@ -180,6 +181,7 @@ const topFiles: Readonly<Record<string, string>> = {
   'packages/runtime/src/recovery': 'recover.ts',
   'packages/runtime/src/stream': 'chunks.ts',
   'packages/runtime/src/tools': 'execute.ts',
+  'packages/runtime/src/permissions': 'decide.ts',
 };
 
 function topFileOf(folder: string): string {

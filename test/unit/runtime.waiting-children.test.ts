@@ -75,6 +75,8 @@ test('a call waits for a child that waits, and gets its result after the answer'
           input: { to: 'Pay rent' },
           for: 'approval',
           session: child?.session,
+          claims: ['pay', 'opaque(pay)'],
+          offers: ['pay'],
         },
       ],
     },

@@ -55,7 +55,16 @@ test('in turn, a pending call blocks those after it, and all run once it is answ
   expect(await s.waiting()).toEqual(['c2 approval']);
   expect(await eventsOf(run)).toContainEqual({
     type: 'tool-waiting',
-    calls: [{ toolCallId: 'c2', name: 'pay', input: {}, for: 'approval' }],
+    calls: [
+      {
+        toolCallId: 'c2',
+        name: 'pay',
+        input: {},
+        for: 'approval',
+        claims: ['pay', 'opaque(pay)'],
+        offers: ['pay'],
+      },
+    ],
   });
   await expect(s.main.respond('c4', { approved: true })).rejects.toMatchObject(noCall);
   expect(await (await s.main.respond('c2', { approved: true })).run).toMatchObject({
@@ -222,7 +231,14 @@ test('the deck’s approval function decides, and its decision is recorded befor
   });
   expect(await s.main.run('Buy')).toMatchObject({ finish: 'stop' });
   expect(s.ran).toEqual(['c1']);
-  expect(asked[0]).toEqual({ session: 'main', toolCallId: 'c1', toolName: 'pay', input: { to: 'ann' } });
+  expect(asked[0]).toEqual({
+    session: 'main',
+    toolCallId: 'c1',
+    toolName: 'pay',
+    input: { to: 'ann' },
+    claims: ['pay', 'opaque(pay)'],
+    offers: ['pay'],
+  });
   expect(s.lines()).toEqual([
     'event call/answered',
     'pay c1 → text did c1',

@@ -89,6 +89,7 @@ export type { OutputSpec } from './model/output.ts';
 export { toPrompt } from './model/prompt.ts';
 export { type ModelSettings, type ModelSource, type ModelSpec, resolveModel } from './model/spec.ts';
 export type { ModelWindow, Windows } from './model/window.ts';
+export type { RuleTexts } from './permissions/rule.ts';
 export type { PromptConfig } from './prompt/config.ts';
 export type { Omission } from './prompt/file.ts';
 export {
@@ -126,6 +127,7 @@ export type {
   SendOptions,
   Sent,
   SessionRewound,
+  SessionRules,
   SubscribeOptions,
 } from './session/options.ts';
 export type { Session } from './session/session.ts';
@@ -144,6 +146,7 @@ export type {
 } from './stream/events.ts';
 export { watchChunks } from './stream/replay.ts';
 export { type Fresh, type TailOptions, tail } from './stream/tail.ts';
+export type { Permit } from './terms/permits.ts';
 export type { Budget } from './terms/terms.ts';
 export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tools/traits.ts';
 export { type Trace, type TraceDestination, type TraceSource, trace } from './trace/index.ts';

@@ -38,10 +38,24 @@ export { settleChild } from './merge/merge.ts';
 export { writeTextAlone } from './merge/text.ts';
 export { assertSpec } from './model/name.ts';
 export { assertModel } from './model/spec.ts';
+export { type Claim, type ClaimingCall, claimsOf, claimText } from './permissions/claim.ts';
+export { commandText, wordsOf } from './permissions/command.ts';
+export {
+  decide as decideCall,
+  type Party,
+  type Ruling,
+  type Scope,
+  type ScopedRule,
+} from './permissions/decide.ts';
+export { offersFor } from './permissions/offers.ts';
+export { covers, type Place } from './permissions/pattern.ts';
+export { realPath, rememberedPaths } from './permissions/real-path.ts';
+export { levels, parseRule, parseRules, type Rule, RuleFault } from './permissions/rule.ts';
 export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } from './run/queue.ts';
 export { waitsOf } from './status/status.ts';
 export { lastRunStart } from './stream/tail.ts';
 export { carriedModel } from './terms/carried-model.ts';
+export { ruleTexts } from './terms/permits.ts';
 export { ancestryOf, assertCeiling, factsOf, originOf, type ToolLists } from './terms/terms.ts';
 export { interruptedAmong, isInterrupted } from './tools/interrupted.ts';
 export { sumOf } from './usage/session-usage.ts';

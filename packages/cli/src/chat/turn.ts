@@ -1,9 +1,10 @@
-import type { Decision, Run, RunResult, WaitingCall } from '@tapedeck/runtime';
+import type { Decision, Finish, Run, RunResult, WaitingCall } from '@tapedeck/runtime';
+import type { Context } from '../context.ts';
 import { safe } from '../escape.ts';
-import { awaitedOf, type Face } from '../output/run.ts';
+import { awaitedOf, type Face, offerLines } from '../output/run.ts';
 import { type Following, printAbove, printAll } from '../session/background.ts';
 import { callRows } from '../transcript/item-rows.ts';
-import type { Editor } from './editor.ts';
+import { Editor } from './editor.ts';
 import { placeOf, turnFace } from './face.ts';
 import { showUnseen, type Talk } from './talk.ts';
 
@@ -17,15 +18,24 @@ interface Started {
   readonly leavesCall?: boolean;
 }
 
-/** Shows a run, asks for each approval that it waits for, and shows the runs that the answers start. */
-export async function takeTurn(talk: Talk, start: () => Started, editor: Editor): Promise<void> {
+/**
+ * Shows a run, asks for each approval that it waits for, and shows the runs that the answers start. Returns the result of
+ * the last one.
+ */
+export async function takeTurn(
+  talk: Talk,
+  start: () => Started,
+  editor: Editor,
+): Promise<RunResult | undefined> {
   const face = turnFace(talk);
+  let result: RunResult | undefined;
   for (let started: Started | undefined = start(); started !== undefined; ) {
-    const result: RunResult | undefined = await show(talk, { ...started, face });
+    result = await show(talk, { ...started, face });
     const waits: boolean = started.below === undefined ? result?.finish === 'waiting' : await isWaiting(talk);
     const isAsked: boolean = waits && started.leavesCall !== true;
     started = isAsked ? await answerCalls(talk, editor) : undefined;
   }
+  return result;
 }
 
 /** Shows a run, and the runs that follow it, until they end or the user stops them. */
@@ -84,6 +94,32 @@ export async function answerCalls(talk: Talk, editor: Editor): Promise<Started |
   return below.length === 0 ? started : { leavesCall, ...started, below };
 }
 
+/**
+ * Asks at the terminal for each approval that a session waits for after the run of another verb, and shows the runs that the
+ * answers start, until none waits or the user leaves one. Returns how it ended; undefined without a terminal.
+ */
+export async function answerAtTerminal(
+  given: Pick<Talk, 'deck' | 'session' | 'named' | 'store'>,
+  context: Context,
+): Promise<Finish | undefined> {
+  const { io, options } = context;
+  const isForProgram = options.json === true || options.jsonl === true || options.quiet === true;
+  const terminal = isForProgram ? undefined : io.terminal();
+  if (terminal === undefined) return undefined;
+  const editor = new Editor(terminal, { marksPastes: io.env.TERM !== 'dumb' });
+  const talk: Talk = {
+    ...given,
+    context,
+    configured: undefined,
+    seen: (await given.session.info()).head,
+    stoppable: async (act) => await act(io),
+    calls: new Map(),
+  };
+  const started = await answerCalls(talk, editor);
+  const result = started === undefined ? undefined : await takeTurn(talk, () => started, editor);
+  return (await isWaiting(talk)) ? 'waiting' : (result?.finish ?? 'stop');
+}
+
 /** Says how a call that the user left can be answered. */
 function sayLeft({ context, session }: Talk, { name, toolCallId, for: awaited }: WaitingCall): void {
   const how = awaited === 'result' ? ' --output JSON' : '';
@@ -106,11 +142,14 @@ async function decisionOn(talk: Talk, call: WaitingCall, editor: Editor): Promis
     return undefined;
   }
   const of = call.session === undefined ? [] : [style.text('dim', `Of ${safe(call.session)}:`)];
-  await io.out(`${[...of, ...rows].join('\n')}\n`);
+  const { offers = [] } = call;
+  await io.out(`${[...of, ...rows, ...offerLines(call, '').map(safe)].join('\n')}\n`);
   for (;;) {
     const line = await editor.ask('Run it? [y]es, [n]o, n REASON, [l]ater: ', { isQuestion: true });
     if (line === undefined || /^\s*l(?:ater)?\s*$/i.test(line)) return undefined;
     if (/^\s*y(?:es)?\s*$/i.test(line)) return { approved: true };
+    const offer = /^\s*\d+\s*$/.test(line) ? offers[Number(line) - 1] : undefined;
+    if (offer !== undefined) return { approved: true, remember: [offer] };
     const denied = /^\s*no?(?:[\s,:]+(.*?))?\s*$/is.exec(line);
     if (denied === null) continue;
     const [, reason = ''] = denied;

@@ -62,6 +62,7 @@ export async function deckConfig(
       ...(spec !== undefined && { model: spec }),
       ...(settings !== undefined && { settings }),
       ...(maxSteps !== undefined && { limits: { maxSteps } }),
+      ...(args.yes === true && { onApproval: () => ({ approved: true }) }),
     },
     ...(file !== undefined && { file: file.config }),
     yaml,
@@ -83,7 +84,19 @@ export async function homeConfig({
 }: Pick<Context, 'io' | 'home'>): Promise<HomeConfig & { readonly ignored: readonly string[] }> {
   const { readHomeConfig } = await import('./home.ts');
   const { config, data } = await readHomeConfig(home);
-  return isConfigForeign(home, io) ? { ...withoutPaths(config), data } : { config, data, ignored: [] };
+  if (!isConfigForeign(home, io)) return { config, data, ignored: [] };
+  const usable = withoutPaths(config);
+  return { config: await withoutAllowed(usable.config), data, ignored: usable.ignored };
+}
+
+/** What the rules of a file allow that came with the home, they ask. */
+async function withoutAllowed({ projectPermissions: rules, ...config }: DeckConfig): Promise<DeckConfig> {
+  if (rules === undefined) return config;
+  const { parseRules } = await import('@tapedeck/runtime/internal');
+  return {
+    ...config,
+    projectPermissions: parseRules(rules).map(({ text }) => text.replace(/^allow/, 'ask')),
+  };
 }
 
 /** Says which fields do not count, and what would make them count. */

@@ -57,7 +57,7 @@ export async function parseHomeConfig(text: string, path: string): Promise<HomeC
   const places = new Map<string, number>();
   const config = fieldsOf(contents, { document, places, refuse });
   try {
-    return { config: await parseConfig(config), data: document.toJS() };
+    return { config: asProject(await parseConfig(config)), data: document.toJS() };
   } catch (error) {
     if (!(error instanceof SessionError)) throw error;
     const { field, why } = error.data as { field: string; why: string };
@@ -69,6 +69,11 @@ export async function parseHomeConfig(text: string, path: string): Promise<HomeC
       name,
     );
   }
+}
+
+/** The rules of a home follow those of `tape.config.mts`, and do not replace them. */
+function asProject({ permissions, ...config }: DeckConfig): DeckConfig {
+  return permissions === undefined ? config : { ...config, projectPermissions: permissions };
 }
 
 /**

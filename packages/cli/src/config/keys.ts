@@ -42,6 +42,7 @@ export const keys: readonly string[] = [
   'redact',
   'redact.in',
   'redact.patterns.*',
+  'permissions',
   'alias.*',
 ];
 

@@ -49,7 +49,8 @@ export async function effectiveSettings(
   ];
   const taken = new Set<string>();
   return layers.flatMap((layer) => {
-    const shown = layer.filter(({ path }) => !taken.has(unitOf(path)));
+    // The rules of code and of the home all count.
+    const shown = layer.filter(({ path }) => path[0] === 'permissions' || !taken.has(unitOf(path)));
     for (const { path } of layer) taken.add(unitOf(path));
     return shown;
   });
@@ -97,6 +98,7 @@ function dataOf(config: DeckConfig): unknown {
     windows,
     view,
     redact,
+    permissions,
   } = config;
   const { providerOptions, ...others } = settings ?? {};
   const { concurrentCalls, ...numbers } = limits ?? {};
@@ -115,6 +117,7 @@ function dataOf(config: DeckConfig): unknown {
         : undefined,
     view,
     redact,
+    permissions,
   });
 }
 

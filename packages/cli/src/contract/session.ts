@@ -122,7 +122,17 @@ const WaitingCall: z.ZodObject = shape('WaitingCall', 'A pending call.', {
     .describe(
       'what it waits for; `tool`: it is approved, and waits for a run with its tool; `children`: for the sessions to which it delegates',
     ),
+  claims: names('with `approval`: all that the call claims to do').optional(),
+  offers: names(
+    'with `approval`: what an answer can be given for, for good; `approve --remember` takes its number, from 1',
+  ).optional(),
 });
+
+const scope = z
+  .enum(['manifest', 'project', 'session', 'grant'])
+  .describe(
+    'where the rule stands: in `tape.config.mts`, in `config.yaml`, in a session; `grant`: an answer that counts for good',
+  );
 
 const waiting = z.array(WaitingCall).describe('pending calls');
 
@@ -209,6 +219,36 @@ export const sessionVerbs: Contracts = {
       5: 'a session of the list is damaged: see `tape check`',
       130: '`--watch` was interrupted',
     },
+  },
+  permissions: {
+    json: [
+      ...printed(
+        {
+          session,
+          lineage: listOf('the rules of each session that counts, the root first', {
+            session: z.string(),
+            rules: z.array(z.strictObject({ rule: z.string(), scope })),
+          }),
+          grants: names('answers of persons that count for good'),
+        },
+        'without `TOOL`',
+      ),
+      ...printed(
+        {
+          verdict: z.enum(['deny', 'ask', 'allow']).describe('what rules say of the call'),
+          claim: text('what decided it: `write(/etc/hosts)`, or a tool by its name'),
+          rule: text('the rule about it').nullable(),
+          scope: scope.nullable(),
+          session: text('the session whose rules decided').nullable(),
+          fault: text('why the claim cannot be decided on').optional(),
+          claims: names('all that the call claims to do'),
+          offers: names('what an answer can be given for, for good'),
+        },
+        'with `TOOL`',
+      ),
+    ],
+    quiet: 'the rules, one a line; with `TOOL` the verdict',
+    exits: { ...noSession, 2: 'the configuration cannot be used, or `INPUT` is no JSON' },
   },
   wait: {
     json: listed(Status),

@@ -7,6 +7,7 @@ export interface ModelArgs extends SettingsArgs {
   /** A file, or false for none (`--no-config`). */
   readonly config?: string | false | undefined;
   readonly maxSteps?: number | undefined;
+  readonly yes?: boolean | undefined;
 }
 
 /** The options of a verb for settings of model calls. */
@@ -52,12 +53,18 @@ const stepOptions = {
   },
 } as const;
 
+const approvalOptions = {
+  yes: {
+    type: 'boolean',
+    describe: 'Approve all calls of tools that need approval. What rules deny stays denied',
+  },
+} as const;
+
 /** The options of every verb that runs sessions. */
-export const runOptions: typeof modelOptions & typeof settingsOptions & typeof stepOptions = {
-  ...modelOptions,
-  ...settingsOptions,
-  ...stepOptions,
-};
+export const runOptions: typeof modelOptions &
+  typeof settingsOptions &
+  typeof stepOptions &
+  typeof approvalOptions = { ...modelOptions, ...settingsOptions, ...stepOptions, ...approvalOptions };
 
 /**
  * The model and the settings that a command names, as the options of a run.

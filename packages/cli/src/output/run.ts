@@ -120,6 +120,14 @@ export function waitingHint(session: string, calls: readonly WaitingCall[]): str
     : `approve it with: ${answer}; or deny it with: ${answer} --deny`;
 }
 
+/** What the approval of a call can be given for, for good, each with the number that an answer names. */
+export function offerLines(
+  { offers = [] }: Pick<WaitingCall, 'offers'>,
+  how = '--remember ',
+): readonly string[] {
+  return offers.map((offer, i) => `  ${how}${i + 1}: always ${oneLine(offer, inputMax)}`);
+}
+
 /** The status lines of an event of a run; none for most events. */
 export function statusLines(event: SessionEvent): readonly string[] {
   switch (event.type) {
@@ -136,7 +144,7 @@ export function statusLines(event: SessionEvent): readonly string[] {
     case 'tool-completed':
       return event.success ? [] : [failureLine(event)];
     case 'tool-waiting':
-      return event.calls.map(waitingLine);
+      return event.calls.flatMap((call) => [waitingLine(call), ...offerLines(call)]);
     case 'compacted':
       return [`Summarised ${event.range.join('-')}: ${summarisedFor[event.trigger]}`];
     case 'pruned':
@@ -247,5 +255,6 @@ export function resultJson(
 /** The exit code of a run. */
 export function exitOf(finish: Finish): number {
   if (finish === 'aborted') return exit.interrupted;
+  if (finish === 'waiting') return exit.accepted;
   return finish === 'stop' || finish === 'length' ? exit.done : exit.failed;
 }

@@ -40,11 +40,13 @@ export function statusJson(status: Status): Readonly<Record<string, unknown>> {
 }
 
 function waitingJson(waiting: Status['waiting']): readonly object[] {
-  return waiting.map(({ toolCallId, name, input, for: awaited }) => ({
+  return waiting.map(({ toolCallId, name, input, for: awaited, claims, offers }) => ({
     call: toolCallId,
     tool: name,
     input,
     for: awaited,
+    ...(claims !== undefined && { claims }),
+    ...(offers !== undefined && { offers }),
   }));
 }
 

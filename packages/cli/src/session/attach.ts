@@ -47,6 +47,7 @@ export async function attach(store: SqliteTapeStore, name: string, context: Cont
     status(`Hint: ${waitingHint(name, waiting)}`);
   }
   if (finish === 'aborted') return exit.interrupted;
+  if (finish === 'waiting') return exit.accepted;
   return finish === 'stop' || finish === 'length' ? exit.done : exit.failed;
 }
 

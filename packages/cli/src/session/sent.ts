@@ -96,7 +96,7 @@ export async function sendAndFollow(sending: Sending, args: SendingArgs, context
     if (context.io.interrupted) return exit.interrupted;
     const isAboveLeft = above !== undefined && own === taken;
     if (isAboveLeft) for (const line of await stillWaiting(deck, above)) context.status(line);
-    return isAboveLeft ? exit.failed : exitOf(own.result.finish);
+    return isAboveLeft ? exit.accepted : exitOf(own.result.finish);
   }
   const waits = isWaiting(store, session.id, sent.id);
   const owner = store.leases.list().find(({ id }) => id === session.id)?.owner;

@@ -21,6 +21,7 @@ export const approve: Verb = defineVerb({
       'tape approve main --model openai-compatible/gpt-oss',
       'Run the pending call, or that of a child of main',
     ],
+    ['tape approve main call_1 --remember 1', 'Run it, and ask no more about what its first offer covers'],
     ['tape approve main call_1 --deny --reason "not on a Friday"', 'Deny it; the model receives the reason'],
     [`tape approve main call_1 --output '{"temperature":7}'`, 'Give the result of a call that ran elsewhere'],
   ],
@@ -28,6 +29,12 @@ export const approve: Verb = defineVerb({
   options: {
     ...runOptions,
     deny: { type: 'boolean', describe: 'Deny the call' },
+    remember: {
+      type: 'list',
+      takes: 'N',
+      describe:
+        'Give the answer for good, for this offer of the call: its number in tape status, from 1. The session keeps it, and its later forks',
+    },
     reason: { type: 'string', describe: 'Reason; the model receives it' },
     output: { type: 'string', describe: 'Result of a call that ran elsewhere: JSON (- for stdin, @FILE)' },
     wait: {
@@ -37,7 +44,7 @@ export const approve: Verb = defineVerb({
       describe: 'Seconds to wait until the process that runs the session takes the answer',
     },
   },
-  conflicts: { output: ['deny', 'reason'] },
+  conflicts: { output: ['deny', 'reason', 'remember'] },
   run: async (args, context) => {
     const { name, call, deny, reason, output } = args;
     const { io } = context;
@@ -45,11 +52,17 @@ export const approve: Verb = defineVerb({
     const config = await configUnlessRun(args, context);
     return await context.changing(async (store) => {
       const info = needSession(store, name);
-      const { toolCallId, session: below } = await waitingCall(store, info, call, {
+      const waiting = await waitingCall(store, info, call, {
         isOutput: given !== undefined,
         isDenied: deny === true,
       });
-      const answer = given ?? { approved: deny !== true, ...(reason !== undefined && { reason }) };
+      const { toolCallId, session: below } = waiting;
+      const remember = args.remember?.map((number) => offerOf(waiting, number));
+      const answer = given ?? {
+        approved: deny !== true,
+        ...(reason !== undefined && { reason }),
+        ...(remember !== undefined && { remember }),
+      };
       const named = namedIn(args);
       const own = below === undefined ? toolCallId : toolCallId.slice(below.length + 1);
       // A model that is named here is meant for the session that the user names.
@@ -63,6 +76,19 @@ export const approve: Verb = defineVerb({
     });
   },
 });
+
+/**
+ * The offer of a call that a number names.
+ * @throws UsageError with the offers
+ */
+function offerOf({ toolCallId, offers = [] }: WaitingCall, number: string): string {
+  const offer = /^\d+$/.test(number) ? offers[Number(number) - 1] : undefined;
+  if (offer !== undefined) return offer;
+  const known = offers.map((one, i) => `${i + 1} ${one}`).join(', ');
+  throw new UsageError(
+    `cannot remember offer ${number} of call '${toolCallId}': ${known === '' ? 'it has none' : `its offers are ${known}`}`,
+  );
+}
 
 /**
  * The pending call of that id, or the only one.

@@ -16,6 +16,7 @@ import {
   inheritOptions,
 } from '../options/inherit.ts';
 import { type ModelArgs, namedIn, runOptions } from '../options/model.ts';
+import { ruleOption, rulesIn } from '../options/rule.ts';
 import { type WorkspaceArgs, workspaceIn, workspaceOptions } from '../options/workspace.ts';
 import { childLines, waitingAbove } from '../output/child-lines.ts';
 import { childProgress } from '../output/children.ts';
@@ -83,6 +84,7 @@ export const delegate: Verb = defineVerb({
         'Name of a tool that the children and those below may call (default: the tools of the parent)',
     },
     use: { type: 'list', describe: "Name of a tool that the children's own models may call (default: all)" },
+    rule: ruleOption,
     schema: { type: 'string', describe: 'JSON Schema of the final result of each child (-, @FILE)' },
     strategy: {
       type: 'string',
@@ -108,7 +110,7 @@ export const delegate: Verb = defineVerb({
   conflicts: {
     resume: [
       ...inheritNames,
-      ...['tool', 'use', 'schema', 'key', 'again'],
+      ...['tool', 'use', 'rule', 'schema', 'key', 'again'],
       // A resumed child keeps the options of its fork.
       ...['budget', 'tree-budget', 'strategy', 'on-complete', 'workspace'],
     ],
@@ -176,7 +178,9 @@ export const delegate: Verb = defineVerb({
         human: safe(outcomes.map(outcomeLine).join('\n')),
       });
       if (io.interrupted) return exit.interrupted;
-      return outcomes.every((o) => o.status === 'completed' && o.merged !== undefined) ? 0 : 1;
+      const isDone = (one: ChildOutcome) => one.status === 'completed' && one.merged !== undefined;
+      if (outcomes.every(isDone)) return exit.done;
+      return outcomes.every((one) => isDone(one) || one.waits === true) ? exit.accepted : exit.failed;
     });
   },
 });
@@ -256,6 +260,7 @@ type PreviewArgs = ModelArgs & WorkspaceArgs & { readonly parent: string };
 interface OptionArgs extends ModelArgs, InheritArgs {
   readonly tool?: readonly string[] | undefined;
   readonly use?: readonly string[] | undefined;
+  readonly rule?: readonly string[] | undefined;
   readonly schema?: string | undefined;
   readonly strategy?: string | undefined;
   readonly resume?: string | undefined;
@@ -283,6 +288,7 @@ async function optionsOf(args: OptionArgs, { io }: Context): Promise<DelegateOpt
     ...(inherit !== undefined && { inherit }),
     ...(args.tool !== undefined && { tools: args.tool }),
     ...(args.use !== undefined && { uses: args.use }),
+    ...(args.rule !== undefined && { rules: await rulesIn(args.rule, 'delegate') }),
     ...(schema !== undefined && { output: { responseFormat: Promise.resolve({ type: 'json', schema }) } }),
     ...(args.strategy !== undefined && { strategy: args.strategy as 'result' | 'summary' | 'structured' }),
     ...(args.budget !== undefined && { budget: budgetOf(args.budget, '--budget') }),

@@ -4,6 +4,7 @@ import { workerInstructions } from '@tapedeck/tape/internal';
 import type { Deliver, Intention } from '@tapedeck/tape/store';
 import { readText } from '../input.ts';
 import { earlierInheritOptions, inheritIn, inheritOptions } from '../options/inherit.ts';
+import { ruleOption, rulesIn } from '../options/rule.ts';
 import { workspaceIn, workspaceOptions } from '../options/workspace.ts';
 import { forkedJson, forkedLine } from '../output/forked.ts';
 import { needSession, readPlace } from '../session/place.ts';
@@ -29,6 +30,10 @@ export const fork: Verb = defineVerb({
       'tape fork main --as docs --task "Check the docs" --deliver merge',
       'Merge the result when the child has ended: tape run docs',
     ],
+    [
+      "tape fork main --as look --rule 'deny write(**)' --rule 'deny exec(*)'",
+      'Let the child write no files',
+    ],
     ['tape fork main --as fix --workspace worktree', 'Give the child its own git worktree'],
   ],
   arguments: { parent: 'PARENT or PARENT@CUT' },
@@ -46,6 +51,7 @@ export const fork: Verb = defineVerb({
       describe: 'Name of a tool that it and its children may call (default: the tools of the parent)',
     },
     use: { type: 'list', describe: 'Name of a tool that its own model may call (default: all of these)' },
+    rule: ruleOption,
     as: { type: 'string', describe: 'Name of the child (default: derived)' },
     key: { type: 'string', describe: 'Idempotency key: a repeat returns the same child' },
     task: { type: 'string', describe: 'Task of the child, a message to its model (-, @FILE)' },
@@ -81,10 +87,12 @@ export const fork: Verb = defineVerb({
       ...(args.tool !== undefined && { tools: args.tool }),
       ...(args.use !== undefined && { uses: args.use }),
     };
-    const settings = { ...(instructions !== undefined && { instructions }), ...tools };
+    const rules = args.rule === undefined ? {} : { rules: await rulesIn(args.rule, `fork '${args.parent}'`) };
+    const settings = { ...(instructions !== undefined && { instructions }), ...tools, ...rules };
     const wanted = {
       ...(given !== undefined && { instructions: given }),
       ...tools,
+      ...rules,
       // The intention has --on-complete.
       ...(args.deliver !== undefined && { deliver: args.deliver }),
     };

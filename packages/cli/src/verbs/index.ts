@@ -34,6 +34,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   diff: async () => (await import('./diff.ts')).diff,
   trace: async () => (await import('./trace.ts')).trace,
   blame: async () => (await import('./blame.ts')).blame,
+  permissions: async () => (await import('./permissions.ts')).permissions,
   usage: async () => (await import('./usage.ts')).usage,
   append: async () => (await import('./append.ts')).append,
   anchor: async () => (await import('./anchor.ts')).anchor,

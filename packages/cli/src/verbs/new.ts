@@ -1,5 +1,6 @@
 import { readText } from '../input.ts';
 import { namedIn, settingsOptions } from '../options/model.ts';
+import { ruleOption, rulesIn } from '../options/rule.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const newSession: Verb = defineVerb({
@@ -30,6 +31,7 @@ export const newSession: Verb = defineVerb({
       describe: 'Name of a tool that it and the sessions below it may call (default: all)',
     },
     use: { type: 'list', describe: 'Name of a tool that its own model may call (default: all of these)' },
+    rule: ruleOption,
   },
   run: async (args, { io, writing, answer }) => {
     const { name, kind, title } = args;
@@ -42,6 +44,7 @@ export const newSession: Verb = defineVerb({
       ...(call !== undefined && { call: { ...call } }),
       ...(args.tool !== undefined && { tools: args.tool }),
       ...(args.use !== undefined && { uses: args.use }),
+      ...(args.rule !== undefined && { rules: await rulesIn(args.rule, `create '${name}'`) }),
     };
     if (args.use !== undefined) {
       const { assertCeiling } = await import('@tapedeck/runtime/internal');

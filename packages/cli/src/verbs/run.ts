@@ -1,3 +1,4 @@
+import { answerAtTerminal } from '../chat/turn.ts';
 import { deckConfig, getModelFor } from '../config/deck.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
@@ -26,7 +27,7 @@ export const run: Verb = defineVerb({
     'run of another process. Prints the answer on stdout, everything else on stderr. Answers messages that arrive during the ' +
     'run, and results of background children, before it ends. With --jsonl, prints a line for each thing that happens to a ' +
     'child of the run, then the run. A prompt denies pending calls as superseded, and says so: answer them before with approve. ' +
-    'Exits 1 if the run failed, or waits for an answer.',
+    'At a terminal it asks about calls that need approval; elsewhere they wait, unless --yes is given. Exits 1 if the run failed, and 6 if it waits for an answer.',
   examples: [
     [
       'tape run main "Plan the release" --model openai-compatible/gpt-oss',
@@ -84,11 +85,16 @@ export const run: Verb = defineVerb({
       };
       const [own, ...others] = await printAll(first, { deck, session: handle, face }, context);
       if (own === undefined) throw new TypeError('a run that was printed has a result');
+      const last = others.at(-1) ?? own;
+      const answered =
+        last.result.finish === 'waiting' && !io.interrupted
+          ? await answerAtTerminal({ store, deck, session: handle, named: namedIn(args) }, context)
+          : undefined;
       if (options.json === true || options.jsonl === true) {
         const rest = others.map(({ result }) => result);
         await context.print(resultJson(own.result, rest));
       }
-      return io.interrupted ? exit.interrupted : exitOf(own.result.finish);
+      return io.interrupted ? exit.interrupted : exitOf(answered ?? own.result.finish);
     });
   },
 });

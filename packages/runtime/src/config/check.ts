@@ -5,6 +5,7 @@ import { compactionField, reserveFault, windowsField } from '../compaction/check
 import { messageOf } from '../errors.ts';
 import { settingsFault } from '../model/call-settings.ts';
 import { specFault } from '../model/name.ts';
+import { parseRules } from '../permissions/rule.ts';
 
 /** What is wrong with a configuration. */
 export interface ConfigFault {
@@ -99,6 +100,19 @@ const shows = z
   })
   .optional();
 
+const rules = z
+  .union([z.string(), z.array(z.string())], 'must be rules: a text, or a list of texts')
+  .superRefine((value, context) => {
+    for (const [i, text] of [value].flat().entries())
+      try {
+        parseRules(text);
+      } catch (error) {
+        const path = Array.isArray(value) ? [i] : [];
+        context.addIssue({ code: 'custom', path, message: `is no rule: ${messageOf(error)}` });
+      }
+  })
+  .optional();
+
 /** What is wrong with a secret never contains it. */
 const secrets = z
   .record(z.string(), z.any(), 'must be an object of texts')
@@ -162,6 +176,8 @@ const fields = z.strictObject(
         'must be an object of limits',
       )
       .optional(),
+    permissions: rules,
+    projectPermissions: rules,
     view: shows,
     compaction: compactionField,
     windows: windowsField,

@@ -9,6 +9,7 @@ import type { Awaitable } from '@tapedeck/tape/store';
 import type { CompactionConfig } from '../compaction/policy.ts';
 import { type CallSettings, mergeSettings } from '../model/call-settings.ts';
 import type { ModelSpec } from '../model/spec.ts';
+import type { RuleTexts } from '../permissions/rule.ts';
 import type { PromptConfig } from '../prompt/config.ts';
 import type { Sections } from '../prompt/system-prompt.ts';
 import type { Decision } from '../stream/call.ts';
@@ -33,6 +34,14 @@ export interface DeckConfig extends CompactionConfig {
   /** Further parts of the system prompt: project files, skills, environment, tools. */
   readonly prompt?: PromptConfig;
   readonly limits?: Limits;
+  /**
+   * What calls of tools may do, as rules: a text with one on each line, or a list of them; `yolo`, `trusted` and `sandboxed`
+   * stand for lists. Without any rule, here or elsewhere, everything is allowed. Rules are no sandbox: they decide on what
+   * tools say that they do.
+   */
+  readonly permissions?: RuleTexts;
+  /** Further rules, which follow those of `permissions`: the command reads them from `config.yaml` of the home. */
+  readonly projectPermissions?: RuleTexts;
   /** Limits a view to the newest entries after the last boundary. Default: all of them. */
   readonly view?: ViewWindow | readonly ViewWindow[];
   /**
@@ -103,6 +112,10 @@ export interface ApprovalRequest {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: Json;
+  /** All that the call claims to do: `read(/a/b)`, `exec(git log)`; its tool is a name alone. */
+  readonly claims: readonly string[];
+  /** What an answer can be given for, for good, narrowest first: `write(/a/b)`, `write(/a/**)`, `exec(git *)`. */
+  readonly offers: readonly string[];
 }
 
 /** The default limits of a deck. */

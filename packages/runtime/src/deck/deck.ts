@@ -19,6 +19,7 @@ import { messageOf, SessionError } from '../errors.ts';
 import { patientStore } from '../lease/patient-store.ts';
 import { callQueues } from '../model/call-queues.ts';
 import type { CallSettings } from '../model/call-settings.ts';
+import type { RuleTexts } from '../permissions/rule.ts';
 import type { RecoverOptions, RecoveryReport } from '../recovery/recover.ts';
 import { Worker } from '../run/worker.ts';
 import { Child } from '../session/child.ts';
@@ -87,6 +88,8 @@ export interface NewSession extends Omit<SessionInit, 'settings'> {
   readonly tools?: readonly string[];
   /** Names of those that its own model may call; the others it only hands on. Default: all. */
   readonly uses?: readonly string[];
+  /** Rules for its calls and those of all sessions below it, after those of the deck. */
+  readonly rules?: RuleTexts;
 }
 
 /**
@@ -287,9 +290,9 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
       catchUp();
       return graph;
     },
-    session: async (name, { model, settings, instructions, tools, uses, ...init } = {}) => {
+    session: async (name, { model, settings, instructions, tools, uses, rules, ...init } = {}) => {
       catchUp();
-      const own = keptSettings(`create '${name}'`, { model, settings, instructions, tools, uses });
+      const own = keptSettings(`create '${name}'`, { model, settings, instructions, tools, uses, rules });
       return parts.session(
         await parts.store.sessions.open(name, { ...init, ...(own !== undefined && { settings: own }) }),
       );

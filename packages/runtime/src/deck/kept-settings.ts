@@ -2,6 +2,8 @@ import type { JsonObject } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
 import { assertModelName } from '../model/name.ts';
+import type { RuleTexts } from '../permissions/rule.ts';
+import { ruleTexts } from '../terms/permits.ts';
 import { assertCeiling } from '../terms/terms.ts';
 
 /** What a new root session keeps, as a caller gives it. */
@@ -11,6 +13,7 @@ interface Given {
   readonly instructions: string | undefined;
   readonly tools: readonly string[] | undefined;
   readonly uses: readonly string[] | undefined;
+  readonly rules: RuleTexts | undefined;
 }
 
 /**
@@ -20,7 +23,7 @@ interface Given {
  */
 export function keptSettings(
   act: string,
-  { model, settings, instructions, tools, uses }: Given,
+  { model, settings, instructions, tools, uses, rules }: Given,
 ): JsonObject | undefined {
   assertModelName(model);
   assertSettings(settings, act);
@@ -39,6 +42,7 @@ export function keptSettings(
     ...(Object.keys(call).length > 0 && { call: call as JsonObject }),
     ...(tools !== undefined && { tools: [...tools] }),
     ...(uses !== undefined && { uses: [...uses] }),
+    ...(rules !== undefined && { rules: ruleTexts(rules, act) }),
   };
   return Object.keys(kept).length === 0 ? undefined : kept;
 }

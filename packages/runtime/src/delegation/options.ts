@@ -6,6 +6,7 @@ import type { MergeText } from '../merge/text.ts';
 import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
 import type { OutputSpec } from '../model/output.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
+import type { RuleTexts } from '../permissions/rule.ts';
 import type { RunOptions } from '../run/options.ts';
 import { modelFor } from '../terms/model-for.ts';
 import type { Budget, SessionFacts } from '../terms/terms.ts';
@@ -35,6 +36,8 @@ export interface DelegateTask<T = Json> {
   readonly tools?: readonly string[];
   /** Names of those that the child's own model may call; the others it only hands on. Default: all. */
   readonly uses?: readonly string[];
+  /** Rules for the calls of the child and of the sessions below it, as in `ForkOptions`. */
+  readonly rules?: RuleTexts;
   /** Budget of the child's own model calls. */
   readonly budget?: Budget;
   /** Budget of the child and all its descendants. */
@@ -58,6 +61,7 @@ const taskFields: Fields<DelegateTask> = {
   instructions: 'text',
   tools: 'texts',
   uses: 'texts',
+  rules: true,
   budget: true,
   treeBudget: true,
   output: true,
@@ -66,7 +70,7 @@ const taskFields: Fields<DelegateTask> = {
 
 export interface DelegateOptions<T = Json>
   extends Pick<RunOptions, 'model' | 'settings' | 'instructions' | 'maxSteps' | 'useTools'>,
-    Pick<DelegateTask<T>, 'uses' | 'budget' | 'treeBudget' | 'output'>,
+    Pick<DelegateTask<T>, 'uses' | 'rules' | 'budget' | 'treeBudget' | 'output'>,
     WorkspaceOptions {
   /** Tools to use instead of the deck's; or names of the deck's tools that the children may call. */
   readonly tools?: DeckTools | readonly string[];
@@ -109,6 +113,7 @@ const delegateFields: Fields<DelegateOptions> = {
   repository: 'text',
   tools: true,
   uses: 'texts',
+  rules: true,
   inherit: true,
   concurrency: 'limit',
   order: ['completion', 'spawn'],
@@ -143,6 +148,8 @@ export function assertTasks(parent: string, { tasks, options }: Delegated): void
     assertSettings(task.settings, act);
     if (typeof task.task !== 'string' || task.task.trim() === '') throw refuse('a task has no text');
     if (!Number.isFinite(task.priority ?? 0)) throw refuse('priority must be a number');
+    if (task.resume !== undefined && (task.rules ?? options.rules) !== undefined)
+      throw refuse('a child that is resumed keeps the rules that it was forked with');
   }
 }
 
@@ -224,6 +231,7 @@ export function forkOptions(
     output: task.output ?? options.output,
     tools: names,
     uses: task.uses ?? options.uses,
+    rules: task.rules ?? options.rules,
     workspace,
     repository,
   };

@@ -8,8 +8,11 @@ import { assertSettings, type CallSettings, mergeSettings, settingsMeta } from '
 import { assertSpec } from '../model/name.ts';
 import { type OutputSpec, outputSchema } from '../model/output.ts';
 import type { ModelSpec } from '../model/spec.ts';
+import type { RuleTexts } from '../permissions/rule.ts';
 import { instructionsOf } from '../run/instructions.ts';
 import { carriedBy } from '../terms/carried-model.ts';
+import { ruleTexts } from '../terms/permits.ts';
+import { sendersOf } from '../terms/senders.ts';
 import {
   type Ancestry,
   assertCeiling,
@@ -18,6 +21,7 @@ import {
   type Settings,
   type Terms,
 } from '../terms/terms.ts';
+import { currentCall } from '../tools/current-call.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/open.ts';
 import { assertAllowed, budgetsOf, depthOf } from './fork-limits.ts';
 import type { ChildInfo, ChildOptions, DelegationParts } from './parts.ts';
@@ -58,6 +62,8 @@ export interface ForkOptions<T = unknown>
   readonly tools?: readonly string[];
   /** Names of those that the child's own model may call; the others it only hands on. Default: all. */
   readonly uses?: readonly string[];
+  /** Rules for the calls of the child and of the sessions below it. What those of its parent deny or ask, they do not lift. */
+  readonly rules?: RuleTexts;
   /** Budget of the child's own model calls. */
   readonly budget?: Budget;
   /** Budget of the child and all its descendants. */
@@ -85,6 +91,7 @@ export const forkFields: Fields<ForkOptions> = {
   settings: 'object',
   tools: 'texts',
   uses: 'texts',
+  rules: true,
   budget: true,
   treeBudget: true,
   output: true,
@@ -214,19 +221,26 @@ async function requestFor(
     settings: call,
     tools,
     uses,
+    rules: given,
     output,
     onUnmerged,
     strategy,
     ...request
   } = options;
   assertCeiling(line, { tools, uses }, `fork '${parent.info.session}'`);
+  const rules = given === undefined ? undefined : ruleTexts(given, `fork '${parent.info.session}'`);
   const budgets = budgetsOf(parts, line, options);
   const isPart = request.inherit !== undefined && request.inherit !== 'all';
-  const settings = await settingsFor(parts, parent, { isPart, instructions, model, call, tools, uses });
+  const kept = await settingsFor(parts, parent, { isPart, instructions, model, call, tools, uses });
+  const settings: Settings = { ...kept, ...(rules !== undefined && { rules }) };
   const schema = output === undefined ? undefined : await outputSchema(output);
+  // What a run may not do for others, its children may not do for it.
+  const isByRun = by !== undefined || currentCall()?.session === parent.info.session;
+  const senders = isByRun ? await sendersOf(parts.store, parent) : [];
   const terms: Terms = {
     context: isPart ? 'part' : 'whole',
     ...(by !== undefined && { run: by.run }),
+    ...(senders.length > 0 && { senders }),
     ...budgets,
     ...(schema !== undefined && { output: schema }),
     ...(strategy !== undefined && { strategy }),
@@ -243,6 +257,7 @@ async function requestFor(
     ...settingsMeta(call ?? {}),
     ...(tools !== undefined && { tools: [...tools] }),
     ...(uses !== undefined && { uses: [...uses] }),
+    ...(rules !== undefined && { rules }),
     ...(options.budget !== undefined && { budget: { ...options.budget } }),
     ...(options.treeBudget !== undefined && { treeBudget: { ...options.treeBudget } }),
     ...(schema !== undefined && { output: schema }),

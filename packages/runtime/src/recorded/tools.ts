@@ -9,12 +9,15 @@ import { partsOf } from '../session/parts.ts';
 import type { Session } from '../session/session.ts';
 import type { ToolContext } from '../session/tool-context.ts';
 import type { OpenCall } from '../stream/call.ts';
+import { recordPermit, refusedBy } from '../terms/permit-notes.ts';
+import { openPermits, type Permit, type Permits } from '../terms/permits.ts';
 import { usedTools } from '../terms/terms.ts';
 import { duringCall } from '../tools/current-call.ts';
 import { unstorable } from '../tools/execute.ts';
 import { batchNotes, openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 import { pathsOf, type ToolTraits } from '../tools/traits.ts';
+import { workspaceOf } from '../workspace/open.ts';
 
 /**
  * Wraps the tools of an application whose model `recorded` wraps. A call is marked on the tape as begun before its
@@ -98,8 +101,25 @@ function recordedTool(place: ToolPlace, name: string, tool: ToolSet[string]): To
     await call.succeeded(output);
     return output;
   };
+  /** What rules ask, the AI SDK asks, as for a tool that asks by itself. */
+  const needsApproval: NonNullable<Tool['needsApproval']> = async (input, options) => {
+    const own =
+      typeof tool.needsApproval === 'function'
+        ? await tool.needsApproval(input, options)
+        : tool.needsApproval;
+    const permits = await permitsOf(place);
+    return (
+      own === true ||
+      (permits.isRuled && (await permits.permit({ tool: name, input }, tool as ToolTraits)).verdict === 'ask')
+    );
+  };
   const isGenerator = Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]';
-  return { ...tool, execute: isGenerator ? yields : returns } as ToolSet[string];
+  return { ...tool, needsApproval, execute: isGenerator ? yields : returns } as ToolSet[string];
+}
+
+async function permitsOf({ parts, session }: ToolPlace): Promise<Permits> {
+  const line = await parts.worker({ session: session.name, id: session.id }).line();
+  return await openPermits(parts, { line, workspace: await workspaceOf(parts, session.id) });
 }
 
 async function lastOf(output: unknown): Promise<unknown> {
@@ -175,14 +195,30 @@ class BegunCall {
       const of = new BegunCall(place, tool, { call, given, held, run });
       of.#emit({ type: 'tool-started', toolCallId, name: tool.name, at: parts.now() });
       runPoint('call/before-run');
-      if (allowed === undefined || allowed.has(tool.name)) return of;
-      const refusal = new Error(`Tool '${tool.name}' may not be used in this session.`);
+      const isAllowed = allowed === undefined || allowed.has(tool.name);
+      const permit = isAllowed ? await of.#permit() : undefined;
+      if (isAllowed && permit?.verdict !== 'deny') return of;
+      const why =
+        permit === undefined ? `Tool '${tool.name}' may not be used in this session.` : refusedBy(permit);
+      const refusal = new Error(why);
       await of.#record(await errorOutput(refusal), noPaths);
       throw refusal;
     } catch (error) {
       await leaseOf(place).release();
       throw error;
     }
+  }
+
+  /** Decides on the call by rules; undefined without any. What rules ask, the application has asked. */
+  async #permit(): Promise<Permit | undefined> {
+    const { parts, session } = this.#place;
+    const permits = await permitsOf(this.#place);
+    if (!permits.isRuled) return undefined;
+    const permit = await permits.permit({ tool: this.#tool.name, input: this.#given.input }, this.#tool);
+    const append = async (drafts: readonly Draft[]) =>
+      await parts.store.entries.append(session.id, drafts, { lease: this.#held.lease });
+    await recordPermit({ append, run: this.context.run }, this.#call, permit);
+    return permit;
   }
 
   /** Runs the tool, so that what it starts finds the call. */

@@ -1,4 +1,13 @@
-import { type Draft, type Json, type Meta, note, type SessionInfo, toolResult, user } from '@tapedeck/tape';
+import {
+  type Draft,
+  type Json,
+  type JsonObject,
+  type Meta,
+  note,
+  type SessionInfo,
+  toolResult,
+  user,
+} from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { HandledItem, InboxItem } from '@tapedeck/tape/store';
 import { callOnMessage, type HookedDrafts } from '../config/hooks.ts';
@@ -7,6 +16,8 @@ import { callSettingsIn, mergeSettings, settingsMeta } from '../model/call-setti
 import type { CallName, OpenCall } from '../stream/call.ts';
 import { type Chunk, decisionChunk } from '../stream/chunks.ts';
 import type { NamedModel } from '../terms/model-for.ts';
+import { grantNotes } from '../terms/permit-notes.ts';
+import { sendersIn } from '../terms/senders.ts';
 import { originOf } from '../terms/terms.ts';
 import { denied, plainOutput } from '../tools/execute.ts';
 import { answerFault, awaitsAnswer, awaitsChildren, batchNotes, openBatch } from '../tools/open-batch.ts';
@@ -114,7 +125,8 @@ export function itemDrafts(
   const isForeign = elsewhere === true && isObject(answer) && answer.approved === true;
   const fault = isForeign ? 'it was approved in another home' : answerFault(call, answer);
   if (call !== undefined && isObject(answer) && fault === undefined) {
-    if (call.for === 'approval') return [note(batchNotes.answered, { toolCallId, ...answer })];
+    if (call.for === 'approval')
+      return [note(batchNotes.answered, { toolCallId, ...answer }), ...grantsIn(call, answer)];
     const { output, error, reason } = answer;
     const result =
       output !== undefined
@@ -158,6 +170,7 @@ export async function takeMessages(
     handled.push({ id: item.id, drafts: hooked.drafts });
   }
   const { head } = await infoOf(scope);
+  for (const sender of sendersIn(items)) await context.permits.addSender(sender);
   await hold.drain(handled, { later: await mergesForLater(context, inbox) });
   // A report after the last step is a message of its own, unless a message adds a step.
   if (at === 'step' || items.length > 0)
@@ -180,6 +193,12 @@ async function mergesForLater({ store, run }: LoopContext, inbox: readonly Inbox
     if (startedBy !== run) later.push(id);
   }
   return later;
+}
+
+/** The notes about an answer that counts for good. */
+function grantsIn({ toolCallId }: OpenCall, { approved, remember }: JsonObject): readonly Draft[] {
+  const patterns = Array.isArray(remember) ? remember.filter((one) => typeof one === 'string') : [];
+  return grantNotes(toolCallId, { approved: approved === true, remember: patterns });
 }
 
 function asText(value: Json | undefined): string | undefined {

@@ -27,6 +27,7 @@ import { addUsage, noUsage } from '../usage/usage.ts';
 import { openWorktree } from '../workspace/open.ts';
 import { instructor, toolsDigestOf, toolsOf } from './instructions.ts';
 import { begin, takeMessages } from './intake.ts';
+import { permitsFor, withoutRefusedTools } from './permitted.ts';
 import { placeOf, stampOf } from './place.ts';
 import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { RunResult } from './run.ts';
@@ -50,7 +51,7 @@ export async function perform(
   if (options.unlessEnded === true) await assertUnended(scope, info, request);
   const { terms, worktree } = scope.origin;
   const line = await scope.line(info);
-  const tools = toolsOf(parts, options);
+  const tools = await withoutRefusedTools(parts, line, toolsOf(parts, options));
   const allowed = usedTools(line);
   const forbidden = (name: string) =>
     allowed !== undefined && !allowed.has(name) && toolOf(tools, name) !== undefined;
@@ -77,6 +78,9 @@ export async function perform(
     { info: before, origin: scope.origin, above: async () => line.slice(1) },
     request,
   );
+  const continuing = continues(request);
+  const items = continuing && !isFresh ? 'continues' : (request.items ?? []);
+  const permits = await permitsFor(parts, line, { workspace, items });
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
@@ -104,6 +108,7 @@ export async function perform(
     parent: info.parent,
     toolContext: parts.toolContext(info, { run, workspace }),
     forbidden,
+    permits,
     base: info.base > info.floor ? info.base : undefined,
     reached: async () => await bounds?.reached(),
     output: terms.output,
@@ -164,7 +169,7 @@ export async function perform(
     takeMessages: async (at) => await takeMessages(scope, context, { at, named }),
   };
   try {
-    const messageId = continues(request) && !isFresh ? await answerId(scope, run) : run;
+    const messageId = continuing && !isFresh ? await answerId(scope, run) : run;
     const start = () => {
       context.emitEvent({ type: 'run-started', run, session: session.name, at: now() });
       show({ type: 'start', messageId });

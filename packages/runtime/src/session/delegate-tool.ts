@@ -4,6 +4,7 @@ import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
 import { SessionError } from '../errors.ts';
 import { outcomeJson } from '../merge/outcome.ts';
 import { taskKey } from '../merge/spawn-calls.ts';
+import { sendersOf } from '../terms/senders.ts';
 import { ChildrenWait } from '../tools/children-wait.ts';
 import type { DeckTool, DeckTools } from '../tools/traits.ts';
 import { agentMessage } from './agent-message.ts';
@@ -14,6 +15,7 @@ import {
   messageInput,
   type TaskInput,
 } from './delegate-input.ts';
+import { partsOf } from './parts.ts';
 import type { Session } from './session.ts';
 import type { ToolContext } from './tool-context.ts';
 
@@ -109,6 +111,7 @@ export function sendMessageTool(): DeckTool {
     description: 'Send a message to the agent that started you ("manager"), or to a child that you started.',
     inputSchema: messageInput,
     paths: {},
+    target: 'to',
     safeToRepeat: true,
     execute: async (
       { to, message: text }: MessageInput,
@@ -121,7 +124,7 @@ export function sendMessageTool(): DeckTool {
       const [call] = await Array.fromAsync(session.entries({ from: settled + 1, to: settled + 1 }));
       const message = agentMessage(
         { session: session.name, id: session.id },
-        { text, callHash: call?.hash ?? '' },
+        { text, callHash: call?.hash ?? '', senders: await sendersTo(session) },
       );
       const { state } = await other.send(message.text, {
         source: 'agent',
@@ -131,6 +134,13 @@ export function sendMessageTool(): DeckTool {
       return { to: other.name, state };
     },
   } as DeckTool;
+}
+
+/** The sessions whose rules bind the run that sends a message. */
+async function sendersTo(session: Session): Promise<readonly string[]> {
+  const parts = partsOf.get(session);
+  if (parts === undefined) return [];
+  return await sendersOf(parts.store, await parts.worker({ session: session.name, id: session.id }).facts());
 }
 
 function taskOf(

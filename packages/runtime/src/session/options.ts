@@ -5,6 +5,7 @@ import type { CallSettings } from '../model/call-settings.ts';
 import type { RunOptions } from '../run/options.ts';
 import type { MessageSource, QueueMode } from '../run/queue.ts';
 import type { Callbacks, Run } from '../run/run.ts';
+import type { Permit } from '../terms/permits.ts';
 
 /** Options of `Session.send`. */
 export interface SendOptions {
@@ -101,6 +102,17 @@ export interface Sent {
   readonly run?: Run;
   /** The whole text of the started run, once it ends. */
   readonly text?: Promise<string>;
+}
+
+/** The rules that decide on calls of a session. */
+export interface SessionRules {
+  /** For each session, the root first, its rules in order: the last that is about a claim decides. */
+  readonly lineage: readonly {
+    readonly session: string;
+    readonly rules: readonly { readonly rule: string; readonly scope: NonNullable<Permit['scope']> }[];
+  }[];
+  /** The answers of persons that count for good. */
+  readonly grants: readonly string[];
 }
 
 /** The position of a new anchor. */

@@ -46,7 +46,8 @@ import {
 import { assertSettings, settingsMeta } from '../model/call-settings.ts';
 import { assertModelName } from '../model/name.ts';
 import type { OutputSpec } from '../model/output.ts';
-import { type Instructions, instructionsOf } from '../run/instructions.ts';
+import type { ScopedRule } from '../permissions/decide.ts';
+import { type Instructions, instructionsOf, toolsOf } from '../run/instructions.ts';
 import { type Input, type RunOptions, runFields } from '../run/options.ts';
 import { defaultMode, effectOf } from '../run/queue.ts';
 import { callbackFields, type Run } from '../run/run.ts';
@@ -59,11 +60,14 @@ import type { SessionEvent } from '../stream/events.ts';
 import { watchChunks } from '../stream/replay.ts';
 import { type Fresh, tail } from '../stream/tail.ts';
 import { modelFor } from '../terms/model-for.ts';
+import { openPermits, type Permit, type Permits } from '../terms/permits.ts';
 import type { Ancestry, SessionFacts } from '../terms/terms.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
 import { answerFault, awaitsAnswer, openBatch } from '../tools/open-batch.ts';
+import { type DeckTools, toolOf } from '../tools/traits.ts';
 import { type UIMessagesOptions, uiMessages } from '../ui/messages.ts';
 import { readUsage, type SessionUsage, type TreeUsage } from '../usage/session-usage.ts';
+import { workspaceOf } from '../workspace/open.ts';
 import { inputFault } from './check-input.ts';
 import type { Child } from './child.ts';
 import { type Compaction, type CompactOptions, compactFields, compactSession } from './compact.ts';
@@ -76,6 +80,7 @@ import {
   type SendOptions,
   type Sent,
   type SessionRewound,
+  type SessionRules,
   type SubscribeOptions,
   sendFields,
   subscribeFields,
@@ -175,7 +180,7 @@ export class Session {
   }
 
   /**
-   * Answers a waiting call: one pending approval with a decision, a client-side one with its output or its error. Then
+   * Answers a waiting call: one pending approval with a decision, which can count for good (`remember`), a client-side one with its output or its error. Then
    * continues the session, unless a process runs it. Also answers the calls of sessions below, by their ids in
    * `tool-waiting` events, or by those of the calls themselves where only one has it: then the run is that of the session
    * below, and when it has ended, the call that waited for it gets the result, and this session goes on.
@@ -207,7 +212,7 @@ export class Session {
     let id: string;
     try {
       ({ id } = await this.#parts.store.inbox.post(this.id, {
-        body: { type: 'answer', toolCallId, answer: { ...answer } },
+        body: { type: 'answer', toolCallId, answer: { ...answer } as JsonObject },
         key: `answer:${toolCallId}`,
       }));
     } catch (error) {
@@ -601,6 +606,48 @@ export class Session {
       target,
       countTokens,
     });
+  }
+
+  /**
+   * What rules say of a call of a tool, and what decides: the strictest of what the session and those above it say of all
+   * that the call claims to do. Nothing is written, and nothing runs. `tools`: instead of those of the deck.
+   *
+   * @example
+   * ```ts
+   * import { openDeck } from '@tapedeck/runtime';
+   * import { openTapeStore } from '@tapedeck/tape';
+   *
+   * const permissions = ['trusted', 'deny run_command'];
+   * await using deck = await openDeck({ store: openTapeStore(':memory:'), permissions });
+   * const main = await deck.session('main');
+   * const { verdict, rule } = await main.permits({ tool: 'run_command', input: { command: 'ls' } });
+   * console.log(verdict, rule); // deny deny run_command
+   * ```
+   */
+  async permits(
+    { tool, input }: { readonly tool: string; readonly input?: Json },
+    { tools = this.#parts.config.tools ?? {} }: { readonly tools?: DeckTools } = {},
+  ): Promise<Permit> {
+    const traits = toolOf(toolsOf(this.#parts, { tools }), tool) ?? {};
+    return await (await this.#permits()).permit({ tool, input: input ?? {} }, traits);
+  }
+
+  /**
+   * The rules that decide on calls of the session: for itself and each session above it, the root first, those of the deck,
+   * of the home and of sessions, the last of which counts; and what persons have granted it.
+   */
+  async rules(): Promise<SessionRules> {
+    const permits = await this.#permits();
+    const plain = (rules: readonly ScopedRule[]) => rules.map(({ text, scope }) => ({ rule: text, scope }));
+    return {
+      lineage: permits.lineage.map(({ session, rules }) => ({ session, rules: plain(rules) })),
+      grants: (await permits.grants()).map(({ text }) => text),
+    };
+  }
+
+  async #permits(): Promise<Permits> {
+    const workspace = await workspaceOf(this.#parts, this.id);
+    return await openPermits(this.#parts, { line: await this.#line(), workspace });
   }
 
   /**

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Lifecycle, type SessionInfo, TapeError, type TapeStore, type Task } from '@tapedeck/tape';
 import type { Delivery, Owner, SessionOwner } from '@tapedeck/tape/store';
-import type { WaitingCall } from '../stream/call.ts';
+import { requestOf, type WaitingCall } from '../stream/call.ts';
 import type { RunStatus } from '../stream/events.ts';
 import { interruptedAmong } from '../tools/interrupted.ts';
 import { awaitsAnswer, awaitsChildren, openBatch } from '../tools/open-batch.ts';
@@ -212,9 +212,10 @@ async function* childrenOf(
 async function waitingCalls(store: TapeStore, id: string): Promise<readonly WaitingCall[]> {
   return (await openBatch(store, id))
     .filter((call) => awaitsAnswer(call) || awaitsChildren(call) || call.for === 'tool')
-    .flatMap(({ toolCallId, toolName: name, input, for: what }) =>
-      what === undefined ? [] : [{ toolCallId, name, input, for: what }],
-    );
+    .flatMap((call) => {
+      const { toolCallId, toolName: name, input, for: what } = call;
+      return what === undefined ? [] : [{ toolCallId, name, input, for: what, ...requestOf(call) }];
+    });
 }
 
 /** The run state, from this process, the lease, and the record of the process that has it. Pure. */

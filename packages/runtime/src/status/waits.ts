@@ -1,5 +1,5 @@
 import type { SessionInfo, TapeStore } from '@tapedeck/tape';
-import type { OpenCall, WaitingCall } from '../stream/call.ts';
+import { type OpenCall, requestOf, type WaitingCall } from '../stream/call.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import { refOf } from '../ui/child-calls.ts';
 
@@ -33,7 +33,8 @@ export async function runningChildren(store: TapeStore, id: string): Promise<rea
 /** A call below as the sessions above it show it. */
 export function waitingBelow({ session, call, ref }: Wait): readonly WaitingCall[] {
   const { toolName: name, input, for: what } = call;
-  return what === undefined ? [] : [{ toolCallId: ref, name, input, for: what, session: session.session }];
+  if (what === undefined) return [];
+  return [{ toolCallId: ref, name, input, for: what, session: session.session, ...requestOf(call) }];
 }
 
 /**

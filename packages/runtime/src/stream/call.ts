@@ -26,12 +26,24 @@ export interface WaitingCall extends CallName {
   readonly for: AwaitedAnswer;
   /** The session below, by its name, whose call it is; absent for a call of the session itself. */
   readonly session?: string;
+  /** All that the call claims to do, where it waits for approval: `write(/a/b)`, `exec(git log)`; its tool is a name alone. */
+  readonly claims?: readonly string[];
+  /** What its approval can be given for, for good: `write(/a/**)`, `exec(git *)`. */
+  readonly offers?: readonly string[];
 }
 
 /** The answer to a request for approval. The model receives the reason. */
 export interface Decision {
   readonly approved: boolean;
   readonly reason?: string;
+  /** Those of the offers of the call for which the answer counts for good, in the session and its later forks. */
+  readonly remember?: readonly string[];
+}
+
+/** What the request for the approval of a call says: absent for calls that wait for something else. */
+export function requestOf({ for: what, claims, offers }: OpenCall): Pick<WaitingCall, 'claims' | 'offers'> {
+  if (what !== 'approval') return {};
+  return { ...(claims !== undefined && { claims }), ...(offers !== undefined && { offers }) };
 }
 
 /** A call at the end of a tape that has no result yet. */
@@ -52,6 +64,10 @@ export interface OpenCall {
   readonly for?: AwaitedAnswer;
   /** The decision, once given. */
   readonly decision?: Decision;
+  /** What it claims to do, as the request for its approval has recorded. */
+  readonly claims?: readonly string[];
+  /** What its approval can be given for, for good. */
+  readonly offers?: readonly string[];
   /** It was recorded before the home came here: it runs only when it is approved here. */
   readonly elsewhere?: true;
 }

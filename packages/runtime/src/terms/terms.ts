@@ -1,8 +1,9 @@
 /**
  * What a session may do and with which model: the settings and terms of its `fork/start` and of those above it
  * (`terms.ts`), its budgets and what is left of them (`budget.ts`), and the model that its last message named
- * (`carried-model.ts`, `model-for.ts`). All of it is read from tapes. Imports `model`, `workspace`, `usage` and
- * `errors`.
+ * (`carried-model.ts`, `model-for.ts`). All of it is read from tapes. `permits.ts` decides on calls by the rules of the
+ * configuration, of the sessions and of those who sent messages. Imports `permissions`, `tools`, `model`, `workspace`,
+ * `stream`, `usage` and `errors`.
  */
 import type { Entry, Json, JsonObject, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
@@ -23,6 +24,8 @@ export interface Settings {
   readonly tools?: readonly string[];
   /** Names of those that its own model may call; the others it only hands on. Its forks do not inherit them. */
   readonly uses?: readonly string[];
+  /** Its rules, each a text. Those of the sessions above it hold for it, too. */
+  readonly rules?: readonly string[];
   /** Metadata of a branch, for the application. */
   readonly metadata?: JsonObject;
 }
@@ -31,6 +34,8 @@ export interface Settings {
 export interface Terms {
   /** The parent's run that forked it. */
   readonly run?: string;
+  /** ULIDs of the sessions whose messages that run answered, or whose rules bound it in this way: theirs count here, too. */
+  readonly senders?: readonly string[];
   /** Whether it inherits the parent's whole view, which the provider's cache then covers, or a part. */
   readonly context?: 'whole' | 'part';
   /** Budget of its own model calls. */
@@ -75,10 +80,15 @@ export async function originOf(store: TapeStore, info: SessionInfo): Promise<Ori
   return { settings: {}, terms: {} };
 }
 
-/** Settings without a model that does not count here. */
-function usableSettings({ model: recorded, ...settings }: Settings, entry: Entry): Settings {
+/** Settings without a model that does not count here. What rules of another home allow, asks here. */
+function usableSettings({ model: recorded, rules, ...settings }: Settings, entry: Entry): Settings {
   const model = usableName(recorded, entry);
-  return model === undefined ? settings : { ...settings, model };
+  const usable = entry.elsewhere === true ? rules?.map((rule) => rule.replace(/^\s*allow\b/, 'ask')) : rules;
+  return {
+    ...settings,
+    ...(model !== undefined && { model }),
+    ...(usable !== undefined && { rules: usable }),
+  };
 }
 
 /** Adds its origin to a session's row. */
@@ -174,7 +184,7 @@ export async function parentOf(store: TapeStore, info: SessionInfo): Promise<Ses
 /** Reads settings from a tape, which is untrusted data: ignores values of the wrong type. */
 function settingsIn(value: Json | undefined): Settings {
   if (!isObject(value)) return {};
-  const { instructions, model, call, tools, uses, metadata } = value;
+  const { instructions, model, call, tools, uses, rules, metadata } = value;
   const names = (list: readonly Json[]) => list.filter((name) => typeof name === 'string');
   return {
     ...(typeof instructions === 'string' && { instructions }),
@@ -182,15 +192,20 @@ function settingsIn(value: Json | undefined): Settings {
     ...(isObject(call) && { call: callSettingsIn(call) }),
     ...(Array.isArray(tools) && { tools: names(tools) }),
     ...(Array.isArray(uses) && { uses: names(uses) }),
+    // A rule that is no text is one that cannot be read.
+    ...(rules !== undefined && {
+      rules: [rules].flat().map((rule) => (typeof rule === 'string' ? rule : '')),
+    }),
     ...(isObject(metadata) && { metadata }),
   };
 }
 
 function termsIn(value: Json | undefined): Terms {
   if (!isObject(value)) return {};
-  const { run, context, budget, treeBudget, output, strategy } = value;
+  const { run, senders, context, budget, treeBudget, output, strategy } = value;
   return {
     ...(typeof run === 'string' && { run }),
+    ...(Array.isArray(senders) && { senders: senders.filter((id) => typeof id === 'string') }),
     ...((context === 'whole' || context === 'part') && { context }),
     ...(isObject(budget) && { budget: budgetIn(budget) }),
     ...(isObject(treeBudget) && { treeBudget: budgetIn(treeBudget) }),

@@ -32,14 +32,25 @@ export function answerFault(call: OpenCall | undefined, answer: unknown): string
   if (call?.for === 'tool') return `it is approved and waits for a run with the tool '${call.toolName}'`;
   if (call !== undefined && awaitsChildren(call)) return 'it waits for its children';
   if (call === undefined || !awaitsAnswer(call)) return 'it does not wait for an answer';
-  const { output, approved, error }: { output?: unknown; approved?: unknown; error?: unknown } = isObject(
-    answer,
-  )
+  const { output, approved, error, remember }: Readonly<Record<string, unknown>> = isObject(answer)
     ? answer
     : {};
-  if (call.for === 'approval') return typeof approved === 'boolean' ? undefined : 'it waits for an approval';
+  if (call.for === 'approval') {
+    if (typeof approved !== 'boolean') return 'it waits for an approval';
+    return remember === undefined ? undefined : rememberFault(remember, call.offers);
+  }
+  if (remember !== undefined) return 'only the answer to a request for approval counts for good';
   const isResult = output !== undefined || approved === false || typeof error === 'string';
   return isResult ? undefined : 'it waits for a result';
+}
+
+/** Why a decision cannot count for good for these; undefined when it can. */
+export function rememberFault(remember: unknown, offers: readonly string[] = []): string | undefined {
+  if (remember === undefined) return undefined;
+  if (!Array.isArray(remember)) return 'what it counts for is a list of offers';
+  const odd = remember.find((one) => !offers.includes(one));
+  if (odd === undefined) return undefined;
+  return `it cannot count for ${JSON.stringify(odd)}: the offers are ${offers.join(', ') || 'none'}`;
 }
 
 /** The open calls at the end of a session, given by its ULID or its current row. */
@@ -89,10 +100,10 @@ export function openCallsOf(
       // What was recorded elsewhere begins no call that was recorded here.
       for (const call of Array.isArray(payload.calls) ? payload.calls : [])
         if (isObject(call) && (elsewhere !== true || isElsewhere(calls, call.toolCallId)))
-          change(
-            call.toolCallId,
-            stateOf(name, elsewhere === true && call.for === 'tool' ? 'approval' : call.for),
-          );
+          change(call.toolCallId, {
+            ...stateOf(name, elsewhere === true && call.for === 'tool' ? 'approval' : call.for),
+            ...requestIn(call),
+          });
   }
   return calls;
 }
@@ -104,6 +115,15 @@ function isElsewhere(calls: readonly OpenCall[], id: unknown): boolean {
 function stateOf(name: string, waitsFor: unknown): Partial<OpenCall> {
   if (name === batchNotes.begun) return { state: 'begun' };
   return isAwaited(waitsFor) ? { state: 'waiting', for: waitsFor } : { state: 'held' };
+}
+
+/** What the request for an approval has recorded. */
+function requestIn({ claims, offers }: Readonly<Record<string, Json>>): Partial<OpenCall> {
+  const texts = (list: readonly Json[]) => list.filter((one) => typeof one === 'string');
+  return {
+    ...(Array.isArray(claims) && { claims: texts(claims) }),
+    ...(Array.isArray(offers) && { offers: texts(offers) }),
+  };
 }
 
 function callsIn(payload: Readonly<Record<string, Json>>, meta: Entry['meta']): OpenCall[] {

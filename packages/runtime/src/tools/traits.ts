@@ -11,9 +11,17 @@ export interface ToolPaths {
   readonly display?: string;
 }
 
-/** Properties of a tool in addition to those of the AI SDK. */
+/**
+ * Properties of a tool in addition to those of the AI SDK. What it says that it touches (`paths`, `command`, `target`)
+ * counts for rules. One that says nothing may touch anything.
+ */
 export interface ToolTraits {
+  /** Its path arguments, for rules and for the conflicts of merges; `{}`: it touches no files. */
   readonly paths?: ToolPaths;
+  /** The argument with a command: a text, or a list of words. Or several arguments: a program, and its words. */
+  readonly command?: string | readonly string[];
+  /** The argument that names a session that it sends to; `manager` is the parent. */
+  readonly target?: string;
   /** True if running a call twice is harmless: a call that a crash interrupted then runs again. */
   readonly safeToRepeat?: boolean;
   /** Timeout of a call in milliseconds, instead of the deck's limit. */

@@ -1,12 +1,14 @@
-import { type Draft, type Json, note } from '@tapedeck/tape';
+import { type Draft, type Json, type JsonObject, note } from '@tapedeck/tape';
 import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable, messageOf } from '../errors.ts';
 import type { ModelMessage } from '../model/model.ts';
 import { type AwaitedAnswer, type Decision, isAwaited, type OpenCall } from '../stream/call.ts';
+import { grantNotes, recordPermit, refusedBy } from '../terms/permit-notes.ts';
+import type { Permit } from '../terms/permits.ts';
 import { duringCall } from '../tools/current-call.ts';
 import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from '../tools/execute.ts';
-import { awaitsChildren, batchNotes } from '../tools/open-batch.ts';
+import { awaitsChildren, batchNotes, rememberFault } from '../tools/open-batch.ts';
 import { parseArguments, requestsParallel } from '../tools/schema.ts';
 import { type DeckTool, nameOf, toolOf } from '../tools/traits.ts';
 import { type Patience, within } from '../tools/within.ts';
@@ -66,7 +68,7 @@ async function runInTurn(batch: Batch): Promise<readonly Gated[]> {
     const success = isAwaited(gated.gate) ? gated.gate : await runOne(batch, gated);
     if (isAwaited(success))
       return [
-        { call, gate: success },
+        { ...gated, gate: success },
         ...calls.slice(i + 1).map((held) => ({ call: held, gate: 'held' as const })),
       ];
     if (success !== false) continue;
@@ -84,8 +86,12 @@ async function runTogether(batch: Batch): Promise<readonly Gated[]> {
   const ends = await Promise.allSettled(
     gated.map(async (one): Promise<Gated> => {
       if (isAwaited(one.gate)) return one;
-      const success = await queue.add(async () => await runOne(batch, one));
-      return success === 'children' ? { call: one.call, gate: success } : one;
+      return await queue.add(async () => {
+        // The calls before it can have changed where its paths lead.
+        const now = context.permits.isRuled ? await gate(context, one.call) : one;
+        const success = isAwaited(now.gate) ? now.gate : await runOne(batch, now);
+        return isAwaited(success) ? { ...now, gate: success } : now;
+      });
     }),
   );
   return ends.flatMap((end) => {
@@ -99,6 +105,8 @@ interface Gated {
   /** What the call waits for before it runs; `held` after a waiting call. */
   readonly gate: 'open' | 'denied' | 'held' | AwaitedAnswer;
   readonly reason?: string | undefined;
+  /** What the request for its approval says. */
+  readonly request?: Pick<Permit, 'claims' | 'offers'> | undefined;
 }
 
 /** Decides whether a call can run now. */
@@ -111,24 +119,55 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
     return { call, gate: call.decision === undefined || awaitsChildren(call) ? call.for : 'tool' };
   if (awaitsChildren(call) && !(await context.canContinue(call))) return { call, gate: 'children' };
   if (tool === undefined || refusalOf(context, call) !== undefined) return { call, gate: 'open' };
-  if (tool.execute !== undefined && !tool.needsApproval && call.elsewhere !== true)
+  const { isRuled } = context.permits;
+  if (!isRuled && tool.execute !== undefined && !tool.needsApproval && call.elsewhere !== true)
     return { call, gate: 'open' };
-  if (tool.execute !== undefined && call.decision !== undefined) return decided(call, call.decision);
+  if (!isRuled && tool.execute !== undefined && call.decision !== undefined && call.claims === undefined)
+    return decided(call, call.decision);
   // Request no approval of invalid arguments: the model gets an error result instead.
   const checked = await within(parseArguments(tool, call.input), patienceOf(context));
-  if (typeof checked === 'string' || 'fault' in checked) return { call, gate: 'open' };
+  if (checked === 'timeout')
+    return { call, gate: 'denied', reason: 'its arguments were not checked in time' };
+  if (checked === 'aborted' || 'fault' in checked) return { call, gate: 'open' };
+  const permit = await context.permits.permit({ tool: call.toolName, input: checked.value }, tool);
+  // What a person has approved is on the tape.
+  if (call.decision === undefined || permit.verdict !== 'allow') await recordPermit(context, call, permit);
+  if (permit.verdict === 'deny') return { call, gate: 'denied', reason: refusedBy(permit) };
+  // Its client does what it asks, or does not.
   if (tool.execute === undefined) return { call, gate: 'result' };
-  const decision = await within(decisionOn(context, { tool, call, input: checked.value }), {
+  if (call.decision !== undefined)
+    return hasChanged(call, permit)
+      ? { call, gate: 'denied', reason: 'what it would do has changed since it was approved' }
+      : decided(call, call.decision);
+  const asks = { tool, call, input: checked.value, permit };
+  const request = requestOf(permit, call);
+  const decision = await within(decisionOn(context, { ...asks, request }), {
     signal: context.signal,
     timeoutMs: Number.POSITIVE_INFINITY,
     graceMs: 0,
   });
   if (typeof decision === 'object') {
-    await context.append([note(batchNotes.answered, { toolCallId: call.toolCallId, ...decision })]);
+    const { toolCallId } = call;
+    const answered = note(batchNotes.answered, { toolCallId, ...decision } as unknown as JsonObject);
+    await context.append([answered, ...grantNotes(toolCallId, decision)]);
     runPoint('call/approved');
-    return decided(call, decision);
+    return decided({ ...call, decision, claims: request.claims }, decision);
   }
-  return { call, gate: decision === 'needless' ? 'open' : 'approval' };
+  return decision === 'needless' ? { call, gate: 'open' } : { call, gate: 'approval', request };
+}
+
+/** What a request for approval says. A call that was recorded elsewhere is approved alone. */
+function requestOf(
+  { verdict, claims, offers, toolOffers }: Permit,
+  call: OpenCall,
+): Pick<Permit, 'claims' | 'offers'> {
+  if (call.elsewhere === true) return { claims, offers: [] };
+  return { claims, offers: verdict === 'ask' ? offers : toolOffers };
+}
+
+/** Whether a call would do something else than what a person has approved: a link leads elsewhere now. */
+function hasChanged({ claims: approved }: OpenCall, { claims }: Permit): boolean {
+  return approved !== undefined && approved.join('\n') !== claims.join('\n');
 }
 
 function decided(call: OpenCall, { approved, reason }: Decision): Gated {
@@ -141,7 +180,19 @@ function decided(call: OpenCall, { approved, reason }: Decision): Gated {
  */
 async function decisionOn(
   { session, parent, onApproval, toolContext }: LoopContext,
-  { tool, call, input }: { tool: DeckTool; call: OpenCall; input: unknown },
+  {
+    tool,
+    call,
+    input,
+    permit,
+    request,
+  }: {
+    tool: DeckTool;
+    call: OpenCall;
+    input: unknown;
+    permit: Permit;
+    request: Pick<Permit, 'claims' | 'offers'>;
+  },
 ): Promise<Decision | 'needless' | undefined> {
   const { toolCallId, toolName } = call;
   try {
@@ -149,17 +200,25 @@ async function decisionOn(
       typeof tool.needsApproval === 'function'
         ? await tool.needsApproval(input, { toolCallId, messages: [], context: { ...toolContext } })
         : tool.needsApproval;
-    if (needed !== true && call.elsewhere !== true) return 'needless';
+    const isNeeded = permit.verdict === 'ask' || (needed === true && !permit.isGranted);
+    if (!isNeeded && call.elsewhere !== true) return 'needless';
     const decision = await onApproval?.({
       session,
       ...(parent !== undefined && { parent }),
       toolCallId,
       toolName,
       input: structuredClone(call.input),
+      ...request,
     });
     if (decision === undefined) return undefined;
-    const { approved, reason } = decision;
-    return { approved: approved === true, ...(typeof reason === 'string' && { reason }) };
+    const { approved, reason, remember } = decision;
+    const fault = rememberFault(remember, request.offers);
+    if (fault !== undefined) return { approved: false, reason: fault };
+    return {
+      approved: approved === true,
+      ...(typeof reason === 'string' && { reason }),
+      ...(remember !== undefined && { remember: [...remember] }),
+    };
   } catch (error) {
     return { approved: false, reason: messageOf(error) };
   }
@@ -230,10 +289,11 @@ function outputChunk({ toolCallId }: OpenCall, { success, output, draft }: Execu
 }
 
 async function recordWaiting(context: LoopContext, waiting: readonly Gated[]): Promise<void> {
-  const calls = waiting.map(({ call: { toolCallId, toolName }, gate }) => ({
+  const calls = waiting.map(({ call: { toolCallId, toolName }, gate, request }) => ({
     toolCallId,
     toolName,
     for: gate,
+    ...request,
   }));
   await context.append([note(batchNotes.waiting, { run: context.run, calls: calls as unknown as Json })]);
   runPoint('batch/waiting');
@@ -244,8 +304,8 @@ async function recordWaiting(context: LoopContext, waiting: readonly Gated[]): P
         approvalId: call.toolCallId,
         toolCallId: call.toolCallId,
       });
-  const own = waiting.flatMap(({ call: { toolCallId, toolName: name, input }, gate }) =>
-    isAwaited(gate) ? [{ toolCallId, name, input, for: gate }] : [],
+  const own = waiting.flatMap(({ call: { toolCallId, toolName: name, input }, gate, request }) =>
+    isAwaited(gate) ? [{ toolCallId, name, input, for: gate, ...request }] : [],
   );
   const below = own.some((call) => call.for === 'children') ? await context.waitsBelow() : [];
   context.emitEvent({ type: 'tool-waiting', calls: [...own, ...below] });

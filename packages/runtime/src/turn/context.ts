@@ -23,6 +23,7 @@ import type { OpenCall, WaitingCall } from '../stream/call.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import type { Finish, Phase, SessionEvent } from '../stream/events.ts';
 import type { Reached } from '../terms/budget.ts';
+import type { Permits } from '../terms/permits.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import type { Usage } from '../usage/usage.ts';
 
@@ -51,6 +52,8 @@ export interface LoopContext {
   readonly instruct: (entries: readonly Entry[]) => Promise<string | undefined>;
   /** The `context` that tools receive in their options. */
   readonly toolContext: object;
+  /** Decides on calls by rules. */
+  readonly permits: Permits;
   /** Whether a tool is offered but not allowed in this session. */
   readonly forbidden: (name: string) => boolean;
   /** The last inherited position; undefined when the session inherits nothing. */

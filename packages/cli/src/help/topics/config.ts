@@ -47,6 +47,10 @@ export const config: Topic = {
               ['`prompt.skills`', 'Add the names of the skills in these folders'],
               ['`prompt.environment`', 'Add platform, directory, git branch, date and model'],
               ['`prompt.tools`', 'Add a description of the tools'],
+              [
+                '`permissions`',
+                'Rules for the calls of tools, one on each line or a list; those of both files count',
+              ],
               ['`limits.NAME`', 'Steps, timeouts, retries, children, concurrency'],
             ],
           },

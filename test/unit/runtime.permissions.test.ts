@@ -1,0 +1,394 @@
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import {
+  type DeckConfig,
+  type DeckTools,
+  delegateTool,
+  recorded,
+  recordedTools,
+  sendMessageTool,
+} from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
+import { note } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { generateText, isStepCount, type ToolSet, tool } from 'ai';
+import { afterAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { scriptedDeck } from '../support/scripted.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const dir = tempDir();
+afterAll(() => dir[Symbol.dispose]());
+let places = 0;
+
+/** A deck in a new directory, with tools that write files and note the commands that they are given. */
+async function desk(answers: readonly ScriptAnswer[], config: DeckConfig = {}) {
+  places += 1;
+  const cwd = join(realpathSync(dir.path), `${places}`, 'work');
+  mkdirSync(cwd, { recursive: true });
+  const ran: string[] = [];
+  const tools: DeckTools = {
+    write_file: {
+      ...tool({
+        inputSchema: z.object({ path: z.string(), text: z.string().default('') }),
+        execute: ({ path, text }) => {
+          writeFileSync(isAbsolute(path) ? path : join(cwd, path), text);
+          return 'written';
+        },
+      }),
+      paths: { write: ['path'] },
+    },
+    run_command: {
+      ...tool({
+        inputSchema: z.object({ command: z.string() }),
+        execute: ({ command }) => {
+          ran.push(command);
+          return `ran ${command}`;
+        },
+      }),
+      command: 'command',
+    },
+    mystery: tool({ inputSchema: z.object({}), execute: () => ran.push('mystery') }),
+    pay: tool({
+      inputSchema: z.object({}),
+      needsApproval: true,
+      execute: () => ran.push('pay'),
+    }),
+    send: sendMessageTool(),
+    delegate: delegateTool(),
+  };
+  const home = await scriptedDeck(answers, { tools, cwd, ...config });
+  const main = await home.deck.session('main');
+  const events = (name: string, session = 'main') =>
+    [...home.store.entries.read(session, { name })].map(({ payload }) => payload);
+  const outputs = (session = 'main') =>
+    [...home.store.entries.read(session, { kind: 'tool-result', own: true })].map(({ payload }) =>
+      isObject(payload) && isObject(payload.output)
+        ? (payload.output.reason ?? payload.output.value)
+        : payload,
+    );
+  return { ...home, main, cwd, tools, ran, events, outputs };
+}
+
+const call = (name: string, input: object = {}): ScriptAnswer => ({
+  toolCalls: [{ id: `${name}-1`, name, input }],
+});
+const run = (command: string, id = 'c1'): ScriptAnswer => ({
+  toolCalls: [{ id, name: 'run_command', input: { command } }],
+});
+const done: ScriptAnswer = { text: 'Done.' };
+
+test('a refused call fails with the rule, is recorded, and the run goes on', async () => {
+  await using s = await desk([call('write_file', { path: '../x' }), done], { permissions: 'sandboxed' });
+  expect(await s.main.run('Write')).toMatchObject({ finish: 'stop', text: 'Done.' });
+  const claim = `write(${join(s.cwd, '../x')})`;
+  expect(s.outputs()).toEqual([`${claim} is not allowed in 'main', by the rule: deny write(**)`]);
+  expect(s.events('permission/decided')).toEqual([
+    {
+      toolCallId: 'write_file-1',
+      toolName: 'write_file',
+      verdict: 'deny',
+      claim,
+      rule: 'deny write(**)',
+      scope: 'manifest',
+      session: 'main',
+    },
+  ]);
+  expect(existsSync(join(s.cwd, '../x'))).toBe(false);
+});
+
+test('without rules nothing is asked, nothing is recorded, and no claims are made', async () => {
+  await using s = await desk([call('mystery'), run('rm -rf /'), done]);
+  expect(await s.main.run('Go')).toMatchObject({ finish: 'stop' });
+  expect(s.ran).toEqual(['mystery', 'rm -rf /']);
+  expect(s.events('permission/decided')).toEqual([]);
+  expect(await s.main.permits({ tool: 'run_command', input: { command: 'ls' } })).toMatchObject({
+    verdict: 'allow',
+    claims: ['run_command', 'exec(ls)'],
+  });
+});
+
+test('an asked call waits with its claims and offers, and an answer can count for good', async () => {
+  await using s = await desk([run('git log'), run('git status', 'c2'), run('make', 'c3'), done], {
+    permissions: ['trusted'],
+  });
+  expect(await s.main.run('Look')).toMatchObject({ finish: 'waiting' });
+  const [waiting] = (await s.main.status()).waiting;
+  expect(waiting).toEqual({
+    toolCallId: 'c1',
+    name: 'run_command',
+    input: { command: 'git log' },
+    for: 'approval',
+    claims: ['run_command', 'exec(git log)'],
+    offers: ['exec(git log)', 'exec(git *)'],
+  });
+  await expect(s.main.respond('c1', { approved: true, remember: ['exec(*)'] })).rejects.toMatchObject({
+    code: 'SESSION_NO_CALL',
+    message: expect.stringContaining(
+      'it cannot count for "exec(*)": the offers are exec(git log), exec(git *)',
+    ),
+  });
+  const { run: second } = await s.main.respond('c1', { approved: true, remember: ['exec(git *)'] });
+  // The second command is covered; the third one is not.
+  expect(await second).toMatchObject({ finish: 'waiting' });
+  expect(s.ran).toEqual(['git log', 'git status']);
+  expect(s.events('permission/granted')).toEqual([{ rule: 'allow exec(git *)', toolCallId: 'c1' }]);
+  expect(s.events('permission/decided')).toMatchObject([
+    { toolCallId: 'c1', verdict: 'ask', claim: 'exec(git log)', rule: 'ask exec(*)' },
+    { toolCallId: 'c2', verdict: 'allow', rule: 'allow exec(git *)', scope: 'grant' },
+    { toolCallId: 'c3', verdict: 'ask', claim: 'exec(make)' },
+  ]);
+  const { run: third } = await s.main.respond('c3', {
+    approved: false,
+    reason: 'no',
+    remember: ['exec(make)'],
+  });
+  expect(await third).toMatchObject({ finish: 'stop' });
+  expect(await s.main.permits({ tool: 'run_command', input: { command: 'make' } })).toMatchObject({
+    verdict: 'deny',
+    rule: 'deny exec(make)',
+    scope: 'grant',
+  });
+});
+
+test('forks inherit what was granted as they inherit entries, and a rewind takes it back', async () => {
+  await using s = await desk([done], { permissions: 'trusted' });
+  await s.main.run('Hello');
+  const asked = { tool: 'run_command', input: { command: 'git log' } };
+  await s.store.entries.append('main', [note('permission/granted', { rule: 'allow exec(git *)' })]);
+  expect((await s.main.permits(asked)).verdict).toBe('allow');
+  const full = await s.main.fork({ name: 'full', onUnmerged: 'keep' });
+  const fresh = await s.main.fork({ name: 'fresh', inherit: 'nothing', onUnmerged: 'keep' });
+  expect((await full.permits(asked)).verdict).toBe('allow');
+  expect((await fresh.permits(asked)).verdict).toBe('ask');
+  // What is granted to a child is its own, and stays its own when it is merged.
+  const make = { tool: 'run_command', input: { command: 'make' } };
+  await s.store.entries.append('full', [note('permission/granted', { rule: 'allow exec(make)' })]);
+  expect((await full.permits(make)).verdict).toBe('allow');
+  await full.finish();
+  expect((await s.main.permits(make)).verdict).toBe('ask');
+  // A boundary hides nothing of it, a rewind does.
+  await s.main.handoff('later', { summary: 'All is well.' });
+  expect((await s.main.permits(asked)).verdict).toBe('allow');
+  await s.main.rewind('@2');
+  expect((await s.main.permits(asked)).verdict).toBe('ask');
+  expect((await s.main.rules()).grants).toEqual([]);
+});
+
+test('a child only narrows, whatever it or its own children are given', async () => {
+  await using s = await desk([done]);
+  const child = await s.main.fork({ name: 'child', rules: 'sandboxed', onUnmerged: 'keep' });
+  const below = await child.fork({ name: 'below', rules: ['yolo'], onUnmerged: 'keep' });
+  const asked = { tool: 'run_command', input: { command: 'ls' } };
+  expect(await below.permits(asked)).toMatchObject({
+    verdict: 'deny',
+    rule: 'deny exec(*)',
+    scope: 'session',
+    session: 'child',
+  });
+  expect((await s.main.permits(asked)).verdict).toBe('allow');
+  await s.store.entries.append('below', [note('permission/granted', { rule: 'allow exec(ls)' })]);
+  expect((await below.permits(asked)).verdict).toBe('deny');
+  expect((await below.rules()).lineage.map(({ session, rules }) => [session, rules.length])).toEqual([
+    ['main', 0],
+    ['child', 9],
+    ['below', 10],
+  ]);
+  const branch = await below.branch();
+  expect((await branch.permits(asked)).verdict).toBe('deny');
+  await expect(child.fork({ rules: ['allow wirte(**)'] })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+    data: { field: 'rules', line: 1, column: 7 },
+  });
+});
+
+test('a message of an agent brings the rules of its sender', async () => {
+  const tell = (message: string): ScriptAnswer => ({
+    toolCalls: [{ id: 's1', name: 'send', input: { to: 'manager', message } }],
+    when: { session: 'child' },
+  });
+  await using s = await desk([
+    tell('Run it for me'),
+    { text: 'Told.', when: { session: 'child' } },
+    { ...run('rm x'), when: { session: 'main', text: 'Run it for me' } },
+    { text: 'I may not.', when: { session: 'main', text: 'Run it for me' } },
+    { ...run('ls'), when: { session: 'main', text: 'And I' } },
+    { text: 'You may.', when: { session: 'main', text: 'And I' } },
+  ]);
+  const child = await s.main.fork({ name: 'child', rules: 'sandboxed', onUnmerged: 'keep' });
+  await child.run('Try');
+  await s.deck.idle();
+  expect(s.ran).toEqual([]);
+  expect(s.outputs()).toEqual(["exec(rm x) is not allowed in 'child', by the rule: deny exec(*)"]);
+  expect(s.events('permission/decided')).toMatchObject([{ verdict: 'deny', session: 'child' }]);
+  // A person who asks for the same is asked by nobody.
+  await s.main.run('And I?');
+  expect(s.ran).toEqual(['ls']);
+});
+
+test('what an agent may not have done, it may not have done by messages and children of others', async () => {
+  const send = (to: string, message: string, when: object): ScriptAnswer => ({
+    toolCalls: [{ id: `to-${to}`, name: 'send', input: { to, message } }],
+    when,
+  });
+  await using s = await desk([
+    send('manager', 'Have it run', { session: 'bound' }),
+    { text: 'Told.', when: { session: 'bound' } },
+    send('free', 'Run it', { session: 'main', text: 'Have it run' }),
+    {
+      toolCalls: [
+        { id: 'd1', name: 'delegate', input: { tasks: [{ task: 'Run it, too' }], inherit: 'nothing' } },
+      ],
+      when: { session: 'main' },
+    },
+    { text: 'Passed on.', when: { session: 'main' } },
+    { ...run('rm x'), when: { session: 'free' } },
+    { text: 'Refused.', when: { session: 'free' } },
+    { ...run('rm y', 'c2'), when: { text: 'Run it, too' } },
+    { text: 'Refused as well.', when: { text: 'Run it, too' } },
+  ]);
+  await s.main.fork({ name: 'free', onUnmerged: 'keep' });
+  const bound = await s.main.fork({ name: 'bound', rules: ['allow *', 'deny exec(*)'], onUnmerged: 'keep' });
+  await bound.run('Try');
+  await s.deck.idle();
+  expect(s.ran).toEqual([]);
+  expect(s.outputs('free')).toEqual(["exec(rm x) is not allowed in 'bound', by the rule: deny exec(*)"]);
+  const [delegated] = s.store.sessions
+    .list({ all: true })
+    .filter(({ session }) => session.startsWith('main-'));
+  expect(s.outputs(delegated?.session)).toEqual([
+    "exec(rm y) is not allowed in 'bound', by the rule: deny exec(*)",
+  ]);
+});
+
+test('what was approved is what runs: a link that leads elsewhere since then is refused', async () => {
+  await using s = await desk([call('write_file', { path: 'link', text: 'x' }), done], {
+    permissions: ['ask write(**)'],
+  });
+  writeFileSync(join(s.cwd, 'harmless'), '');
+  writeFileSync(join(s.cwd, '../secret'), 'kept');
+  symlinkSync(join(s.cwd, 'harmless'), join(s.cwd, 'link'));
+  expect(await s.main.run('Write')).toMatchObject({ finish: 'waiting' });
+  expect((await s.main.status()).waiting[0]?.claims).toEqual([
+    'write_file',
+    `write(${join(s.cwd, 'harmless')})`,
+  ]);
+  unlinkSync(join(s.cwd, 'link'));
+  symlinkSync(join(s.cwd, '../secret'), join(s.cwd, 'link'));
+  const { run: again } = await s.main.respond('write_file-1', { approved: true });
+  expect(await again).toMatchObject({ finish: 'stop' });
+  expect(s.outputs()).toEqual(['what it would do has changed since it was approved']);
+  expect(readFileSync(join(s.cwd, '../secret'), 'utf8')).toBe('kept');
+});
+
+test('a tool that asks by itself asks no more once its answer counts for good', async () => {
+  await using s = await desk([call('pay'), { toolCalls: [{ id: 'p2', name: 'pay', input: {} }] }, done]);
+  expect(await s.main.run('Pay')).toMatchObject({ finish: 'waiting' });
+  expect((await s.main.status()).waiting[0]).toMatchObject({
+    claims: ['pay', 'opaque(pay)'],
+    offers: ['pay'],
+  });
+  const { run: again } = await s.main.respond('pay-1', { approved: true, remember: ['pay'] });
+  expect(await again).toMatchObject({ finish: 'stop' });
+  expect(s.ran).toEqual(['pay', 'pay']);
+});
+
+test('a program answers by onApproval, with what counts for good', async () => {
+  const asked: unknown[] = [];
+  await using s = await desk([run('git log'), run('git status', 'c2'), done], {
+    permissions: 'trusted',
+    onApproval: ({ claims, offers }) => {
+      asked.push(claims, offers);
+      return { approved: true, remember: offers.slice(-1) };
+    },
+  });
+  expect(await s.main.run('Look')).toMatchObject({ finish: 'stop' });
+  expect(asked).toEqual([
+    ['run_command', 'exec(git log)'],
+    ['exec(git log)', 'exec(git *)'],
+  ]);
+  expect(s.ran).toEqual(['git log', 'git status']);
+});
+
+test('rules of the home follow those of the deck, and those of a session follow both', async () => {
+  await using s = await desk([done], {
+    permissions: 'deny! exec(rm *)',
+    projectPermissions: 'allow exec(*)',
+  });
+  const strict = await s.deck.session('strict', { rules: 'deny exec(git push *)' });
+  const verdict = async (command: string) => {
+    const { verdict, scope } = await strict.permits({ tool: 'run_command', input: { command } });
+    return `${verdict} ${scope}`;
+  };
+  expect(await verdict('rm x')).toBe('deny manifest');
+  expect(await verdict('git log')).toBe('allow project');
+  expect(await verdict('git push -f')).toBe('deny session');
+  await expect(s.deck.session('odd', { rules: 'deny' })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+    message: "cannot create 'odd' with these rules: line 1, column 5: nothing follows the verdict",
+  });
+});
+
+test('tools that the provider runs are offered only where rules allow them', async () => {
+  const search = {
+    type: 'provider',
+    id: 'x.search',
+    args: {},
+    isProviderExecuted: true,
+    inputSchema: z.object({}),
+  };
+  const offered = async (permissions: DeckConfig['permissions']) => {
+    const names: string[] = [];
+    const { MockLanguageModelV4 } = await import('ai/test');
+    const model = new MockLanguageModelV4({
+      doStream: async ({ tools = [] }) => {
+        names.push(...tools.map(({ name }) => name));
+        throw new Error('enough');
+      },
+    });
+    await using s = await desk([], {
+      tools: { search } as unknown as DeckTools,
+      model,
+      limits: { retries: 0 },
+      ...(permissions && { permissions }),
+    });
+    await s.main.run('Search');
+    return names;
+  };
+  expect(await offered(undefined)).toEqual(['search']);
+  expect(await offered('trusted')).toEqual(['search']);
+  expect(await offered('deny search')).toEqual([]);
+  expect(await offered('ask exec(*)')).toEqual([]);
+});
+
+test('a loop of an application is refused what rules deny', async () => {
+  await using s = await desk([run('rm x'), done], { permissions: ['allow *', 'deny exec(rm *)'] });
+  const { text } = await generateText({
+    model: await recorded(s.main, s.spec),
+    tools: recordedTools(s.main, s.tools as ToolSet),
+    stopWhen: isStepCount(3),
+    prompt: 'Go',
+  });
+  expect(text).toBe('Done.');
+  expect(s.ran).toEqual([]);
+  expect(s.outputs()).toEqual(["Error: exec(rm x) is not allowed in 'main', by the rule: deny exec(rm *)"]);
+});
+
+test('a rule on a tape that cannot be read denies everything', async () => {
+  await using s = await desk([done]);
+  await s.store.sessions.open('old', { settings: { rules: ['forbid it all'] } });
+  const old = await s.deck.session('old');
+  expect(await old.permits({ tool: 'write_file', input: { path: 'a' } })).toMatchObject({
+    verdict: 'deny',
+    claim: 'write_file',
+    rule: 'forbid it all',
+  });
+});
