@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { CliResult } from '../support/cli.ts';
 import { anyKey, leakingFiles, leaksIn } from '../support/planted.ts';
@@ -55,6 +55,16 @@ test('an append replaces secrets in results of tools; config.yaml looks everywhe
   const refused = await p.here(['append', 'more', '--json'], { stdin: batch });
   expect(refused.code).not.toBe(0);
   expect(refused.stderr).toContain('redact.patterns.intranet must not repeat a group');
+});
+
+test('a home from elsewhere does not turn the search off', async () => {
+  using p = project();
+  using q = project();
+  done(await p.here(['new', 'main']));
+  done(await p.process(['config', 'set', 'redact', 'false']));
+  cpSync(p.home, q.home, { recursive: true });
+  done(await q.here(['append', 'main', '--home', q.home], { stdin: batch, env: { TAPE_TRUST_HOME: '' } }));
+  expect(await tokens(q, 'main')).toBe(1);
 });
 
 /** A transcript in which user, model and tool write the token. */

@@ -451,8 +451,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the store writes the secrets that it is given',
     file: tape('store/masked-store'),
-    find: 'actWith(mask.value(args))',
-    replace: 'actWith(args)',
+    find: ': mask.value(args)',
+    replace: ': args',
     test: 'test/unit/runtime.secrets.test.ts',
   },
   {
@@ -468,5 +468,26 @@ export const mutants: readonly Mutant[] = [
     find: 'return () => maskedModel(spec, hidden);',
     replace: 'return () => spec;',
     test: 'test/unit/runtime.secrets.test.ts',
+  },
+  {
+    name: 'what a tool returns is written with its secrets',
+    file: tape('store/masked-store'),
+    find: 'redactor === undefined ? masked : redactedCall(masked, redactor, method)',
+    replace: 'masked',
+    test: 'test/unit/tape.redaction.test.ts',
+  },
+  {
+    name: 'a token is shown up to where a piece of the answer ends',
+    file: tape('secrets/redacted-text'),
+    find: 'return this.#show(openFrom(this.#held));',
+    replace: 'return this.#show(this.#held.length);',
+    test: 'test/unit/runtime.redaction.test.ts',
+  },
+  {
+    name: 'a secret is replaced where the package reports it',
+    file: tape('secrets/preset'),
+    find: '    place = { from: at, to: at + value.length };\n',
+    replace: '',
+    test: 'test/unit/tape.secret-patterns.test.ts',
   },
 ];

@@ -70,12 +70,12 @@ test.each(ordinaryTexts)('what is no secret stays: %s', (text) => {
   expect(findSecrets(text)).toEqual([]);
 });
 
-test('sources, lock files and pictures have no secret', () => {
+test('sources, pages, hashes and pictures have no secret', () => {
   for (const file of [
-    'pnpm-lock.yaml',
-    'ARCHITECTURE.md',
+    'test/contract/golden.test.ts',
+    'docs/promises.md',
     'docs/format.md',
-    'packages/cli/bundle/start.cjs',
+    'packages/tape/src/store/sqlite.ts',
     'docs/cli.md',
   ])
     expect({ file, found: findSecrets(readFileSync(join(root, file), 'utf8')) }).toEqual({ file, found: [] });
@@ -167,6 +167,24 @@ test('the time grows with the length of the text, whatever the text is', () => {
     expect({ piece, ratio: long / Math.max(short, 4) }).toSatisfy(({ ratio }) => ratio < factor * 1.8);
   }
 }, 120_000);
+
+test.each([
+  'xoxb-a-',
+  'eyJ',
+  'eyJaaaaaaaaaa.',
+  'a',
+  '-----BEGIN PRIVATE KEY-----\n',
+  'authorization: ',
+  'ghs_1_',
+])('megabytes of %j are searched to their end', (piece) => {
+  const [, token = ''] = tokenShapes.find(([name]) => name === 'gitlab') ?? [];
+  const text = `${piece.repeat(4_000_000 / piece.length)} ${token}`;
+  expect(findSecrets(text).at(-1)).toEqual({
+    name: 'gitlab',
+    from: text.length - token.length,
+    to: text.length,
+  });
+});
 
 test('further patterns are looked for within each line, and count as secrets', () => {
   const { text, whole } = redactor({ patterns: { intranet: 'itk_[0-9a-f]{16}', after: '(?<=id: )\\d{6}' } });

@@ -44,23 +44,23 @@ export const hints: Readonly<Record<string, RegExp | undefined>> = {
 };
 
 /**
- * Tokens that the package has no rule for. Each begins where no letter or digit stands before it, and repeats a class of
- * characters at most once, so that a text is read once from each beginning. Of a pattern with a group the group is the
- * secret.
+ * Tokens that the package has no rule for. Each begins where no letter or digit stands before it, so that a text is read
+ * once from each beginning, and repeats with a bound, so that no text is too long for the stack of the engine. Of a
+ * pattern with a group the group is the secret.
  */
 const own: Readonly<Record<string, RegExp>> = {
   github:
     /(?<![\w-])(?:gh[pousr]_[A-Za-z0-9]{36,251}|github_pat_\w{82,255}|ghs_\d{1,20}_[\w-]{1,1000}\.[\w-]{1,10000}\.[\w-]{1,1000})(?![\w-])/g,
   privatekey:
-    /-----BEGIN (?:[A-Z]{1,10} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr])*(?:[A-Za-z-]{1,20}: [^\n\\]{1,100}(?:\s|\\[nr])+){0,4}([A-Za-z0-9+/=]{32,}(?:[A-Za-z0-9+/=\s]|\\[nr])*)/g,
-  jwt: /(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{20,}/g,
-  authorization: /\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+([\w.~+/-]{20,}=*)/gi,
-  npm: /_authToken=([^\s"'$&;\\]{20,})/g,
+    /-----BEGIN (?:[A-Z]{1,10} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr]){0,8}(?:[A-Za-z-]{1,20}: [^\n\\]{1,100}(?:\s|\\[nr]){1,8}){0,4}([A-Za-z0-9+/=]{32}(?:[A-Za-z0-9+/=\s]|\\[nr]){0,16384})/g,
+  jwt: /(?<![\w-])eyJ[\w-]{10,4096}\.eyJ[\w-]{10,16384}\.[\w-]{20,4096}/g,
+  authorization: /\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+([\w.~+/-]{20,16384}={0,2})/gi,
+  npm: /_authToken=([^\s"'$&;\\]{20,4096})/g,
   anthropic: /(?<![\w-])sk-ant-[a-z]{2,10}\d\d-[\w-]{80,200}/g,
   openrouter: /(?<![\w-])sk-or-v1-[0-9a-f]{64}(?![\w-])/g,
   xai: /(?<![\w-])xai-[A-Za-z0-9]{80}(?![\w-])/g,
-  google: /(?<![\w-])(?:AIza[\w-]{35}|GOCSPX-[\w-]{28}|ya29\.[\w-]{30,})(?![\w-])/g,
-  pypi: /(?<![\w-])pypi-AgE[\w-]{50,}/g,
+  google: /(?<![\w-])(?:AIza[\w-]{35}|GOCSPX-[\w-]{28}|ya29\.[\w-]{30,4096})(?![\w-])/g,
+  pypi: /(?<![\w-])pypi-AgE[\w-]{50,4096}/g,
   azure: /\bAccountKey=([A-Za-z0-9+/]{86}==)/g,
   age: /\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b/g,
   telegram: /(?<![\w-])\d{8,10}:AA[\w-]{33}(?![\w-])/g,
@@ -180,6 +180,23 @@ function ownMatches(text: string, patterns: readonly (readonly [string, RegExp])
   return found;
 }
 
+/** How much of a text a rule reads at once that cannot read the whole, and how much of it again with the next piece. */
+const piece = { chars: 65_536, again: 16_384 } as const;
+
+/** What a rule finds. Some repeat without a bound, and run out of stack on a text of megabytes that suits them. */
+function findWith(find: Rule['find'], text: string): readonly Found[] {
+  try {
+    return find(text);
+  } catch (error) {
+    if (!(error instanceof RangeError) || text.length <= piece.chars) throw error;
+  }
+  const found: Found[] = [];
+  for (let at = 0; at < text.length; at += piece.chars - piece.again)
+    for (const one of find(text.slice(at, at + piece.chars)))
+      found.push({ ...one, from: one.from + at, to: one.to + at });
+  return found;
+}
+
 /**
  * Finds the secrets of a text, in order and without overlaps. Its time grows with the length of the text, whatever the
  * text is. `added`: further patterns by name.
@@ -189,7 +206,9 @@ export function findSecrets(
   added: readonly (readonly [name: string, pattern: RegExp])[] = [],
 ): readonly Found[] {
   const found = ownMatches(text, added);
-  if (hasHint(text)) for (const { hint, find } of theRules()) if (hint.test(text)) found.push(...find(text));
+  if (hasHint(text))
+    for (const { hint, find } of theRules())
+      if (hint.test(text)) for (const one of findWith(find, text)) found.push(one);
   if (found.length < 2) return found;
   found.sort((a, b) => a.from - b.from || b.to - a.to);
   const apart: Found[] = [];
