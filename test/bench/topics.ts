@@ -9,6 +9,7 @@ import { homes } from './homes.ts';
 import { memory } from './memory.ts';
 import { open } from './open.ts';
 import { peers } from './peers/peers.ts';
+import { permissions } from './permissions.ts';
 import { processes } from './processes.ts';
 import { read } from './read.ts';
 import { record } from './record.ts';
@@ -31,6 +32,7 @@ export const topics: Readonly<Record<string, Topic>> = {
   chat,
   deck,
   delegate,
+  permissions,
   cli,
   homes,
   peers,

@@ -1,5 +1,6 @@
+import { writeFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
-import { user } from '@tapedeck/tape';
+import { openTapeStore, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, startTape } from '../support/cli.ts';
 import { tapeProgram } from '../support/programs.ts';
@@ -283,3 +284,61 @@ onATerminal(
     expect((await at.process(['check'])).code).toBe(0);
   },
 );
+
+onATerminal('tape run asks about calls that rules ask about, and an answer counts for good', async () => {
+  using p = project();
+  const [config, answers] = [p.file('desk.mjs'), p.file('answers.json')];
+  writeFileSync(
+    config,
+    `import { tool } from 'ai';
+import { z } from 'zod';
+const inputSchema = z.object({ command: z.string() });
+const run_command = { ...tool({ inputSchema, execute: async ({ command }) => 'ran ' + command }), command: 'command' };
+export default { permissions: 'trusted', tools: { run_command } };
+`,
+  );
+  const run = (id: string, command: string) => ({
+    toolCalls: [{ id, name: 'run_command', input: { command } }],
+  });
+  writeFileSync(
+    answers,
+    JSON.stringify([
+      run('c1', 'git log'),
+      run('c2', 'git status'),
+      run('c3', 'make'),
+      { text: 'All looked at.' },
+    ]),
+  );
+  const question = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater: ' };
+  const { output, code } = await onTerminal({
+    argv: [
+      process.execPath,
+      tapeProgram,
+      'run',
+      'main',
+      'Look',
+      '--config',
+      config,
+      '--model',
+      `script:${answers}`,
+    ],
+    env: { PATH: process.env.PATH ?? '', TAPE_HOME: p.file('home'), TAPE_TRUST_HOME: '1', NO_COLOR: '1' },
+    cwd: p.path,
+    steps: [
+      { until: '2: always exec(git *)' },
+      question,
+      { type: `2${enter}` },
+      { until: '1: always exec(make)' },
+      question,
+      { type: `n not now${enter}` },
+      { until: 'All looked at.' },
+    ],
+  });
+  expect(code, output).toBe(0);
+  using store = openTapeStore(p.file('home/tape.db'));
+  const granted = [...store.entries.read('main', { name: 'permission/granted' })].map(
+    ({ payload }) => payload,
+  );
+  expect(granted).toEqual([{ rule: 'allow exec(git *)', toolCallId: 'c1' }]);
+  expect(entryLines(store.entries.read('main')).join('\n')).toContain('run_command c2 → text ran git status');
+});

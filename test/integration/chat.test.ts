@@ -152,6 +152,30 @@ test.each([
   });
 });
 
+test('a chat receives the offers of a call, and its answer counts for good', async () => {
+  await using s = await chatting(adding, { tools: { add: { ...add, needsApproval: true } } });
+  const told: unknown[] = [];
+  const chat = s.server.chat('main', {
+    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+    onData: ({ type, data }) => {
+      if (type === 'data-approval') told.push(data);
+    },
+  });
+  await chat.sendMessage({ text: '1 + 2?' });
+  expect(told).toEqual([{ toolCallId: 'c1', claims: ['add', 'opaque(add)'], offers: ['add'] }]);
+  const answer = async (offer: string) =>
+    await chat.addToolApprovalResponse({
+      id: 'c1',
+      approved: true,
+      options: { body: { remember: { c1: [offer] } } },
+    });
+  await answer('add');
+  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await expectSame(s, chat);
+  const granted = [...s.store.entries.read('main', { name: 'permission/granted' })];
+  expect(granted.map(({ payload }) => payload)).toEqual([{ rule: 'allow add', toolCallId: 'c1' }]);
+});
+
 test.each([
   { given: { output: 3 }, state: 'output-available' },
   { given: { state: 'output-error', errorText: 'no calculator' }, state: 'output-error' },

@@ -22,8 +22,10 @@ import { isObject } from '@tapedeck/tape/internal';
 import { generateText, isStepCount, type ToolSet, tool } from 'ai';
 import { afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { scriptedDeck } from '../support/scripted.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
 
 const dir = tempDir();
 afterAll(() => dir[Symbol.dispose]());
@@ -391,4 +393,92 @@ test('a rule on a tape that cannot be read denies everything', async () => {
     claim: 'write_file',
     rule: 'forbid it all',
   });
+});
+
+test('what rules allow and what was granted in another home asks here, and what they deny stays denied', async () => {
+  using home = tempHome();
+  {
+    await using deck = await openDeck({ home: home.path });
+    await deck.session('main', { rules: ['allow exec(ls)', 'deny exec(rm *)'] });
+    await deck.store.entries.append('main', [
+      note('permission/granted', { rule: 'allow exec(git *)' }),
+      note('permission/granted', { rule: 'deny exec(make)' }),
+    ]);
+  }
+  const tools: DeckTools = { run_command: { inputSchema: z.object({}) as never, command: 'command' } };
+  const verdicts = async (trust: boolean) => {
+    await using deck = await openDeck({ home: home.path, tools, trust });
+    const main = await deck.session('main');
+    const found: string[] = [];
+    for (const command of ['ls', 'rm x', 'git log', 'make'])
+      found.push((await main.permits({ tool: 'run_command', input: { command } })).verdict);
+    return found;
+  };
+  expect(await verdicts(true)).toEqual(['allow', 'deny', 'allow', 'deny']);
+  expect(await verdicts(false)).toEqual(['ask', 'deny', 'ask', 'deny']);
+});
+
+test('of calls side by side, each is decided on when it runs: an earlier one can have moved a link', async () => {
+  const swap = tool({
+    inputSchema: z.object({ link: z.string(), to: z.string() }),
+    execute: ({ link, to }) => {
+      unlinkSync(link);
+      symlinkSync(to, link);
+      return 'swapped';
+    },
+  });
+  await using s = await desk([], {
+    permissions: ['sandboxed', 'allow opaque(swap)'],
+    limits: { concurrentTools: 1 },
+  });
+  const link = join(s.cwd, 'link');
+  mkdirSync(join(s.cwd, 'in'));
+  mkdirSync(join(s.cwd, '../outside'));
+  symlinkSync(join(s.cwd, 'in'), link);
+  const model = s.script([
+    {
+      toolCalls: [
+        { id: 'c1', name: 'swap', input: { link, to: join(s.cwd, '../outside'), _parallel: true } },
+        { id: 'c2', name: 'write_file', input: { path: 'link/x', text: 'x' } },
+      ],
+    },
+    done,
+  ]);
+  expect(await s.main.run('Go', { model, tools: { ...s.tools, swap } })).toMatchObject({ finish: 'stop' });
+  expect(s.outputs()[0]).toBe('swapped');
+  expect(s.outputs()[1]).toContain("is not allowed in 'main', by the rule: deny write(**)");
+  expect(existsSync(join(s.cwd, '../outside/x'))).toBe(false);
+});
+
+test('hostile arguments and names of tools give typed results, small notes, and a session that goes on', async () => {
+  const long = `${'x/'.repeat(5 * 1024 * 1024)}x`;
+  const paths = [
+    long,
+    'a\0b',
+    '../../../../etc/x',
+    '\u202egpj.exe',
+    '\u001b]52;c;aGk=\u0007',
+    'file:///etc/%00',
+  ];
+  await using s = await desk(
+    [
+      ...paths.map(
+        (path, i): ScriptAnswer => ({ toolCalls: [{ id: `c${i}`, name: 'write_file', input: { path } }] }),
+      ),
+      { toolCalls: [{ id: 'n1', name: '\u001b]52;c;aGk=\u0007', input: {} }] },
+      done,
+    ],
+    { permissions: ['sandboxed'], limits: { maxSteps: 20 } },
+  );
+  expect(await s.main.run('Go')).toMatchObject({ finish: 'stop', text: 'Done.' });
+  const results = s.outputs().map(String);
+  expect(results).toHaveLength(paths.length + 1);
+  expect(results[0]).toMatch(/^write\(x\/x.{400,600}is not allowed: it is longer than 4096 bytes$/s);
+  expect(results[1]).toContain('is not allowed: it contains a null character');
+  expect(results[2]).toContain('by the rule: deny write(**)');
+  // Odd names are names: they are written in the workspace.
+  expect(results.slice(3, 5)).toEqual(['written', 'written']);
+  expect(results[5]).toContain('is not allowed');
+  const notes = s.events('permission/decided').map((payload) => JSON.stringify(payload).length);
+  expect(Math.max(...notes)).toBeLessThan(2_000);
 });

@@ -213,7 +213,16 @@ test('a subscription from a position reports pending calls as the run itself doe
   expect(told.map(eventLine)).toEqual(live.filter((line) => recorded.test(line)));
   expect(told.at(-2)).toEqual({
     type: 'tool-waiting',
-    calls: [{ toolCallId: 'p1', name: 'pay', input: {}, for: 'approval' }],
+    calls: [
+      {
+        toolCallId: 'p1',
+        name: 'pay',
+        input: {},
+        for: 'approval',
+        claims: ['pay', 'opaque(pay)'],
+        offers: ['pay'],
+      },
+    ],
   });
 });
 

@@ -55,7 +55,7 @@ export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } 
 export { waitsOf } from './status/status.ts';
 export { lastRunStart } from './stream/tail.ts';
 export { carriedModel } from './terms/carried-model.ts';
-export { ruleTexts } from './terms/permits.ts';
+export { openPermits, ruleTexts } from './terms/permits.ts';
 export { ancestryOf, assertCeiling, factsOf, originOf, type ToolLists } from './terms/terms.ts';
 export { interruptedAmong, isInterrupted } from './tools/interrupted.ts';
 export { sumOf } from './usage/session-usage.ts';

@@ -5,6 +5,7 @@ import type { Decision, OpenCall } from '../stream/call.ts';
 import { awaitsAnswer, batchNotes, openCallsOf } from '../tools/open-batch.ts';
 import type { ChildCall } from '../ui/child-calls.ts';
 import type { Turn } from '../ui/turns.ts';
+import type { ChatBody } from './body.ts';
 import { ChatError } from './errors.ts';
 
 /** An answer to a call: a decision, or the output or error of a tool that the client ran. */
@@ -18,7 +19,13 @@ export type ChatAnswer = Decision | { readonly output: Json } | { readonly error
 export function answersIn(
   message: UIMessage,
   turn: Pick<Turn, 'entries'>,
-  below: readonly ChildCall[] = [],
+  {
+    below = [],
+    remember = {},
+  }: {
+    readonly below?: readonly ChildCall[];
+    readonly remember?: ChatBody['remember'] | undefined;
+  } = {},
 ): ReadonlyMap<string, ChatAnswer> {
   const open = new Map(
     [...openCallsOf(turn.entries), ...below.map(openOf)].map((call) => [call.toolCallId, call]),
@@ -35,7 +42,10 @@ export function answersIn(
     if (state === 'input-streaming' || state === 'input-available' || state === 'approval-requested')
       continue;
     const call = open.get(toolCallId);
-    if (call !== undefined && awaitsAnswer(call)) answers.set(toolCallId, answerOf(part, call));
+    const isRemembered = Object.hasOwn(remember, toolCallId);
+    const given = isRemembered ? { remember: remember[toolCallId] ?? [] } : {};
+    if (call !== undefined && awaitsAnswer(call))
+      answers.set(toolCallId, { ...answerOf(part, call), ...given });
     else if (!isRecorded(part, known, call)) throw refused(toolCallId, 'it does not wait for this answer');
   }
   return answers;

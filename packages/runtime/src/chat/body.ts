@@ -11,6 +11,8 @@ export interface ChatBody {
   readonly trigger: 'submit-message' | 'regenerate-message';
   /** The message that is edited, answered or generated again. */
   readonly messageId?: string;
+  /** For which offers of calls the approvals and denials in it count for good, by the ids of the calls. */
+  readonly remember?: Readonly<Record<string, readonly string[]>>;
 }
 
 /**
@@ -62,12 +64,15 @@ async function parseBody(body: unknown): Promise<ChatBody> {
     messages = message === undefined ? [] : [message],
     trigger,
     messageId,
+    remember,
   } = body as Record<string, unknown>;
   if (id !== undefined && typeof id !== 'string') throw refuse('its id is not a text');
   if (messageId !== undefined && messageId !== null && typeof messageId !== 'string')
     throw refuse('its messageId is not a text');
   if (trigger !== undefined && trigger !== 'submit-message' && trigger !== 'regenerate-message')
     throw refuse(`its trigger is ${JSON.stringify(trigger)}, expected submit-message or regenerate-message`);
+  if (remember !== undefined && !isRemember(remember))
+    throw refuse('its remember is not an object of lists of texts');
   if (!Array.isArray(messages) || messages.length === 0) throw refuse('it has no messages');
   if (!messages.every((one) => isObject(one))) throw refuse('a message is not an object');
   const isNamed = (one: unknown) => typeof messageId === 'string' && isObject(one) && one.id === messageId;
@@ -82,7 +87,13 @@ async function parseBody(body: unknown): Promise<ChatBody> {
     messages: messages as unknown as readonly UIMessage[],
     trigger: trigger ?? 'submit-message',
     ...(typeof messageId === 'string' && { messageId }),
+    ...(remember !== undefined && { remember: { ...remember } }),
   };
+}
+
+function isRemember(value: unknown): value is Readonly<Record<string, readonly string[]>> {
+  const isTexts = (list: unknown) => Array.isArray(list) && list.every((one) => typeof one === 'string');
+  return isObject(value) && Object.values(value).every(isTexts);
 }
 
 /** The errors of the SDK's checks quote the whole message. */

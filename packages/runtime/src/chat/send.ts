@@ -41,7 +41,7 @@ export async function take(place: ChatPlace, access: ChatAccess, body: ChatBody)
   }
   if (message.role === 'assistant') {
     assertMay(access, 'answer');
-    return await answer(place, message);
+    return await answer(place, message, body);
   }
   assertMay(access, 'send');
   if (message.role !== 'user')
@@ -183,7 +183,11 @@ async function regenerate(place: ChatPlace, messages: readonly UIMessage[]): Pro
 }
 
 /** Posts the answers in a message to the calls that wait, and continues. */
-async function answer(place: ChatPlace, message: UIMessage): Promise<Chunks> {
+async function answer(
+  place: ChatPlace,
+  message: UIMessage,
+  { remember }: Pick<ChatBody, 'remember'>,
+): Promise<Chunks> {
   const { session, store } = place;
   const turn = await lastTurn(store, session.id);
   if (turn?.id !== message.id)
@@ -192,7 +196,7 @@ async function answer(place: ChatPlace, message: UIMessage): Promise<Chunks> {
     });
   const below = await callsBelow(place, turn);
   const shown = await shownIn(place, turn);
-  const given = [...answersIn(message, turn, below)];
+  const given = [...answersIn(message, turn, { below, remember })];
   const sessions = below.filter(({ ref }) => given.some(([id]) => id === ref)).map((call) => call.session);
   const answers = given.filter(([id]) => below.every(({ ref }) => ref !== id));
   for (const [id, answer] of given)

@@ -74,3 +74,18 @@ export interface OpenCall {
 
 /** The most characters kept of arguments that are incomplete or cannot be used. */
 export const rawMax = 100_000;
+
+/** What the request for an approval has recorded. */
+export function requestIn({
+  claims,
+  offers,
+}: {
+  readonly claims?: Json | undefined;
+  readonly offers?: Json | undefined;
+}): Pick<OpenCall, 'claims' | 'offers'> {
+  const texts = (list: readonly Json[]) => list.filter((one) => typeof one === 'string');
+  return {
+    ...(Array.isArray(claims) && { claims: texts(claims) }),
+    ...(Array.isArray(offers) && { offers: texts(offers) }),
+  };
+}

@@ -1,7 +1,7 @@
 import type { Entry, Json, Part } from '@tapedeck/tape';
 import { clientCalls, isClientCall, isObject } from '@tapedeck/tape/internal';
 import { noUsage, type Usage } from '../usage/usage.ts';
-import { isAwaited, type WaitingCall } from './call.ts';
+import { isAwaited, requestIn, type WaitingCall } from './call.ts';
 import { chatFile } from './chat-file.ts';
 import { chatIdOf } from './chat-id.ts';
 import { type Chunk, decisionChunk, eventChunk, headOf } from './chunks.ts';
@@ -52,11 +52,12 @@ function* chunksOf(
 /** The waiting calls of a note, with the arguments from the answer before it. */
 function waitingCalls(calls: Json | undefined, answer: readonly Part[]): WaitingCall[] {
   return (Array.isArray(calls) ? calls.filter(isObject) : []).flatMap(
-    ({ toolCallId, toolName, for: what }) => {
+    ({ toolCallId, toolName, for: what, claims, offers }) => {
       if (!isAwaited(what)) return [];
       const input = answer.find((part) => isClientCall(part) && part.toolCallId === toolCallId)?.input;
       const name = String(toolName);
-      return [{ toolCallId: String(toolCallId), name, input: (input ?? {}) as Json, for: what }];
+      const request = what === 'approval' ? requestIn({ claims, offers }) : {};
+      return [{ toolCallId: String(toolCallId), name, input: (input ?? {}) as Json, for: what, ...request }];
     },
   );
 }

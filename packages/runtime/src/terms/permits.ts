@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
-import type { SessionInfo, TapeStore } from '@tapedeck/tape';
+import type { Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import {
@@ -98,6 +98,8 @@ export class Permits {
   readonly #own: Omit<Party, 'grants'>;
   readonly #home: string | undefined;
   readonly #senders = new Map<string, Party>();
+  /** What was granted so far, and the position after which more can follow. */
+  #granted: { readonly grants: readonly ScopedRule[]; readonly to: Seq } | undefined;
 
   constructor(parts: PermitParts, subject: PermitSubject) {
     this.#parts = parts;
@@ -118,7 +120,12 @@ export class Permits {
 
   /** What persons have granted the session for good. */
   async grants(): Promise<readonly ScopedRule[]> {
-    return await grantsOf(this.#parts.store, this.#subject.line[0].info);
+    const { info } = this.#subject.line[0];
+    const before = this.#granted ?? { grants: [], to: 0 };
+    const more = await grantsOf(this.#parts.store, info, before.to + 1);
+    const to = Math.max(before.to, info.head, ...more.map(({ seq }) => seq));
+    this.#granted = { grants: [...before.grants, ...more.map(({ rule }) => rule)], to };
+    return this.#granted.grants;
   }
 
   /** Adds a session whose message the run answers: what it may not do, it cannot have done. */
@@ -132,7 +139,8 @@ export class Permits {
     const workspace =
       worktree === undefined ? directoryOf(this.#parts) : await workspaceOf(this.#parts, info.id);
     const party = partyOf(this.#parts, { line, workspace });
-    this.#senders.set(id, { ...party, grants: await grantsOf(store, info) });
+    const grants = await grantsOf(store, info, 1);
+    this.#senders.set(id, { ...party, grants: grants.map(({ rule }) => rule) });
   }
 
   /** Decides on a call of a tool with these traits. */
@@ -260,14 +268,18 @@ function directoryOf({ cwd }: PermitParts): string | undefined {
 }
 
 /** The answers that count for good on a session's tape, inherited ones too. A rewind takes those after its point back. */
-async function grantsOf(store: TapeStore, { id }: SessionInfo): Promise<readonly ScopedRule[]> {
-  const grants: ScopedRule[] = [];
-  for await (const { seq, payload, elsewhere } of store.entries.read(id, { name: grantedNote })) {
+async function grantsOf(
+  store: TapeStore,
+  { id }: SessionInfo,
+  from: Seq,
+): Promise<readonly { readonly seq: Seq; readonly rule: ScopedRule }[]> {
+  const grants: { seq: Seq; rule: ScopedRule }[] = [];
+  for await (const { seq, payload, elsewhere } of store.entries.read(id, { name: grantedNote, from })) {
     if (!isObject(payload) || typeof payload.rule !== 'string') continue;
     const rule = { ...readRule(payload.rule), scope: 'grant' } as const;
     if (elsewhere === true && rule.verdict === 'allow') continue;
     const [range] = await store.views.ranges(id, { from: seq });
-    if (range?.hiddenBy === undefined) grants.push(rule);
+    if (range?.hiddenBy === undefined) grants.push({ seq, rule });
   }
   return grants;
 }

@@ -1,6 +1,6 @@
 import type { Entry, Json, Part, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isClientCall, isObject } from '@tapedeck/tape/internal';
-import { isAwaited, type OpenCall } from '../stream/call.ts';
+import { isAwaited, type OpenCall, requestIn } from '../stream/call.ts';
 
 /** The names of the notes about the open calls of a batch. */
 export const batchNotes = { waiting: 'run/waiting', begun: 'run/begun', answered: 'call/answered' } as const;
@@ -115,15 +115,6 @@ function isElsewhere(calls: readonly OpenCall[], id: unknown): boolean {
 function stateOf(name: string, waitsFor: unknown): Partial<OpenCall> {
   if (name === batchNotes.begun) return { state: 'begun' };
   return isAwaited(waitsFor) ? { state: 'waiting', for: waitsFor } : { state: 'held' };
-}
-
-/** What the request for an approval has recorded. */
-function requestIn({ claims, offers }: Readonly<Record<string, Json>>): Partial<OpenCall> {
-  const texts = (list: readonly Json[]) => list.filter((one) => typeof one === 'string');
-  return {
-    ...(Array.isArray(claims) && { claims: texts(claims) }),
-    ...(Array.isArray(offers) && { offers: texts(offers) }),
-  };
 }
 
 function callsIn(payload: Readonly<Record<string, Json>>, meta: Entry['meta']): OpenCall[] {

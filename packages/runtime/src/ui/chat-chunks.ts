@@ -226,8 +226,12 @@ class ChatMessage {
   *#event(chunk: Chunk): Generator<Chunk> {
     const event = eventOf(chunk);
     if (event?.type !== 'tool-waiting') return;
-    for (const call of event.calls)
-      if (call.for === 'approval' && call.session === undefined) yield* this.#ask(call.toolCallId);
+    for (const call of event.calls) {
+      const { toolCallId, claims = [], offers = [] } = call;
+      if (call.for !== 'approval') continue;
+      if (call.session === undefined) yield* this.#ask(toolCallId);
+      yield { type: 'data-approval', data: { toolCallId, claims, offers }, transient: true };
+    }
   }
 }
 
