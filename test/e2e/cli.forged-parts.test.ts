@@ -32,7 +32,7 @@ test.each(contents)(
       'audit',
       'children main',
       'fork main --as kid',
-      'merge kid --dry-run',
+      'merge kid --dry-run --force',
       `run main More --model script:${script}`,
       'verify',
     ])

@@ -340,7 +340,7 @@ const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) 
         throw new Error('the cursor is closed');
       },
     }),
-    'error-text The tool ran, and its result was lost: cannot store a value: the cursor is closed',
+    'error-text The tool ran, and its result was lost: cannot write with entries.append: a value cannot be searched',
   ],
   'yields for ever without a pause': [
     async function* () {

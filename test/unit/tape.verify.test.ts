@@ -173,7 +173,10 @@ describe('a tape’s own row', () => {
   test('a head moved back, with the hash of that position', () => {
     const back = sql(`UPDATE tape SET head_seq = 5, settled_seq = 5, head_hash =
       (SELECT hash FROM entry WHERE ${at(5)}) WHERE name = 'main'`);
-    expect(verified(back)).toEqual([['head-wrong', 'main', 6]]);
+    expect(verified(back)).toEqual([
+      ['head-wrong', 'main', 6],
+      ['messages-differ', 'main', null],
+    ]);
   });
 
   test('a base with another hash breaks the link to the parent', () => {

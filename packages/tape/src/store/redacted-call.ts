@@ -31,13 +31,21 @@ export function redactedCall(
   try {
     return redactedIn(args, { redactor, known: new Map() }, 0) as readonly unknown[];
   } catch (error) {
-    // The cause can have the text that could not be read.
-    const why = error instanceof Error ? error.name : 'an error';
     throw new TapeError(
       'TAPE_CANNOT_REDACT',
-      `cannot write with ${method}: looking for secrets in what it was given failed with ${why}`,
+      `cannot write with ${method}: a value cannot be searched for secrets: ${causeOf(error, redactor)}`,
       { data: { method } },
     );
+  }
+}
+
+/** The text of an error, which can have a secret too. */
+function causeOf(error: unknown, redactor: Redactor): string {
+  if (!(error instanceof Error)) return 'it throws what is no error';
+  try {
+    return redactor.text(error.message);
+  } catch {
+    return error.name;
   }
 }
 

@@ -22,6 +22,27 @@ export function wrapStore<Store extends TapeStore>(
   return wrapped(store, '', around);
 }
 
+/** The names of the groups of methods. What else a store has, such as the state of its graph file, is no group. */
+const groupNames: Readonly<Record<Group, true>> = {
+  sessions: true,
+  entries: true,
+  views: true,
+  history: true,
+  lineage: true,
+  leases: true,
+  inbox: true,
+  live: true,
+  imports: true,
+};
+
+type Group = {
+  [Name in keyof TapeStore]-?: NonNullable<TapeStore[Name]> extends (...args: never) => unknown
+    ? never
+    : NonNullable<TapeStore[Name]> extends object
+      ? Name
+      : never;
+}[keyof TapeStore];
+
 function wrapped<T extends object>(target: T, path: string, around: (call: StoreCall) => unknown): T {
   const groups = new Map<PropertyKey, object>();
   return new Proxy(target, {
@@ -32,7 +53,8 @@ function wrapped<T extends object>(target: T, path: string, around: (call: Store
         const actWith = (args: readonly unknown[]) => Reflect.apply(value, target, args);
         return (...args: readonly unknown[]) => around({ method, args, act: () => actWith(args), actWith });
       }
-      if (typeof value !== 'object' || value === null) return value;
+      const isGroup = path === '' && Object.hasOwn(groupNames, property);
+      if (!isGroup || typeof value !== 'object' || value === null) return value;
       const group = groups.get(property) ?? wrapped(value, `${String(property)}.`, around);
       groups.set(property, group);
       return group;
