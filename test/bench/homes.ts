@@ -1,9 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
-import { assistant, openTapeStore, user } from '@tapedeck/tape';
+import { openTapeStore } from '@tapedeck/tape';
 import { gather } from './measure.ts';
 import { processesOf, tape } from './process-time.ts';
+import { fillWithMerged } from './stores.ts';
 import { type Bench, compared, type Row } from './topic.ts';
 
 /** The verbs that look at many sessions, with the most that they may take in a large home, against a small one. */
@@ -27,31 +28,15 @@ const goals = {
 
 type Line = keyof typeof goals;
 
-const usage = { input: 100, output: 20, reasoning: 0, cacheRead: 10, cacheWrite: 5 };
-
 /** Makes a home of roots with ten children each, whose work is merged. */
 function homeOf({ dir }: Bench, sessions: number): string {
   const home = join(dir, `home-${sessions}`);
   mkdirSync(home, { mode: 0o700 });
   const path = join(home, 'tape.db');
-  fill(path, sessions);
+  fillWithMerged(path, sessions);
   // The graph file is written in one go: each line by itself would wait for the disk.
   openTapeStore(path, { journal: openJournal(join(home, 'session_graph.jsonl')) }).close();
   return home;
-}
-
-function fill(path: string, sessions: number): void {
-  using store = openTapeStore(path, { durability: 'fast' });
-  for (let n = 0; n < sessions; n += 11) {
-    const root = `s${n}`;
-    store.sessions.open(root);
-    store.entries.append(root, [user('Plan it.'), assistant('Planned.', { model: 'a/b', usage })]);
-    for (let at = n + 1; at < n + 11; at += 1) {
-      const { session } = store.lineage.fork(root, { name: `s${at}`, intention: { nextSteps: 'Do it.' } });
-      store.entries.append(session, [user('Do it.'), assistant('Done.', { run: 'r', model: 'a/b', usage })]);
-      store.lineage.merge(session);
-    }
-  }
 }
 
 /** The processor time of verbs in homes of many sessions, against a home of a hundred. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Draft, handoff, openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { assistant, type Draft, handoff, openTapeStore, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { payloads, smallPayloads, take } from './payload.ts';
 import { grouped } from './table.ts';
 import type { Bench } from './topic.ts';
@@ -45,6 +45,24 @@ export function manySessions(bench: Bench): string {
   }
   store.checkpoint();
   return path;
+}
+
+const usage = { input: 100, output: 20, reasoning: 0, cacheRead: 10, cacheWrite: 5 };
+
+/** Makes a database of roots with ten children each, whose work is merged. */
+export function fillWithMerged(path: string, sessions: number): void {
+  using store = openTapeStore(path, { durability: 'fast' });
+  for (let n = 0; n < sessions; n += 11) {
+    const root = `s${n}`;
+    store.sessions.open(root);
+    store.entries.append(root, [user('Plan it.'), assistant('Planned.', { model: 'a/b', usage })]);
+    for (let at = n + 1; at < n + 11; at += 1) {
+      const { session } = store.lineage.fork(root, { name: `s${at}`, intention: { nextSteps: 'Do it.' } });
+      store.entries.append(session, [user('Do it.'), assistant('Done.', { run: 'r', model: 'a/b', usage })]);
+      store.lineage.merge(session);
+    }
+  }
+  store.checkpoint();
 }
 
 /** How many entries the current view of `main` has, beside its boundary. */

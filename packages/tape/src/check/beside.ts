@@ -1,5 +1,4 @@
 import type { Seq } from '../entry/entry.ts';
-import { hex } from '../entry/hash.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
 import { hashLine } from '../lineage/line.ts';
@@ -9,7 +8,7 @@ import { selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import { KeptEntries } from './kept-entries.ts';
 
 /** A line of the lineage. */
-export interface Line {
+interface Line {
   readonly g: number;
   readonly type: string;
   /** The tape that a merge was made into, or that a fork continues. */
@@ -18,6 +17,15 @@ export interface Line {
   readonly into: string | null;
   /** What the line says; undefined when it was changed: it proves nothing then. */
   readonly fields: JsonObject | undefined;
+}
+
+/** A line about the tape itself, and what repeats it in columns. */
+interface OwnLine extends Line {
+  readonly event_id: string;
+  /** The ULID of the tape that `peer_id` names. */
+  readonly peer: string | null;
+  readonly seq: Seq | null;
+  readonly to_seq: Seq | null;
 }
 
 /** A line about a descendant of a tape. */
@@ -62,7 +70,8 @@ interface AliasRow {
 
 /** What is stored beside the entries of a tape, and what of other tapes is about it. */
 export interface Beside {
-  readonly lines: readonly Line[];
+  /** In order. */
+  readonly lines: readonly OwnLine[];
   readonly below: readonly LineBelow[];
   readonly marksAbove: readonly MarkAbove[];
   /** Its own entries with the name or the key of a mark of a merge, in order. */
@@ -99,7 +108,8 @@ export class BesideTapes {
   readonly #byUlid = new Map<string, TapeRow>();
   readonly #beside = new Map<number, Beside>();
   readonly #read = new Map<string, ReadonlyMap<number, readonly unknown[]>>();
-  readonly #fields = new Map<number, { readonly line: string; readonly fields: JsonObject | undefined }>();
+  readonly #fields = new Map<number, JsonObject | undefined>();
+  readonly #parsed = new Map<string, JsonObject>();
   /** The entries of the run, if its tapes are short. */
   readonly entries: KeptEntries | undefined;
 
@@ -122,57 +132,20 @@ export class BesideTapes {
   of(id: number): Beside {
     const known = this.#beside.get(id);
     if (known !== undefined) return known;
-    const beside = this.#besideOf(id);
+    const fieldsOf = (line: StoredLine) => this.#fieldsOf(line);
+    const beside = new BesideTape((sql) => this.#rowsOf(id, sql), fieldsOf);
     this.#beside.set(id, beside);
     return beside;
   }
 
-  #besideOf(id: number): Beside {
-    const rows = <Row>(sql: string) => this.#rowsOf<Row>(id, sql);
-    const lineOf = (row: StoredLine) => this.#lineOf(row);
-    return {
-      get lines() {
-        return rows<StoredLine>(selectLines).map(lineOf);
-      },
-      get below() {
-        return rows<StoredLine & LineBelow>(selectBelow).map((row) => ({ ...row, ...lineOf(row) }));
-      },
-      get marksAbove() {
-        return rows<MarkAbove>(selectMarksAbove);
-      },
-      get marks() {
-        // Most are found by both their key and their name.
-        const bySeq = new Map(rows<MarkRow>(selectMarks).map((row) => [row.seq, row]));
-        return [...bySeq.values()].sort((a, b) => a.seq - b.seq);
-      },
-      get batches() {
-        return rows<BatchRow>(selectBatches);
-      },
-      get isRunRecorded() {
-        return rows(selectOpenRuns).length > 0;
-      },
-      get usage() {
-        return rows<CallsRow>(selectUsage);
-      },
-      get touches() {
-        return rows<Beside['touches'][number]>(selectTouches);
-      },
-      get aliases() {
-        return rows<AliasRow>(selectAliases);
-      },
-      get inbox() {
-        return rows<Beside['inbox'][number]>(selectInbox);
-      },
-      get badChunks() {
-        return rows<Beside['badChunks'][number]>(selectBadChunks);
-      },
-      get stray() {
-        return rows<{ readonly seq: Seq }>(selectStrays)[0]?.seq;
-      },
-      get childBefore() {
-        return rows<{ readonly id: number }>(selectChildrenBefore)[0]?.id;
-      },
-    };
+  /** Parses a stored text. Of short tapes each is parsed once, since several checks read the same entries. */
+  parsed(text: string | null): JsonObject {
+    if (this.entries === undefined || text === null) return parsed(text);
+    const known = this.#parsed.get(text);
+    if (known !== undefined) return known;
+    const value = parsed(text);
+    this.#parsed.set(text, value);
+    return value;
   }
 
   /**
@@ -219,25 +192,110 @@ export class BesideTapes {
       byTape = Map.groupBy(rows, ({ tape_id }) => tape_id);
       this.#read.set(sql, byTape);
     }
-    return (byTape.get(id) ?? []) as readonly Row[];
+    return (byTape.get(id) ?? none) as readonly Row[];
   }
 
-  #lineOf({ g, type, peer_id, into, line, hash }: StoredLine): Line {
-    let known = this.#fields.get(g);
-    if (known?.line !== line) {
-      known = { line, fields: hashLine(line) === hex(hash) ? parsed(line) : undefined };
-      this.#fields.set(g, known);
-    }
-    return { g, type, peer_id, into, fields: known.fields };
+  #fieldsOf({ g, line, hash }: StoredLine): JsonObject | undefined {
+    if (this.#fields.has(g)) return this.#fields.get(g);
+    const fields = hashLine(line) === hash ? parsed(line) : undefined;
+    this.#fields.set(g, fields);
+    return fields;
   }
 }
 
-interface StoredLine extends Omit<Line, 'fields'> {
+/** What is beside one tape. Several checks look at its lines and marks, and each would make them anew. */
+class BesideTape implements Beside {
+  readonly #rows: <Row>(sql: string) => readonly Row[];
+  readonly #fieldsOf: (line: StoredLine) => JsonObject | undefined;
+  #lines: readonly OwnLine[] | undefined;
+  #below: readonly LineBelow[] | undefined;
+  #marks: readonly MarkRow[] | undefined;
+
+  constructor(
+    rows: <Row>(sql: string) => readonly Row[],
+    fieldsOf: (line: StoredLine) => JsonObject | undefined,
+  ) {
+    this.#rows = rows;
+    this.#fieldsOf = fieldsOf;
+  }
+
+  get lines(): readonly OwnLine[] {
+    this.#lines ??= this.#rows<OwnLine & StoredLine>(selectLines).map((row) => {
+      const { g, type, peer_id, into, event_id, peer, seq, to_seq } = row;
+      return { g, type, peer_id, into, event_id, peer, seq, to_seq, fields: this.#fieldsOf(row) };
+    });
+    return this.#lines;
+  }
+
+  get below(): readonly LineBelow[] {
+    this.#below ??= this.#rows<LineBelow & StoredLine>(selectBelow).map((row) => {
+      const { g, type, peer_id, into, ulid, reach } = row;
+      return { g, type, peer_id, into, ulid, reach, fields: this.#fieldsOf(row) };
+    });
+    return this.#below;
+  }
+
+  get marks(): readonly MarkRow[] {
+    if (this.#marks !== undefined) return this.#marks;
+    const rows = this.#rows<MarkRow>(selectMarks);
+    // Most are found by both their key and their name.
+    const bySeq = rows.length === 0 ? rows : [...new Map(rows.map((row) => [row.seq, row])).values()];
+    this.#marks = bySeq.toSorted((a, b) => a.seq - b.seq);
+    return this.#marks;
+  }
+
+  get marksAbove(): readonly MarkAbove[] {
+    return this.#rows(selectMarksAbove);
+  }
+
+  get batches(): readonly BatchRow[] {
+    return this.#rows(selectBatches);
+  }
+
+  get isRunRecorded(): boolean {
+    return this.#rows(selectOpenRuns).length > 0;
+  }
+
+  get usage(): readonly CallsRow[] {
+    return this.#rows(selectUsage);
+  }
+
+  get touches(): Beside['touches'] {
+    return this.#rows(selectTouches);
+  }
+
+  get aliases(): readonly AliasRow[] {
+    return this.#rows(selectAliases);
+  }
+
+  get inbox(): Beside['inbox'] {
+    return this.#rows(selectInbox);
+  }
+
+  get badChunks(): Beside['badChunks'] {
+    return this.#rows(selectBadChunks);
+  }
+
+  get stray(): Seq | undefined {
+    return this.#rows<{ readonly seq: Seq }>(selectStrays)[0]?.seq;
+  }
+
+  get childBefore(): number | undefined {
+    return this.#rows<{ readonly id: number }>(selectChildrenBefore)[0]?.id;
+  }
+}
+
+interface StoredLine {
+  readonly g: number;
   readonly line: string;
-  readonly hash: Uint8Array;
+  /** In lower-case hex. */
+  readonly hash: string;
 }
 
-const selectLines = `SELECT l.tape_id, l.g, l.type, l.peer_id, l.line, l.hash, p.name AS "into"
+const none: readonly never[] = [];
+
+const selectLines = `SELECT l.tape_id, l.g, l.type, l.peer_id, p.name AS "into", l.event_id, p.ulid AS peer, l.seq, l.to_seq,
+    l.line, lower(hex(l.hash)) AS hash
   FROM lineage l LEFT JOIN tape p ON p.id = l.peer_id WHERE l.tape_id BETWEEN @first AND @last ORDER BY l.tape_id, l.g`;
 
 /**
@@ -247,7 +305,7 @@ const selectLines = `SELECT l.tape_id, l.g, l.type, l.peer_id, l.line, l.hash, p
 const selectBelow = `WITH RECURSIVE below(root, id, reach) AS (
     SELECT id, id, 9007199254740991 FROM tape WHERE id BETWEEN @first AND @last
     UNION SELECT b.root, c.id, min(b.reach, c.base_seq) FROM below b JOIN tape c ON c.parent_id = b.id AND c.id > b.id)
-  SELECT b.root AS tape_id, l.g, l.type, l.peer_id, NULL AS "into", l.line, l.hash, b.reach, t.ulid
+  SELECT b.root AS tape_id, l.g, l.type, l.peer_id, NULL AS "into", l.line, lower(hex(l.hash)) AS hash, b.reach, t.ulid
     FROM below b CROSS JOIN lineage l ON l.tape_id = b.id CROSS JOIN tape t ON t.id = b.id CROSS JOIN tape r ON r.id = b.root
     WHERE b.id <> b.root AND (l.peer_id = b.root OR (l.type = 'fork' AND b.reach > r.base_seq))`;
 

@@ -1,7 +1,6 @@
 import type { Seq } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
-import { parsed } from '../entry/parsed.ts';
 import { cutField } from '../lineage/outbox.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
@@ -28,7 +27,7 @@ export function* verifyForkStart(db: Db, tape: TapeRow, tapes: BesideTapes): Gen
   const [start, second] = [1, 2].map((n) => rowAt(db, tapes, { id: tape.id, seq: tape.base_seq + n }));
   const from = start?.name === 'fork/start' && start.payload !== null ? sourceOf(db, tape, tapes) : undefined;
   if (start !== undefined && from !== undefined) {
-    const { state } = parsed(start.payload);
+    const { state } = tapes.parsed(start.payload);
     const isNone = state === undefined && tape.floor_seq === tape.base_seq;
     if (!isNone && textOf(state) !== textOf(from.state))
       yield problem(
@@ -39,7 +38,9 @@ export function* verifyForkStart(db: Db, tape: TapeRow, tapes: BesideTapes): Gen
   }
   const line = tapes.of(tape.id).lines.find(({ type }) => type === 'fork');
   const fault =
-    line?.fields === undefined || second === undefined ? undefined : intentionFault(second, line.fields);
+    line?.fields === undefined || second === undefined
+      ? undefined
+      : intentionFault(tapes, second, line.fields);
   if (fault !== undefined && second !== undefined)
     yield problem(
       'record-contradicted',
@@ -75,7 +76,7 @@ function sourceOf(
   if (from_anchor === null) {
     if (parent.parent_id === null) return { state: undefined, what: `${parent.name} has` };
     const start = rowAt(db, tapes, { id: parent.id, seq: parent.base_seq + 1 });
-    return start?.name === 'fork/start' ? stateOf(start, parent.name) : undefined;
+    return start?.name === 'fork/start' ? stateOf(tapes, start, parent.name) : undefined;
   }
   if (from_anchor.startsWith('@'))
     return { state: undefined, what: `${parent.name}${from_anchor}, which is no anchor` };
@@ -90,12 +91,12 @@ function sourceOf(
       state: { from_anchor },
       what: `${parent.name}@${floor_seq}, which is no anchor '${from_anchor}'`,
     };
-  return stateOf(anchor, parent.name);
+  return stateOf(tapes, anchor, parent.name);
 }
 
-function stateOf({ seq, payload }: Row, session: string): Source | undefined {
+function stateOf(tapes: BesideTapes, { seq, payload }: Row, session: string): Source | undefined {
   if (payload === null) return undefined;
-  const { state } = parsed(payload);
+  const { state } = tapes.parsed(payload);
   return { state: isObject(state) ? state : undefined, what: `${session}@${seq} has` };
 }
 
@@ -111,12 +112,16 @@ const fields = [
 ] as const;
 
 /** Returns how an entry differs from the intention in a line, in words before the line's number. */
-function intentionFault({ kind, name, payload }: Row, { intention }: JsonObject): string | undefined {
+function intentionFault(
+  tapes: BesideTapes,
+  { kind, name, payload }: Row,
+  { intention }: JsonObject,
+): string | undefined {
   const isOne = kind === 'anchor' && name === 'intention';
   if (!isObject(intention)) return isOne ? 'is an intention, and none' : undefined;
   if (!isOne) return 'is not the intention that';
   if (payload === null) return undefined;
-  const { state } = parsed(payload);
+  const { state } = tapes.parsed(payload);
   const given = fields.flatMap(([of, field]) => {
     const text = isObject(state) ? state[field] : undefined;
     return text === undefined ? [] : [{ of, field, text }];

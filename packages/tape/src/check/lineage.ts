@@ -5,7 +5,7 @@ import { firstLinePrev, hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import type { Beside } from './beside.ts';
-import { LinesBySession } from './lines.ts';
+import { agree, LinesBySession } from './lines.ts';
 import type { Problem } from './problem.ts';
 
 interface LineageRow {
@@ -23,6 +23,9 @@ interface LineageRow {
 }
 
 const pageRows = 512;
+
+/** Lines of one read of the chain, which makes no objects. */
+const chainRows = 2_000;
 
 /**
  * Verifies the hash chain of the lineage, and the columns beside each line against the line, and lines about one
@@ -67,6 +70,57 @@ export function* verifyLineage(db: Db): Generator<Problem> {
   }
 }
 
+/**
+ * Compares the lines about each tape while the tape is verified, which reads them anyway. When every line of a chain
+ * without a gap agrees, `verifyLineage` would find nothing, and need not read and parse all of them again.
+ */
+export class LinesOfTapes {
+  /** Number of the last line of the lineage, if each follows from the one before it. */
+  readonly #last: number | undefined;
+  /** How many lines up to that one agree with all that is beside them. */
+  agreeing = 0;
+
+  constructor(db: Db) {
+    this.#last = lastChained(db);
+  }
+
+  /** Counts the lines about a tape, if they have their hashes, and agree with their columns and with each other. */
+  saw({ ulid }: TapeRow, { lines }: Beside): void {
+    const last = this.#last ?? 0;
+    const own = lines.flatMap(({ fields, ...beside }) =>
+      fields !== undefined && beside.g <= last && matchesColumns({ ...beside, ulid }, fields)
+        ? [{ fields, into: beside.into }]
+        : [],
+    );
+    if (agree(own)) this.agreeing += own.length;
+  }
+
+  /** Whether all lines agree. */
+  get areWhole(): boolean {
+    return this.#last === this.agreeing;
+  }
+}
+
+/**
+ * Returns the number of the last line, when the lines count from 1 and each names the hash of the one before;
+ * undefined when not. That a line has its own hash is not compared.
+ */
+function lastChained(db: Db): number | undefined {
+  let last = 0;
+  for (;;) {
+    // The first page finds lines below 1, too.
+    const { lines, chained, to } = db.get<{ lines: number; chained: number; to: number }>(
+      `SELECT count(*) AS lines, coalesce(sum(follows), 0) AS chained, coalesce(max(g), 0) AS "to" FROM (
+         SELECT l.g, instr(l.line, '"prev":"' || CASE WHEN l.g = 1 THEN @first ELSE lower(hex(p.hash)) END || '"') > 0 AS follows
+           FROM lineage l LEFT JOIN lineage p ON p.g = l.g - 1 WHERE l.g > @after ORDER BY l.g LIMIT @limit)`,
+      { after: last === 0 ? -Infinity : last, first: firstLinePrev, limit: chainRows },
+    ) ?? { lines: 0, chained: 0, to: 0 };
+    if (chained !== lines || (lines > 0 && to !== last + lines)) return undefined;
+    last += lines;
+    if (lines < chainRows) return last;
+  }
+}
+
 function broken(message: string): Problem {
   return { code: 'lineage-broken', session: null, seq: null, message };
 }
@@ -82,7 +136,14 @@ function lineAt(db: Db, g: number): JsonObject {
 }
 
 function matchesColumns(
-  { event_id, type, ulid, peer, seq, to_seq }: LineageRow,
+  {
+    event_id,
+    type,
+    ulid,
+    peer,
+    seq,
+    to_seq,
+  }: Pick<LineageRow, 'event_id' | 'type' | 'ulid' | 'peer' | 'seq' | 'to_seq'>,
   recorded: JsonObject,
 ): boolean {
   const to = Array.isArray(recorded.range) ? recorded.range[1] : null;

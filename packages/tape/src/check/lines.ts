@@ -1,5 +1,5 @@
 import { sha256 } from '../entry/hash.ts';
-import type { JsonObject } from '../entry/json.ts';
+import type { Json, JsonObject } from '../entry/json.ts';
 
 /** Lifecycle, task and delivery, as JSON. */
 type State = readonly [lifecycle: string, task: string, delivery: string];
@@ -54,14 +54,10 @@ export class LinesBySession {
   compare(line: JsonObject, { g, tape, into }: Beside): readonly string[] {
     const told = this.#told.get(tape);
     const identity = identityOf(line);
-    const state = this.#stateOf(line);
+    const state = this.#kept(stateOf(line));
     const faults = [
-      ...(line.v === 1 ? [] : ['v']),
+      ...ownFaults(line, into),
       ...(told?.g === undefined || told.identity === identity ? [] : otherFields(this.#lineAt(told.g), line)),
-      ...(line.status === (line.delivery ?? line.task ?? line.lifecycle) ? [] : ['status']),
-      ...((line.into_session_id ?? null) === (line.into === undefined ? null : into)
-        ? []
-        : ['into_session_id']),
       ...(this.#isComplete ? actFaults(line, { told, state }) : []),
     ];
     if (told === undefined) this.#told.set(tape, { g, identity, state });
@@ -73,14 +69,49 @@ export class LinesBySession {
     return faults;
   }
 
-  /** The state in a line; the same array for the same state, of which there are few. */
-  #stateOf(line: JsonObject): State {
-    const [lifecycle = '', task = '', delivery = ''] = axes.map((axis) => JSON.stringify(line[axis] ?? null));
-    const key = `${lifecycle} ${task} ${delivery}`;
-    const state = this.#states.get(key) ?? [lifecycle, task, delivery];
+  /** The same array for the same state, of which there are few. */
+  #kept(state: State): State {
+    const key = state.join(' ');
+    const known = this.#states.get(key);
+    if (known !== undefined) return known;
     this.#states.set(key, state);
     return state;
   }
+}
+
+/** Whether all lines about one session, in order, agree with each other: `LinesBySession` finds nothing in them. */
+export function agree(
+  lines: readonly { readonly fields: JsonObject; readonly into: string | null }[],
+): boolean {
+  const [first] = lines;
+  let told: Pick<Told, 'state'> | undefined;
+  for (const { fields, into } of lines) {
+    const state = stateOf(fields);
+    const others = first === undefined ? [] : otherFields(first.fields, fields);
+    if (others.length > 0 || ownFaults(fields, into).length > 0) return false;
+    if (actFaults(fields, { told, state }).length > 0) return false;
+    told = { state };
+  }
+  return true;
+}
+
+/** Returns the fields of a line that contradict itself, or what is beside it. */
+function ownFaults(line: JsonObject, into: string | null): readonly string[] {
+  return [
+    ...(line.v === 1 ? [] : ['v']),
+    ...(line.status === (line.delivery ?? line.task ?? line.lifecycle) ? [] : ['status']),
+    ...((line.into_session_id ?? null) === (line.into === undefined ? null : into)
+      ? []
+      : ['into_session_id']),
+  ];
+}
+
+function stateOf({ lifecycle, task, delivery }: JsonObject): State {
+  return [textOf(lifecycle), textOf(task), textOf(delivery)];
+}
+
+function textOf(value: Json | undefined): string {
+  return JSON.stringify(value ?? null);
 }
 
 /** Fields that are the same on each line about a session. */
@@ -103,8 +134,9 @@ function identityOf(line: JsonObject): string {
 }
 
 function otherFields(first: JsonObject, line: JsonObject): readonly string[] {
+  if (first === line) return [];
   return repeated.filter(
-    (field) => JSON.stringify(first[field] ?? null) !== JSON.stringify(line[field] ?? null),
+    (field) => first[field] !== line[field] && textOf(first[field]) !== textOf(line[field]),
   );
 }
 
@@ -118,7 +150,7 @@ const set: Readonly<Record<string, readonly [axis: string, value: string]>> = {
 /** Returns what the act of a line cannot have made of the state before it. */
 function actFaults(
   { type, parent }: JsonObject,
-  { told, state }: { readonly told: Told | undefined; readonly state: State },
+  { told, state }: { readonly told: Pick<Told, 'state'> | undefined; readonly state: State },
 ): readonly string[] {
   const isFirst = type === (parent === null ? 'session' : 'fork');
   if (told === undefined) return [...(isFirst ? [] : ['type']), ...(state[2] === 'null' ? [] : ['delivery'])];

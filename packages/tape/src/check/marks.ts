@@ -1,6 +1,5 @@
 import type { Seq } from '../entry/entry.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
-import { parsed } from '../entry/parsed.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import type { Beside } from './beside.ts';
 
@@ -19,8 +18,11 @@ export interface LineOfMerge {
   readonly fields: JsonObject;
 }
 
+const none: ReadonlyMap<Seq, LineOfMerge> = new Map();
+
 /** The positions at which lines of the lineage say that a child was merged into a tape. */
 export function mergesInLines({ id }: TapeRow, { below }: Beside): ReadonlyMap<Seq, LineOfMerge> {
+  if (below.length === 0) return none;
   const found = new Map<Seq, LineOfMerge>();
   // A line that was changed proves nothing, and the columns beside it are copies.
   for (const { ulid, peer_id, fields = {} } of below) {
@@ -31,9 +33,8 @@ export function mergesInLines({ id }: TapeRow, { below }: Beside): ReadonlyMap<S
   return found;
 }
 
-/** Returns a mark; undefined for an entry that has not the form of one. */
-export function markOf(seq: Seq, payload: string): Mark | undefined {
-  const value = parsed(payload);
+/** Returns the mark that a payload is; undefined for an entry that has not the form of one. */
+export function markOf(seq: Seq, value: JsonObject): Mark | undefined {
   const state = isObject(value.state) ? value.state : {};
   const [first, last] = Array.isArray(state.range) ? state.range : [];
   const { child_head: childHead } = state;

@@ -1,7 +1,6 @@
 import type { Seq } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
-import { parsed } from '../entry/parsed.ts';
 import { cutPart, mergeFrame, mergeSource } from '../merge/block.ts';
 import { backMax, collectResult, textVersion } from '../merge/collect.ts';
 import type { Db } from '../sqlite/sqlite.ts';
@@ -34,6 +33,8 @@ export function* verifyMerges(
   const problem = problemsOf(tape.name);
   const beside = tapes.of(tape.id);
   const recorded = mergesInLines(tape, beside);
+  // Most sessions have no merge.
+  if (recorded.size === 0 && beside.marks.length === 0) return;
   const rows = new Map(beside.marks.map((row) => [row.seq, row]));
   const seqs = new Set([...rows.keys(), ...recorded.keys()]);
   for (const seq of [...seqs].filter((one) => one <= to).toSorted((a, b) => a - b)) {
@@ -51,7 +52,7 @@ function faultIn(within: Within, row: MarkRow, recorded: LineOfMerge | undefined
   const [scheme, ulid = '', head] = row.key?.split(':') ?? [];
   if (row.kind !== 'anchor' || row.mark !== 'anchor' || scheme !== 'merge' || head === undefined)
     return 'has not the form of one';
-  const mark = row.payload === null ? undefined : markOf(row.seq, row.payload);
+  const mark = row.payload === null ? undefined : markOf(row.seq, tapes.parsed(row.payload));
   if (mark === undefined && row.payload !== null) return 'has not the form of one';
   const child = tapes.tapeOf(mark === undefined ? ulid : String(mark.state.child));
   if (child === undefined) return 'names a session that does not exist';
@@ -82,7 +83,7 @@ function lineFault({ state, range }: Mark, line: JsonObject | undefined): string
 /** Yields the heads of children, as the marks on a tape recorded them, that the children do not have. */
 export function* verifyMergedHeads(db: Db, tape: TapeRow, tapes: BesideTapes): Generator<Problem> {
   for (const { seq, payload } of tapes.of(tape.id).marks) {
-    const mark = payload === null ? undefined : markOf(seq, payload);
+    const mark = payload === null ? undefined : markOf(seq, tapes.parsed(payload));
     const child = mark === undefined ? undefined : tapes.tapeOf(String(mark.state.child));
     if (mark === undefined || child === undefined) continue;
     const [, last] = mark.range;
@@ -217,7 +218,11 @@ function entryOf({ db, tapes, tape: { id } }: Within, seq: Seq): MergeEntry | un
       { id, seq },
     );
   if (row?.kind !== 'message') return undefined;
-  return { seq, payload: row.payload === null ? null : parsed(row.payload), meta: parsed(row.meta ?? '{}') };
+  return {
+    seq,
+    payload: row.payload === null ? null : tapes.parsed(row.payload),
+    meta: tapes.parsed(row.meta ?? '{}'),
+  };
 }
 
 /** Returns the hash of an entry that a session reads, in lower-case hex. */

@@ -1,8 +1,8 @@
-import { parsed } from '../entry/parsed.ts';
 import { isRunOpenAfter, runNotes } from '../entry/run-state.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { isRunOpen } from '../tape/open-run.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import type { BesideTapes } from './beside.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
 /** The columns of an entry that open and end runs. */
@@ -25,17 +25,27 @@ export class RunOnTape {
   }
 
   /** Yields a difference from the row, once all entries were seen. */
-  *problems(db: Db, { id, name }: TapeRow, isRecorded: boolean): Generator<Problem> {
-    if (isRecorded === this.#isOpen(db, id)) return;
+  *problems(db: Db, { id, name }: TapeRow, tapes: BesideTapes): Generator<Problem> {
+    const isRecorded = tapes.of(id).isRunRecorded;
+    if (isRecorded === this.#isOpen(db, id, tapes)) return;
     const why = isRecorded ? 'is recorded as open, and its entries end it' : 'is open, and not recorded so';
     yield problemsOf(name)('open-run-differs', null, `the last run of '${name}' ${why}`);
   }
 
-  #isOpen(db: Db, id: number): boolean {
+  #isOpen(db: Db, id: number, tapes: BesideTapes): boolean {
     if (this.#last === undefined) return false;
-    const { kind, name, payload, meta } = this.#last;
+    const isOpenAfter = ({ kind, name, payload, meta }: RunEntry) =>
+      isRunOpenAfter({ kind, name, payload: tapes.parsed(payload), meta: tapes.parsed(meta) });
     // Usually the last entry decides, and no other needs to be read again.
-    return isRunOpenAfter({ kind, name, payload: parsed(payload), meta: parsed(meta) }) ?? isRunOpen(db, id);
+    const last = isOpenAfter(this.#last);
+    if (last !== undefined) return last;
+    const kept = tapes.entries?.of(id);
+    if (kept === undefined) return isRunOpen(db, id);
+    for (const entry of kept.toReversed()) {
+      const isOpen = isOpenAfter(entry);
+      if (isOpen !== undefined) return isOpen;
+    }
+    return false;
   }
 }
 

@@ -4,7 +4,7 @@ import { parsed } from '../entry/parsed.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { summarizerKind } from '../tape/info.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import type { Beside } from './beside.ts';
+import type { Beside, BesideTapes } from './beside.ts';
 
 /** A head that something outside of a tape recorded. */
 export interface RecordedHead {
@@ -20,11 +20,12 @@ export interface RecordedHead {
  * Returns all heads of a tape that lines of the lineage, marks of merges and compactions recorded. Reads the
  * lines and marks of its own descendants and ancestors, by index, and no others.
  */
-export function recordedHeads(db: Db, tape: TapeRow, beside: Beside): readonly RecordedHead[] {
+export function recordedHeads(db: Db, tape: TapeRow, tapes: BesideTapes): readonly RecordedHead[] {
+  const beside = tapes.of(tape.id);
   return [
     ...inOwnLines(beside),
     ...inLinesBelow(tape, beside),
-    ...inMarks(beside),
+    ...inMarks(beside, tapes),
     ...asSummarizer(db, tape),
   ];
 }
@@ -59,11 +60,11 @@ function inLinesBelow({ id, base_seq }: TapeRow, { below }: Beside): RecordedHea
 const makesEdges: ReadonlySet<string> = new Set(['fork', 'merge', 'discard']);
 
 /** The heads in the marks of its merges, on all tapes above it. The key of an erased mark still has the hash. */
-function inMarks({ marksAbove }: Beside): RecordedHead[] {
+function inMarks({ marksAbove }: Beside, tapes: BesideTapes): RecordedHead[] {
   return marksAbove.flatMap(({ name, seq, key, payload }) => {
     const by = `the mark ${name}@${seq}`;
     if (payload === null) return headOf(null, key.split(':')[2], by);
-    const { state } = parsed(payload);
+    const { state } = tapes.parsed(payload);
     return isObject(state) ? headOf(lastOf(state.range), state.child_head, by) : [];
   });
 }

@@ -1,7 +1,6 @@
 import { isTime } from '../entry/iso-time.ts';
-import type { JsonObject } from '../entry/json.ts';
+import type { Json, JsonObject } from '../entry/json.ts';
 import { nameKey, tapeName } from '../entry/name.ts';
-import { parsed } from '../entry/parsed.ts';
 import { rowDigest } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
@@ -61,11 +60,11 @@ export function* verifyRow(db: Db, tape: TapeRow, tapes: BesideTapes): Generator
 }
 
 /** Whether the first entry of a fork says another origin than its row. An erased or damaged one says none. */
-function startDiffers(db: Db, tape: TapeRow, { entries }: BesideTapes): boolean {
+function startDiffers(db: Db, tape: TapeRow, tapes: BesideTapes): boolean {
   if (tape.parent_id === null) return false;
   const place = { id: tape.id, seq: tape.base_seq + 1 };
   const start =
-    entries?.at(place.id, place.seq) ??
+    tapes.entries?.at(place.id, place.seq) ??
     db.get<{ name: string | null; payload: string | null }>(
       'SELECT name, payload FROM entry WHERE tape_id = @id AND seq = @seq',
       place,
@@ -73,7 +72,7 @@ function startDiffers(db: Db, tape: TapeRow, { entries }: BesideTapes): boolean 
   if (start === undefined || start.payload === null) return false;
   return (
     start.name !== 'fork/start' ||
-    differing(parsed(start.payload), {
+    differing(tapes.parsed(start.payload), {
       parent: tape.parent_ulid,
       parent_name: tape.parent_name,
       from_anchor: tape.from_anchor,
@@ -115,9 +114,12 @@ function isWhole(db: Db): boolean {
 }
 
 function differing(line: JsonObject, expected: JsonObject): string[] {
-  return Object.keys(expected).filter(
-    (field) => JSON.stringify(line[field] ?? null) !== JSON.stringify(expected[field] ?? null),
-  );
+  return Object.keys(expected).filter((field) => !isSameJson(line[field] ?? null, expected[field] ?? null));
+}
+
+/** Whether two values have the same JSON; most are the same text or number. */
+function isSameJson(a: Json, b: Json): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
 function changed(tape: TapeRow, why: string): Problem {

@@ -1,7 +1,6 @@
 import { patchPaths } from '../entry/artifact.ts';
 import type { Seq } from '../entry/entry.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
-import { parsed } from '../entry/parsed.ts';
 import { type Touch, touchesOf } from '../entry/touch.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
@@ -45,10 +44,14 @@ export class TouchesOnTape {
   saw({ seq, kind, name, key, meta, payload }: TouchingEntry): void {
     if (payload === null) return;
     if (kind === 'tool-result' && meta?.includes('"paths":') === true)
-      this.#expect(seq, rowsOf(touchesOf({ kind, payload: null, meta: parsed(meta) })), null);
+      this.#expect(seq, rowsOf(touchesOf({ kind, payload: null, meta: this.#tapes.parsed(meta) })), null);
     else if (kind === 'anchor' && key?.startsWith('merge:') === true) this.#expectMerged(seq, payload);
     else if (kind === 'anchor')
-      this.#expect(seq, rowsOf(touchesOf({ kind, name: name ?? undefined, payload: parsed(payload) })), null);
+      this.#expect(
+        seq,
+        rowsOf(touchesOf({ kind, name: name ?? undefined, payload: this.#tapes.parsed(payload) })),
+        null,
+      );
   }
 
   #expect(seq: Seq, rows: Rows, via: string | null): void {
@@ -61,7 +64,7 @@ export class TouchesOnTape {
   }
 
   #expectMerged(seq: Seq, payload: string): void {
-    const { state } = parsed(payload);
+    const { state } = this.#tapes.parsed(payload);
     const child = isObject(state) ? this.#tapes.tapeOf(state.child) : undefined;
     if (!isObject(state) || child === undefined) {
       this.#unknown.add(seq);
@@ -106,8 +109,11 @@ export class TouchesOnTape {
   }
 }
 
+const none: Rows = new Map();
+
 /** The rows of touches. SQLite stores no lone surrogates. */
 function rowsOf(touches: readonly Touch[]): Rows {
+  if (touches.length === 0) return none;
   const rows = new Map<string, boolean>();
   for (const { what, wrote } of touches) {
     const text = what.toWellFormed();

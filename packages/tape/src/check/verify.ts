@@ -60,7 +60,7 @@ export function* verifyTape(
   { tapes, to = tape.head_seq, watchers: others }: Verified,
 ): Generator<Problem> {
   const beside = tapes.of(tape.id);
-  const heads = new HeadsOnTape(tape, recordedHeads(db, tape, beside), to);
+  const heads = new HeadsOnTape(tape, recordedHeads(db, tape, tapes), to);
   const calls = new CallsOnTape(tape, beside.batches);
   const spoken = new SpokenOnTape(tape);
   const conversation = new ConversationOnTape();
@@ -86,7 +86,7 @@ export function* verifyTape(
   if (to !== tape.head_seq || !isChained) return;
   yield* calls.problems();
   yield* spoken.problems();
-  yield* run.problems(db, tape, beside.isRunRecorded);
+  yield* run.problems(db, tape, tapes);
   yield* usage.problems(tape, beside.usage);
   if (!isWhole) return;
   yield* conversation.problems(tape);

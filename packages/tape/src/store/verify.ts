@@ -1,6 +1,6 @@
 import { verifyAliases } from '../check/aliases.ts';
 import { type Beside, BesideTapes } from '../check/beside.ts';
-import { verifyLineage, verifyLines } from '../check/lineage.ts';
+import { LinesOfTapes, verifyLineage, verifyLines } from '../check/lineage.ts';
 import { verifyMergedHeads, verifyMerges } from '../check/merges.ts';
 import { type Problem, problemsOf } from '../check/problem.ts';
 import { verifyRow } from '../check/row.ts';
@@ -53,8 +53,19 @@ const breaksViews: ReadonlySet<Problem['code']> = new Set([
 /** Yields the problems of all tapes and of the lineage. */
 export function* verifyAll(db: Db, onProgress?: OnProgress): Generator<Problem> {
   yield* guarded(null, verifyBase(db));
-  yield* guarded(null, verifyTapes(db, onProgress));
-  yield* guarded(null, verifyLineage(db));
+  const lines = linesOfTapes(db);
+  yield* guarded(null, verifyTapes(db, lines, onProgress));
+  if (lines?.areWhole !== true) yield* guarded(null, verifyLineage(db));
+}
+
+/** Undefined where the lineage cannot be read, which its verification reports. */
+function linesOfTapes(db: Db): LinesOfTapes | undefined {
+  try {
+    return new LinesOfTapes(db);
+  } catch (error) {
+    if (error instanceof TapeError && error.code === 'TAPE_CLOSED') throw error;
+    return undefined;
+  }
 }
 
 /** Counts the entries that were verified, and reports it after each thousand and at the last. */
@@ -84,11 +95,15 @@ function* verifyBase(db: Db): Generator<Problem> {
   yield { code: 'database-damaged', session: null, seq: null, message };
 }
 
-function* verifyTapes(db: Db, onProgress: OnProgress | undefined): Generator<Problem> {
+function* verifyTapes(
+  db: Db,
+  lines: LinesOfTapes | undefined,
+  onProgress: OnProgress | undefined,
+): Generator<Problem> {
   const counter = new Counter(countVerified(db).entries, onProgress);
   /** The tapes whose entries are damaged, and those that inherit from them. A parent comes before its children. */
   const broken = new Set<number>();
-  for (const run of runsOf(db)) yield* verifyRun(db, run, { counter, broken });
+  for (const run of runsOf(db)) yield* verifyRun(db, run, { counter, broken, lines });
 }
 
 /** The greatest numbers of tapes, and of entries, that are verified in one read: a reader keeps the log from being emptied. */
@@ -128,6 +143,7 @@ function* runsOf(db: Db): Generator<readonly Sized[]> {
 interface Verified {
   readonly counter: Counter;
   readonly broken: Set<number>;
+  readonly lines: LinesOfTapes | undefined;
 }
 
 /**
@@ -136,8 +152,13 @@ interface Verified {
  */
 function* verifyRun(db: Db, run: readonly Sized[], before: Verified): Generator<Problem> {
   const ids = { first: run[0]?.id ?? 0, last: run.at(-1)?.id ?? 0 };
-  const { counter } = before;
+  const { counter, lines } = before;
   const { done } = counter;
+  const agreeing = lines?.agreeing ?? 0;
+  const restart = () => {
+    counter.done = done;
+    if (lines !== undefined) lines.agreeing = agreeing;
+  };
   const [alone] = run.length === 1 ? run : [];
   if (alone !== undefined) {
     const { name, entries } = alone;
@@ -145,16 +166,19 @@ function* verifyRun(db: Db, run: readonly Sized[], before: Verified): Generator<
     yield* inOneRead(db, entries, guarded(name, verifyTogether(db, tapes, { ...before, guard: guarded })));
     return;
   }
-  const problems: Problem[] = [];
+  let problems: Problem[] = [];
   try {
     db.read(() => {
+      // The store does a read again that another process had locked out.
+      restart();
+      problems = [];
       const tapes = new BesideTapes(db, ids, { keepsEntries: true });
       for (const problem of verifyTogether(db, tapes, { ...before, guard: unguarded }))
         problems.push(problem);
     });
   } catch (error) {
     if (error instanceof TapeError && error.code === 'TAPE_CLOSED') throw error;
-    counter.done = done;
+    restart();
     for (const tape of run) yield* verifyRun(db, [tape], before);
     return;
   }
@@ -186,12 +210,12 @@ const unguarded: Guard = (_, problems) => problems;
 function* verifyTogether(
   db: Db,
   tapes: BesideTapes,
-  { counter, broken, guard }: Verified & { readonly guard: Guard },
+  { counter, broken, lines, guard }: Verified & { readonly guard: Guard },
 ): Generator<Problem> {
   for (const tape of tapes.rows()) {
     const views = new ViewsOnTape();
     const watchers = [views, counter];
-    for (const problem of guard(tape.name, verifyAlone(db, tape, { tapes, watchers, guard }))) {
+    for (const problem of guard(tape.name, verifyAlone(db, tape, { tapes, watchers, lines, guard }))) {
       if (breaksViews.has(problem.code)) broken.add(tape.id);
       yield problem;
     }
@@ -206,14 +230,21 @@ function* verifyAlone(
   tape: TapeRow,
   {
     guard,
+    lines,
     ...verified
-  }: { readonly tapes: BesideTapes; readonly watchers: readonly Watcher[]; readonly guard: Guard },
+  }: Pick<Verified, 'lines'> & {
+    readonly tapes: BesideTapes;
+    readonly watchers: readonly Watcher[];
+    readonly guard: Guard;
+  },
 ): Generator<Problem> {
   const { tapes } = verified;
   yield* verifyTape(db, tape, verified);
   yield* verifyRecords(db, tape, tapes);
   // A child that cannot be read is reported as one of its own; the parent's other merges are still compared.
   yield* guard(tape.name, verifyMerges(db, tape, { tapes }));
+  // Its lines were read by then. Those of a tape that cannot be read are not counted.
+  lines?.saw(tape, tapes.of(tape.id));
 }
 
 /** Counts the sessions and entries that `verifySession` reads; without a session, those of `verifyAll`. */
