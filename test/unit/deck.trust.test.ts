@@ -218,3 +218,26 @@ test.skipIf(skipsGit('worktrees of homes from elsewhere'))(
     expect(existsSync(join(code.path, '.git', 'worktrees'))).toBe(false);
   },
 );
+
+test('what rules allow and what was granted in another home asks here, and what they deny stays denied', async () => {
+  using home = tempHome();
+  {
+    await using deck = await openDeck({ home: home.path });
+    await deck.session('main', { rules: ['allow exec(ls)', 'deny exec(rm *)'] });
+    await deck.store.entries.append('main', [
+      note('permission/granted', { rule: 'allow exec(git *)' }),
+      note('permission/granted', { rule: 'deny exec(make)' }),
+    ]);
+  }
+  const tools = { run_command: { inputSchema: z.object({}) as never, command: 'command' } };
+  const verdicts = async (trust: boolean) => {
+    await using deck = await openDeck({ home: home.path, tools, trust });
+    const main = await deck.session('main');
+    const found: string[] = [];
+    for (const command of ['ls', 'rm x', 'git log', 'make'])
+      found.push((await main.permits({ tool: 'run_command', input: { command } })).verdict);
+    return found;
+  };
+  expect(await verdicts(true)).toEqual(['allow', 'deny', 'allow', 'deny']);
+  expect(await verdicts(false)).toEqual(['ask', 'deny', 'ask', 'deny']);
+});

@@ -22,10 +22,8 @@ import { isObject } from '@tapedeck/tape/internal';
 import { generateText, isStepCount, type ToolSet, tool } from 'ai';
 import { afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { openDeck } from '../support/deck.ts';
 import { scriptedDeck } from '../support/scripted.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { tempHome } from '../support/temp-home.ts';
 
 const dir = tempDir();
 afterAll(() => dir[Symbol.dispose]());
@@ -393,29 +391,6 @@ test('a rule on a tape that cannot be read denies everything', async () => {
     claim: 'write_file',
     rule: 'forbid it all',
   });
-});
-
-test('what rules allow and what was granted in another home asks here, and what they deny stays denied', async () => {
-  using home = tempHome();
-  {
-    await using deck = await openDeck({ home: home.path });
-    await deck.session('main', { rules: ['allow exec(ls)', 'deny exec(rm *)'] });
-    await deck.store.entries.append('main', [
-      note('permission/granted', { rule: 'allow exec(git *)' }),
-      note('permission/granted', { rule: 'deny exec(make)' }),
-    ]);
-  }
-  const tools: DeckTools = { run_command: { inputSchema: z.object({}) as never, command: 'command' } };
-  const verdicts = async (trust: boolean) => {
-    await using deck = await openDeck({ home: home.path, tools, trust });
-    const main = await deck.session('main');
-    const found: string[] = [];
-    for (const command of ['ls', 'rm x', 'git log', 'make'])
-      found.push((await main.permits({ tool: 'run_command', input: { command } })).verdict);
-    return found;
-  };
-  expect(await verdicts(true)).toEqual(['allow', 'deny', 'allow', 'deny']);
-  expect(await verdicts(false)).toEqual(['ask', 'deny', 'ask', 'deny']);
 });
 
 test('of calls side by side, each is decided on when it runs: an earlier one can have moved a link', async () => {

@@ -74,7 +74,6 @@ function placeOf({ workspace, session, parent }: Party): Pick<Place, 'workspace'
 function ofParty({ lineage, grants }: Party, claim: Claim, place: Place): Ruling {
   const said = lineage.map((layer) => ofLayer(layer, claim, place));
   const ruling = said.reduce(stricter, { verdict: 'allow', claim } as Ruling);
-  if (ruling.verdict === 'deny') return ruling;
   const grant = grants.findLast((rule) => covers(rule, claim, place));
   if (grant === undefined) return decider(said, ruling);
   const granted: Ruling = { verdict: grant.verdict, claim, rule: grant, session: place.session };
