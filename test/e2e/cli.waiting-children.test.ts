@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { expect, test } from 'vitest';
 import { json, jsonError, jsonLines } from '../support/cli.ts';
@@ -7,14 +8,18 @@ import { tempHome } from '../support/temp-home.ts';
 import { typeHere } from '../support/typist.ts';
 
 const config = `
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { delegationTools } from '@tapedeck/runtime';
 import { tool } from 'ai';
 import { z } from 'zod';
 const pay = tool({
   inputSchema: z.object({ to: z.string() }),
   needsApproval: true,
-  execute: async ({ to }) => { appendFileSync(new URL('paid', import.meta.url), to + '\\n'); return 'paid'; },
+  execute: async ({ to }) => {
+    if (existsSync(new URL('deadly', import.meta.url))) process.kill(process.pid, 'SIGKILL');
+    appendFileSync(new URL('paid', import.meta.url), to + '\\n');
+    return 'paid';
+  },
 });
 export default { tools: { ...delegationTools(), pay } };
 `;
@@ -182,3 +187,30 @@ test('chat at a terminal asks for the calls of children, and shows how the sessi
   expect(home.linesOf(rent)).toContain('pay p1 → text paid');
   expect(home.linesOf(tax).some((line) => line.startsWith('pay p1 → execution-denied'))).toBe(true);
 });
+
+test.each(['parent', 'child'])(
+  'after a kill of the run that an answer has let go on, approve of the %s names the command that goes on',
+  async (where) => {
+    using home = payingHome('Pay rent', 'Pay tax');
+    await home.tape(['run', 'main', 'Go', ...home.model]);
+    const [rent = '', tax = ''] = home.childrenOf();
+    const named = where === 'parent' ? 'main' : rent;
+    const call = where === 'parent' ? `${rent}/p1` : 'p1';
+    writeFileSync(home.file('deadly'), '');
+    symlinkSync(fileURLToPath(new URL('../../node_modules', import.meta.url)), home.file('node_modules'));
+    const killed = await home.process(['approve', named, call, ...home.model]);
+    expect(killed.code, killed.stderr).toBe(137);
+    for (const gone of ['deadly', 'node_modules']) rmSync(home.file(gone));
+    const again = await home.tape(['approve', named, call, '--json', ...home.model]);
+    expect(jsonError(again)).toMatchObject({
+      code: 'SESSION_NO_CALL',
+      data: { left: rent },
+      hint: `the answer is recorded, and no process runs ${rent}; go on with: tape run ${rent}`,
+    });
+    const recovered = await home.tape(['run', rent, ...home.model]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect(home.linesOf(rent)).toContain('assistant: Pay rent is done.');
+    expect((await home.tape(['approve', tax, ...home.model])).code).toBe(0);
+    expect(home.linesOf('main').at(-1)).toBe('assistant: All is paid.');
+  },
+);

@@ -7,6 +7,7 @@ import {
   findHome,
   getHome,
   type Home,
+  inHome,
   openForReading,
   openForWriting,
 } from './home.ts';
@@ -67,7 +68,9 @@ export interface Context {
   answer(result: Answer): Promise<void>;
   /** Prints one document of JSON, with what happened to the graph file when the verb wrote. */
   print(json: unknown): Promise<void>;
-  /** Prints one line of status on stderr, unless `--quiet`. */
+  /** A sentence of the command itself whose commands name the home, where the user has named one. */
+  inHome(text: string): string;
+  /** Prints one line of status on stderr, unless `--quiet`. The commands of a hint name the home, as `inHome` writes them. */
   status(text: string): void;
   /** Runs another command line with this input and output, by default its own, and returns its exit code. */
   tape(argv: readonly string[], io?: MaskedIo): Promise<number>;
@@ -144,8 +147,9 @@ export function makeContext(
   const print = async (json: unknown) => io.out(`${jsonText(withGraph(json, written?.graphFile))}\n`);
   const color = usesColor(options.color === false ? 'never' : (options.color ?? 'auto'), io);
   const links = color && usesLinks(io);
+  const here = (text: string) => inHome(text, { home: options.home, isVerb });
   const status = (text: string) => {
-    if (options.quiet !== true) io.err(`${safe(text)}\n`);
+    if (options.quiet !== true) io.err(`${safe(text.startsWith('Hint: ') ? here(text) : text)}\n`);
   };
   return {
     io,
@@ -171,6 +175,7 @@ export function makeContext(
       else if (options.quiet === true && quiet !== undefined) await io.out(quiet === '' ? '' : `${quiet}\n`);
       else await io.out(`${isStyled === true ? human : safe(human)}\n`);
     },
+    inHome: here,
     status,
     tape: (argv, given = io) => main(argv, given),
   };

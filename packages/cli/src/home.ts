@@ -13,6 +13,7 @@ import {
 import { secretsIn } from '@tapedeck/tape/internal';
 import { isUlid } from '@tapedeck/tape/store';
 import { NotFoundError, UsageError } from './errors/kinds.ts';
+import { shellWord } from './escape.ts';
 import type { Io } from './io.ts';
 import {
   assertOwn,
@@ -37,6 +38,20 @@ export interface Home {
   readonly isFound: boolean;
   /** The realm of its sessions. Default: the one that the home records, else `tape`. */
   readonly base?: string;
+}
+
+/**
+ * A text whose commands name the home that the user named: without it, they would look at another one. A text that names a
+ * home stays as it is.
+ */
+export function inHome(
+  text: string,
+  { home, isVerb }: { readonly home: string | undefined; readonly isVerb: (word: string) => boolean },
+): string {
+  if (home === undefined || text.includes('--home')) return text;
+  return text.replace(/\btape ([a-z]+)\b(?! --help)/g, (command, word) =>
+    isVerb(word) ? `${command} --home ${shellWord(home)}` : command,
+  );
 }
 
 /** `--home`, else `TAPE_HOME`, else the nearest `.tape` upward, else `~/.tape`. */

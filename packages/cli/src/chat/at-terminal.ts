@@ -77,7 +77,7 @@ export async function talkAt(editor: Editor, talk: Talk): Promise<number> {
     if (!isDone && !isCommand(line)) text = line;
   }
   await io.out(
-    `${style.text('dim', safe(`Left ${talk.session.name}@${infoOf(talk).head}; go on with: tape chat ${talk.session.name}`))}\n`,
+    `${style.text('dim', safe(talk.context.inHome(`Left ${talk.session.name}@${infoOf(talk).head}; go on with: tape chat ${talk.session.name}`)))}\n`,
   );
   return exit.done;
 }

@@ -124,7 +124,7 @@ export async function answerAtTerminal(
 function sayLeft({ context, session }: Talk, { name, toolCallId, for: awaited }: WaitingCall): void {
   const how = awaited === 'result' ? ' --output JSON' : '';
   const answer = awaited === 'tool' ? '' : `: tape approve ${session.name} ${toolCallId}${how}`;
-  context.status(`${name} ${awaitedOf[awaited]}${answer}; a prompt answers it as superseded`);
+  context.status(`${name} ${awaitedOf[awaited]}${context.inHome(answer)}; a prompt answers it as superseded`);
 }
 
 /** Characters and rows of arguments that a question shows: what a user does not see is not approved. */

@@ -1,4 +1,4 @@
-import { shellWord } from '../escape.ts';
+import { inHome } from '../home.ts';
 import { commonOptions } from '../options/common.ts';
 import type { Options } from '../options/declare.ts';
 import { verbName } from '../verbs/index.ts';
@@ -35,17 +35,12 @@ export function namedIn(argv: readonly string[]): string | undefined {
   return verbName(argv[verbAt(argv)] ?? '');
 }
 
-/**
- * A hint whose commands name the home that the command line names: without it, they would look at another one. A hint
- * that names a home stays as it is.
- */
+/** A hint whose commands name the home that the command line names, which may be one that could not be read. */
 export function inHomeOf(argv: readonly string[], hint: string): string {
   const at = argv.findIndex((word) => /^--home(?:=|$)/.test(word));
   const home = argv[at]?.split('=').slice(1).join('=') || argv[at + 1];
-  if (at === -1 || home === undefined || hint.includes('--home')) return hint;
-  return hint.replace(/\btape ([a-z]+)\b(?! --help)/g, (command, word) =>
-    verbName(word) === undefined ? command : `${command} --home ${shellWord(home)}`,
-  );
+  if (at === -1) return hint;
+  return inHome(hint, { home, isVerb: (word) => verbName(word) !== undefined });
 }
 
 /** The help command for the verb of a command line, or for all verbs. */

@@ -103,6 +103,10 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         ? `rewind to before a user message with: tape rewind ${session}@SEQ`
         : `rewind to before that message first: tape rewind ${session}@${String(data.message)}; then: tape undo ${session}@${String(data.seq)}`;
     case 'SESSION_NO_CALL':
+      if (typeof data.left === 'string')
+        return `the answer is recorded, and no process runs ${data.left}; go on with: tape run ${shellWord(data.left)}`;
+      if (data.without_tool !== undefined)
+        return `run it with a configuration that has the tool: tape run ${String(data.without_tool)} --config FILE`;
       if (data.children === true)
         return `its children wait for no answer; go on with: tape recover ${session}`;
       return `list pending calls with: tape status ${session}`;

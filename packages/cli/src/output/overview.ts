@@ -49,17 +49,20 @@ export function overviewJson(overview: Overview): Readonly<Record<string, unknow
 }
 
 /** An overview for people: only the parts that have something. */
-export function overviewText(overview: Overview, context: Pick<Context, 'io' | 'style' | 'link'>): string {
+export function overviewText(
+  overview: Overview,
+  context: Pick<Context, 'io' | 'style' | 'link' | 'inHome'>,
+): string {
   const { io, style } = context;
   const { running, waiting, interrupted, ended, more, recent, others } = overview;
   const part = (heading: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : [style.text('bold', heading), ...lines.map((line) => `  ${line}`), ''];
   const row = (status: Status) => {
-    const line = cutText(statusLine(status), io.columns - 2);
+    const line = cutText(statusLine(status, context), io.columns - 2);
     const { length } = status.session;
     return style.text('bold', line.slice(0, length)) + line.slice(length);
   };
-  const answers = waiting.map(({ session }) => `tape approve ${session}`);
+  const answers = waiting.map(({ session }) => context.inHome(`tape approve ${session}`));
   const parts = [
     ...part('Running', running.map(row)),
     ...part('Waiting for you', [...waiting.map(row), ...answers.map((line) => style.text('dim', line))]),

@@ -8,7 +8,6 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Status } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { jsonText, oneLine, safe } from '../escape.ts';
-import type { Style } from '../terminal/style.ts';
 import { cutMiddle, textWidth } from '../terminal/width.ts';
 import { wrapText } from '../terminal/wrap.ts';
 import { awaitedOf, inputMax } from './run.ts';
@@ -51,16 +50,17 @@ function waitingJson(waiting: Status['waiting']): readonly object[] {
 }
 
 /** The status of a session on one line: `main  busy, streaming  lifecycle active  2 queued  process 4711`. */
-export function statusLine(status: Status): string {
-  return statusParts(status).join('  ');
+export function statusLine(status: Status, context: Pick<Context, 'inHome'>): string {
+  return statusParts(status, context).join('  ');
 }
 
 /** The same on as many lines of a terminal as it takes: what has no room is on lines of its own. */
 function statusRows(
   status: Status,
-  { style, columns }: { readonly style: Style; readonly columns: number },
+  { io: { columns }, ...context }: Pick<Context, 'io' | 'style' | 'inHome'>,
 ): string {
-  const [name = '', standing = '', ...others] = statusParts(status);
+  const { style } = context;
+  const [name = '', standing = '', ...others] = statusParts(status, context);
   const session = cutMiddle(name, columns - standing.length - 2);
   let row = `${style.text('bold', session)}  ${painted(style, standing)}`;
   let used = textWidth(`${session}  ${standing}`);
@@ -77,7 +77,7 @@ function statusRows(
   return [...rows, row].join('\n');
 }
 
-function statusParts(status: Status): readonly string[] {
+function statusParts(status: Status, { inHome }: Pick<Context, 'inHome'>): readonly string[] {
   const { session, state, phase, attempt, message, lifecycle, task, delivery } = status;
   const { queued, waiting, owner, children = [], damage } = status;
   const standing = [state, phase, ...(attempt === undefined ? [] : [`attempt ${attempt}`])];
@@ -96,7 +96,7 @@ function statusParts(status: Status): readonly string[] {
       ? []
       : [`${children.length} ${children.length === 1 ? 'child' : 'children'} unfinished`]),
     ...children.flatMap((child) => child.waiting.flatMap((call) => waitingBelow(child.session, call))),
-    ...(state === 'interrupted' ? [`continue it with: tape recover ${session}`] : []),
+    ...(state === 'interrupted' ? [inHome(`continue it with: tape recover ${session}`)] : []),
     ...(owner?.pid === undefined ? [] : [`process ${owner.pid}`]),
     ...(message === undefined ? [] : [message]),
     ...(damage === undefined ? [] : [`damaged: ${damage}`]),
@@ -114,10 +114,8 @@ function waitingBelow(
 }
 
 /** Prints the status of sessions: one line each, or JSON. */
-export async function printStatuses(
-  statuses: readonly Status[],
-  { io, options, style }: Context,
-): Promise<void> {
+export async function printStatuses(statuses: readonly Status[], context: Context): Promise<void> {
+  const { io, options } = context;
   if (options.json === true) {
     await io.out(`${jsonText(statuses.map(statusJson))}\n`);
     return;
@@ -125,9 +123,6 @@ export async function printStatuses(
   for (const status of statuses) {
     if (options.jsonl === true) await io.out(`${jsonText(statusJson(status))}\n`);
     else if (options.quiet === true) await io.out(`${status.session}\n`);
-    else
-      await io.out(
-        `${io.isTerminal ? statusRows(status, { style, columns: io.columns }) : statusLine(status)}\n`,
-      );
+    else await io.out(`${io.isTerminal ? statusRows(status, context) : statusLine(status, context)}\n`);
   }
 }

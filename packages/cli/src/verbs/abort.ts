@@ -36,7 +36,9 @@ export const abort: Verb = defineVerb({
       if (running.length === 0) {
         const { isInterrupted } = await import('@tapedeck/runtime/internal');
         const next = (await isInterrupted(store, info.id))
-          ? ` (its last run was interrupted: give it up with: tape recover ${shellWord(session)} --abort)`
+          ? context.inHome(
+              ` (its last run was interrupted: give it up with: tape recover ${shellWord(session)} --abort)`,
+            )
           : '';
         const human = `No active run of ${session}: nothing to do${next}`;
         await context.answer({ json: { session, aborted: false }, quiet: session, human });
@@ -57,7 +59,7 @@ export const abort: Verb = defineVerb({
           ...(children.length > 0 && { children: children.map((child) => child.session) }),
         },
         quiet: session,
-        human: stops.map(stopText).join('\n'),
+        human: context.inHome(stops.map(stopText).join('\n')),
       });
       return stops.every(({ over }) => over) ? exit.done : exit.accepted;
     }),

@@ -17,7 +17,7 @@ export const alias: Verb = defineVerb({
   ],
   arguments: { name: 'Session', alias: 'Its other name' },
   options: { reason: { type: 'string', default: '', describe: 'Why, for the lineage' } },
-  run: async ({ name, alias: other, reason }, { changing, answer }) =>
+  run: async ({ name, alias: other, reason }, { changing, answer, inHome }) =>
     await changing(async (store) => {
       const before = needSession(store, name);
       const repeated = before.aliases.includes(other);
@@ -27,7 +27,7 @@ export const alias: Verb = defineVerb({
         quiet: info.session,
         human: repeated
           ? `${other} is an alias of ${info.session} already: nothing to do`
-          : `${other} is an alias of ${info.session} (undo with: tape unalias ${other})`,
+          : inHome(`${other} is an alias of ${info.session} (undo with: tape unalias ${other})`),
       });
       return 0;
     }),

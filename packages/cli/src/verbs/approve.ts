@@ -102,7 +102,7 @@ async function waitingCall(
   { isOutput, isDenied }: { readonly isOutput: boolean; readonly isDenied: boolean },
 ): Promise<WaitingCall> {
   const { SessionError } = await import('@tapedeck/runtime');
-  const { waitsOf } = await import('@tapedeck/runtime/internal');
+  const { leftAfterAnswer, waitsOf } = await import('@tapedeck/runtime/internal');
   const all = await waitsOf(store, of);
   const waiting = all.filter((one) => one.for !== 'children');
   const named = waiting.filter(({ toolCallId }) => id === undefined || toolCallId === id);
@@ -115,8 +115,13 @@ async function waitingCall(
     const what = id === undefined ? 'a call' : `call '${id}'`;
     const why = ids === '' ? 'no call is pending' : `the pending calls are: ${ids}`;
     const children = waiting.length === 0 && all.length > 0;
+    const left = await leftAfterAnswer(store, of);
     throw new SessionError('SESSION_NO_CALL', `cannot answer ${what} of '${name}': ${why}`, {
-      data: { ...data, ...(children && { children }) },
+      data: {
+        ...data,
+        ...(children && { children }),
+        ...(left !== undefined && { left: left.session }),
+      },
     });
   }
   if (others.length > 0)
@@ -128,7 +133,7 @@ async function waitingCall(
     throw new SessionError(
       'SESSION_NO_CALL',
       `cannot answer call '${call.toolCallId}' of '${name}': it is approved, and waits for a run that has the tool '${call.name}'`,
-      { data },
+      { data: { ...data, without_tool: call.session ?? name } },
     );
   if (isOutput && call.for === 'approval')
     throw new UsageError(

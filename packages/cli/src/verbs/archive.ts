@@ -14,7 +14,7 @@ export const archive: Verb = defineVerb({
   ],
   arguments: { name: 'Session' },
   options: { undo: { type: 'boolean', describe: 'Make it active again' } },
-  run: async ({ name, undo }, { changing, answer }) =>
+  run: async ({ name, undo }, { changing, answer, inHome }) =>
     await changing(async (store) => {
       const wanted = undo === true ? 'active' : 'archived';
       const before = needSession(store, name);
@@ -22,7 +22,7 @@ export const archive: Verb = defineVerb({
       const done =
         undo === true
           ? `${info.session} is active again`
-          : `Archived ${info.session} (undo with: tape archive ${info.session} --undo)`;
+          : inHome(`Archived ${info.session} (undo with: tape archive ${info.session} --undo)`);
       await answer({
         json: { session: info.session, lifecycle: info.lifecycle, repeated: before.lifecycle === wanted },
         quiet: info.session,

@@ -30,7 +30,7 @@ export const branch: Verb = defineVerb({
     },
     key: { type: 'string', describe: 'Idempotency key: a repeat returns the same branch' },
   },
-  run: async (args, { io, changing, answer }) => {
+  run: async (args, { io, changing, answer, inHome }) => {
     const metadata =
       args.metadata === undefined ? undefined : await readJson(args.metadata, '--metadata', io);
     if (metadata !== undefined && !isObject(metadata))
@@ -51,7 +51,7 @@ export const branch: Verb = defineVerb({
       await answer({
         json: forkedJson(forked),
         quiet: forked.session,
-        human: forkedLine(forked, { done: 'Branched' }),
+        human: inHome(forkedLine(forked, { done: 'Branched' })),
       });
       return 0;
     });

@@ -52,7 +52,9 @@ export const compact: Verb = defineVerb({
       });
       const { missingSections = [] } = made ?? {};
       if (missingSections.length > 0)
-        context.status(`Warning: the summary lacks ${missingSections.join(', ')}; see: tape view ${name}`);
+        context.status(
+          context.inHome(`Warning: the summary lacks ${missingSections.join(', ')}; see: tape view ${name}`),
+        );
       await context.answer({
         json: {
           session: name,
@@ -67,7 +69,9 @@ export const compact: Verb = defineVerb({
         human:
           made === undefined
             ? `${name} has nothing to ${args.prune === true ? 'prune' : 'summarise'}: nothing to do`
-            : `${args.prune === true ? 'Pruned outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter} (undo with: tape undo ${name})`,
+            : context.inHome(
+                `${args.prune === true ? 'Pruned outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter} (undo with: tape undo ${name})`,
+              ),
       });
       return 0;
     });

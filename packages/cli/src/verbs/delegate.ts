@@ -175,7 +175,7 @@ export const delegate: Verb = defineVerb({
       await context.answer({
         json: { parent: parent.session, children: outcomes.map(outcomeJson) },
         quiet: outcomes.map((o) => o.session).join('\n'),
-        human: safe(outcomes.map(outcomeLine).join('\n')),
+        human: safe(outcomes.map((one) => outcomeLine(one, context)).join('\n')),
       });
       if (io.interrupted) return exit.interrupted;
       const isDone = (one: ChildOutcome) => one.status === 'completed' && one.merged !== undefined;
@@ -321,12 +321,17 @@ function outcomeJson({
   };
 }
 
-function outcomeLine({ session, status, merged, text, error, waits }: ChildOutcome): string {
+function outcomeLine(
+  { session, status, merged, text, error, waits }: ChildOutcome,
+  { inHome }: Pick<Context, 'inHome'>,
+): string {
   const when = merged?.repeated === true ? 'merged before' : 'merged';
   const where = merged === undefined ? 'not merged' : `${when} into ${merged.parent}@${merged.seq}`;
   const [firstLine = ''] = (error ?? text).split('\n');
   const verb = waits === true ? 'approve' : 'status';
   const next =
-    status === 'running' && merged === undefined ? ` (next: tape ${verb} ${shellWord(session)})` : '';
+    status === 'running' && merged === undefined
+      ? ` (next: ${inHome(`tape ${verb} ${shellWord(session)}`)})`
+      : '';
   return `${session} ${status}, ${where}${firstLine === '' ? '' : `: ${firstLine}`}${next}`;
 }

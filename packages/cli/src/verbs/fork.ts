@@ -71,7 +71,7 @@ export const fork: Verb = defineVerb({
     'dry-run': { type: 'boolean', describe: 'Show the fork without making it' },
   },
   conflicts: { task: ['next-steps'], deliver: ['on-complete'] },
-  run: async (args, { io, home, changing, reading, answer }) => {
+  run: async (args, { io, home, changing, reading, answer, inHome }) => {
     const inherit = inheritIn(args, (at) =>
       args.parent.includes('@')
         ? `did you mean --since ${at}?`
@@ -132,7 +132,7 @@ export const fork: Verb = defineVerb({
       await answer({
         json: { ...forkedJson(forked), ...(workspace !== undefined && { workspace }) },
         quiet: forked.session,
-        human: forkedLine(forked, { done: 'Forked', workspace }),
+        human: inHome(forkedLine(forked, { done: 'Forked', workspace })),
       });
       return 0;
     });

@@ -84,10 +84,12 @@ async function print(
   };
   for (const warning of warnings) context.status(`Warning: ${warning}`);
   reportForks(rewound, context);
-  const done = rewoundLine(rewound);
+  const done = context.inHome(rewoundLine(rewound));
   if (run === undefined) {
     const rest =
-      resent === undefined ? text : `Sent again as ${session}@${resent}; run it with: tape run ${session}`;
+      resent === undefined
+        ? text
+        : context.inHome(`Sent again as ${session}@${resent}; run it with: tape run ${session}`);
     await context.answer({ json, quiet: `${session}@${seq}`, human: `${done}\n${rest}` });
     return exit.done;
   }

@@ -37,7 +37,7 @@ export async function undoAt(
     await context.answer({
       json: { ...rewoundJson(done), undone, act },
       quiet: `${session}@${seq}`,
-      human: undoneLine(done),
+      human: context.inHome(undoneLine(done)),
     });
     return exit.done;
   });

@@ -1,6 +1,7 @@
 import type { SessionInfo, TapeStore } from '@tapedeck/tape';
 import { type OpenCall, requestOf, type WaitingCall } from '../stream/call.ts';
-import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
+import { isInterrupted } from '../tools/interrupted.ts';
+import { awaitsAnswer, isOrphan, openBatch } from '../tools/open-batch.ts';
 import { refOf } from '../ui/child-calls.ts';
 
 /** A call that waits for the answer of a person or a client. */
@@ -28,6 +29,26 @@ export async function* waitsBelow(store: TapeStore, id: string): AsyncGenerator<
 export async function runningChildren(store: TapeStore, id: string): Promise<readonly SessionInfo[]> {
   const children = await store.sessions.list({ parent: id, all: true, pending: true });
   return children.filter(({ task, delivery }) => task === 'running' && delivery !== 'discarded');
+}
+
+/**
+ * The session that has an answer to go on with and that no process runs, of a session and those to which it delegates: its
+ * process died, or none could run it. The deepest first.
+ */
+export async function leftAfterAnswer(store: TapeStore, id: string): Promise<SessionInfo | undefined> {
+  for (const child of await runningChildren(store, id)) {
+    const below = await leftAfterAnswer(store, child.id);
+    if (below !== undefined) return below;
+  }
+  const info = await store.sessions.find(id);
+  if (info === undefined || (await store.leases.list()).some((owner) => owner.id === id)) return undefined;
+  const isAnswered = (call: OpenCall) =>
+    isOrphan(call) || (call.decision !== undefined && call.for !== 'tool');
+  const isLeft =
+    (await isInterrupted(store, id)) ||
+    (await openBatch(store, info)).some(isAnswered) ||
+    (await store.inbox.list(id)).some(({ body }) => body.type === 'answer');
+  return isLeft ? info : undefined;
 }
 
 /** A call below as the sessions above it show it. */

@@ -1,0 +1,27 @@
+import { anchor, assistant, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+test.each<readonly [string, readonly string[], string]>([
+  ['fork', ['fork', 'main', '--as', 'other', '--task', 'Go'], 'Run it with: tape run --home HOME other'],
+  ['branch', ['branch', 'main', '--as', 'other'], 'tape run --home HOME other'],
+  ['rewind', ['rewind', 'main@5'], 'undo with: tape undo --home HOME main'],
+  ['undo', ['undo', 'main'], 'undo with: tape undo --home HOME main'],
+  ['alias', ['alias', 'main', 'trunk'], 'undo with: tape unalias --home HOME trunk'],
+  ['archive', ['archive', 'main'], 'undo with: tape archive --home HOME main --undo'],
+  ['send', ['send', 'main', 'Hi'], 'run it with: tape run --home HOME main'],
+])('what %s says to do next is in the home that the line names, and only then', async (verb, args, next) => {
+  using home = tempHome();
+  using elsewhere = tempDir();
+  home.session('main', user('One'), assistant('Two'), anchor('plan'), user('Three'));
+  if (verb === 'undo') await home.here(['rewind', 'main@5']);
+  const named = await home.here([...args, '--home', home.path], { cwd: elsewhere.path });
+  const said = named.stdout + named.stderr;
+  expect(said).toContain(next.replace('HOME', home.path));
+  using other = tempHome();
+  other.session('main', user('One'), assistant('Two'), anchor('plan'), user('Three'));
+  if (verb === 'undo') await other.here(['rewind', 'main@5']);
+  const plain = await other.here(args);
+  expect(plain.stdout + plain.stderr).toContain(next.replace(' --home HOME', ''));
+});
