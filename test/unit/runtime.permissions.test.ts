@@ -7,6 +7,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import {
   type DeckConfig,
@@ -85,6 +86,13 @@ const run = (command: string, id = 'c1'): ScriptAnswer => ({
   toolCalls: [{ id, name: 'run_command', input: { command } }],
 });
 const done: ScriptAnswer = { text: 'Done.' };
+
+test('a model reads the home directory of the user as ~ in a refusal', async () => {
+  const path = join(homedir(), '.ssh/config');
+  await using s = await desk([call('write_file', { path }), done], { permissions: 'sandboxed' });
+  await s.main.run('Write');
+  expect(s.outputs()).toEqual(["write(~/.ssh/config) is not allowed in 'main', by the rule: deny write(**)"]);
+});
 
 test('a refused call fails with the rule, is recorded, and the run goes on', async () => {
   await using s = await desk([call('write_file', { path: '../x' }), done], { permissions: 'sandboxed' });

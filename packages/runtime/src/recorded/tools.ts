@@ -16,6 +16,7 @@ import { duringCall } from '../tools/current-call.ts';
 import { unstorable } from '../tools/execute.ts';
 import { batchNotes, openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
+import { withTilde } from '../tools/tilde.ts';
 import { pathsOf, type ToolTraits } from '../tools/traits.ts';
 import { workspaceOf } from '../workspace/open.ts';
 
@@ -199,7 +200,9 @@ class BegunCall {
       const permit = isAllowed ? await of.#permit() : undefined;
       if (isAllowed && permit?.verdict !== 'deny') return of;
       const why =
-        permit === undefined ? `Tool '${tool.name}' may not be used in this session.` : refusedBy(permit);
+        permit === undefined
+          ? `Tool '${tool.name}' may not be used in this session.`
+          : withTilde(refusedBy(permit));
       const refusal = new Error(why);
       await of.#record(await errorOutput(refusal), noPaths);
       throw refusal;

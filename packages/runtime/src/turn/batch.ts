@@ -10,6 +10,7 @@ import { duringCall } from '../tools/current-call.ts';
 import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from '../tools/execute.ts';
 import { awaitsChildren, batchNotes, rememberFault } from '../tools/open-batch.ts';
 import { parseArguments, requestsParallel } from '../tools/schema.ts';
+import { withTilde } from '../tools/tilde.ts';
 import { type DeckTool, nameOf, toolOf } from '../tools/traits.ts';
 import { type Patience, within } from '../tools/within.ts';
 import type { LoopContext } from './context.ts';
@@ -132,7 +133,7 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
   const permit = await context.permits.permit({ tool: call.toolName, input: checked.value }, tool);
   // What a person has approved is on the tape.
   if (call.decision === undefined || permit.verdict !== 'allow') await recordPermit(context, call, permit);
-  if (permit.verdict === 'deny') return { call, gate: 'denied', reason: refusedBy(permit) };
+  if (permit.verdict === 'deny') return { call, gate: 'denied', reason: withTilde(refusedBy(permit)) };
   // Its client does what it asks, or does not.
   if (tool.execute === undefined) return { call, gate: 'result' };
   if (call.decision !== undefined)

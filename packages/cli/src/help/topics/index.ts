@@ -8,5 +8,6 @@ import { environment } from './environment.ts';
 import { exitCodes } from './exit-codes.ts';
 import { models } from './models.ts';
 import { points } from './points.ts';
+import { rules } from './rules.ts';
 
-export const topics: readonly Topic[] = [points, models, config, exitCodes, environment];
+export const topics: readonly Topic[] = [points, models, config, rules, exitCodes, environment];
