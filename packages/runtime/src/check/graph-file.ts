@@ -19,6 +19,8 @@ export async function verifyGraph(store: Lineage, path: string): Promise<GraphFi
   const { checkJournal, GraphError, readLines } = await import('@tapedeck/graph');
   const { tailOf } = await import('@tapedeck/graph/journal');
   try {
+    const last = await lastOfSame(store, path);
+    if (last !== undefined) return { problems: severalNames(path), g: last, ...lagging(store, last) };
     const report = checkJournal(readLines(path));
     if (report.records > 0 && store.lineageHash() === undefined)
       return { problems: [databaseMissing(report.records)], g: report.g };
@@ -28,13 +30,45 @@ export async function verifyGraph(store: Lineage, path: string): Promise<GraphFi
       found(`graph-${code}`, `session_graph.jsonl line ${line}: ${message}`, String(line)),
     );
     if (problems.length === 0) problems.push(...(await compared(store, path)));
-    const names = lstatSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
-    if (names > 1) problems.push(unusable(`cannot write graph '${path}': it has ${names} names`));
+    problems.push(...severalNames(path));
     return { problems, g: report.g, ...lagging(store, report.g) };
   } catch (error) {
     if (!(error instanceof GraphError)) throw error;
     return { problems: [unusable(error.message)], g: 0 };
   }
+}
+
+/**
+ * The number of the last line, when a graph file has the lines of its database and nothing else, each with the hash of
+ * the one before it: the checks of the file and of its lines, which read both again, have nothing to find then.
+ */
+async function lastOfSame({ lineage }: Lineage, path: string): Promise<number | undefined> {
+  const { GraphError, lineHash, readLines } = await import('@tapedeck/graph');
+  const lines = readLines(path);
+  try {
+    let last = { g: 0, hash: firstLinePrev };
+    for (const line of lineage.read()) {
+      const { value } = lines.next();
+      const text = encodeLine(line);
+      if (value?.kind !== 'line' || value.text !== text) return undefined;
+      if (line.g !== last.g + 1 || line.prev !== last.hash) return undefined;
+      last = { g: line.g, hash: lineHash(text) };
+    }
+    return last.g > 0 && lines.next().done === true ? last.g : undefined;
+  } catch (error) {
+    // What cannot be read is reported by the checks.
+    if (error instanceof GraphError || (error instanceof TapeError && error.code === 'TAPE_CORRUPT'))
+      return undefined;
+    throw error;
+  } finally {
+    lines.return();
+  }
+}
+
+/** A file with more than one name, which no command writes. */
+function severalNames(path: string): Found[] {
+  const names = lstatSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
+  return names > 1 ? [unusable(`cannot write graph '${path}': it has ${names} names`)] : [];
 }
 
 /** A file that is no file of the home's own, which no command writes. */
