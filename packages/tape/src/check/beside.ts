@@ -195,9 +195,13 @@ export class BesideTapes {
     return (byTape.get(id) ?? none) as readonly Row[];
   }
 
-  #fieldsOf({ g, line, hash }: StoredLine): JsonObject | undefined {
+  #fieldsOf({ g, about, ...row }: StoredLine): JsonObject | undefined {
     if (this.#fields.has(g)) return this.#fields.get(g);
-    const fields = hashLine(line) === hash ? parsed(line) : undefined;
+    const { line, hash } =
+      row.line === null && about !== undefined
+        ? (this.#rowsOf<StoredLine>(about, selectLines).find((one) => one.g === g) ?? row)
+        : row;
+    const fields = line !== null && hashLine(line) === hash ? parsed(line) : undefined;
     this.#fields.set(g, fields);
     return fields;
   }
@@ -287,9 +291,11 @@ class BesideTape implements Beside {
 
 interface StoredLine {
   readonly g: number;
-  readonly line: string;
+  /** Null of a line about another tape of the run, `about`, which has it among its own. */
+  readonly line: string | null;
   /** In lower-case hex. */
   readonly hash: string;
+  readonly about?: number;
 }
 
 const none: readonly never[] = [];
@@ -305,7 +311,9 @@ const selectLines = `SELECT l.tape_id, l.g, l.type, l.peer_id, p.name AS "into",
 const selectBelow = `WITH RECURSIVE below(root, id, reach) AS (
     SELECT id, id, 9007199254740991 FROM tape WHERE id BETWEEN @first AND @last
     UNION SELECT b.root, c.id, min(b.reach, c.base_seq) FROM below b JOIN tape c ON c.parent_id = b.id AND c.id > b.id)
-  SELECT b.root AS tape_id, l.g, l.type, l.peer_id, NULL AS "into", l.line, lower(hex(l.hash)) AS hash, b.reach, t.ulid
+  SELECT b.root AS tape_id, l.g, l.type, l.peer_id, NULL AS "into", b.id AS about,
+    CASE WHEN b.id NOT BETWEEN @first AND @last THEN l.line END AS line,
+    CASE WHEN b.id NOT BETWEEN @first AND @last THEN lower(hex(l.hash)) END AS hash, b.reach, t.ulid
     FROM below b CROSS JOIN lineage l ON l.tape_id = b.id CROSS JOIN tape t ON t.id = b.id CROSS JOIN tape r ON r.id = b.root
     WHERE b.id <> b.root AND (l.peer_id = b.root OR (l.type = 'fork' AND b.reach > r.base_seq))`;
 
