@@ -214,3 +214,15 @@ test.each(['parent', 'child'])(
     expect(home.linesOf('main').at(-1)).toBe('assistant: All is paid.');
   },
 );
+
+test('--model of approve is that of the run of the child and of the run of its parent', async () => {
+  using home = payingHome('Pay rent');
+  await home.tape(['run', 'main', 'Go', ...home.model]);
+  const other = home.file('other.json');
+  writeFileSync(other, JSON.stringify([{ text: 'The other is here.' }, { text: 'The other is here.' }]));
+  const done = await home.tape(['approve', 'main', ...home.model.slice(0, 2), '--model', `script:${other}`]);
+  expect(done).toMatchObject({ code: 0, stdout: 'The other is here.\n' });
+  const [child = ''] = home.childrenOf();
+  expect(home.linesOf(child).at(-1)).toBe('assistant: The other is here.');
+  expect(home.linesOf('main').at(-1)).toBe('assistant: The other is here.');
+});

@@ -218,6 +218,36 @@ test('a child that is resumed takes its task once, and its parent waits for it',
   expect(mergesOf(s.store)).toHaveLength(2);
 });
 
+test('the options of an answer reach the run of the child and that of the parent, up to the session that has it', async () => {
+  await using s = await shop(
+    [
+      ...delegating([{ task: 'Plan it' }]),
+      { toolCalls: [{ name: 'delegate', input: { tasks: [{ task: 'Pay it' }] }, id: 'd2' }] },
+      { toolCalls: [{ name: 'pay', input: { to: 'it' }, id: 'p1' }], when: { session: 'main-*-*' } },
+    ],
+    { tools: {} },
+  );
+  const tools = { ...delegationTools(), pay: s.pay };
+  expect(await s.main.run('Go', { tools })).toMatchObject({ finish: 'waiting' });
+  const [middle] = childrenOf(s.store);
+  const [last] = childrenOf(s.store, middle?.session);
+  const model = s.script([{ text: 'By the other.' }, { text: 'By the other.' }, { text: 'By the other.' }]);
+  const seen: string[] = [];
+  const settings = { temperature: 0.5 };
+  const options = { tools, model, settings, instructions: 'Be short.' };
+  // At the session in the middle: the root has none of it, and the tool of its own call is missing there.
+  await (await (await s.deck.session(middle?.session ?? '')).respond('p1', { approved: true }, options)).run;
+  await s.deck.idle();
+  expect(s.paid).toEqual(['it']);
+  for (const { session = '' } of [middle ?? {}, last ?? {}])
+    seen.push(entryLines(s.store.entries.read(session)).at(-1) ?? '');
+  expect(seen).toEqual(['assistant: By the other.', 'assistant: By the other.']);
+  expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main has it.');
+  await expect(
+    s.main.respond('p1', { approved: true }, { tools: { pay: 1 } } as never),
+  ).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
+});
+
 test('an answer that comes while a sibling still works is taken at once, and the parent goes on by itself', async () => {
   const gate = Promise.withResolvers<string>();
   const slow = tool({ inputSchema: z.object({}), execute: async () => await gate.promise });

@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sent, Session } from '@tapedeck/runtime';
+import type { Deck, Sent, Session } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { deckConfig, type LoadedConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
@@ -30,7 +30,7 @@ export interface Sending {
    * Posts the item; a repeat posts nothing. With `start`, starts a run here if no other process runs the
    * session.
    */
-  readonly send: (session: Session, start: boolean) => Promise<Sent>;
+  readonly send: (session: Session, start: boolean, deck: Deck) => Promise<Sent>;
   /** The item in messages: `the message`. */
   readonly what: string;
 }
@@ -140,7 +140,7 @@ async function post(
   let { deck, session } = await open();
   const deadline = performance.now() + args.wait * 1000;
   let wasOwned = true;
-  for (let sent = await sending.send(session, config !== undefined); ; ) {
+  for (let sent = await sending.send(session, config !== undefined, deck); ; ) {
     // The active run may process earlier items first.
     const run = sent.run ?? session.attach();
     if (run !== undefined) return { deck, session, sent, started: { run } };
@@ -151,7 +151,7 @@ async function post(
         config = await usableConfig(args, context);
         ({ deck, session } = await open());
       }
-      sent = await sending.send(session, true);
+      sent = await sending.send(session, true, deck);
     } else if (performance.now() >= deadline) return { deck, session, sent };
     else await sleep(pollMs, undefined, { signal: io.signal });
     wasOwned = isRun;

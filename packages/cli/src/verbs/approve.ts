@@ -1,4 +1,4 @@
-import type { Session, WaitingCall } from '@tapedeck/runtime';
+import type { Deck, Session, WaitingCall } from '@tapedeck/runtime';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
@@ -14,7 +14,7 @@ export const approve: Verb = defineVerb({
   summary: 'Approve, deny or answer a pending tool call, and continue',
   detail:
     'Without CALL, answers the only pending call: of the session, or of a session below it, to which it delegates. When that ' +
-    'session has ended, the one that waits for it goes on. The run continues in this process, or in the process that runs the session. ' +
+    'session has ended, the one that waits for it goes on, with the same --model. The run continues in this process, or in the process that runs the session. ' +
     'A message sent to the session instead (run with a prompt, send) denies all pending calls as superseded.',
   examples: [
     [
@@ -63,11 +63,10 @@ export const approve: Verb = defineVerb({
         ...(reason !== undefined && { reason }),
         ...(remember !== undefined && { remember }),
       };
-      const named = namedIn(args);
-      const own = below === undefined ? toolCallId : toolCallId.slice(below.length + 1);
-      // A model that is named here is meant for the session that the user names.
-      const options = below === undefined ? named : {};
-      const send = (session: Session, start: boolean) => session.respond(own, answer, { ...options, start });
+      const options = namedIn(args);
+      // At the session that the user names: the options are for it and for the session of the call.
+      const send = async (_: Session, start: boolean, deck: Deck) =>
+        await (await deck.session(info.session)).respond(toolCallId, answer, { ...options, start });
       return await sendAndFollow(
         { store, session: below ?? info.session, above: info.session, config, send, what: 'the answer' },
         args,

@@ -231,9 +231,9 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
         run,
         ...(workspace !== undefined && { workspace }),
       }) satisfies ToolContext,
-    onServed: async (session) => {
+    onServed: async (session, above) => {
       giveTitle(session);
-      await deliverUnattended(parts, session);
+      await deliverUnattended(parts, session, above);
       // Its children may have ended while it ran, and waited.
       if (workers.of(session).status.state === 'waiting') await continueWaiting(parts, session.id);
     },

@@ -1,5 +1,6 @@
 import { runPoint } from '../crash-point.ts';
 import { haveEnded } from '../merge/spawn-calls.ts';
+import { type Above, optionsFor } from '../run/above.ts';
 import type { Run } from '../run/run.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { awaitsChildren, openBatch } from '../tools/open-batch.ts';
@@ -8,11 +9,12 @@ import type { DelegationParts } from './parts.ts';
 /**
  * Continues a session whose call waited for children, once all of them have ended. Returns the run, in an object, since a
  * run is thenable. Does nothing while a process runs the session, which looks again when it ends, and nothing where no
- * model can be used: the next run or recovery continues it.
+ * model can be used: the next run or recovery continues it. `above`: the options of the answer that let it go on.
  */
 export async function continueWaiting(
   parts: DelegationParts,
   id: string,
+  above?: Above,
 ): Promise<{ readonly run: Run } | undefined> {
   const { store, continued, closing, newId } = parts;
   const info = await store.sessions.find(id);
@@ -23,14 +25,15 @@ export async function continueWaiting(
   const worker = parts.worker(info);
   if (!isDue || worker.isServing || closing.aborted) return undefined;
   if ((await store.leases.list()).some((owner) => owner.id === id)) return undefined;
+  const options = above === undefined ? {} : optionsFor(id, above);
   try {
-    await modelFor(parts, await worker.facts(info), { options: {} });
+    await modelFor(parts, await worker.facts(info), { options });
   } catch {
     return undefined;
   }
   // A run that could not take it up wrote nothing: another one could not either.
   if (continued.get(id)?.head === info.head || worker.isServing) return undefined;
-  const run = worker.start({ run: newId(), options: {} });
+  const run = worker.start({ run: newId(), options, ...(above?.until !== id && { above }) });
   continued.set(id, { head: info.head, run });
   runPoint('parent/continued');
   return { run };

@@ -6,6 +6,7 @@ import { earlierMerge } from '../merge/earlier.ts';
 import { recordFailure } from '../merge/failure.ts';
 import { type MergeOptions, mergeChild, postMerge, settleChild, type Waiting } from '../merge/merge.ts';
 import { isAwaited, isEnded, isReportedToParent } from '../merge/spawn-calls.ts';
+import type { Above } from '../run/above.ts';
 import type { RunOptions } from '../run/options.ts';
 import type { SessionFacts } from '../terms/terms.ts';
 import { closeWorktree } from '../workspace/close.ts';
@@ -145,13 +146,14 @@ export async function wake(
 export async function deliverUnattended(
   parts: DelegationParts,
   { id, name }: { readonly id: string; readonly name: string },
+  above?: Above,
 ): Promise<void> {
   try {
     if (parts.startedChildren.has(name)) return;
     const info = await parts.store.sessions.find(id);
     if (info === undefined || !isEnded(info)) return;
     await deliverAsForked(parts, info);
-    if (info.parentId !== undefined) await continueWaiting(parts, info.parentId);
+    if (info.parentId !== undefined) await continueWaiting(parts, info.parentId, above);
   } catch {
     // The merge is in the parent's inbox, or audit and recovery find the child.
   }

@@ -1,6 +1,7 @@
 import type { SessionInfo } from '@tapedeck/tape';
 import type { Shared } from '../config/shared.ts';
 import type { ActiveWriter } from '../status/active-writer.ts';
+import type { Above } from './above.ts';
 
 /** Shared by the runs of all sessions. */
 export interface WorkerParts extends Shared {
@@ -12,5 +13,8 @@ export interface WorkerParts extends Shared {
     run: { readonly run: string; readonly workspace: string | undefined },
   ) => object;
   /** Called when a session's runs have ended and its lease is released. */
-  readonly onServed: (session: { readonly name: string; readonly id: string }) => Promise<void>;
+  readonly onServed: (
+    session: { readonly name: string; readonly id: string },
+    above: Above | undefined,
+  ) => Promise<void>;
 }

@@ -6,6 +6,7 @@ import type { OutputSpec } from '../model/output.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import type { Phase } from '../stream/events.ts';
 import type { Ancestry, Origin } from '../terms/terms.ts';
+import type { Above } from './above.ts';
 import type { Input, RunOptions } from './options.ts';
 import type { WorkerParts } from './parts.ts';
 
@@ -17,6 +18,7 @@ export interface RunRequest {
   /** The inbox was read under the lease, and nothing waited in it. */
   readonly inboxIsEmpty?: boolean;
   readonly options: RunOptions;
+  readonly above?: Above | undefined;
   /** The schema that makes the value of the session's result, which its terms hold as JSON Schema. */
   readonly output?: OutputSpec<unknown> | undefined;
 }

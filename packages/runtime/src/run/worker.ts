@@ -10,6 +10,7 @@ import { modelFor } from '../terms/model-for.ts';
 import { type Ancestry, ancestryOf, type Origin, originOf, type SessionFacts } from '../terms/terms.ts';
 import { outsideCalls } from '../tools/current-call.ts';
 import { wasInterrupted } from '../tools/interrupted.ts';
+import type { Above } from './above.ts';
 import { HandledItems } from './handled-items.ts';
 import {
   type AfterRun,
@@ -50,6 +51,8 @@ export class Worker {
   #undelivered = 0;
   /** The number of `startQueued` calls during runs. */
   #requested = 0;
+  /** The options of the last answer, for the sessions above. */
+  #above: Above | undefined;
   #closed = false;
   #instructions: string | undefined;
 
@@ -180,6 +183,7 @@ export class Worker {
       return started.run;
     }
     this.#current = started;
+    if (request.above !== undefined) this.#above = request.above;
     this.#serve(async () => await this.#work(request.run, { first: started }), started);
     return started.run;
   }
@@ -192,8 +196,9 @@ export class Worker {
    */
   async startQueued(
     options: RunOptions = {},
-    { cutOff = false }: { readonly cutOff?: boolean } = {},
+    { cutOff = false, above }: { readonly cutOff?: boolean; readonly above?: Above | undefined } = {},
   ): Promise<Started | undefined> {
+    if (above !== undefined) this.#above = above;
     if (this.#serving !== undefined) {
       this.#requested += 1;
       // A failed look is harmless: the next poll looks again.
@@ -247,7 +252,11 @@ export class Worker {
     this.#serving = served;
     this.#undelivered += 1;
     this.#delivered = Promise.all([this.#delivered, served])
-      .then(() => outsideCalls(() => this.#parts.onServed(this.#session)))
+      .then(() => {
+        const above = this.#above;
+        this.#above = undefined;
+        return outsideCalls(() => this.#parts.onServed(this.#session, above));
+      })
       .finally(() => {
         this.#undelivered -= 1;
       });

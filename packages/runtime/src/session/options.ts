@@ -56,8 +56,13 @@ export const subscribeFields: Fields<SubscribeOptions> = {
   signal: 'signal',
 };
 
-/** Options of `Session.respond`. */
-export interface RespondOptions extends Pick<RunOptions, 'model' | 'settings'> {
+/**
+ * Options of `Session.respond`: those of the runs that go on. With a call of a session below, of its run and of those above
+ * it, up to this session; `instructions` are for this session alone. Nothing of the run that made the call is kept, except a
+ * model and settings that were given by name: in their place are those of the deck.
+ */
+export interface RespondOptions
+  extends Pick<RunOptions, 'model' | 'settings' | 'tools' | 'useTools' | 'instructions' | 'maxSteps'> {
   /** False: only post the answer; the process that runs the session takes it up. */
   readonly start?: boolean;
 }
@@ -66,6 +71,10 @@ export interface RespondOptions extends Pick<RunOptions, 'model' | 'settings'> {
 export const respondFields: Fields<RespondOptions> = {
   model: true,
   settings: 'object',
+  tools: true,
+  useTools: 'flag',
+  instructions: 'text',
+  maxSteps: 'limit',
   start: 'flag',
 };
 

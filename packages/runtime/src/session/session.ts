@@ -47,6 +47,7 @@ import { assertSettings, settingsMeta } from '../model/call-settings.ts';
 import { assertModelName } from '../model/name.ts';
 import type { OutputSpec } from '../model/output.ts';
 import type { ScopedRule } from '../permissions/decide.ts';
+import { type Above, optionsFor } from '../run/above.ts';
 import { type Instructions, instructionsOf, toolsOf } from '../run/instructions.ts';
 import { type Input, type RunOptions, runFields } from '../run/options.ts';
 import { defaultMode, effectOf } from '../run/queue.ts';
@@ -183,7 +184,8 @@ export class Session {
    * Answers a waiting call: one pending approval with a decision, which can count for good (`remember`), a client-side one with its output or its error. Then
    * continues the session, unless a process runs it. Also answers the calls of sessions below, by their ids in
    * `tool-waiting` events, or by those of the calls themselves where only one has it: then the run is that of the session
-   * below, and when it has ended, the call that waited for it gets the result, and this session goes on.
+   * below, and when it has ended, the call that waited for it gets the result, and this session goes on. The options reach
+   * all of these runs.
    * @throws SESSION_NO_CALL when no call with this id waits, or it needs the other kind of answer;
    *   TAPE_ARCHIVED
    */
@@ -195,6 +197,17 @@ export class Session {
     assertFields(given, respondFields, `respond in '${this.name}'`);
     const { start = true, ...options } = given;
     assertSettings(options.settings, `respond in '${this.name}'`);
+    const unfit = inputFault(this.name, { tools: options.tools });
+    if (unfit !== undefined) throw unfit;
+    return await this.#respond(toolCallId, answer, { start, above: { options, until: this.id } });
+  }
+
+  /** Answers a call of this session or of one below it, for the session at which the answer was given. */
+  async #respond(
+    toolCallId: string,
+    answer: Parameters<Session['respond']>[1],
+    { start, above }: { readonly start: boolean; readonly above: Above },
+  ): Promise<Sent> {
     const refuse = (why: string) =>
       new SessionError('SESSION_NO_CALL', `cannot answer call '${toolCallId}' of '${this.name}': ${why}`, {
         data: { session: this.name, call: toolCallId },
@@ -205,7 +218,9 @@ export class Session {
       if (others.length > 0)
         throw refuse(`several sessions below wait with this id: name ${below?.ref} or ${others[0]?.ref}`);
       if (below !== undefined)
-        return await this.#parts.session(below.session).respond(below.call.toolCallId, answer, { start });
+        return await this.#parts
+          .session(below.session)
+          .#respond(below.call.toolCallId, answer, { start, above });
     }
     const fault = answerFault(call, answer);
     if (fault !== undefined) throw refuse(fault);
@@ -219,14 +234,19 @@ export class Session {
       if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
       throw refuse('it already has a different answer');
     }
-    const { run } = start ? await this.#startQueued(id, options) : {};
+    const more = above.until === this.id ? {} : { above };
+    const { run } = start ? await this.#startQueued(id, optionsFor(this.id, above), more) : {};
     return run === undefined ? { id, state: 'queued' } : { id, state: 'started', run };
   }
 
   /** Runs the inbox where this process can. Returns the run if it took up the item. */
-  async #startQueued(item: string, options: RunOptions = {}): Promise<{ readonly run?: Run }> {
+  async #startQueued(
+    item: string,
+    options: RunOptions = {},
+    more: { readonly above?: Above } = {},
+  ): Promise<{ readonly run?: Run }> {
     try {
-      const started = await this.#worker.startQueued(options);
+      const started = await this.#worker.startQueued(options, more);
       // In an object, since a run is thenable: returning it would await its result.
       return started?.run.took.includes(item) === true ? { run: started.run } : {};
     } catch (error) {
