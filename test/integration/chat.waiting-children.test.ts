@@ -137,6 +137,47 @@ test('a child that asks again is answered again in the same message', async () =
   expect(await s.same(chat)).toHaveLength(2);
 });
 
+test('a child that is resumed shows its call in the message that resumes it, and is answered there', async () => {
+  const when = { session: 'kid' };
+  await using s = await chatting([
+    { toolCalls: [{ name: 'pay', id: 'p1', input: { to: 'one' } }], when },
+    { text: 'First.', when },
+    { toolCalls: [{ name: 'pay', id: 'p1', input: { to: 'all' } }], when },
+    { text: 'Second.', when },
+    {
+      toolCalls: [{ name: 'delegate', id: 'd1', input: { tasks: [{ task: 'Go on', resume: 'kid' }] } }],
+      when: { session: 'main' },
+    },
+    { text: 'main is done.', when: { session: 'main' } },
+  ]);
+  await s.main.delegate({ task: 'Begin', name: 'kid' });
+  await (await (await s.deck.session('kid')).respond('p1', { approved: true })).run;
+  await s.deck.idle();
+  const chat = s.server.chat('main', automatic);
+  await chat.sendMessage({ text: 'Go' });
+  const recorded = async () => (await s.main.uiMessages()).at(-1);
+  const asked = [
+    'step-start',
+    'tool-delegate input-available',
+    'data-child',
+    'step-start',
+    'tool-pay approval-requested',
+  ];
+  expect(shape(chat.lastMessage)).toEqual(asked);
+  expect(await recorded()).toEqual(chat.plain.at(-1));
+  expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ toolCallId: 'kid/p1', input: { to: 'all' } });
+  await chat.addToolApprovalResponse({ id: 'kid/p1', approved: true });
+  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await poll(() => chat.status).toBe('ready');
+  expect(await recorded()).toEqual(chat.plain.at(-1));
+  expect(shape(await recorded())?.slice(-3)).toEqual([
+    'tool-pay output-available',
+    'step-start',
+    'text done',
+  ]);
+  expect(s.failures).toEqual([]);
+});
+
 test('of two children that wait, each is answered, and a grandchild too, over two generations', async () => {
   await using s = await chatting([
     ...delegates('main', undefined, 'Pay rent', 'Plan it'),

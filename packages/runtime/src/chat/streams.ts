@@ -10,9 +10,9 @@ import { watchChunks } from '../stream/replay.ts';
 import { type Fresh, tail } from '../stream/tail.ts';
 import { awaitsAnswer, openCallsOf } from '../tools/open-batch.ts';
 import { type ChatStart, chatChunks } from '../ui/chat-chunks.ts';
-import { type ChildCall, childCallsOf, isAwaitedChild } from '../ui/child-calls.ts';
-import { childrenOf } from '../ui/children.ts';
+import { type ChildCall, childCallsOf } from '../ui/child-calls.ts';
 import { answerFacts, childChunks, turnChunks } from '../ui/messages.ts';
+import { childrenOf } from '../ui/started.ts';
 import { isReport, lastTurn, runOf, type Turn, turnOf, turnsOf } from '../ui/turns.ts';
 
 /** A session, and the store that its tape is in. */
@@ -89,7 +89,10 @@ export async function callsBelow(
   turn: Pick<Turn, 'entries'>,
 ): Promise<readonly ChildCall[]> {
   const children = await childrenOf(at(place), turn);
-  return await childCallsOf(place.store, children.filter(isAwaitedChild));
+  return await childCallsOf(
+    place.store,
+    children.filter(({ isAwaited }) => isAwaited),
+  );
 }
 
 /** The index of the last answer of a turn; 0 without one. */

@@ -18,8 +18,9 @@ import { outputOf } from '../model/output.ts';
 import { EventLog } from '../stream/event-log.ts';
 import type { SessionEvent } from '../stream/events.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
-import { childCallChunks, childCallsOf, isAwaitedChild } from '../ui/child-calls.ts';
+import { childCallChunks, childCallsOf } from '../ui/child-calls.ts';
 import { progressOf } from '../ui/children.ts';
+import { type StartedChild, spawned } from '../ui/started.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { type Forked, forkTasks, lineFor } from './fork-tasks.ts';
 import { type Delegated, type DelegateTask, runOptionsOf } from './options.ts';
@@ -169,7 +170,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
 
   /** Shows how a child ended, or what it waits for, to those who watch the parent. */
   async #show(
-    { child, earlier }: Forked,
+    { child, task, earlier }: Forked,
     {
       status,
       text,
@@ -177,15 +178,23 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
       waits,
     }: Pick<ChildOutcome, 'status' | 'text' | 'waits'> & { readonly error?: string | undefined },
   ): Promise<void> {
-    if (waits !== true && earlier.repeated !== true) {
+    // What the tape says of a child that has run before: this process has seen a part of it.
+    if (waits !== true && earlier.repeated !== true && task.resume === undefined) {
       this.#progress.end(child.name, { status, text, error });
       return;
     }
     const { store, worker } = this.#parts;
-    const info = await child.info();
-    this.#progress.settle(child.name, await progressOf(store, info), error);
+    const started = this.#startedOf(await child.info(), task);
+    this.#progress.settle(child.name, await progressOf(store, started), error);
     const parent = { session: this.#parent.name, id: this.#parent.id };
-    if (isAwaitedChild(info)) worker(parent).emitChunks(childCallChunks(await childCallsOf(store, [info])));
+    if (started.isAwaited) worker(parent).emitChunks(childCallChunks(await childCallsOf(store, [started])));
+  }
+
+  /** A child as the call that delegates has started or resumed it. */
+  #startedOf(info: SessionInfo, { task, key, resume }: DelegateTask<unknown>): StartedChild {
+    const { by } = this.#delegated.options;
+    if (resume === undefined || key === undefined || by === undefined) return spawned(info);
+    return { info, call: by.toolCallId, resumed: { task, key }, isAwaited: by.blocking };
   }
 
   #onEvent(session: string, event: SessionEvent): void {

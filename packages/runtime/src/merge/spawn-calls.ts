@@ -2,6 +2,7 @@ import { type Draft, type Json, type SessionInfo, type TapeStore, toolResult } f
 import { isObject } from '@tapedeck/tape/internal';
 import type { InboxItem } from '@tapedeck/tape/store';
 import type { OpenCall } from '../stream/call.ts';
+import { taskKey, tasksIn } from '../stream/call-tasks.ts';
 import { awaitsChildren, isPending, openBatch } from '../tools/open-batch.ts';
 import { outcomeJson, resultOf } from './outcome.ts';
 
@@ -185,11 +186,6 @@ async function spawnedBy(
   return found;
 }
 
-/** The key of a task of a delegating call, by its place. The call is known by where its session is settled. */
-export function taskKey({ settled }: Pick<SessionInfo, 'settled'>, toolCallId: string, i: number): string {
-  return `${settled}:${toolCallId}:${i + 1}`;
-}
-
 /** Whether a resumed child has taken a task as its message. */
 export async function hasTaken(
   store: TapeStore,
@@ -199,20 +195,4 @@ export async function hasTaken(
   for await (const { meta } of store.entries.read(id, { own: true, kind: 'message' }))
     if (meta.task_key === key) return true;
   return false;
-}
-
-/** A task of a call; `resume`: the name of the child that continues with it. */
-interface TaskInput {
-  readonly task: string;
-  readonly resume?: string;
-}
-
-/** The tasks of a call of `delegateTool`; undefined for other tools. */
-function tasksIn(input: Json): readonly TaskInput[] | undefined {
-  if (!isObject(input) || !Array.isArray(input.tasks)) return undefined;
-  const tasks = input.tasks.flatMap((one): readonly TaskInput[] => {
-    if (!isObject(one) || typeof one.task !== 'string') return [];
-    return [{ task: one.task, ...(typeof one.resume === 'string' && { resume: one.resume }) }];
-  });
-  return tasks.length === input.tasks.length ? tasks : undefined;
 }

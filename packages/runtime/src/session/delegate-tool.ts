@@ -3,7 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
 import { SessionError } from '../errors.ts';
 import { outcomeJson } from '../merge/outcome.ts';
-import { taskKey } from '../merge/spawn-calls.ts';
+import { taskKey } from '../stream/call-tasks.ts';
 import { sendersOf } from '../terms/senders.ts';
 import { ChildrenWait } from '../tools/children-wait.ts';
 import type { DeckTool, DeckTools } from '../tools/traits.ts';

@@ -1,8 +1,9 @@
-import type { Entry, Json, Part, SessionInfo, TapeStore } from '@tapedeck/tape';
+import type { Entry, Json, Part, TapeStore } from '@tapedeck/tape';
 import { isClientCall, isObject } from '@tapedeck/tape/internal';
 import type { Decision } from '../stream/call.ts';
 import { type Chunk, decisionChunk } from '../stream/chunks.ts';
 import { outputChunk } from '../stream/replay.ts';
+import { childrenOf, entriesSince, type StartedChild } from './started.ts';
 
 /** A call of a session below that waits, or waited, for an answer, as the sessions above show it. */
 export interface ChildCall {
@@ -27,29 +28,31 @@ export function refOf(session: string, toolCallId: string): string {
 }
 
 /**
- * The calls that waited for answers in these children, and in those to which they delegate in turn, in the order in which
- * they began to wait.
+ * The calls that waited for answers in these children since they were started or resumed, and in those to which they
+ * delegate in turn, in the order in which they began to wait.
  */
 export async function childCallsOf(
   store: TapeStore,
-  children: readonly SessionInfo[],
+  children: readonly StartedChild[],
 ): Promise<readonly ChildCall[]> {
   const calls: ChildCall[] = [];
   for (const child of children) {
+    const { info } = child;
     const waits = await Array.fromAsync(
-      store.entries.read(child.id, { own: true, kind: 'event', name: 'run/waiting' }),
+      store.entries.read(info.id, { own: true, kind: 'event', name: 'run/waiting' }),
     );
     if (waits.length === 0) continue;
-    calls.push(...callsIn(child.session, await Array.fromAsync(store.entries.read(child.id, { own: true }))));
-    const below = await store.sessions.list({ parent: child.id, all: true });
-    calls.push(...(await childCallsOf(store, below.filter(isAwaitedChild))));
+    const entries = await entriesSince(store, child);
+    calls.push(...callsIn(info.session, entries));
+    const below = await childrenOf({ store, session: info.id }, { entries });
+    calls.push(
+      ...(await childCallsOf(
+        store,
+        below.filter(({ isAwaited }) => isAwaited),
+      )),
+    );
   }
   return calls.toSorted((a, b) => a.at - b.at);
-}
-
-/** Whether a call of the parent waits, or waited, for a child. */
-export function isAwaitedChild({ deliver, spawnCall }: SessionInfo): boolean {
-  return deliver === 'tool-result' && spawnCall !== undefined;
 }
 
 /** The calls of a session that waited for answers. Pure. */

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Entry, Json, JsonObject, Part, SessionInfo, TapeStore } from '@tapedeck/tape';
+import type { Entry, Json, JsonObject, Part, TapeStore } from '@tapedeck/tape';
 import { isObject, select } from '@tapedeck/tape/internal';
 import { blobHashes, type InboxItem, restoreBlobs } from '@tapedeck/tape/store';
 import type { UIMessage } from 'ai';
@@ -10,8 +10,9 @@ import { watchChunks } from '../stream/replay.ts';
 import type { Fresh } from '../stream/tail.ts';
 import { addUsage, noUsage, type Usage } from '../usage/usage.ts';
 import { chatChunks } from './chat-chunks.ts';
-import { childCallChunks, childCallsOf, isAwaitedChild } from './child-calls.ts';
-import { childrenOf, progressOf, type TurnPlace } from './children.ts';
+import { childCallChunks, childCallsOf } from './child-calls.ts';
+import { progressOf } from './children.ts';
+import { childrenOf, type StartedChild, type TurnPlace } from './started.ts';
 import { isTask, placeOf, type Turn, turnsOf } from './turns.ts';
 
 /**
@@ -153,7 +154,7 @@ export async function* turnChunks(
     if (chunk.type !== 'finish-step') continue;
     yield* childChunks(
       store,
-      children.filter(({ spawnCall }) => calls.includes(spawnCall ?? '')),
+      children.filter(({ call }) => calls.includes(call ?? '')),
     );
     calls = [];
   }
@@ -162,10 +163,15 @@ export async function* turnChunks(
 /** The progress of children, and what they wait or waited for. */
 export async function* childChunks(
   store: TapeStore,
-  children: readonly SessionInfo[],
+  children: readonly StartedChild[],
 ): AsyncGenerator<Chunk> {
   for (const child of children) yield childChunk(await progressOf(store, child));
-  yield* childCallChunks(await childCallsOf(store, children.filter(isAwaitedChild)));
+  yield* childCallChunks(
+    await childCallsOf(
+      store,
+      children.filter(({ isAwaited }) => isAwaited),
+    ),
+  );
 }
 
 /** What the metadata of an answer says: its last model, the usage of its model calls, and the time of its first. */

@@ -1,7 +1,8 @@
 /**
  * Sessions as the AI SDK's chats show them. `turns.ts` groups entries into turns, `chat-chunks.ts` makes the stream of
  * one assistant message of the chunks of runs, `messages.ts` makes the messages of a whole session of its entries,
- * and `children.ts` reads what the calls of a turn have delegated. Imports `stream`, `usage` and `fields`.
+ * `started.ts` finds what the calls of a turn have delegated, `children.ts` and `child-calls.ts` read how that does and what it
+ * waits for. Imports `stream`, `usage` and `fields`.
  */
 import type { Entry, TapeStore } from '@tapedeck/tape';
 import { isObject, select } from '@tapedeck/tape/internal';
