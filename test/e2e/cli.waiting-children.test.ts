@@ -226,3 +226,20 @@ test('--model of approve is that of the run of the child and of the run of its p
   expect(home.linesOf(child).at(-1)).toBe('assistant: The other is here.');
   expect(home.linesOf('main').at(-1)).toBe('assistant: The other is here.');
 });
+
+test('discard of a child that waits names the run with which its parent goes on', async () => {
+  using home = payingHome('Pay rent');
+  await home.tape(['run', 'main', 'Go', ...home.model]);
+  const [child = ''] = home.childrenOf();
+  const discarded = await home.tape(['discard', child, '--reason', 'too dear']);
+  expect(discarded.code, discarded.stderr).toBe(6);
+  expect(discarded.stderr).toContain(
+    `Hint: its call gets the outcome of ${child} when it goes on: tape run main`,
+  );
+  const ran = await home.tape(['run', 'main', ...home.model]);
+  expect(ran, ran.stderr).toMatchObject({ code: 0, stdout: 'All is paid.\n' });
+  expect(home.linesOf('main').some((line) => line.includes('discarded: too dear'))).toBe(true);
+  using store = home.open();
+  expect(store.sessions.find(child)).toMatchObject({ task: 'aborted', delivery: 'discarded' });
+  expect((await home.tape(['audit'])).code).toBe(0);
+});

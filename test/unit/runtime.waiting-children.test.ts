@@ -368,3 +368,36 @@ test('a rewind over the call lets the child report by itself', async () => {
   expect(childrenOf(s.store)).toMatchObject([{ task: 'completed', delivery: 'merged' }]);
   expect(mergesOf(s.store)).toHaveLength(1);
 });
+
+test('a child that waits and is discarded ends as aborted, and its parent goes on', async () => {
+  await using s = await shop([
+    ...delegating([{ task: 'Pay rent' }, { task: 'Pay tax' }]),
+    ...paying('Pay rent', 'p1'),
+    ...paying('Pay tax', 'p1'),
+  ]);
+  await s.main.run('Go');
+  const [rent = '', tax = ''] = childrenOf(s.store).map(({ session }) => session);
+  const discarded = s.main.merge(rent, { strategy: 'discard', reason: 'too dear' });
+  await expect.poll(() => s.waits()).toEqual(['d1 children', 'p1 approval']);
+  // The other child still waits, and so does its parent.
+  expect(resultsOf(s.store)).toEqual([]);
+  await (await s.main.respond('p1', { approved: true })).run;
+  expect(await discarded).toMatchObject({ state: 'discarded', child: rent });
+  await s.deck.idle();
+  expect(resultsOf(s.store)).toMatchObject([
+    {
+      results: [
+        { session: rent, status: 'aborted', error: 'discarded: too dear' },
+        { session: tax, status: 'completed', text: 'Pay tax is done.' },
+      ],
+    },
+  ]);
+  expect(s.paid).toEqual(['Pay tax']);
+  expect(mergesOf(s.store)).toHaveLength(2);
+  expect(childrenOf(s.store).map(({ task, delivery }) => `${task} ${delivery}`)).toEqual([
+    'aborted discarded',
+    'completed merged',
+  ]);
+  expect(entryLines(s.store.entries.read('main'))).toContain('assistant: main has it.');
+  await expect(s.main.respond(`${rent}/p1`, { approved: true })).rejects.toMatchObject(noCall);
+});

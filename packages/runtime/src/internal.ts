@@ -34,6 +34,7 @@ export {
   withoutMiddle,
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
+export { giveUp } from './merge/give-up.ts';
 export { settleChild } from './merge/merge.ts';
 export { writeTextAlone } from './merge/text.ts';
 export { assertSpec } from './model/name.ts';

@@ -2,6 +2,7 @@ import type { Application, KeptWorktree } from '@tapedeck/runtime/internal';
 import type { Merged, MergeRequest, SqliteTapeStore } from '@tapedeck/tape';
 import { emptyResult } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
+import { shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { drained } from './drained.ts';
 import { mergedJson, parentIsBusy, queuedJson } from './preview.ts';
@@ -22,7 +23,7 @@ export async function mergeAndReport(
   {
     context,
     apply,
-    act = async () => await mergeOrQueue(store, command, context),
+    act,
   }: {
     readonly context: Context;
     readonly apply?: { readonly dir?: string } | undefined;
@@ -30,11 +31,13 @@ export async function mergeAndReport(
   },
 ): Promise<number> {
   const { child, request } = command;
-  const { closeWorktree, planApplication, releaseWorktree, settleChild } = await import(
+  const { closeWorktree, giveUp, planApplication, releaseWorktree, settleChild } = await import(
     '@tapedeck/runtime/internal'
   );
   const place = { store, home: context.home.dir };
   const info = store.sessions.find(child);
+  const isGivenUp =
+    info !== undefined && request.strategy === 'discard' && (await giveUp(store, info, request.reason));
   if (info !== undefined) await settleChild(store, info);
   await closeWorktree(place, child, request);
   // Planned before the merge: a child whose patch does not apply is not merged.
@@ -42,8 +45,13 @@ export async function mergeAndReport(
   const { text, recorded } = store.lineage.collect(child);
   const isAsIs = request.text === undefined && request.strategy === undefined;
   const isEmpty = isAsIs && text === emptyResult && recorded === undefined;
-  const merged = await act();
+  const merged = await (act?.() ?? mergeOrQueue(store, { ...command, isGivenUp }, context));
   if (merged === undefined) {
+    const parent = request.into ?? info?.parent;
+    if (isGivenUp && parent !== undefined)
+      context.status(
+        `Hint: its call gets the outcome of ${child} when it goes on: tape run ${shellWord(parent)}`,
+      );
     if (application !== undefined)
       context.status('The patch is not applied yet: repeat the command after the merge');
     return exit.accepted;
@@ -61,13 +69,17 @@ export async function mergeAndReport(
  */
 async function mergeOrQueue(
   store: SqliteTapeStore,
-  { child, request, waitMs }: MergeCommand & { waitMs: number },
+  { child, request, waitMs, isGivenUp }: MergeCommand & { waitMs: number; isGivenUp: boolean },
   context: Context,
 ): Promise<Merged | undefined> {
+  let isBusy = false;
   try {
     return store.lineage.merge(child, request);
   } catch (error) {
-    if (!parentIsBusy(error)) throw error;
+    // The call of the parent that waited for the child gets its outcome before the discard.
+    if (!parentIsBusy(error) && !(isGivenUp && (error as { code?: unknown }).code === 'TAPE_UNSETTLED'))
+      throw error;
+    isBusy = parentIsBusy(error);
   }
   const info = store.sessions.find(child);
   const parent = request.into ?? info?.parent ?? child;
@@ -76,22 +88,34 @@ async function mergeOrQueue(
     key: `merge:${info?.id}:${info?.headHash}`,
     source: 'cli',
   });
-  context.status(`Another process is writing ${parent}: posted to its inbox`);
-  if (await drained(store, { name: parent, id, waitMs }))
+  context.status(
+    `${isBusy ? `Another process is writing ${parent}` : `A call of ${parent} is open`}: posted to its inbox`,
+  );
+  if (isBusy && (await drained(store, { name: parent, id, waitMs })))
     return { ...store.lineage.merge(child, request), repeated: false };
-  await reportQueued(context, { parent, child, id });
+  await reportQueued(context, { parent, child, id, isDiscard: request.strategy === 'discard' });
   return undefined;
 }
 
 /** Reports that the merge is queued in the inbox of the parent. */
 export async function reportQueued(
   context: Context,
-  { parent, child, id }: { readonly parent: string; readonly child: string; readonly id: string },
+  {
+    parent,
+    child,
+    id,
+    isDiscard = false,
+  }: {
+    readonly parent: string;
+    readonly child: string;
+    readonly id: string;
+    readonly isDiscard?: boolean;
+  },
 ): Promise<void> {
   await context.answer({
     json: queuedJson(parent, child),
     quiet: id,
-    human: `Queued: ${child} will be merged into ${parent} when it is idle`,
+    human: `Queued: ${child} will be ${isDiscard ? 'discarded at' : 'merged into'} ${parent} when it is idle`,
   });
 }
 

@@ -4,6 +4,7 @@ import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
 import { earlierMerge } from '../merge/earlier.ts';
 import { recordFailure } from '../merge/failure.ts';
+import { giveUp } from '../merge/give-up.ts';
 import { type MergeOptions, mergeChild, postMerge, settleChild, type Waiting } from '../merge/merge.ts';
 import { isAwaited, isEnded, isReportedToParent } from '../merge/spawn-calls.ts';
 import type { Above } from '../run/above.ts';
@@ -136,6 +137,24 @@ export async function wake(
   } catch {
     // The message stays in the inbox for the next run of the parent.
   }
+}
+
+/**
+ * Before a child is discarded: ends it if it waits for an answer, and lets a parent go on whose call waits for it. The call
+ * gets the outcome of an aborted child, and the discard follows.
+ */
+export async function beforeDiscard(
+  parts: DelegationParts,
+  child: SessionInfo,
+  request: MergeOptions,
+): Promise<void> {
+  const { store } = parts;
+  const { strategy, reason } = request;
+  if (strategy !== 'discard' || !(await giveUp(store, child, reason))) return;
+  if (child.parentId === undefined || !(await isAwaited(store, child))) return;
+  // Before the call of the parent posts the merge of its outcome.
+  await postMerge(store, child, { strategy, ...(reason !== undefined && { reason }) });
+  await continueWaiting(parts, child.parentId);
 }
 
 /**

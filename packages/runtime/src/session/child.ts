@@ -1,5 +1,5 @@
 import { type Json, type Merged, result, type Seq } from '@tapedeck/tape';
-import { wakeFor } from '../delegation/deliver.ts';
+import { beforeDiscard, wakeFor } from '../delegation/deliver.ts';
 import type { ChildInfo, ChildOptions } from '../delegation/parts.ts';
 import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';
@@ -79,6 +79,7 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
     if (options.waitMs === undefined)
       assertOutsideRun(this.#parts.store, this.parent, `merge '${this.name}'`);
     const facts = await this.#parts.worker({ session: this.name, id: this.id }).facts();
+    await beforeDiscard(this.#parts, facts.info, options);
     this.#merged = await mergeChild(this.#parts, facts, options);
     await wakeFor(this.#parts, facts.info);
     return this.#merged;
@@ -89,7 +90,10 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
     return await this.finish({ strategy: 'result', status: 'failed', text: `Error: ${messageOf(error)}` });
   }
 
-  /** Discards the child's work: the parent's tape gets a receipt, and no message. */
+  /**
+   * Discards the child's work: the parent's tape gets a receipt, and no message. A child that waits for an answer ends as
+   * aborted, which is the outcome that a waiting call of the parent gets.
+   */
   async discard(reason: string): Promise<void> {
     await this.finish({ strategy: 'discard', reason });
   }

@@ -25,7 +25,7 @@ import type { UIMessage } from 'ai';
 import { resolvePolicy } from '../compaction/policy.ts';
 import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';
-import { wakeFor } from '../delegation/deliver.ts';
+import { beforeDiscard, wakeFor } from '../delegation/deliver.ts';
 import { previewDelegation } from '../delegation/fork-tasks.ts';
 import { assertToolNames, type DelegateOptions, type DelegateTask } from '../delegation/options.ts';
 import type { ChildOutcome, OutcomesOf } from '../delegation/outcome.ts';
@@ -561,6 +561,7 @@ export class Session {
     if (options.waitMs === undefined)
       assertOutsideRun(this.#parts.store, this.name, `merge into '${this.name}'`);
     const facts = await this.#factsOf(nameOf(child));
+    await beforeDiscard(this.#parts, facts.info, options);
     const merged = await mergeChild(this.#parts, facts, { ...options, into: this.name });
     await wakeFor(this.#parts, facts.info);
     return merged;
