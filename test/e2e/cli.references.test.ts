@@ -218,6 +218,33 @@ test('a user without a place for state has no recent sessions, and no error', as
   expect(existsSync(HOME)).toBe(false);
 });
 
+test.each([24, 40, 60])(
+  'names that a listing of %i columns has cut each name one session of it',
+  async (columns) => {
+    using home = tempHome();
+    home.session('main');
+    const names = ['965d6c46', '773e6c46', '773ef036', '123d6c46'].map(
+      (end) => `check-the-tests-of-it-${end}`,
+    );
+    {
+      using store = home.open();
+      for (const name of [...names, 'check-46']) store.lineage.fork('main', { name });
+    }
+    for (const listing of [['sessions'], ['children', 'main']]) {
+      const { stdout } = await home.here(listing, { isTerminal: true, columns });
+      const shown = [...stripVTControlCharacters(stdout).matchAll(/check-\S*/g)].map(([name]) => name);
+      const found = shown.map((name) => {
+        const [start = '', end = ''] = name.split('…');
+        return [...names, 'check-46'].filter((one) =>
+          name.includes('…') ? one.startsWith(start) && one.endsWith(end) : one === name,
+        );
+      });
+      expect(found.map((all) => all.length)).toEqual([1, 1, 1, 1, 1]);
+      expect(new Set(found.flat()).size).toBe(5);
+    }
+  },
+);
+
 test('a name that a table has cut is found as it is shown', async () => {
   using home = tempHome();
   home.session('main');
