@@ -31,6 +31,10 @@ const chats = nodeListener(handle);
 
 const server = createServer(async (request, response) => {
   if (request.url?.startsWith('/api/chat') === true) return await chats(request, response);
+  if (request.url === '/chat-client.js') {
+    const client = await readFile(new URL(import.meta.resolve('@tapedeck/runtime/chat-client')));
+    return response.writeHead(200, { 'content-type': 'text/javascript; charset=utf-8' }).end(client);
+  }
   const page = await readFile(join(import.meta.dirname, 'index.html'));
   return response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page);
 });

@@ -102,3 +102,29 @@ test.skipIf(isMissing)(
     }
   },
 );
+
+test.skipIf(isMissing)(
+  'a browser approves the call of a child in the chat of its parent, and a page that was hidden catches up',
+  async () => {
+    using home = tempDir();
+    await using server = await startServer(home.path);
+    const { page, errors } = await open(server.url);
+    await send(page, 'Deploy it');
+    await page.getByRole('button', { name: 'Approve' }).waitFor();
+    await page.locator('.child', { hasText: 'waiting' }).waitFor();
+    expect(await page.locator('.tool', { hasText: 'publish' }).textContent()).toMatch(/^chat\.\S+: publish/);
+    const other = await open(page.url());
+    await other.page.getByRole('button', { name: 'Approve' }).click();
+    await has(other.page, 'It is deployed.');
+    await has(other.page, '2.4.1 is out');
+    // The first page learns of it when it is shown again.
+    expect(await page.getByText('It is deployed.').count()).toBe(0);
+    await page.evaluate("dispatchEvent(new Event('visibilitychange'))");
+    await has(page, 'It is deployed.');
+    expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+    expect(await page.locator('#messages').textContent()).toBe(
+      await other.page.locator('#messages').textContent(),
+    );
+    expect([...errors, ...other.errors]).toEqual([]);
+  },
+);
