@@ -83,6 +83,7 @@ export const toldSecrets: readonly (readonly [
   ['aws', (secret) => `"SecretAccessKey": "${secret}"`, random('aws key', 40, base64)],
   ['aws', (secret) => `AWS_SECRET_ACCESS_KEY=${secret}`, random('aws key', 40, base64)],
   ['npm', (secret) => `//registry.test/:_authToken=${secret}`, word(36)],
+  ['npm', (secret) => `//r.test/:_authToken=${secret}`, `${word(13)}.${word(15)}/${word(16)}+${word(9)}`],
   ['authorization', (secret) => `curl -H 'Authorization: Bearer ${secret}'`, word(32)],
   ['authorization', (secret) => `"authorization": "Basic ${secret}"`, random('basic', 32, base64)],
   [
@@ -120,6 +121,9 @@ export const ordinaryTexts: readonly string[] = [
   'npm_config_registry=https://registry.npmjs.org/ npm_lifecycle_event=test npm_package_version=1.0.0',
   'ACCESS_KEY is missing; set secret_access_key in ~/.aws/credentials',
   'aws_account_id = 123456789012',
+  '     1\t-----BEGIN PRIVATE KEY-----\n     2\tis the first line of a key\n     3\t-----END PRIVATE KEY-----',
+  '> -----BEGIN PRIVATE KEY-----\n> …\n> -----END PRIVATE KEY-----\n> 9f86d081884c7d659a2feaa0c55ad015',
+  'my_token_ghp_short, api_key_sk-ant-YOUR_KEY, secret_key_base, key_AKIA',
   `//registry.npmjs.org/:_authToken=\${NPM_TOKEN}`,
   'class Hash { static readonly SG_LENGTH = 64; } // SG.length, hf_model, gsk_count, lin_api_version',
   '{"id":"prod_Nq1aB2c3D4","price":"price_1NqXYZ","customer":"cus_9s6XKzkNRiz8i3","mode":"sk_test"}',

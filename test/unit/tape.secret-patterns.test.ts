@@ -15,7 +15,7 @@ function redactor(redact: Parameters<typeof redactorFor>[0] = true) {
 }
 
 /** What can stand around a secret. */
-const around = [
+const around: readonly (readonly [before: string, after: string])[] = [
   ['', ''],
   ['it is ', ' of course'],
   ['"', '"'],
@@ -25,16 +25,75 @@ const around = [
   ['token=', '&x=1'],
   ['(', ')'],
   ['\n', '\r\n'],
+  ['\x1b[31m', '\x1b[0m'],
+  ['\x1b[1;38;5;208m', '\x1b[0m'],
+  ['\\u001b[31m', '\\u001b[0m'],
+  ['"a\\n', '\\nb"'],
+  ['"a\\\\n', '\\\\nb"'],
+  ['{"a":"b\\t', '\\r\\n"}'],
+  ['?token%3D', '%26x'],
+  ['token\\u003d', '\\u0026x'],
+  ['GITHUB_TOKEN=', '\n'],
+  ['令牌是', '这样'],
+  ['é', ' é'],
 ];
+
+/** Prefixes of a secret that are joined to it. */
+const joined = ['MY_TOKEN_', 'api_key_', 'KEY_'] as const;
 
 test.each(tokenShapes)(
   'a secret of the form of %s is replaced as a whole, whatever stands around it',
   (name, secret) => {
     const { text } = redactor();
-    for (const [before = '', after = ''] of around)
+    for (const [before, after] of around)
       expect(text(before + secret + after)).toBe(`${before}[secret ${name}]${after}`);
   },
 );
+
+test.each(tokenShapes.filter(([name, secret]) => name !== 'privatekey' && /^[A-Za-z]/.test(secret)))(
+  'a secret of the form of %s is replaced after its kind and _',
+  (name, secret) => {
+    for (const before of joined)
+      expect(redactor().text(`${before}${secret}\n`)).toBe(`${before}[secret ${name}]\n`);
+  },
+);
+
+test.each([
+  ['cat -n', (line: string, n: number) => `${`${n}`.padStart(6)}\t${line}`],
+  ['an arrow', (line: string, n: number) => `${`${n}`.padStart(5)}→${line}`],
+  ['grep', (line: string) => `.ssh/id_rsa:${line}`],
+  ['grep -n', (line: string, n: number) => `.ssh/id_rsa:${n}:${line}`],
+  ['grep -A', (line: string, n: number) => `id_rsa${n === 1 ? ':' : '-'}${n}${n === 1 ? ':' : '-'}${line}`],
+  ['a quote', (line: string) => `> ${line}`],
+])('a private key whose lines have something before them is replaced: %s', (_, lineOf) => {
+  for (const [, pem] of tokenShapes.filter(([name]) => name === 'privatekey'))
+    for (const more of ['', 'Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00FF\n\n']) {
+      const listing = pem
+        .replace('-----\n', `-----\n${more}`)
+        .split('\n')
+        .map((line, i) => lineOf(line, i + 1))
+        .join('\n');
+      const body = pem.split('\n').slice(1, -1);
+      const whole = `first\n${listing}\nlast`;
+      for (const text of [whole, JSON.stringify({ whole }), JSON.stringify(JSON.stringify({ whole }))]) {
+        const redacted = redactor().text(text);
+        for (const line of body) expect(redacted).not.toContain(line.slice(0, 30));
+        expect(redacted).toMatch(/first.*-----BEGIN.*\[secret privatekey\].*-----END.*last/s);
+      }
+      const cut = listing.split('\n').slice(0, -3).join('\n');
+      expect(redactor().text(`${cut}\nlast`)).toMatch(/\[secret privatekey\]\nlast$/);
+    }
+});
+
+test.each([
+  ['JSON in JSON', (pem: string) => JSON.stringify(JSON.stringify({ pem }))],
+  ['a page', (pem: string) => pem.replaceAll('\n', '<br>')],
+])('a private key is replaced in %s', (_, textOf) => {
+  for (const [, pem] of tokenShapes.filter(([kind]) => kind === 'privatekey')) {
+    const redacted = redactor().text(textOf(pem));
+    for (const line of pem.split('\n').slice(1, -1)) expect(redacted).not.toContain(line);
+  }
+});
 
 test.each(toldSecrets)(
   'a secret that the text before it tells is replaced as a whole: %s',
@@ -134,6 +193,16 @@ const hostile: readonly string[] = [
   '-----BEGIN A A A ',
   '_authToken=',
   '_authToken=\n',
+  '\\',
+  '\\n',
+  '%25',
+  '\x1b[',
+  '\x1b[1;',
+  'TOKEN_',
+  'é',
+  '     1\t-----BEGIN PRIVATE KEY-----\n',
+  '> -----BEGIN PRIVATE KEY-----\n> a: b\n',
+  `> -----BEGIN PRIVATE KEY-----\n> ${'a'.repeat(64)}\n`,
   'npm_https://',
   'a',
   ' ',

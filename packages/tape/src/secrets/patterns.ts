@@ -1,4 +1,6 @@
 import { type Found, loadRules } from './preset.ts';
+import { privateKeyLines } from './private-key-lines.ts';
+import { blankedBy } from './surroundings.ts';
 
 /** Finds the secrets in a text that one pattern describes. */
 interface Rule {
@@ -90,6 +92,9 @@ const anyHint = new RegExp(
     .join('|'),
 );
 
+/** A text as it is without what surrounds secrets. */
+const blanked = blankedBy(anyHint);
+
 /** The characters of tokens: 1 for each that can be inside of one. */
 const ofToken = Uint8Array.from({ length: 128 }, (_, code) =>
   /[\w-]/.test(String.fromCharCode(code)) ? 1 : 0,
@@ -101,6 +106,8 @@ const tokenMin = 20;
 const hintChars = 64;
 /** No secret is shorter. */
 const secretMin = 16;
+/** What stands before secrets that have no run of characters of tokens. */
+const signs = ['PRIVATE KEY', 'AccountKey=', '_authToken='] as const;
 /** A user and a password in an address. */
 const password = /:\/\/[^\s/:@]{0,256}:[^\s/@]{1,256}@/;
 
@@ -112,7 +119,7 @@ export function isHint(text: string): boolean {
 /** Whether a text has a hint of a secret. Looks at each twentieth character, and around those of long tokens. */
 function hasHint(text: string): boolean {
   if (text.length < secretMin) return false;
-  if (text.includes('PRIVATE KEY') || text.includes('AccountKey=')) return true;
+  if (signs.some((sign) => text.includes(sign))) return true;
   if (text.includes('://') && text.includes('@') && password.test(text)) return true;
   const small = text.toLowerCase();
   if (small.includes('authorization') || small.includes('access_key') || small.includes('accesskey'))
@@ -206,9 +213,16 @@ export function findSecrets(
   added: readonly (readonly [name: string, pattern: RegExp])[] = [],
 ): readonly Found[] {
   const found = ownMatches(text, added);
-  if (hasHint(text))
-    for (const { hint, find } of theRules())
-      if (hint.test(text)) for (const one of findWith(find, text)) found.push(one);
+  if (hasHint(text)) {
+    const plain = blanked(text);
+    for (const { hint, find } of theRules()) {
+      if (!hint.test(text)) continue;
+      for (const one of findWith(find, text)) found.push(one);
+      if (plain !== text) for (const one of findWith(find, plain)) found.push(one);
+    }
+    if (plain.includes('PRIVATE KEY'))
+      for (const place of privateKeyLines(plain)) found.push({ ...place, name: 'privatekey' });
+  }
   if (found.length < 2) return found;
   found.sort((a, b) => a.from - b.from || b.to - a.to);
   const apart: Found[] = [];

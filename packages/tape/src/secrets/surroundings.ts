@@ -1,0 +1,31 @@
+/**
+ * What ends a word without a character that ends one: colours of a terminal, as they are or in a string of code, escapes
+ * of JSON, escapes of an address, breaks of a page.
+ */
+const escapes =
+  /(?:(?!\s)\p{Cc}|\\{1,8}(?:u001b|x1b|033|e))\[[0-9;:?]{0,32}[A-Za-z]|\\{1,8}(?:[nrt]|u[0-9a-f]{4})|%(?:25){0,2}[0-9a-f]{2}|<br ?\/?>/giu;
+
+/** A character that no token has. */
+const foreign = /[^ -~\s]/g;
+
+/** A break of a line, as one or as an escape. */
+const lineBreak = /^\\+n$|^\\+u000a$|^%(?:25)*0a$|^<br/i;
+
+/** A kind of secret, joined to one by `_`: `beginning` is that of the secret. */
+const joinedTo = (beginning: RegExp): RegExp =>
+  new RegExp(`(?<=(?i:token|key|secret|password|pat))_(?=${beginning.source})`, 'g');
+
+/**
+ * A function from a text to the same text with blanks for what surrounds a secret without being one: each character is
+ * where it was. `beginning` is that of a secret. The text itself if there is nothing of that.
+ */
+export function blankedBy(beginning: RegExp): (text: string) => string {
+  const joined = joinedTo(beginning);
+  return (text) =>
+    text
+      .replace(escapes, (one) =>
+        lineBreak.test(one) ? `${' '.repeat(one.length - 1)}\n` : ' '.repeat(one.length),
+      )
+      .replace(foreign, ' ')
+      .replace(joined, ' ');
+}
