@@ -81,7 +81,7 @@ test('stack traces name the same places as without code', () => {
 });
 
 describe('the command does the same', () => {
-  const mark = `${process.version} `;
+  const mark = ` ${process.version} `;
   let expected: string;
   beforeAll(() => {
     expected = log(withCode(() => Buffer.alloc(0))).stdout;
@@ -95,7 +95,7 @@ describe('the command does the same', () => {
 
   test('under another version of Node.js, or on another processor', () => {
     for (const [here, there] of [
-      [mark, 'v24.99.0 '],
+      [mark, ' v24.99.0 '],
       [` ${process.arch} `, ' other '],
     ] as const) {
       const elsewhere = (code: Buffer) => Buffer.from(code.toString('latin1').replace(here, there), 'latin1');
@@ -103,20 +103,30 @@ describe('the command does the same', () => {
     }
   });
 
-  test('where V8 refuses the code, as with other flags, or when it was cut off', () => {
+  test('where V8 refuses the code, as with other flags', () => {
     const ran = log(
       withCode((code) => code),
       ['--stack-size=900'],
     );
     expect(ran).toMatchObject({ status: 0, stdout: expected });
     expect(ran.code).toEqual(expect.arrayContaining(['start.cjs refused', 'log.cjs refused']));
+  });
 
-    const markAt = (code: Buffer) => code.lastIndexOf(mark);
-    const cut = log(
-      withCode((code) => Buffer.concat([code.subarray(0, markAt(code) / 2), code.subarray(markAt(code))])),
-    );
-    expect(cut).toMatchObject({ status: 0, stdout: expected });
-    expect(cut.code).toEqual(expect.arrayContaining(['start.cjs refused', 'log.cjs refused']));
+  test('where the code was cut off or damaged', () => {
+    const endOf = (code: Buffer) => code.lastIndexOf(mark) - 8;
+    const flipped = (code: Buffer) => {
+      const copied = Buffer.from(code);
+      copied.writeUInt8(copied.readUInt8(endOf(code) >> 1) ^ 4, endOf(code) >> 1);
+      return copied;
+    };
+    const cut = (code: Buffer) =>
+      Buffer.concat([code.subarray(0, endOf(code) / 2), code.subarray(endOf(code))]);
+    const zeros = (code: Buffer) => Buffer.from(code).fill(0, endOf(code) >> 2, endOf(code) >> 1);
+    for (const damage of [cut, zeros, flipped])
+      expect(log(withCode(damage))).toMatchObject({ status: 0, stdout: expected, code: [] });
+    const one = log(withCode((code, file) => (file === 'log.cjs.code' ? flipped(code) : code)));
+    expect(one).toMatchObject({ status: 0, stdout: expected });
+    expect(one.code).toEqual(expect.arrayContaining(['start.cjs taken', 'log.cjs none']));
   });
 
   test('where a file has no code beside files that have some', () => {

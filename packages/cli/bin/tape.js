@@ -9,6 +9,7 @@ if (major < 24 || (major === 24 && minor < 4)) {
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { Script } = require('node:vm');
+const sumOf = require('./code-sum.js');
 
 /** The build of Node.js that can read the code which `pnpm build` compiled: V8 itself compares its version and flags. */
 const { platform, arch, version, config } = process;
@@ -41,19 +42,24 @@ function load(file, given) {
   return module.exports;
 }
 
-/** The text of a file of the bundle, and its compiled code, if that was made of this text by this build of Node.js. */
+/**
+ * The text of a file of the bundle, and its compiled code, if that is whole and was made of this text by this build of
+ * Node.js.
+ */
 function source(file) {
   const text = readFileSync(join(bundle, file), 'utf8');
-  // The text ends with its hash.
-  const mark = Buffer.from(`${reader} ${text.slice(-16)}`);
+  // The text ends with its hash, and the file of code with its sum.
+  const mark = Buffer.from(` ${reader} ${text.slice(-16)}`);
   let code;
   try {
     code = readFileSync(join(bundle, `${file}.code`));
   } catch {
     return { text };
   }
-  const end = code.length - mark.length;
-  return code.subarray(Math.max(0, end)).equals(mark) ? { text, code: code.subarray(0, end) } : { text };
+  const end = Math.max(0, code.length - mark.length - 8);
+  const own = code.subarray(0, end);
+  const isOurs = code.subarray(end + 8).equals(mark);
+  return isOurs && code.latin1Slice(end, end + 8) === sumOf(own) ? { text, code: own } : { text };
 }
 
 /** The command, with compiled code unless Node.js has to compile it: it maps and covers only what it compiled itself. */
