@@ -74,8 +74,7 @@ function expected(line: readonly Scopes[], grants: readonly string[], claims: re
         .map((rule) => rank[parseRule(rule).verdict]);
       const isTool = !claim.includes('(');
       const own = Math.min(levels.at(-1) ?? (isTool ? 2 : 1), ...pins) as 0 | 1 | 2;
-      if (own < strictest) isPinned = own === 1 && pins.includes(1) && levels.at(-1) !== 1;
-      if (own === 1 && strictest === 2) isPinned ||= parseRule(about.at(-1) ?? 'ask *').pinned;
+      isPinned ||= own === 1 && pins.includes(1);
       strictest = Math.min(strictest, own) as 0 | 1 | 2;
     }
     const grant = grants.findLast((rule) => covers(rule, claim));

@@ -40,9 +40,10 @@ export interface Ruling {
 
 const rank: Readonly<Record<Verdict, number>> = { deny: 0, ask: 1, allow: 2 };
 
-/** The stricter of two rulings, the first of two alike. */
+/** The stricter of two rulings; of two alike the pinned one, which no grant answers, and else the first. */
 function stricter(a: Ruling, b: Ruling): Ruling {
-  return rank[b.verdict] < rank[a.verdict] ? b : a;
+  if (rank[b.verdict] !== rank[a.verdict]) return rank[b.verdict] < rank[a.verdict] ? b : a;
+  return b.rule?.pinned === true && a.rule?.pinned !== true ? b : a;
 }
 
 /** Whether rules decide anything: without one in any scope, everything is allowed. */
@@ -98,6 +99,6 @@ function ofLayer({ session, rules }: Layer, claim: Claim, place: Place): Ruling 
     if (rule.pinned && (pin === undefined || rank[rule.verdict] < rank[pin.verdict])) pin = rule;
   }
   if (last === undefined) return { verdict: claim.kind === 'tool' ? 'allow' : 'ask', claim, session };
-  const rule = pin !== undefined && rank[pin.verdict] < rank[last.verdict] ? pin : last;
+  const rule = pin !== undefined && rank[pin.verdict] <= rank[last.verdict] ? pin : last;
   return { verdict: rule.verdict, claim, rule, session };
 }
