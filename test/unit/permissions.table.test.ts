@@ -233,6 +233,21 @@ describe('commands are words, without a shell', () => {
   });
 });
 
+test.each<[string, readonly Scopes[]]>([
+  ['by a later rule of the session', [{ manifest: ['allow *', 'ask! exec(*)', 'ask exec(git *)'] }]],
+  ['by a level after it', [{ manifest: ['ask! exec(git push *)', 'trusted'] }]],
+  ['by a rule of its parent', [{ manifest: ['allow *', 'ask exec(*)'] }, { session: 'ask! exec(*)' }]],
+  ['by a rule of its child', [{ manifest: ['allow *', 'ask! exec(*)'] }, { session: 'ask exec(*)' }]],
+])('a pinned question is asked whatever was granted, also where it is asked %s', (_, line) => {
+  const [ruling] = rulingsOn({ workspace, home, line, grants: ['allow exec(git *)'] }, 'run_command', {
+    command: 'git push 2',
+  });
+  expect(ruling).toMatchObject({ verdict: 'ask', rule: { pinned: true } });
+  expect(verdict(line, 'run_command', { command: 'git push 2' }, ['deny exec(git *)'])).toBe(
+    'deny exec(git push 2)',
+  );
+});
+
 describe('rules and links', () => {
   test('a rule counts for the place that its path leads to', () => {
     const line = [{ manifest: ['allow *', `deny read(${root}/keys/**)`] }];
@@ -258,7 +273,19 @@ describe('rules and links', () => {
     expect(denies('a.c', 'abc')).toBe(false);
     expect(denies('a\\*b', 'a*b')).toBe(true);
     expect(denies('a\\*b', 'axb')).toBe(false);
+    expect(denies('\\/etc/**', '/etc/hosts')).toBe(true);
     expect(denies('/**', '/')).toBe(true);
+  });
+
+  test.each([
+    ['\\{workspace\\}-x/**', `${workspace}-x/a`, '{workspace}-x/a'],
+    ['\\~/**', `${home}/a`, `${workspace}/~/a`],
+    ['\\~', home, `${workspace}/~`],
+  ])('%s is a name in the workspace, as its backslash says', (pattern, elsewhere, inside) => {
+    const line = [{ manifest: ['deny write(**)', `allow write(${pattern})`] }];
+    const shown = `deny write(${elsewhere.startsWith('/') ? elsewhere : `${workspace}/${elsewhere}`})`;
+    expect(verdict(line, 'write_file', { path: elsewhere })).toBe(shown.replaceAll(root, ''));
+    expect(verdict(line, 'write_file', { path: inside })).toBe('allow');
   });
 
   test('a path of 10 MB is refused, and not looked for', () => {

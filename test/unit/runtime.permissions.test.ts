@@ -191,6 +191,24 @@ test('forks inherit what was granted as they inherit entries, and a rewind takes
   expect((await s.main.rules()).grants).toEqual([]);
 });
 
+test('a fork that must always be asked is asked, whatever its parent was granted', async () => {
+  await using s = await desk([run('git log'), run('git push', 'c2'), done], {
+    permissions: ['allow *', 'ask exec(*)'],
+  });
+  await s.main.run('Look');
+  const { run: again } = await s.main.respond('c1', { approved: true, remember: ['exec(git *)'] });
+  expect(await again).toMatchObject({ finish: 'stop' });
+  const asked = { tool: 'run_command', input: { command: 'git push' } };
+  expect(await s.main.permits(asked)).toMatchObject({ verdict: 'allow', scope: 'grant' });
+  const child = await s.main.fork({ name: 'child', rules: 'ask! exec(*)', onUnmerged: 'keep' });
+  expect(await child.permits(asked)).toMatchObject({
+    verdict: 'ask',
+    rule: 'ask! exec(*)',
+    session: 'child',
+    offers: [],
+  });
+});
+
 test('a child only narrows, whatever it or its own children are given', async () => {
   await using s = await desk([done]);
   const child = await s.main.fork({ name: 'child', rules: 'sandboxed', onUnmerged: 'keep' });
@@ -431,6 +449,20 @@ test('of calls side by side, each is decided on when it runs: an earlier one can
   expect(s.outputs()[0]).toBe('swapped');
   expect(s.outputs()[1]).toContain("is not allowed in 'main', by the rule: deny write(**)");
   expect(existsSync(join(s.cwd, '../outside/x'))).toBe(false);
+});
+
+test('a command that is longer than a system takes is refused, and the session goes on', async () => {
+  const longest = `echo ${'x'.repeat(131_072 - 5)}`;
+  const long = [`${longest}x`, `echo ${'x'.repeat(10 * 1024 * 1024)}`, "a'".repeat(5 * 1024 * 1024)];
+  await using s = await desk([run(longest, 'c0'), ...long.map((text, i) => run(text, `l${i}`)), done], {
+    permissions: ['allow *', 'deny exec(rm *)'],
+    limits: { maxSteps: 20 },
+  });
+  expect(await s.main.run('Go')).toMatchObject({ finish: 'stop', text: 'Done.' });
+  expect(s.ran).toEqual([longest]);
+  for (const refused of s.outputs().slice(1))
+    expect(refused).toMatch(/^exec\(.{400,700}is not allowed: it is longer than 131072 bytes$/s);
+  expect(s.events('permission/decided')).toHaveLength(long.length);
 });
 
 test('hostile arguments and names of tools give typed results, small notes, and a session that goes on', async () => {

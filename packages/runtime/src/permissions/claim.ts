@@ -88,6 +88,9 @@ function pathClaims(kind: 'read' | 'write', text: string, place: PathPlace): rea
   }
 }
 
+/** The longest argument of a program, in bytes: what Linux takes. */
+const commandMax = 131_072;
+
 /** One argument with a text is a line of a command; a list, or several arguments, are its words. */
 function commandClaims(
   texts: readonly string[],
@@ -96,6 +99,9 @@ function commandClaims(
 ): readonly Claim[] {
   const [text] = texts;
   if (text === undefined || command === undefined) return [];
+  const tooLong = texts.find((one) => Buffer.byteLength(one) > commandMax);
+  if (tooLong !== undefined)
+    return [{ kind: 'exec', what: tooLong, fault: `it is longer than ${commandMax} bytes` }];
   const isLine =
     texts.length === 1 &&
     [command].flat().length === 1 &&

@@ -92,23 +92,29 @@ function pathGlob(pattern: string, place: Place): RegExp | undefined {
   }
 }
 
-/** The part of a pattern before the first name with a star, and what follows. */
-const partsOf = remembered(
-  (pattern: string): { readonly base: string | undefined; readonly rest: string } => {
-    const names = pattern.match(/(?:\\.|[^/\\])+|\//gu) ?? [];
-    const isGlob = (name: string) => name.replaceAll(/\\./gu, '').includes('*');
-    const first = names.findIndex(isGlob);
-    if (names[0] === '**') return { base: undefined, rest: pattern };
-    const base = (first === -1 ? names : names.slice(0, first)).join('').replaceAll(/\\(.)/gu, '$1');
-    return { base, rest: first === -1 ? '' : names.slice(first).join('') };
-  },
-);
+/** Where a pattern begins. `root` is as it was written: an escaped `~` or `{workspace}` is a name in the workspace. */
+interface Base {
+  readonly root: string;
+  readonly below: string;
+}
 
-function placed(base: string, { workspace, home }: Place): string | undefined {
-  if (base.startsWith('/')) return base;
-  if (base === '~' || base.startsWith('~/')) return home === undefined ? undefined : home + base.slice(1);
+/** The part of a pattern before the first name with a star, and what follows. */
+const partsOf = remembered((pattern: string): { readonly base: Base | undefined; readonly rest: string } => {
+  const names = pattern.match(/(?:\\.|[^/\\])+|\//gu) ?? [];
+  const isGlob = (name: string) => name.replaceAll(/\\./gu, '').includes('*');
+  const first = names.findIndex(isGlob);
+  if (names[0] === '**') return { base: undefined, rest: pattern };
+  const before = (first === -1 ? names : names.slice(0, first)).join('');
+  const [root = ''] = before.match(/^(?:\\?\/|~(?=\/|$)|\{workspace\})/u) ?? [];
+  const below = before.slice(root.length).replaceAll(/\\(.)/gu, '$1');
+  return { base: { root, below }, rest: first === -1 ? '' : names.slice(first).join('') };
+});
+
+function placed({ root, below }: Base, { workspace, home }: Place): string | undefined {
+  if (root.endsWith('/')) return `/${below}`;
+  if (root === '~') return home === undefined ? undefined : home + below;
   if (workspace === undefined) return undefined;
-  return base.startsWith('{workspace}') ? workspace + base.slice(11) : `${workspace}/${base}`;
+  return root === '{workspace}' ? workspace + below : `${workspace}/${below}`;
 }
 
 /** @param place the real directory, a null character, and the pattern of what lies below */
