@@ -109,6 +109,29 @@ test('approve names the calls of several children, answers each for itself, and 
   expect(home.linesOf('main').filter((line) => line.startsWith('anchor merge/'))).toHaveLength(2);
 });
 
+test('approve at a parent without an open call reports the merge of the child that was delegated to', async () => {
+  using home = payingHome('Pay rent');
+  expect(await home.tape(['new', 'main'])).toMatchObject({ code: 0 });
+  expect(await home.tape(['delegate', 'main', '--task', 'Pay rent', ...home.model])).toMatchObject({
+    code: 6,
+  });
+  const [child = ''] = home.childrenOf();
+  const { code, stderr } = await home.tape(['approve', 'main', ...home.model]);
+  expect(stderr).toMatch(new RegExp(`^Merged ${child} into main@\\d+$`, 'm'));
+  expect(stderr).not.toContain('waits');
+  expect(code).toBe(0);
+});
+
+test('approve of one of two children says what their parent still waits for', async () => {
+  using home = payingHome('Pay rent', 'Pay tax');
+  await home.tape(['run', 'main', 'Go', ...home.model]);
+  const [first = '', second = ''] = home.childrenOf();
+  const { stderr } = await home.tape(['approve', first, ...home.model]);
+  expect(stderr).toContain(`${second}/p1`);
+  expect(stderr).toContain('main waits\n');
+  expect(stderr).not.toContain('tape merge');
+});
+
 test('--jsonl of run and delegate has a line for each thing that happens to a child', async () => {
   using home = payingHome('Pay rent');
   const ran = await home.tape(['run', 'main', 'Go', '--jsonl', ...home.model]);

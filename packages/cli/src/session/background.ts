@@ -114,10 +114,14 @@ async function followRun(run: Run, name: string, { io, status }: Context): Promi
   }
 }
 
-/** What a session still waits for, with a hint. */
-export async function stillWaiting({ store }: Deck, { id, name }: Session): Promise<readonly string[]> {
+/** What a session still waits for, with a hint; empty when it waits for nothing. */
+export async function stillWaiting(
+  { store }: Deck,
+  { id, name }: Pick<Session, 'id' | 'name'>,
+): Promise<readonly string[]> {
   const { waitsOf } = await import('@tapedeck/runtime/internal');
   const waiting = await waitsOf(store, id);
+  if (waiting.length === 0) return [];
   const answerable = waiting.filter(({ for: what }) => what !== 'children');
   const hint =
     answerable.length > 0 ? waitingHint(name, waiting) : `go on with: tape recover ${shellWord(name)}`;
@@ -149,12 +153,13 @@ async function reportTurns(
 const patienceMs = 300;
 
 /** Reports how the result of a child was delivered to its parent: the user did not request it in this command. */
-async function reportDelivery(
-  { store }: Deck,
+export async function reportDelivery(
+  deck: Deck,
   { session, ended }: { readonly session: Session; readonly ended: readonly PrintedRun[] },
   { status }: Context,
 ): Promise<void> {
-  const { deliver, task, parent, parentId = '' } = await session.info();
+  const { store } = deck;
+  const { deliver, task, parent = '', parentId = '' } = await session.info();
   if (deliver === undefined) return;
   if (deliver === 'notify') {
     if (task !== undefined && task !== 'running')
@@ -174,7 +179,11 @@ async function reportDelivery(
     ({ body }) => body.type === 'merge' && body.draft.child === session.id,
   );
   if (!isPosted) {
-    if (ended.length > 0 && task !== undefined && task !== 'running' && !merged.repeated)
+    if (ended.length === 0 || task === undefined || task === 'running' || merged.repeated) return;
+    // The call of the parent that waits for this child and others takes its result.
+    const left = await stillWaiting(deck, { id: parentId, name: parent });
+    if (left.length > 0) left.forEach(status);
+    else
       status(
         `Hint: the result of ${session.name} is not in ${parent}; merge it with: tape merge ${session.name}`,
       );

@@ -14,7 +14,7 @@ import { doesExist } from '../home.ts';
 import type { ModelArgs } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
 import { findSession } from '../reference.ts';
-import { printAbove, printAll, stillWaiting } from './background.ts';
+import { printAbove, printAll, reportDelivery, stillWaiting } from './background.ts';
 import { openDeckAt } from './open-deck.ts';
 
 /** An item to post to a session: a message, or the answer to a call. */
@@ -94,9 +94,12 @@ export async function sendAndFollow(sending: Sending, args: SendingArgs, context
         human: '',
       });
     if (context.io.interrupted) return exit.interrupted;
-    const isAboveLeft = above !== undefined && own === taken;
-    if (isAboveLeft) for (const line of await stillWaiting(deck, above)) context.status(line);
-    return isAboveLeft ? exit.accepted : exitOf(own.result.finish);
+    if (above === undefined || own !== taken) return exitOf(own.result.finish);
+    const left = await stillWaiting(deck, above);
+    left.forEach(context.status);
+    if (left.length > 0) return exit.accepted;
+    await reportDelivery(deck, { session, ended: runs }, context);
+    return exitOf(own.result.finish);
   }
   const waits = isWaiting(store, session.id, sent.id);
   const owner = store.leases.list().find(({ id }) => id === session.id)?.owner;
