@@ -26,7 +26,7 @@ export const exitCodes: Topic = {
               meanings[name as keyof typeof exit],
             ]),
           },
-          '`tape` without a verb exits 2. Every verb that opens a home can exit 1 (it cannot be opened), 4 (another ' +
+          '`tape` without a verb exits 2 where it is not at a terminal with a home, whose state it shows there. Every verb that opens a home can exit 1 (it cannot be opened), 4 (another ' +
             'process has its lock) or 5 (it is damaged). docs/cli.md has the further codes of each verb.',
           'With `--json` or `--jsonl`, an error is one line on stderr: `{"error":{"code","message","hint"?,"data"}}`. ' +
             'Branch on its code or the exit code, never on the message.',
