@@ -280,3 +280,46 @@ test.each([
 ])('a setting that cannot be used is refused: %j', (given, path, why) => {
   expect(redactFault(given)).toEqual({ path, why: expect.stringContaining(why) });
 });
+
+test.each([
+  ['((a)+)+!', 'must not repeat a group'],
+  ['(a|a)+!', 'must not repeat a group'],
+  ['(a|aa)+!', 'must not repeat a group'],
+  ['(?:a|aa){1,40}!', 'must not repeat a group'],
+  ['(a?){30}a', 'must not repeat a group'],
+  ['a*a*a*a*a*!', 'in too many ways'],
+  ['a*a*!', 'in too many ways'],
+  ['(?i:a+A+)!', 'in too many ways'],
+  ['[^a]+A[^a]+!', 'in too many ways'],
+  [`${'a?'.repeat(30)}!`, 'in too many ways'],
+  [`${'(a|a)'.repeat(30)}!`, 'in too many ways'],
+  ['a{1,500}a{1,500}!', 'in too many ways'],
+  ['a*a{100}!', 'in too many ways'],
+  ['(?=(a+))\\1+!', 'lookahead'],
+  ['(?<=a{2})b', 'lookahead'],
+  ['(a)\\1', 'backreference'],
+  ['(?<x>a)\\k<x>', 'backreference'],
+  ['a{5000}', 'more than 4096 times'],
+])('a pattern that could take time without end is refused: %s', (pattern, why) => {
+  expect(redactFault({ patterns: { a: pattern } })).toEqual({
+    path: ['patterns', 'a'],
+    why: expect.stringContaining(why),
+  });
+});
+
+test.each([
+  'itk_[0-9a-f]{32}',
+  '(?<=id: )\\d{6}',
+  '(?<![\\w-])corp-(?:dev|prod)-[A-Za-z0-9]{20,64}\\b',
+  'x-[a-z]+:[0-9]+;\\w+',
+  'eyJ[\\w-]{10,}\\.[\\w-]{10,}\\.[\\w-]+',
+  '(?:[0-9a-f]:)+[0-9a-f]',
+  'key=(.*)',
+  '[A-Z]+[0-9]+[a-z]+',
+  'a\\(b+\\)[)(|]c+',
+])('a pattern that takes little time is accepted, and does: %s', (pattern) => {
+  expect(redactFault({ patterns: { a: pattern } })).toBeUndefined();
+  const { text } = redactor({ patterns: { a: pattern } });
+  for (const piece of ['a', 'x-a:0;', 'eyJaaaaaaaaaaaa.', '0:', 'b', 'key=', 'a(bb'])
+    expect(text(piece.repeat(4_096 / piece.length))).toBeTypeOf('string');
+});

@@ -1,6 +1,7 @@
 import { type Found, loadRules } from './preset.ts';
 import { privateKeyLines } from './private-key-lines.ts';
 import { blankedBy } from './surroundings.ts';
+import { windowChars } from './window.ts';
 
 /** Finds the secrets in a text that one pattern describes. */
 interface Rule {
@@ -164,9 +165,6 @@ function matches(text: string, pattern: RegExp, name: string): Found[] {
   }
   return found;
 }
-
-/** How much of a line a pattern of the configuration reads at once, so that its time grows with the text only. */
-const windowChars = 4096;
 
 /** The secrets that patterns of a configuration find: within one line, and within `windowChars` of a longer one. */
 function ownMatches(text: string, patterns: readonly (readonly [string, RegExp])[]): Found[] {

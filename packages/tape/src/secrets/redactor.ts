@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { slowFault } from './pattern-fault.ts';
 import { findSecrets } from './patterns.ts';
 import type { Found } from './preset.ts';
 import { secretNamePattern } from './secrets.ts';
@@ -53,9 +54,6 @@ export function redactFault(
   return undefined;
 }
 
-/** Repetition of what repeats takes time that grows exponentially with the text. */
-const nested = /\((?:[^()\\]|\\.)*(?:[*+]|\{\d+,\d*\})(?:[^()\\]|\\.)*\)(?:[*+]|\{\d+,)/;
-
 function patternFault(source: unknown): string | undefined {
   if (typeof source !== 'string') return 'must be a text';
   try {
@@ -63,7 +61,7 @@ function patternFault(source: unknown): string | undefined {
   } catch {
     return 'must be a regular expression';
   }
-  return nested.test(source) ? 'must not repeat a group that repeats something' : undefined;
+  return slowFault(source);
 }
 
 const made = new Map<string, Redactor | undefined>();
