@@ -18,7 +18,7 @@ import {
   sendMessageTool,
 } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
-import { note } from '@tapedeck/tape';
+import { note, user } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { generateText, isStepCount, type ToolSet, tool } from 'ai';
 import { afterAll, expect, test } from 'vitest';
@@ -295,6 +295,70 @@ test('what an agent may not have done, it may not have done by messages and chil
   ]);
 });
 
+/** Messages of agents as their tool sends them. */
+const byAgent = (id: string) => ({ source: 'agent', meta: { by: { agent: 'child', id } } });
+
+test('a message that is sent again brings the rules of its sender again', async () => {
+  await using s = await desk([
+    { text: 'Not now.' },
+    { ...run('rm x'), when: { text: 'Run it' } },
+    { text: 'I may not.' },
+  ]);
+  const child = await s.main.fork({ name: 'child', rules: 'sandboxed', onUnmerged: 'keep' });
+  await s.main.send('Run it', byAgent(child.id));
+  await s.deck.idle();
+  const [message] = [...s.store.entries.read('main', { kind: 'message' })];
+  const { run: again } = await s.main.rewind(message?.seq ?? 0, { mode: 'resend' });
+  await again;
+  expect(s.ran).toEqual([]);
+  expect(s.outputs()).toEqual(["exec(rm x) is not allowed in 'child', by the rule: deny exec(*)"]);
+});
+
+test('a run that goes on after an answer keeps to all who sent to the turn; the next turn does not', async () => {
+  await using s = await desk(
+    [
+      run('git log'),
+      call('nudge'),
+      run('git status', 'c2'),
+      run('git tag', 'c3'),
+      done,
+      run('git tag', 'c4'),
+    ],
+    { permissions: ['allow *', 'ask exec(*)'] },
+  );
+  const bound = await s.main.fork({ name: 'bound', rules: 'deny exec(git tag)', onUnmerged: 'keep' });
+  const other = await s.main.fork({ name: 'other', onUnmerged: 'keep' });
+  await s.main.send('Look', byAgent(bound.id));
+  await s.deck.idle();
+  const nudge = tool({
+    inputSchema: z.object({}),
+    execute: async () => (await s.main.send('At this, too', { ...byAgent(other.id), mode: 'steer' })).state,
+  });
+  const { run: second } = await s.main.respond('c1', { approved: true }, { tools: { ...s.tools, nudge } });
+  expect(await second).toMatchObject({ finish: 'waiting' });
+  const { run: third } = await s.main.respond('c2', { approved: true });
+  expect(await third).toMatchObject({ finish: 'stop' });
+  expect(s.ran).toEqual(['git log', 'git status']);
+  expect(s.outputs().at(-1)).toBe("exec(git tag) is not allowed in 'bound', by the rule: deny exec(git tag)");
+  expect(await s.main.run('And I?')).toMatchObject({ finish: 'waiting' });
+  const { run: last } = await s.main.respond('c4', { approved: true });
+  await last;
+  expect(s.ran).toEqual(['git log', 'git status', 'git tag']);
+});
+
+test('nothing is allowed for a sender that is not known here', async () => {
+  const unknown = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
+  for (const id of [unknown, 'main', 'no/name\0']) {
+    await using s = await desk([call('mystery'), done]);
+    await s.main.send('Run it', byAgent(id));
+    await s.deck.idle();
+    expect(s.ran).toEqual([]);
+    expect(s.outputs()).toEqual([
+      `mystery is not allowed: the session that sent the message, '${id}', is not known here`,
+    ]);
+  }
+});
+
 test('what was approved is what runs: a link that leads elsewhere since then is refused', async () => {
   await using s = await desk([call('write_file', { path: 'link', text: 'x' }), done], {
     permissions: ['ask write(**)'],
@@ -371,7 +435,7 @@ test('tools that the provider runs are offered only where rules allow them', asy
     isProviderExecuted: true,
     inputSchema: z.object({}),
   };
-  const offered = async (permissions: DeckConfig['permissions']) => {
+  const offered = async (permissions: DeckConfig['permissions'], sender?: string) => {
     const names: string[] = [];
     const { MockLanguageModelV4 } = await import('ai/test');
     const model = new MockLanguageModelV4({
@@ -386,13 +450,20 @@ test('tools that the provider runs are offered only where rules allow them', asy
       limits: { retries: 0 },
       ...(permissions && { permissions }),
     });
-    await s.main.run('Search');
+    if (sender === undefined) await s.main.run('Search');
+    else {
+      const child = await s.main.fork({ name: 'child', rules: sender, onUnmerged: 'keep' });
+      await s.main.send('Search', byAgent(child.id));
+      await s.deck.idle();
+    }
     return names;
   };
   expect(await offered(undefined)).toEqual(['search']);
   expect(await offered('trusted')).toEqual(['search']);
   expect(await offered('deny search')).toEqual([]);
   expect(await offered('ask exec(*)')).toEqual([]);
+  expect(await offered(undefined, 'yolo')).toEqual(['search']);
+  expect(await offered(undefined, 'deny search')).toEqual([]);
 });
 
 test('a loop of an application is refused what rules deny', async () => {
@@ -406,6 +477,21 @@ test('a loop of an application is refused what rules deny', async () => {
   expect(text).toBe('Done.');
   expect(s.ran).toEqual([]);
   expect(s.outputs()).toEqual(["Error: exec(rm x) is not allowed in 'main', by the rule: deny exec(rm *)"]);
+});
+
+test('a loop of an application keeps to the rules of who sent the message that it answers', async () => {
+  await using s = await desk([run('rm x'), done]);
+  const child = await s.main.fork({ name: 'child', rules: 'deny exec(rm *)', onUnmerged: 'keep' });
+  const { source, meta } = byAgent(child.id);
+  await s.store.entries.append('main', [user('Run it', { source, ...meta })]);
+  await generateText({
+    model: await recorded(s.main, s.spec),
+    tools: recordedTools(s.main, s.tools as ToolSet),
+    stopWhen: isStepCount(3),
+    prompt: 'Run it',
+  });
+  expect(s.ran).toEqual([]);
+  expect(s.outputs()).toEqual(["Error: exec(rm x) is not allowed in 'child', by the rule: deny exec(rm *)"]);
 });
 
 test('a rule on a tape that cannot be read denies everything', async () => {

@@ -26,6 +26,8 @@ export interface Layer {
 export interface Party extends Pick<Place, 'workspace' | 'session' | 'parent'> {
   readonly lineage: readonly Layer[];
   readonly grants: readonly ScopedRule[];
+  /** Why its rules cannot be known; it then denies everything. */
+  readonly fault?: string;
 }
 
 /** A verdict on a call, and what decided it. */
@@ -48,7 +50,9 @@ function stricter(a: Ruling, b: Ruling): Ruling {
 
 /** Whether rules decide anything: without one in any scope, everything is allowed. */
 export function areRuled(parties: readonly Party[]): boolean {
-  return parties.some(({ lineage }) => lineage.some(({ rules }) => rules.length > 0));
+  return parties.some(
+    ({ lineage, fault }) => fault !== undefined || lineage.some(({ rules }) => rules.length > 0),
+  );
 }
 
 /**
@@ -72,7 +76,8 @@ function placeOf({ workspace, session, parent }: Party): Pick<Place, 'workspace'
 }
 
 /** The strictest of what its lineage says. A grant answers what asks, and never lifts what denies. */
-function ofParty({ lineage, grants }: Party, claim: Claim, place: Place): Ruling {
+function ofParty({ lineage, grants, fault }: Party, claim: Claim, place: Place): Ruling {
+  if (fault !== undefined) return { verdict: 'deny', claim: { ...claim, fault }, session: place.session };
   const said = lineage.map((layer) => ofLayer(layer, claim, place));
   const ruling = said.reduce(stricter, { verdict: 'allow', claim } as Ruling);
   const grant = grants.findLast((rule) => covers(rule, claim, place));

@@ -11,6 +11,7 @@ import type { ToolContext } from '../session/tool-context.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { recordPermit, refusedBy } from '../terms/permit-notes.ts';
 import { openPermits, type Permit, type Permits } from '../terms/permits.ts';
+import { lastSenders } from '../terms/senders.ts';
 import { usedTools } from '../terms/terms.ts';
 import { duringCall } from '../tools/current-call.ts';
 import { unstorable } from '../tools/execute.ts';
@@ -120,7 +121,8 @@ function recordedTool(place: ToolPlace, name: string, tool: ToolSet[string]): To
 
 async function permitsOf({ parts, session }: ToolPlace): Promise<Permits> {
   const line = await parts.worker({ session: session.name, id: session.id }).line();
-  return await openPermits(parts, { line, workspace: await workspaceOf(parts, session.id) });
+  const senders = await lastSenders(parts.store, session.id);
+  return await openPermits(parts, { line, workspace: await workspaceOf(parts, session.id) }, senders);
 }
 
 async function lastOf(output: unknown): Promise<unknown> {

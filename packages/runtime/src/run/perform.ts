@@ -14,6 +14,7 @@ import { type Chunk, eventChunk } from '../stream/chunks.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
 import { boundsOf, timerFor } from '../terms/budget.ts';
 import { modelFor, namedFor, type RunModel, summarizerOf } from '../terms/model-for.ts';
+import { openPermits } from '../terms/permits.ts';
 import { isBranch, keptInstructions, usedTools } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
@@ -27,7 +28,7 @@ import { addUsage, noUsage } from '../usage/usage.ts';
 import { openWorktree } from '../workspace/open.ts';
 import { instructor, toolsDigestOf, toolsOf } from './instructions.ts';
 import { begin, takeMessages } from './intake.ts';
-import { permitsFor, withoutRefusedTools } from './permitted.ts';
+import { sendersFor, withoutRefusedTools } from './permitted.ts';
 import { placeOf, stampOf } from './place.ts';
 import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { RunResult } from './run.ts';
@@ -51,7 +52,13 @@ export async function perform(
   if (options.unlessEnded === true) await assertUnended(scope, info, request);
   const { terms, worktree } = scope.origin;
   const line = await scope.line(info);
-  const tools = await withoutRefusedTools(parts, line, toolsOf(parts, options));
+  const isTask = info.parent !== undefined && !isBranch(info);
+  // A child whose task has not begun has no leftovers.
+  const isFresh = isTask && info.task === undefined && info.settled === info.head;
+  const continuing = continues(request);
+  const items = continuing && !isFresh ? 'continues' : (request.items ?? []);
+  const senders = await sendersFor(parts, session.id, items);
+  const tools = await withoutRefusedTools(parts, line, { tools: toolsOf(parts, options), senders });
   const allowed = usedTools(line);
   const forbidden = (name: string) =>
     allowed !== undefined && !allowed.has(name) && toolOf(tools, name) !== undefined;
@@ -62,10 +69,7 @@ export async function perform(
   const definitions = await definitionsOf(offered);
   const summarizer = await summarizerOf(parts, session.name);
   runPoint('run/before-leftovers');
-  const isTask = info.parent !== undefined && !isBranch(info);
   const usable = withoutForbidden(tools, forbidden);
-  // A child whose task has not begun has no leftovers.
-  const isFresh = isTask && info.task === undefined && info.settled === info.head;
   const again = isFresh ? [] : await closeLeft(scope, usable);
   runPoint('run/orphans-closed');
   const workspace =
@@ -78,9 +82,7 @@ export async function perform(
     { info: before, origin: scope.origin, above: async () => line.slice(1) },
     request,
   );
-  const continuing = continues(request);
-  const items = continuing && !isFresh ? 'continues' : (request.items ?? []);
-  const permits = await permitsFor(parts, line, { workspace, items });
+  const permits = await openPermits(parts, { line, workspace }, senders);
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));

@@ -1,24 +1,17 @@
 import type { InboxItem } from '@tapedeck/tape/store';
-import { openPermits, type Permits } from '../terms/permits.ts';
+import { openPermits } from '../terms/permits.ts';
 import { lastSenders, sendersIn } from '../terms/senders.ts';
 import type { Ancestry } from '../terms/terms.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import type { WorkerParts } from './parts.ts';
 
-/**
- * What decides on the calls of a run: the rules of the session's line, and those of the sessions whose messages the run
- * answers, or answered before it was cut off or waited.
- */
-export async function permitsFor(
-  parts: WorkerParts,
-  line: Ancestry,
-  {
-    workspace,
-    items,
-  }: { readonly workspace: string | undefined; readonly items: readonly InboxItem[] | 'continues' },
-): Promise<Permits> {
-  const senders = items === 'continues' ? await lastSenders(parts.store, line[0].info.id) : sendersIn(items);
-  return await openPermits(parts, { line, workspace }, senders);
+/** The sessions whose messages a run answers, or answered before it was cut off or waited: their rules bind it, too. */
+export async function sendersFor(
+  { store }: WorkerParts,
+  session: string,
+  items: readonly InboxItem[] | 'continues',
+): Promise<readonly string[]> {
+  return items === 'continues' ? await lastSenders(store, session) : sendersIn(items);
 }
 
 /**
@@ -28,9 +21,9 @@ export async function permitsFor(
 export async function withoutRefusedTools(
   parts: WorkerParts,
   line: Ancestry,
-  tools: DeckTools,
+  { tools, senders }: { readonly tools: DeckTools; readonly senders: readonly string[] },
 ): Promise<DeckTools> {
-  const permits = await openPermits(parts, { line, workspace: undefined });
+  const permits = await openPermits(parts, { line, workspace: undefined }, senders);
   if (!permits.isRuled) return tools;
   const offered: [string, DeckTools[string]][] = [];
   for (const [name, tool] of Object.entries(tools)) {

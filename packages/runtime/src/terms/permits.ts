@@ -48,7 +48,7 @@ export interface Permit {
   readonly scope?: 'manifest' | 'project' | 'session' | 'grant';
   /** The session that decided, of the line of the session or of a sender; absent without rules. */
   readonly session?: string;
-  /** Why the claim cannot be decided on: where its path leads is unknown. */
+  /** Why the claim cannot be decided on: where its path leads is unknown, or the sender of the message is. */
   readonly fault?: string;
   /** All that the call claims to do. */
   readonly claims: readonly string[];
@@ -128,12 +128,19 @@ export class Permits {
     return this.#granted.grants;
   }
 
-  /** Adds a session whose message the run answers: what it may not do, it cannot have done. */
+  /**
+   * Adds a session whose message the run answers: what it may not do, it cannot have done. The rules of one that the home
+   * does not have are not known, so nothing is allowed for it.
+   */
   async addSender(id: string): Promise<void> {
     const { store } = this.#parts;
     const [{ info: own }] = this.#subject.line;
-    const info = this.#senders.has(id) || id === own.id ? undefined : await store.sessions.find(id);
-    if (info === undefined) return;
+    if (this.#senders.has(id) || id === own.id) return;
+    const info = await find(store, id);
+    if (info?.id !== id) {
+      this.#senders.set(id, unknownSender(id));
+      return;
+    }
     const line = await ancestryOf(store, await factsOf(store, info));
     const { worktree } = line[0].origin;
     const workspace =
@@ -171,6 +178,11 @@ export class Permits {
     }
     return found;
   }
+}
+
+function unknownSender(id: string): Party {
+  const fault = `the session that sent the message, '${id}', is not known here`;
+  return { session: id, parent: undefined, workspace: undefined, lineage: [], grants: [], fault };
 }
 
 async function find(store: TapeStore, ref: string): Promise<SessionInfo | undefined> {

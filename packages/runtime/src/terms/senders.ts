@@ -27,22 +27,38 @@ function senderOf({ meta }: Pick<Draft | Entry, 'meta'>): readonly string[] {
 
 const pageSize = 20;
 
-/** The sessions that sent messages to the run of the last message, which another run continues. */
+/**
+ * The sessions that sent the messages of the turn that is not over, which another run continues: those since the last
+ * complete answer, whichever runs took them up. A message that a steered run took up after its answer belongs to the
+ * turn of that run.
+ */
 export async function lastSenders(store: TapeStore, session: string): Promise<readonly string[]> {
   const senders: string[] = [];
-  let run: unknown;
+  const runs = new Set<unknown>();
+  let isOpen = false;
   for (let to: number | undefined; to !== 0; ) {
     const page = await Array.fromAsync(
       store.entries.read(session, { kind: 'message', last: pageSize, ...(to !== undefined && { to }) }),
     );
     for (const entry of page.toReversed()) {
       const { payload, meta } = entry;
-      if (!isObject(payload) || payload.role !== 'user' || meta.source === 'merge') continue;
-      run ??= meta.run ?? null;
-      if (run === null || meta.run !== run) return senders;
-      senders.push(...senderOf(entry));
+      if (!isObject(payload) || meta.source === 'merge') continue;
+      if (payload.role === 'user') {
+        isOpen = true;
+        senders.push(...senderOf(entry));
+        // Input with which a person begins a run begins a turn, whatever the last one was left with.
+        if (isInput(entry)) return senders;
+      } else if (isOpen && meta.finish === 'stop' && !runs.has(meta.run)) return senders;
+      if (meta.run !== undefined) runs.add(meta.run);
     }
     to = page.length < pageSize ? 0 : (page[0]?.seq ?? 1) - 1;
   }
   return senders;
+}
+
+/** Whether a run was given a message as its input: one that came by the inbox has the time at which it was queued. */
+function isInput({ meta }: Entry): boolean {
+  return (
+    meta.source === 'user' && meta.run !== undefined && meta.queued_at === undefined && meta.by === undefined
+  );
 }
