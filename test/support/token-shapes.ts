@@ -92,6 +92,11 @@ export const toldSecrets: readonly (readonly [
     `${random('azure', 86, base64)}==`,
   ],
   ['basicauth', (secret) => secret, 'https://deploy:h4nter22x@registry.corp.io'],
+  ['basicauth', (secret) => `https://${secret}@registry.corp.io/x`, `deploy:${word(300)}`],
+  ['basicauth', (secret) => `https://${secret}@registry.corp.io`, `${word(300)}:h4nter22x`],
+  ['basicauth', (secret) => `postgres://${secret}@db:5432/main`, `app:${word(240)}`],
+  ['basicauth', (secret) => `"https://${secret}@registry.corp.io/x"`, 'deploy:h4nt/er22x'],
+  ['basicauth', (secret) => `redis://${secret}@cache.corp.io:6379`, 'app:/h4nt/er22x'],
   ['database-connection-string', (secret) => secret, 'postgres://app:h4nter22x@db.corp.io:5432/main'],
 ];
 
@@ -109,6 +114,8 @@ export const ordinaryTexts: readonly string[] = [
   'call_5f2d9c1ab34e47cfa0c2f16e8bd1f0aa toolu_01A09q90qw90lq917835lq9 msg_bdrk_01X7gJH2',
   'https://example.com/a/b?c=d#e mailto:someone@example.com git@github.com:owner/repo.git',
   'https://user:password@example.com/ https://$USER:$PASSWORD@host.io postgres://postgres:postgres@localhost/db',
+  'http://localhost:3000/@vite/client https://example.com:8443/@a.io http://host:80/a@b.io git+ssh://git@x.io/a',
+  'https://a.io/b:c/d@e.io npm://scope:name/x@1.2.3 http://[::1]:3000/@x.io https://medium.com/@user.name:x/y@z.io',
   `postgres://app:\${DB_PASSWORD}@db/main mongodb://localhost:27017/test`,
   '-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAlm0t\n-----END PUBLIC KEY-----',
   '-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n-----END CERTIFICATE-----',

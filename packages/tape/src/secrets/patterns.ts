@@ -66,6 +66,9 @@ const own: Readonly<Record<string, RegExp>> = {
   pypi: /(?<![\w-])pypi-AgE[\w-]{50,4096}/g,
   azure: /\bAccountKey=([A-Za-z0-9+/]{86}==)/g,
   age: /\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b/g,
+  // What the package leaves: long ones, and passwords with a `/`, whose user is no name of a host and which are no port.
+  basicauth:
+    /:\/\/((?=[^\s/@]{100})[^\s/:@"'`<>]{0,4096}:[^\s/@"'`<>]{1,4096}(?=@[\w[])|(?:(?![.$[])[^\s/:@"'`<>{}]){1,256}:(?!\d{1,5}\/)[^\s/@"'`<>${}?#]{0,256}\/[^\s@"'`<>${}?#]{0,256}(?=@(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}(?![\w.-])))/g,
   telegram: /(?<![\w-])\d{8,10}:AA[\w-]{33}(?![\w-])/g,
 };
 
@@ -82,6 +85,7 @@ const ownHints: Readonly<Record<keyof typeof own, RegExp>> = {
   pypi: /pypi-AgE/,
   azure: /AccountKey=/,
   age: /AGE-SECRET-KEY-1/,
+  basicauth: /:\/\//,
   telegram: /:AA/,
 };
 
@@ -89,7 +93,7 @@ const ownHints: Readonly<Record<keyof typeof own, RegExp>> = {
 const anyHint = new RegExp(
   [...Object.values(hints), ...Object.values(ownHints)]
     .flatMap((hint) => hint?.source ?? [])
-    .filter((source) => source !== hints.basicauth?.source)
+    .filter((source) => !source.startsWith(':\\/\\/'))
     .join('|'),
 );
 
@@ -110,7 +114,7 @@ const secretMin = 16;
 /** What stands before secrets that have no run of characters of tokens. */
 const signs = ['PRIVATE KEY', 'AccountKey=', '_authToken='] as const;
 /** A user and a password in an address. */
-const password = /:\/\/[^\s/:@]{0,256}:[^\s/@]{1,256}@/;
+const password = /:\/\/[^\s/:@]{0,4096}:[^\s/@]{0,4096}(?:\/[^\s@]{0,256})?@/;
 
 /** Whether a text has what the beginning of a secret has. */
 export function isHint(text: string): boolean {
