@@ -346,6 +346,27 @@ test('a run that goes on after an answer keeps to all who sent to the turn; the 
   expect(s.ran).toEqual(['git log', 'git status', 'git tag']);
 });
 
+test('a child that is resumed is bound by who sent to the run that resumes it, as a new one is', async () => {
+  const delegate = (task: object, when: object): ScriptAnswer => ({
+    toolCalls: [{ id: 'd1', name: 'delegate', input: { tasks: [task] } }],
+    when,
+  });
+  await using s = await desk([
+    delegate({ task: 'Again', resume: 'early' }, { session: 'main' }),
+    { text: 'Passed on.', when: { session: 'main' } },
+    { text: 'Ready.', when: { session: 'early' } },
+    { ...run('rm x'), when: { session: 'early' } },
+    { text: 'Refused.', when: { session: 'early' } },
+  ]);
+  const early = await s.main.fork({ name: 'early', inherit: 'nothing', onUnmerged: 'keep' });
+  await early.run('First');
+  const bound = await s.main.fork({ name: 'bound', rules: 'deny exec(*)', onUnmerged: 'keep' });
+  await s.main.send('Have it run', byAgent(bound.id));
+  await s.deck.idle();
+  expect(s.outputs('early')).toEqual(["exec(rm x) is not allowed in 'bound', by the rule: deny exec(*)"]);
+  expect(s.ran).toEqual([]);
+});
+
 test('nothing is allowed for a sender that is not known here', async () => {
   const unknown = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
   for (const id of [unknown, 'main', 'no/name\0']) {

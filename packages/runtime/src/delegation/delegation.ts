@@ -230,11 +230,15 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     return await end;
   }
 
-  async #runOne({ child, task, earlier }: Forked, signal: AbortSignal): Promise<RunEnd> {
+  async #runOne({ child, task, earlier, senders = [] }: Forked, signal: AbortSignal): Promise<RunEnd> {
     const { key, resume } = task;
+    const meta = {
+      ...(resume !== undefined && key !== undefined && { task_key: key }),
+      ...(senders.length > 0 && { by: { agent: this.#parent.name, senders } }),
+    };
     const options = {
       ...runOptionsOf(this.#parts, this.#parent, { task, options: this.#delegated.options }),
-      ...(resume !== undefined && key !== undefined && { meta: { task_key: key } }),
+      ...(Object.keys(meta).length > 0 && { meta }),
       signal,
     };
     const isTaken = key !== undefined && (await hasTaken(this.#parts.store, child, key));

@@ -13,7 +13,7 @@ import {
   forkOptions,
 } from './options.ts';
 import { assertOpen, type DelegationParts, type Delegator } from './parts.ts';
-import { previewForks, spawn } from './spawn.ts';
+import { previewForks, sendersOfRun, spawn } from './spawn.ts';
 
 /** The child of a task. */
 export interface Forked {
@@ -23,6 +23,8 @@ export interface Forked {
   readonly depth: number;
   /** Set for a child that its key had made before. */
   readonly earlier: { readonly repeated?: true };
+  /** The ULIDs of the sessions whose rules bind the task of a child that is resumed, beside those of its line. */
+  readonly senders?: readonly string[];
 }
 
 /**
@@ -119,7 +121,8 @@ async function childFor(
     const info = await resumed(parts, line[0].info, task.resume);
     const facts = await parts.worker(info).facts(info);
     const child = parts.child(info, { onUnmerged: 'keep', output: task.output ?? options.output });
-    return { child, task, depth: depthOf([facts, ...line]), earlier: {} };
+    const senders = await sendersOfRun(parts, line[0], by);
+    return { child, task, depth: depthOf([facts, ...line]), earlier: {}, senders };
   }
   const fork = forkOptions(task, options, by?.blocking === true);
   const { info, depth, directory, repeated } = await spawn(parts, line, { options: fork, by });

@@ -207,6 +207,16 @@ export async function previewForks(
   return previews;
 }
 
+/** The sessions whose rules bind the run that asks for a child: what it may not do for others, no child may do for it. */
+export async function sendersOfRun(
+  { store }: Pick<DelegationParts, 'store'>,
+  parent: SessionFacts,
+  by: SpawnRequest['by'],
+): Promise<readonly string[]> {
+  const isByRun = by !== undefined || currentCall()?.session === parent.info.session;
+  return isByRun ? await sendersOf(store, parent) : [];
+}
+
 async function requestFor(
   parts: DelegationParts,
   line: Ancestry,
@@ -234,9 +244,7 @@ async function requestFor(
   const kept = await settingsFor(parts, parent, { isPart, instructions, model, call, tools, uses });
   const settings: Settings = { ...kept, ...(rules !== undefined && { rules }) };
   const schema = output === undefined ? undefined : await outputSchema(output);
-  // What a run may not do for others, its children may not do for it.
-  const isByRun = by !== undefined || currentCall()?.session === parent.info.session;
-  const senders = isByRun ? await sendersOf(parts.store, parent) : [];
+  const senders = await sendersOfRun(parts, parent, by);
   const terms: Terms = {
     context: isPart ? 'part' : 'whole',
     ...(by !== undefined && { run: by.run }),

@@ -57,7 +57,7 @@ export async function perform(
   const isFresh = isTask && info.task === undefined && info.settled === info.head;
   const continuing = continues(request);
   const items = continuing && !isFresh ? 'continues' : (request.items ?? []);
-  const senders = await sendersFor(parts, session.id, items);
+  const senders = await sendersFor(parts, session.id, { items, options });
   const tools = await withoutRefusedTools(parts, line, { tools: toolsOf(parts, options), senders });
   const allowed = usedTools(line);
   const forbidden = (name: string) =>

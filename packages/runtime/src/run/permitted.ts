@@ -1,17 +1,20 @@
 import type { InboxItem } from '@tapedeck/tape/store';
 import { openPermits } from '../terms/permits.ts';
-import { lastSenders, sendersIn } from '../terms/senders.ts';
+import { lastSenders, senderOf, sendersIn } from '../terms/senders.ts';
 import type { Ancestry } from '../terms/terms.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import type { WorkerParts } from './parts.ts';
+import type { RunRequest } from './request.ts';
 
 /** The sessions whose messages a run answers, or answered before it was cut off or waited: their rules bind it, too. */
 export async function sendersFor(
   { store }: WorkerParts,
   session: string,
-  items: readonly InboxItem[] | 'continues',
+  { items, options }: Pick<RunRequest, 'options'> & { readonly items: readonly InboxItem[] | 'continues' },
 ): Promise<readonly string[]> {
-  return items === 'continues' ? await lastSenders(store, session) : sendersIn(items);
+  if (items === 'continues') return await lastSenders(store, session);
+  const { meta } = options;
+  return [...(meta === undefined ? [] : senderOf({ meta })), ...sendersIn(items)];
 }
 
 /**

@@ -17,12 +17,15 @@ export function sendersIn(items: readonly InboxItem[]): readonly string[] {
   return items.flatMap(({ body }) => (body.type === 'input' ? body.drafts.flatMap(senderOf) : []));
 }
 
-/** The session that sent a message, and those whose rules bound it then. */
-function senderOf({ meta }: Pick<Draft | Entry, 'meta'>): readonly string[] {
+/**
+ * The session that sent a message, and those whose rules bound it then. The task of a child that is resumed has the latter
+ * only: the rules of its parent are above its own.
+ */
+export function senderOf({ meta }: Pick<Draft | Entry, 'meta'>): readonly string[] {
   const by = meta?.by;
-  if (!isObject(by) || typeof by.id !== 'string') return [];
+  if (!isObject(by)) return [];
   const others = Array.isArray(by.senders) ? by.senders : [];
-  return [by.id, ...others.filter((id) => typeof id === 'string')];
+  return [by.id, ...others].filter((id) => typeof id === 'string');
 }
 
 const pageSize = 20;
