@@ -33,6 +33,8 @@ const around: readonly (readonly [before: string, after: string])[] = [
   ['{"a":"b\\t', '\\r\\n"}'],
   ['?token%3D', '%26x'],
   ['token\\u003d', '\\u0026x'],
+  ['token\\x3d', '\\x26x'],
+  ['token=3D', '\n'],
   ['GITHUB_TOKEN=', '\n'],
   ['令牌是', '这样'],
   ['é', ' é'],

@@ -1,9 +1,9 @@
 /**
  * What ends a word without a character that ends one: colours of a terminal, as they are or in a string of code, escapes
- * of JSON, escapes of an address, breaks of a page.
+ * of JSON and of code, escapes of an address and of a mail, breaks of a page.
  */
 const escapes =
-  /(?:(?!\s)\p{Cc}|\\{1,8}(?:u001b|x1b|033|e))\[[0-9;:?]{0,32}[A-Za-z]|\\{1,8}(?:[nrt]|u[0-9a-f]{4})|%(?:25){0,2}[0-9a-f]{2}|<br ?\/?>/giu;
+  /(?:(?!\s)\p{Cc}|\\{1,8}(?:u001b|x1b|033|e))\[[0-9;:?]{0,32}[A-Za-z]|\\{1,8}(?:[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4})|=3d|%(?:25){0,2}[0-9a-f]{2}|<br ?\/?>/giu;
 
 /** A character that no token has. */
 const foreign = /[^ -~\s]/g;
