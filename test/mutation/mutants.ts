@@ -521,8 +521,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the rules of a sender end with the session that it writes to',
     file: runtime('delegation/spawn'),
-    find: 'const senders = isByRun ? await sendersOf(parts.store, parent) : [];',
-    replace: 'const senders: readonly string[] = [];',
+    find: 'return isByRun ? await sendersOf(store, parent) : [];',
+    replace: 'return isByRun && store === undefined ? await sendersOf(store, parent) : [];',
     test: 'test/unit/runtime.permissions.test.ts',
   },
 ];
