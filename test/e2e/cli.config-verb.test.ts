@@ -426,6 +426,7 @@ describe('where a value comes from', () => {
       redact: 'all',
       'redact.in': 'all',
       'alias.*': 'log',
+      permissions: 'sandboxed',
       'compaction.preset': 'at-85',
       'compaction.keep.over': 'split',
       'compaction.prune': 'false',

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
+import { installPackages } from '../support/project.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 const config = `
@@ -26,6 +27,7 @@ const run = (id: string, command: string): ScriptAnswer => ({
 function desk(...commands: readonly string[]) {
   const home = tempHome();
   const [file, answers] = [home.file('desk.mjs'), home.file('answers.json')];
+  installPackages(home.path);
   writeFileSync(file, config);
   writeFileSync(
     answers,

@@ -326,7 +326,7 @@ test.each([
   const runs = calls.length === 1 ? [['run', 'main', ...model]] : [];
   for (const args of [...runs, ['run', 'main', '--attach']]) {
     const { code, stderr } = await home.tape(args, { env: provider.env });
-    expect(code, stderr).toBe(1);
+    expect(code, stderr).toBe(6);
     expect(stderr.split('\n').slice(-3)).toEqual(['The run ended: waiting', `Hint: ${hint}`, '']);
   }
 });
@@ -370,7 +370,7 @@ test('approve without a model keeps the answer, and an approved call without its
   await using provider = await startProvider(() => ({ text: 'never' }));
   const run = await home.tape(['run', 'main', ...model], { env: provider.env });
   const waits = 'measure is approved, and waits for a run with its tool: c1 {"where":"here"}';
-  expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining(waits) });
+  expect(run).toMatchObject({ code: 6, stderr: expect.stringContaining(waits) });
   expect(provider.requests).toEqual([]);
   expect((await home.tape(['status'])).stdout).toBe(`main  waiting  lifecycle active  ${waits}\n`);
   const again = await home.tape(['approve', 'main', 'c1', '--deny', '--json']);

@@ -1,8 +1,8 @@
-import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { rmSync, writeFileSync } from 'node:fs';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { expect, test } from 'vitest';
 import { json, jsonError, jsonLines } from '../support/cli.ts';
+import { installPackages } from '../support/project.ts';
 import { entryLines } from '../support/scripted.ts';
 import { tempHome } from '../support/temp-home.ts';
 import { typeHere } from '../support/typist.ts';
@@ -42,6 +42,7 @@ function payingHome(...tasks: readonly string[]) {
     ]),
   ];
   const [file, answers] = [home.file('shop.mjs'), home.file('answers.json')];
+  installPackages(home.path);
   writeFileSync(file, config);
   writeFileSync(answers, JSON.stringify(script));
   const model = ['--config', file, '--model', `script:${answers}`];
@@ -220,10 +221,9 @@ test.each(['parent', 'child'])(
     const named = where === 'parent' ? 'main' : rent;
     const call = where === 'parent' ? `${rent}/p1` : 'p1';
     writeFileSync(home.file('deadly'), '');
-    symlinkSync(fileURLToPath(new URL('../../node_modules', import.meta.url)), home.file('node_modules'));
     const killed = await home.process(['approve', named, call, ...home.model]);
     expect(killed.code, killed.stderr).toBe(137);
-    for (const gone of ['deadly', 'node_modules']) rmSync(home.file(gone));
+    rmSync(home.file('deadly'));
     const again = await home.tape(['approve', named, call, '--json', ...home.model]);
     expect(jsonError(again)).toMatchObject({
       code: 'SESSION_NO_CALL',

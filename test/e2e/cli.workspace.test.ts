@@ -201,6 +201,7 @@ describe.skipIf(skipsGit('tape merge --apply'))('tape merge --apply', () => {
       using code = tempRepository(files);
       await forked(home, code, 'fix');
       await home.here(['fork', 'main', '--as', 'plain']);
+      await home.here(['append', 'plain'], { stdin: '{"role":"user","content":"Found."}' });
       const plain = await home.here(['merge', 'plain', '--apply', '--json']);
       expect([plain.code, jsonError(plain).code]).toEqual([3, 'SESSION_NO_WORKSPACE']);
       expect((await home.here(['merge', 'fix', '--apply', '--strategy', 'discard'])).code).toBe(2);

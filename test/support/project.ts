@@ -15,6 +15,11 @@ import { type TempDir, tempDir } from './temp-dir.ts';
 
 const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
 
+/** Installs the packages in a directory: modules are looked up from where the file that imports them is. */
+export function installPackages(dir: string): void {
+  symlinkSync(modules, join(dir, 'node_modules'));
+}
+
 /** A directory of a user's own, with installed packages, a tape home, and a place for the user's settings beside it. */
 export interface Project extends Disposable {
   readonly path: string;
@@ -42,8 +47,7 @@ export function project({ installed = true }: { installed?: boolean } = {}): Pro
   const path = dir.file('project');
   const settings = dir.file('settings');
   for (const made of [path, settings, join(path, '.tape')]) mkdirSync(made, { mode: 0o700 });
-  // Modules are looked up from where the file that imports them is.
-  if (installed) symlinkSync(modules, join(path, 'node_modules'));
+  if (installed) installPackages(path);
   const inside = ({ env, ...options }: CliOptions): CliOptions => ({
     cwd: path,
     ...options,
