@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { openTapeStore } from '@tapedeck/tape';
 import { sha256 } from '@tapedeck/tape/store';
 import type Database from 'better-sqlite3';
+import type { Link } from '../support/format-hash.ts';
 import { measureBoth } from './measure.ts';
 import { rawHandle } from './raw.ts';
 import { fillWithMerged, longSize, tapeOf } from './stores.ts';
@@ -84,16 +85,9 @@ function everything(bench: Bench): Row[] {
 }
 
 /** An entry with the columns that its two hashes cover. */
-interface StoredRow {
+interface StoredRow extends Link {
   readonly id: number;
   readonly tape_id: number;
-  readonly seq: number;
-  readonly kind: string;
-  readonly mark: string | null;
-  readonly name: string | null;
-  readonly ref: number | null;
-  readonly at: number;
-  readonly key: string | null;
   readonly meta: string | null;
   readonly payload: string;
   readonly salt: string;

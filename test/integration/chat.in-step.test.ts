@@ -3,39 +3,10 @@ import { catchUp, stoppingFetch } from '@tapedeck/runtime/chat-client';
 import { DefaultChatTransport, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { type ChatServer, serveChats, TestChat } from '../support/chat.ts';
-import {
-  type ChatAnswer,
-  type ChatRequest,
-  isAfterTools,
-  lastUserText,
-  startProvider,
-} from '../support/provider.ts';
-import { type Served, served } from '../support/served.ts';
+import { serveChats, TestChat } from '../support/chat.ts';
+import { type Chatting, chatting, poll } from '../support/chatting.ts';
+import { type ChatAnswer, isAfterTools, lastUserText, startProvider } from '../support/provider.ts';
 import { tempHome } from '../support/temp-home.ts';
-
-interface Chatting extends Served {
-  readonly server: ChatServer;
-}
-
-/** The session `main` of a strict model server, served to chats. */
-async function chatting(
-  answer: (request: ChatRequest, index: number) => ChatAnswer | Promise<ChatAnswer>,
-  options: Parameters<typeof served>[1] = {},
-): Promise<Chatting> {
-  const behind = await served(answer, options);
-  const server = await serveChats(behind.deck);
-  return {
-    ...behind,
-    server,
-    [Symbol.asyncDispose]: async () => {
-      await server[Symbol.asyncDispose]();
-      await behind[Symbol.asyncDispose]();
-    },
-  };
-}
-
-const poll = <T>(read: () => T) => expect.poll(read, { timeout: 20_000 });
 
 /** A chat that catches up whenever an answer ends, as a page does. */
 function following({ server: { api } }: Chatting): TestChat {

@@ -5,14 +5,14 @@ import {
   lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
   readUIMessageStream,
-  safeValidateUIMessages,
   TextStreamChatTransport,
   tool,
   type UIMessage,
 } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { type ChatServer, serveChats, TestChat } from '../support/chat.ts';
+import { TestChat } from '../support/chat.ts';
+import { type Chatting, chatting, expectSame, poll, shape } from '../support/chatting.ts';
 import { startProcess } from '../support/process.ts';
 import {
   type ChatAnswer,
@@ -21,43 +21,8 @@ import {
   lastUserText,
   startProvider,
 } from '../support/provider.ts';
-import { type Served, served } from '../support/served.ts';
 import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
-
-interface Chatting extends Served {
-  readonly server: ChatServer;
-}
-
-/** The session `main` of a strict model server, served to chats. */
-async function chatting(
-  answer: (request: ChatRequest, index: number) => ChatAnswer | Promise<ChatAnswer>,
-  options: Parameters<typeof served>[1] = {},
-): Promise<Chatting> {
-  const behind = await served(answer, options);
-  const server = await serveChats(behind.deck);
-  return {
-    ...behind,
-    server,
-    [Symbol.asyncDispose]: async () => {
-      await server[Symbol.asyncDispose]();
-      await behind[Symbol.asyncDispose]();
-    },
-  };
-}
-
-/** Waits for a value as long as a busy machine may take. */
-const poll = <T>(read: () => T) => expect.poll(read, { timeout: 20_000 });
-
-/** The chat holds what the session says, and the SDK accepts it. */
-async function expectSame({ main }: Pick<Chatting, 'main'>, chat: TestChat): Promise<UIMessage[]> {
-  await poll(() => chat.status).toBe('ready');
-  expect(chat.error).toBeUndefined();
-  const messages = await main.uiMessages();
-  expect(messages).toEqual(chat.plain);
-  expect(await safeValidateUIMessages({ messages })).toMatchObject({ success: true });
-  return messages;
-}
 
 const numbers = z.object({ a: z.number(), b: z.number() });
 const add = tool({ inputSchema: numbers, execute: ({ a, b }) => a + b });
@@ -69,10 +34,6 @@ const asks: ChatAnswer = {
 };
 const adding = (request: ChatRequest): ChatAnswer =>
   isAfterTools(request) ? { text: ['It ', 'is 3.'], usage: [40, 4] } : asks;
-
-/** The types and states of the parts of a message. */
-const shape = (message: UIMessage | undefined) =>
-  message?.parts.map((part) => ('state' in part ? `${part.type} ${part.state}` : part.type));
 
 test('an answer streams, with its calls, their results and what it cost', async () => {
   await using s = await chatting(adding, { tools: { add } });

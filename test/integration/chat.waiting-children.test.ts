@@ -1,21 +1,11 @@
 import { delegationTools } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
-import {
-  lastAssistantMessageIsCompleteWithApprovalResponses,
-  safeValidateUIMessages,
-  tool,
-  type UIMessage,
-} from 'ai';
+import { lastAssistantMessageIsCompleteWithApprovalResponses, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { serveChats, type TestChat } from '../support/chat.ts';
+import { expectSame, poll, shape } from '../support/chatting.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
-
-const poll = <T>(read: () => T) => expect.poll(read, { timeout: 20_000 });
-
-/** The types and states of the parts of a message. */
-const shape = (message: UIMessage | undefined) =>
-  message?.parts.map((part) => ('state' in part ? `${part.type} ${part.state}` : part.type));
 
 const pays = (task: string, ...ids: string[]): ScriptAnswer[] => [
   ...ids.map(
@@ -55,14 +45,7 @@ async function chatting(answers: readonly ScriptAnswer[], paid: () => Promise<vo
     authorize: () => ({ sessions: ['main', ...children()] }),
     onError: (error) => failures.push(error),
   });
-  const same = async (chat: TestChat) => {
-    await poll(() => chat.status).toBe('ready');
-    expect(chat.error).toBeUndefined();
-    const messages = await main.uiMessages();
-    expect(messages).toEqual(chat.plain);
-    expect(await safeValidateUIMessages({ messages })).toMatchObject({ success: true });
-    return messages;
-  };
+  const same = async (chat: TestChat) => await expectSame({ main }, chat);
   return {
     ...home,
     main,

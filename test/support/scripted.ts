@@ -99,3 +99,17 @@ function outputText(output: unknown): string {
   const { type, value } = output;
   return `${type} ${typeof value === 'string' ? value : JSON.stringify(value)}`;
 }
+
+/** All that the sessions of a deck, their chunks and their inboxes say. */
+export function written({ store }: Pick<ScriptedDeck, 'store'>): string {
+  return JSON.stringify(
+    store.sessions
+      .list()
+      .map((info) => [
+        info,
+        [...store.entries.read(info.id)],
+        store.live.read(info.id),
+        store.inbox.list(info.id),
+      ]),
+  );
+}

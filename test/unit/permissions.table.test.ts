@@ -97,7 +97,7 @@ test.each<[string, readonly Scopes[], string, unknown, string]>([
   ['a tool that says nothing', [sandboxed], 'mystery', {}, 'deny opaque(mystery)'],
   ['a tool that touches nothing', [sandboxed], 'add', {}, 'allow'],
   ['it sends to its parent', [{}, { session: 'sandboxed' }], 'send', { to: 's0' }, 'allow'],
-  ['and to nobody else', [{}, { session: 'sandboxed' }], 'send', { to: 'other' }, 'deny send(other)'],
+  ['and to no other session', [{}, { session: 'sandboxed' }], 'send', { to: 'other' }, 'deny send(other)'],
   [
     'children are children',
     [{ manifest: ['deny send(*)', 'allow send(children)'] }],
@@ -133,7 +133,13 @@ test.each<[string, readonly Scopes[], string, unknown, string]>([
   ['with any, a path asks', [{ manifest: 'deny other' }], 'read_file', { path: 'a' }, 'ask read(/work/a)'],
   ['and what says nothing', [{ manifest: 'deny other' }], 'mystery', {}, 'ask opaque(mystery)'],
   ['but no tool that touches nothing', [{ manifest: 'deny other' }], 'add', {}, 'allow'],
-  ['tools are told before paths', [{ manifest: 'deny *' }], 'write_file', { path: '/x' }, 'deny write_file'],
+  [
+    'a refusal names tools before paths',
+    [{ manifest: 'deny *' }],
+    'write_file',
+    { path: '/x' },
+    'deny write_file',
+  ],
   [
     'a server by its prefix',
     [{ manifest: 'deny mcp_github_*' }],

@@ -255,7 +255,7 @@ test('a message of an agent brings the rules of its sender', async () => {
   expect(s.ran).toEqual([]);
   expect(s.outputs()).toEqual(["exec(rm x) is not allowed in 'child', by the rule: deny exec(*)"]);
   expect(s.events('permission/decided')).toMatchObject([{ verdict: 'deny', session: 'child' }]);
-  // A person who asks for the same is asked by nobody.
+  // A person who wants the same gets no question.
   await s.main.run('And I?');
   expect(s.ran).toEqual(['ls']);
 });

@@ -6,7 +6,7 @@ import { tool } from 'ai';
 import { MockLanguageModelV4, simulateReadableStream } from 'ai/test';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { eventsOf, type ScriptedDeck, scriptedDeck } from '../support/scripted.ts';
+import { eventsOf, type ScriptedDeck, scriptedDeck, written } from '../support/scripted.ts';
 import { tokenShapes, toldSecrets } from '../support/token-shapes.ts';
 
 const [, token = ''] = tokenShapes.find(([name]) => name === 'github') ?? [];
@@ -24,20 +24,6 @@ async function deckOf(
     redact,
     ...options,
   });
-}
-
-/** All that a tape, its chunks and its inbox say. */
-function written({ store }: ScriptedDeck): string {
-  return JSON.stringify(
-    store.sessions
-      .list()
-      .map((info) => [
-        info,
-        [...store.entries.read(info.id)],
-        store.live.read(info.id),
-        store.inbox.list(info.id),
-      ]),
-  );
 }
 
 function redactor(redact: Redact = 'all') {

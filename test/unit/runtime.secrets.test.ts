@@ -5,7 +5,7 @@ import { MockLanguageModelV4, simulateReadableStream } from 'ai/test';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openDeck } from '../support/deck.ts';
-import { eventsOf, type ScriptedDeck, scriptedDeck } from '../support/scripted.ts';
+import { eventsOf, type ScriptedDeck, scriptedDeck, written } from '../support/scripted.ts';
 
 const secret = 'given-by-the-program-1';
 const secrets = { MY_KEY: secret };
@@ -15,20 +15,6 @@ async function deckOf(
   options: Omit<DeckOptions, 'home' | 'store'>,
 ): Promise<ScriptedDeck> {
   return await scriptedDeck(answers, { secrets, ...options });
-}
-
-/** All that a tape, its chunks and its inbox say. */
-function written({ store }: ScriptedDeck): string {
-  return JSON.stringify(
-    store.sessions
-      .list()
-      .map((info) => [
-        info,
-        [...store.entries.read(info.id)],
-        store.live.read(info.id),
-        store.inbox.list(info.id),
-      ]),
-  );
 }
 
 describe('a secret of the program', () => {

@@ -108,7 +108,7 @@ export async function* readLines(
 
 /** Parses a point: `42` and `@42` are positions. */
 export function pointOf(text: string): Point {
-  // Without its zeros, as positions are written; a number that is none stays as it was typed.
+  // Without its zeros, as positions are written; a number that no position can have stays as it was typed.
   return /^\d+$/.test(text) ? `@${text.replace(/^0+(?=\d)/, '')}` : text;
 }
 

@@ -7,8 +7,8 @@ import { closeOrphans } from '../tools/orphans.ts';
 import { answerSpawns } from './answer-spawns.ts';
 
 /**
- * Ends the task of a child that waits for an answer, and of those to which it delegates, as aborted: it is discarded, and
- * nobody will answer. So the call of its parent that waits for it gets an outcome. Returns whether it did: a child that a
+ * Ends the task of a child that waits for an answer, and of those to which it delegates, as aborted: it is
+ * discarded, and its question with it. So the call of its parent that waits for it gets an outcome. Returns whether it did: a child that a
  * process runs, or that waits for nothing, stays as it is.
  */
 export async function giveUp(

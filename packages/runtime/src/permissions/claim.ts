@@ -50,7 +50,7 @@ export function targetsIn({ target }: ToolTraits, input: unknown): readonly stri
 }
 
 /**
- * What a call claims to do, in the order in which refusals are told: the tool, whom it sends to, what it reads, writes and
+ * What a call claims to do, in the order in which a refusal names them: the tool, whom it sends to, what it reads, writes and
  * executes. A tool that does not say what it touches may touch anything. So may one whose arguments are no texts where it
  * says they are.
  */

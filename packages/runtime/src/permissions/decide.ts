@@ -34,7 +34,7 @@ export interface Party extends Pick<Place, 'workspace' | 'session' | 'parent'> {
 export interface Ruling {
   readonly verdict: Verdict;
   readonly claim: Claim;
-  /** The rule that decided; undefined: there is none for the claim, and its kind decided. */
+  /** The rule that decided; undefined: no rule is about the claim, and its kind decided. */
   readonly rule?: ScopedRule;
   /** The session of the lineage that decided; undefined when no session has a rule. */
   readonly session?: string;

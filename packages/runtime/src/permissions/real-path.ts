@@ -53,7 +53,7 @@ export function rememberedPaths(): RealPath {
 /**
  * The real path of what exists of an absolute path, and the rest as written. Follows links also where they lead to
  * nothing: a file that is written through one is made at its target.
- * @throws UnknownPath when the path cannot be looked at, or is none
+ * @throws UnknownPath when the path cannot be looked at, or no path can be like that
  */
 export function realPath(path: string): string {
   if (Buffer.byteLength(path) > pathMax) throw new UnknownPath(`it is longer than ${pathMax} bytes`);

@@ -18,8 +18,8 @@ export async function sendersFor(
 }
 
 /**
- * The tools without those that the provider runs and that rules do not allow: nobody can be asked about their calls, so
- * they are not offered.
+ * The tools without those that the provider runs and that rules do not allow: the provider runs a call before a user
+ * can decide on it, so they are not offered.
  */
 export async function withoutRefusedTools(
   parts: WorkerParts,

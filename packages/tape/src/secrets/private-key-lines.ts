@@ -2,7 +2,7 @@
 const begin = /-----BEGIN (?:[A-Z]{1,10} ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t\r]{0,16}\n/g;
 /** What stands before a line is read this far. */
 const prefixChars = 300;
-/** A longer line is none of a key. */
+/** No line of a key is longer. */
 const lineChars = 600;
 /** How many lines a key has at most, and how many headers and empty lines at its beginning. */
 const linesMax = { body: 400, headers: 6 } as const;

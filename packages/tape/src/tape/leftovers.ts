@@ -53,7 +53,7 @@ function written<Tape extends TapeHead>(
     return writer.db.savepoint(() => writeEntries(writer, tape, entries.flatMap(normalise), epoch).tape);
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_BAD_ENTRY') throw error;
-    // The partial answer is too large for an entry, or is none. Keeping it would stop all later writes.
+    // The partial answer is too large for an entry, or no entry can hold it. Keeping it would stop all later writes.
     return writeEntries(writer, tape, entries.slice(-1).flatMap(normalise), epoch).tape;
   }
 }

@@ -1,0 +1,46 @@
+import type { Session } from '@tapedeck/runtime';
+import { safeValidateUIMessages, type UIMessage } from 'ai';
+import { expect } from 'vitest';
+import { type ChatServer, serveChats, type TestChat } from './chat.ts';
+import type { ChatAnswer, ChatRequest } from './provider.ts';
+import { type Served, served } from './served.ts';
+
+/** The session `main` of a strict model server, served to chats. */
+export interface Chatting extends Served {
+  readonly server: ChatServer;
+}
+
+/** Starts a model server with this answer, and the endpoint of a deck that calls it. */
+export async function chatting(
+  answer: (request: ChatRequest, index: number) => ChatAnswer | Promise<ChatAnswer>,
+  options: Parameters<typeof served>[1] = {},
+): Promise<Chatting> {
+  const behind = await served(answer, options);
+  const server = await serveChats(behind.deck);
+  return {
+    ...behind,
+    server,
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await behind[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Waits for a value as long as a busy machine may take. */
+export const poll = <T>(read: () => T): ReturnType<typeof expect.poll<T>> =>
+  expect.poll(read, { timeout: 20_000 });
+
+/** The chat holds what the session says, and the SDK accepts it. */
+export async function expectSame({ main }: { readonly main: Session }, chat: TestChat): Promise<UIMessage[]> {
+  await poll(() => chat.status).toBe('ready');
+  expect(chat.error).toBeUndefined();
+  const messages = await main.uiMessages();
+  expect(messages).toEqual(chat.plain);
+  expect(await safeValidateUIMessages({ messages })).toMatchObject({ success: true });
+  return messages;
+}
+
+/** The types and states of the parts of a message. */
+export const shape = (message: UIMessage | undefined): string[] | undefined =>
+  message?.parts.map((part) => ('state' in part ? `${part.type} ${part.state}` : part.type));
