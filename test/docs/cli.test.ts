@@ -183,7 +183,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['graph', 0, ['graph']],
     ['graph', 1, ['graph', '--jsonl']],
     ['permissions', 0, ['permissions', 'main']],
-    ['permissions', 1, ['permissions', 'main', 'measure']],
+    ['permissions', 1, ['permissions', 'main', 'measure', '{}', '--config', 'measure.mjs']],
     ['usage', 0, ['usage', 'aside', '--tree']],
     ['usage', 1, ['usage']],
     ['usage', 2, ['usage', '--jsonl']],
@@ -241,6 +241,10 @@ describe('with --json', () => {
   test('every form of every verb prints what its schema and the printed JSON Schema declare', async () => {
     using dir = tempDir();
     writeFileSync(dir.file('answers.json'), answers);
+    writeFileSync(
+      dir.file('measure.mjs'),
+      `const ok = { version: 1, vendor: 'test', validate: (value) => ({ value }), jsonSchema: { input: () => ({ type: 'object' }) } };\nexport default { tools: { measure: { inputSchema: { '~standard': ok } } } };\n`,
+    );
     mkdirSync(dir.file('project'));
     writeFileSync(dir.file('project/tape.config.mts'), 'export default {};');
     const here = { cwd: dir.path, env: { HOME: dir.path } };

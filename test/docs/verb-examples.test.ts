@@ -110,6 +110,14 @@ const needs: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> = 
     await first('fork main --as fix --task Fix --workspace worktree');
     await first('run fix');
   },
+  permissions: async ({ dir, file, first }) => {
+    symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
+    file(
+      'tape.config.mts',
+      `import { tool } from 'ai';\nimport { z } from 'zod';\nexport default { tools: { write_file: tool({ inputSchema: z.object({ path: z.string() }) }) } };\n`,
+    );
+    await first('trust .');
+  },
   approve: async ({ dir, file, first, store }) => {
     symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
     file(

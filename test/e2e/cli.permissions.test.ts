@@ -110,11 +110,30 @@ test('a child keeps the rules that it was forked with, and its own children narr
     code: 0,
   });
   expect(await home.tape(['fork', 'child', '--as', 'below', '--rule', 'yolo'])).toMatchObject({ code: 0 });
-  const asked = ['run_command', '{"command":"ls"}', '--no-config'];
+  const asked = ['run_command', '{"command":"ls"}', ...home.config];
   expect(await home.tape(['permissions', 'below', ...asked])).toMatchObject({
-    stdout: 'deny opaque(run_command) by the rule: deny opaque(*) (session of child)\n',
+    stdout: 'deny exec(ls) by the rule: deny exec(*) (session of child)\n',
   });
   expect(await home.tape(['permissions', 'main', ...asked])).toMatchObject({
-    stdout: 'allow run_command: there are no rules\n',
+    stdout: 'ask exec(ls) by the rule: ask exec(*) (manifest of main)\n',
   });
+});
+
+test('a decision on a call that cannot be made is an error with a hint', async () => {
+  using home = desk();
+  await home.tape(['new', 'main']);
+  const permit = async (...args: readonly string[]) => await home.tape(['permissions', 'main', ...args]);
+  expect(await permit('run_comand', '{}', ...home.config)).toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr:
+      "Error: cannot decide on a call of 'run_comand' in 'main': there is no such tool\n" +
+      "Hint: did you mean 'run_command'? The tools of the configuration are: run_command\n",
+  });
+  expect((await permit('run_command', '{}', '--no-config')).stderr).toContain(
+    'Hint: name a configuration that has the tool with: --config FILE',
+  );
+  const misfit = await permit('run_command', '{"comand":"ls"}', ...home.config);
+  expect(misfit).toMatchObject({ code: 2, stdout: '' });
+  expect(misfit.stderr).toMatch(/Hint: the arguments have this schema: .*"required":\["command"\]/);
 });

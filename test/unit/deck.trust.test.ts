@@ -229,7 +229,7 @@ test('what rules allow and what was granted in another home asks here, and what 
       note('permission/granted', { rule: 'deny exec(make)' }),
     ]);
   }
-  const tools = { run_command: { inputSchema: z.object({}) as never, command: 'command' } };
+  const tools = { run_command: { inputSchema: z.object({ command: z.string() }), command: 'command' } };
   const verdicts = async (trust: boolean) => {
     await using deck = await openDeck({ home: home.path, tools, trust });
     const main = await deck.session('main');

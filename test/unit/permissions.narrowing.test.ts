@@ -3,6 +3,7 @@ import { openDeck, type Permit } from '@tapedeck/runtime';
 import { parseRule } from '@tapedeck/runtime/internal';
 import { note } from '@tapedeck/tape';
 import { afterAll, expect, test } from 'vitest';
+import { z } from 'zod';
 import { rulingsOn, type Scopes, traits } from '../support/permissions.ts';
 import { type Random, seeded } from '../support/seeded.ts';
 import { sized } from '../support/size.ts';
@@ -130,7 +131,10 @@ test('forks, grants and merges of real sessions never widen what a session may d
   for (let i = 0; i < trees; i += 1) {
     const deckRules = { permissions: rulesOf(random, 3), projectPermissions: rulesOf(random, 2) };
     const tools = Object.fromEntries(
-      Object.entries(traits).map(([name, own]) => [name, { inputSchema: {} as never, ...own }]),
+      [...Object.entries(traits), ['mystery', {}] as const].map(([name, own]) => [
+        name,
+        { inputSchema: z.looseObject({}), ...own },
+      ]),
     );
     using store = openStore();
     await using deck = await openDeck({

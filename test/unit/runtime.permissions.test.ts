@@ -124,6 +124,55 @@ test('without rules nothing is asked, nothing is recorded, and no claims are mad
   });
 });
 
+test('of a call that would fail, no decision is shown: there is no such tool, or its arguments do not fit', async () => {
+  await using s = await desk([], { permissions: ['deny mystery'] });
+  await expect(s.main.permits({ tool: 'run_comand', input: { command: 'ls' } })).rejects.toMatchObject({
+    code: 'SESSION_NO_TOOL',
+    message: "cannot decide on a call of 'run_comand' in 'main': there is no such tool",
+    data: { near: ['run_command'], tools: Object.keys(s.tools) },
+  });
+  await expect(s.main.permits({ tool: `${'x'.repeat(10_000_000)}\u001b[2J` })).rejects.toMatchObject({
+    message: expect.stringMatching(/^cannot decide on a call of 'x{77}\.\.\.' in 'main'/),
+  });
+  await expect(s.main.permits({ tool: 'run_command', input: { comand: 'ls' } })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+    message: expect.stringContaining("call of 'run_command' in 'main'"),
+    data: { field: 'input', schema: { required: ['command'] } },
+  });
+  await expect(s.main.permits({ tool: 'constructor' })).rejects.toMatchObject({ code: 'SESSION_NO_TOOL' });
+  const child = await s.main.fork({ uses: ['run_command'] });
+  expect(await child.permits({ tool: 'pay' })).toMatchObject({
+    verdict: 'deny',
+    fault: 'the session may not use the tool',
+  });
+  expect((await child.permits({ tool: 'run_command', input: { command: 'ls' } })).verdict).toBe('ask');
+});
+
+test('a decision says that a tool asks by itself, unless its answer counts for good', async () => {
+  await using s = await desk([]);
+  expect(await s.main.permits({ tool: 'pay' })).toMatchObject({
+    verdict: 'ask',
+    scope: 'tool',
+    claim: 'pay',
+    offers: ['pay'],
+  });
+  await s.store.entries.append('main', [note('permission/granted', { rule: 'allow pay' })]);
+  expect((await s.main.permits({ tool: 'pay' })).verdict).toBe('allow');
+  const { run_command } = s.tools;
+  const odd = {
+    odd: {
+      ...run_command,
+      needsApproval: () => {
+        throw new Error('no answer');
+      },
+    },
+  } as DeckTools;
+  expect(await s.main.permits({ tool: 'odd', input: { command: 'ls' } }, { tools: odd })).toMatchObject({
+    verdict: 'deny',
+    fault: 'no answer',
+  });
+});
+
 test('an asked call waits with its claims and offers, and an answer can count for good', async () => {
   await using s = await desk([run('git log'), run('git status', 'c2'), run('make', 'c3'), done], {
     permissions: ['trusted'],

@@ -134,6 +134,10 @@ const scope = z
     'where the rule stands: in `tape.config.mts`, in `config.yaml`, in a session; `grant`: an answer that counts for good',
   );
 
+const decider = z
+  .enum([...scope.options, 'tool'])
+  .describe('where the rule stands, as above; `tool`: no rule, the tool asks by itself');
+
 const waiting = z.array(WaitingCall).describe('pending calls');
 
 const Status: z.ZodObject = shape('Status', 'Current status of a session.', {
@@ -238,9 +242,9 @@ export const sessionVerbs: Contracts = {
           verdict: z.enum(['deny', 'ask', 'allow']).describe('what rules say of the call'),
           claim: text('what decided it: `write(/etc/hosts)`, or a tool by its name'),
           rule: text('the rule about it').nullable(),
-          scope: scope.nullable(),
+          scope: decider.nullable(),
           session: text('the session whose rules decided').nullable(),
-          fault: text('why the claim cannot be decided on').optional(),
+          fault: text('why the claim cannot be decided on, or the tool not be called').optional(),
           claims: names('all that the call claims to do'),
           offers: names('what an answer can be given for, for good'),
         },
@@ -248,7 +252,10 @@ export const sessionVerbs: Contracts = {
       ),
     ],
     quiet: 'the rules, one a line; with `TOOL` the verdict',
-    exits: { ...noSession, 2: 'the configuration cannot be used, or `INPUT` is no JSON' },
+    exits: {
+      2: 'the configuration cannot be used, or `INPUT` is no JSON or does not fit the tool',
+      3: 'no such session or tool, or no tape home',
+    },
   },
   wait: {
     json: listed(Status),

@@ -113,9 +113,13 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   ],
   SESSION_BAD_INPUT: [
     exit.usage,
-    'a message is empty, its queue mode does not exist, or an option or a setting is not valid',
+    'a message is empty, its queue mode does not exist, or an option, a setting or the arguments of a call are not valid',
   ],
   SESSION_NO_CALL: [exit.notFound, 'no pending call has that id'],
+  SESSION_NO_TOOL: [
+    exit.notFound,
+    'no such tool (`data.tool`); `data.tools` has those that there are, `data.near` the nearest names',
+  ],
   SESSION_LIMIT: [
     exit.conflict,
     'the child would exceed the maximum depth, the maximum number of children, or the budget of an ancestor',

@@ -110,6 +110,10 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       if (data.children === true)
         return `its children wait for no answer; go on with: tape recover ${session}`;
       return `list pending calls with: tape status ${session}`;
+    case 'SESSION_NO_TOOL':
+      return toolHint(near, data);
+    case 'SESSION_BAD_INPUT':
+      return data.schema === undefined ? undefined : argumentsHint(data.schema);
     case 'SESSION_NO_KEY':
       return `set it and try again: export ${String(data.variable)}=...${
         data.abortable === true ? `; or use another model: tape recover ${session} --model SPEC` : ''
@@ -157,6 +161,23 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     default:
       return undefined;
   }
+}
+
+/** How many tools a hint names. */
+const toolsMax = 20;
+
+function toolHint(near: string, { tools }: Readonly<Record<string, unknown>>): string {
+  const known = Array.isArray(tools) ? tools : [];
+  if (known.length === 0) return 'name a configuration that has the tool with: --config FILE';
+  const more = known.length > toolsMax ? `, and ${known.length - toolsMax} more` : '';
+  const all = `the tools of the configuration are: ${known.slice(0, toolsMax).join(', ')}${more}`;
+  return near === '' ? all : `did you mean ${near}? ${all.replace(/^t/, 'T')}`;
+}
+
+/** What a tool takes, if that is short. */
+function argumentsHint(schema: unknown): string | undefined {
+  const text = JSON.stringify(schema);
+  return text.length > 1_000 ? undefined : `the arguments have this schema: ${text}`;
 }
 
 /** The limits of forks that a configuration sets, in the spelling of `config.yaml`. */

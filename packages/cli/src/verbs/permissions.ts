@@ -15,7 +15,7 @@ export const permissions: Verb = defineVerb({
   detail:
     'Without TOOL, one row for each rule that counts in the session: the session that it counts for, its scope, and the rule. The root comes ' +
     'first; of each session the last rule about a call decides, and of all sessions the strictest. With TOOL, the verdict on a call of ' +
-    'it with INPUT, and what decided it. Nothing runs, and nothing is written. Rules are no sandbox: they decide on what tools say that they do.',
+    'it with INPUT, and what decided it. The tool must be one of the configuration, and INPUT fit its schema. Nothing runs, and nothing is written. Rules are no sandbox: they decide on what tools say that they do.',
   examples: [
     ['tape permissions main', 'Show the rules of main'],
     [`tape permissions main write_file '{"path":"src/a.ts"}'`, 'Show what they say of a call'],
@@ -71,14 +71,6 @@ function rowsOf(name: string, { lineage, grants }: SessionRules): readonly (read
 
 async function showPermit(permit: Permit, context: Context): Promise<void> {
   const { verdict, claim, rule, scope, session, fault, claims, offers } = permit;
-  const by =
-    fault !== undefined
-      ? `: ${fault}`
-      : rule === undefined
-        ? session === undefined
-          ? ': there are no rules'
-          : ` (no rule of ${session} is about it)`
-        : ` by the rule: ${rule} (${scope} of ${session})`;
   await context.answer({
     json: {
       verdict,
@@ -91,6 +83,14 @@ async function showPermit(permit: Permit, context: Context): Promise<void> {
       offers,
     },
     quiet: verdict,
-    human: `${verdict} ${claim}${by}`,
+    human: `${verdict} ${claim}${reasonOf(permit)}`,
   });
+}
+
+/** Why it was decided so, behind the verdict and the claim. */
+function reasonOf({ rule, scope, session, fault }: Permit): string {
+  if (fault !== undefined) return `: ${fault}`;
+  if (scope === 'tool') return ': the tool asks by itself';
+  if (rule !== undefined) return ` by the rule: ${rule} (${scope} of ${session})`;
+  return session === undefined ? ': there are no rules' : ` (no rule of ${session} is about it)`;
 }

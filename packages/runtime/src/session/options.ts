@@ -118,7 +118,10 @@ export interface SessionRules {
   /** For each session, the root first, its rules in order: the last that is about a claim decides. */
   readonly lineage: readonly {
     readonly session: string;
-    readonly rules: readonly { readonly rule: string; readonly scope: NonNullable<Permit['scope']> }[];
+    readonly rules: readonly {
+      readonly rule: string;
+      readonly scope: Exclude<Permit['scope'], 'tool' | undefined>;
+    }[];
   }[];
   /** The answers of persons that count for good. */
   readonly grants: readonly string[];

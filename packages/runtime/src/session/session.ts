@@ -65,7 +65,7 @@ import { openPermits, type Permit, type Permits } from '../terms/permits.ts';
 import type { Ancestry, SessionFacts } from '../terms/terms.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
 import { answerFault, awaitsAnswer, openBatch } from '../tools/open-batch.ts';
-import { type DeckTools, toolOf } from '../tools/traits.ts';
+import type { DeckTools } from '../tools/traits.ts';
 import { type UIMessagesOptions, uiMessages } from '../ui/messages.ts';
 import { readUsage, type SessionUsage, type TreeUsage } from '../usage/session-usage.ts';
 import { workspaceOf } from '../workspace/open.ts';
@@ -88,6 +88,7 @@ import {
   viewFields,
 } from './options.ts';
 import { type DeckParts, partsOf } from './parts.ts';
+import { type PossibleCall, permitOf } from './permit.ts';
 
 /**
  * One conversation on one tape, returned by `Deck.session`. An idle session holds no lease; a run or a change
@@ -630,27 +631,39 @@ export class Session {
   }
 
   /**
-   * What rules say of a call of a tool, and what decides: the strictest of what the session and those above it say of all
-   * that the call claims to do. Nothing is written, and nothing runs. `tools`: instead of those of the deck.
+   * What would become of a call of a tool, and what decides: the strictest of what the session and those above it say of all
+   * that the call claims to do. A tool that asks by itself (`needsApproval`) is asked. Nothing is written, and the tool does
+   * not run. `tools`: instead of those of the deck.
+   * @throws SESSION_NO_TOOL when there is no such tool; `data.tools` and `data.near` name others. SESSION_BAD_INPUT for
+   *   arguments that it does not take; `data.schema` says which it does
    *
    * @example
    * ```ts
    * import { openDeck } from '@tapedeck/runtime';
    * import { openTapeStore } from '@tapedeck/tape';
+   * import { tool } from 'ai';
+   * import { z } from 'zod';
    *
-   * const permissions = ['trusted', 'deny run_command'];
-   * await using deck = await openDeck({ store: openTapeStore(':memory:'), permissions });
+   * const run_command = tool({ inputSchema: z.object({ command: z.string() }) });
+   * await using deck = await openDeck({
+   *   store: openTapeStore(':memory:'),
+   *   permissions: ['trusted', 'deny run_command'],
+   *   tools: { run_command },
+   * });
    * const main = await deck.session('main');
    * const { verdict, rule } = await main.permits({ tool: 'run_command', input: { command: 'ls' } });
    * console.log(verdict, rule); // deny deny run_command
    * ```
    */
   async permits(
-    { tool, input }: { readonly tool: string; readonly input?: Json },
+    call: PossibleCall,
     { tools = this.#parts.config.tools ?? {} }: { readonly tools?: DeckTools } = {},
   ): Promise<Permit> {
-    const traits = toolOf(toolsOf(this.#parts, { tools }), tool) ?? {};
-    return await (await this.#permits()).permit({ tool, input: input ?? {} }, traits);
+    const permits = await this.#permits();
+    return await permitOf(
+      { line: await this.#line(), permits, tools: toolsOf(this.#parts, { tools }) },
+      call,
+    );
   }
 
   /**

@@ -44,11 +44,17 @@ export interface Permit {
   readonly claim: string;
   /** The rule that decided, as it was written; absent: no rule is about the claim. */
   readonly rule?: string;
-  /** Where the rule stands: `manifest` (the deck), `project` (the home), `session`; `grant` is an answer of a person. */
-  readonly scope?: 'manifest' | 'project' | 'session' | 'grant';
+  /**
+   * Where the rule stands: `manifest` (the deck), `project` (the home), `session`; `grant` is an answer of a person. `tool`:
+   * no rule, the tool itself asks.
+   */
+  readonly scope?: 'manifest' | 'project' | 'session' | 'grant' | 'tool';
   /** The session that decided, of the line of the session or of a sender; absent without rules. */
   readonly session?: string;
-  /** Why the claim cannot be decided on: where its path leads is unknown, or the sender of the message is. */
+  /**
+   * Why the claim cannot be decided on: where its path leads is unknown, or the sender of the message is. Or why the tool
+   * cannot be called.
+   */
   readonly fault?: string;
   /** All that the call claims to do. */
   readonly claims: readonly string[];

@@ -32,7 +32,11 @@ async function sentSchema(name: string, tool: DeckTool) {
   });
 }
 
-async function schemaOf(name: string, tool: DeckTool): Promise<JsonObject> {
+/**
+ * The input schema of a tool as JSON Schema.
+ * @throws SESSION_BAD_CONFIG for one without a JSON form
+ */
+export async function schemaOf(name: string, tool: DeckTool): Promise<JsonObject> {
   try {
     return await inputSchemaOf(tool);
   } catch (cause) {
