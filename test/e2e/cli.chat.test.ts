@@ -486,12 +486,14 @@ test('a new session whose name is nearly that of another is asked about', async 
   home.session('main', user('Hi'));
   await using provider = await startProvider(echo);
   const options = { home: home.path, env: provider.env };
-  const question = { until: 'Did you mean main? [y]es, [n]ew, [q]uit: ' };
+  const question = { until: 'Use main [y], create mian [c], or stop [Enter]? ' };
   const answer = async (text: string, ...more: Act[]) =>
     await typeHere(['chat', 'mian', ...model], [question, { type: text }, ...more], options);
   expect((await answer('y\r', { until: 'main> ' }, leave)).code).toBe(0);
   expect((await answer('q\r')).code).toBe(3);
-  expect((await answer('n\r', { until: 'mian> ' }, leave)).code).toBe(0);
+  expect((await answer('n\r')).code).toBe(3);
+  expect((await answer('\r')).code).toBe(3);
+  expect((await answer('c\r', { until: 'mian> ' }, leave)).code).toBe(0);
   expect(existsSync(home.graph)).toBe(true);
 });
 

@@ -42,11 +42,62 @@ test.each([
   expect(await shown(home, place)).toBe(expected);
 });
 
-test('the beginning of an id refers to its session', async () => {
+test('the beginning of an id refers to its session, in either case, wherever a session is taken', async () => {
   using home = family();
   const { id } = json<{ id: string }>(await home.here(['show', 'proofs', '--json']));
-  expect(await shown(home, id)).toBe('proofs');
-  expect(await shown(home, id.slice(0, 25))).toBe('proofs');
+  const shortest = distinct(home, id);
+  for (const ref of [id, id.slice(0, 25), shortest]) {
+    expect(await shown(home, ref)).toBe('proofs');
+    expect(await shown(home, ref.toLowerCase())).toBe('proofs');
+    expect(await shown(home, `${ref.toLowerCase()}^`)).toBe('release-notes');
+    expect(await shown(home, `${ref.toLowerCase()}@2`)).toBe('proofs@2');
+  }
+  const ref = shortest.toLowerCase();
+  for (const args of [
+    ['log', ref],
+    ['graph', ref],
+    ['children', ref],
+    ['lineage', ref],
+    ['usage', ref],
+    ['anchor', ref, 'here'],
+  ])
+    expect(await home.here(args)).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Error') });
+  expect(json(await home.here(['fork', ref, '--json'])).parent).toBe('proofs');
+  const appended = await home.here(['append', ref, '--json'], { stdin: '{"content":"x"}' });
+  expect(json(appended).session).toBe('proofs');
+});
+
+/** The shortest beginning of an id that no other session of a home has. */
+function distinct(home: TempHome, id: string): string {
+  using store = home.open();
+  const others = store.sessions.list({ all: true }).map((info) => info.id);
+  const isShared = (length: number) =>
+    others.some((other) => other !== id && other.startsWith(id.slice(0, length)));
+  return id.slice(0, [...id].findIndex((_, i) => !isShared(i + 1)) + 1);
+}
+
+test('a beginning of several ids lists them with their names, at most eight, and creates nothing', async () => {
+  using home = family();
+  for (let i = 1; i <= 8; i += 1) home.session(`step-${i}`);
+  const { id } = json<{ id: string }>(await home.here(['show', 'release', '--json']));
+  const ref = id.slice(0, 6).toLowerCase();
+  const before = home.contents();
+  const error = await refused(home, ['log', ref]);
+  expect(error).toMatchObject({
+    code: 'CLI_USAGE',
+    message: expect.stringMatching(
+      /^cannot tell which session '\w{6}' is: (?:[0-9A-Z]{7,26} \([\w-]+\), ){8}and more$/,
+    ),
+    hint: 'write more of it',
+    data: { candidates: expect.arrayContaining(['release', 'release-notes', 'proofs']) },
+  });
+  for (const [, begun = '', name] of error.message.matchAll(/(\w+) \(([\w-]+)\)/g))
+    expect(await shown(home, begun)).toBe(name);
+  for (const verb of [['append'], ['rewind'], ['run'], ['send']])
+    expect((await refused(home, [...verb, ref, ...(verb[0] === 'send' ? ['x'] : [])])).code).toMatch(
+      /CLI_USAGE|SESSION_NO_MODEL/,
+    );
+  expect(home.contents()).toEqual(before);
 });
 
 test('a name wins over the beginning of another, and over a point', async () => {
@@ -204,7 +255,8 @@ test.each([
 test('verbs that create sessions take no beginning for a name', async () => {
   using home = family();
   using user = asUser(home);
-  expect(json(await user.tape('append', 'rele', '--json')).session).toBe('rele');
+  expect((await user.tape('append', 'rele', '--json')).code).toBe(3);
+  expect(json(await user.tape('append', 'rele', '--new', '--json')).session).toBe('rele');
   expect(json(await user.tape('append', 'proofs^', '--json')).session).toBe('release-notes');
   expect((await user.tape('append', '@{-9}')).code).toBe(3);
 });

@@ -34,6 +34,10 @@ const slips = [
   ['releas', 'release'],
   ['fix-relaese', 'fix-release'],
   ['dm:mothr', 'dm:mother'],
+  ['man', 'main'],
+  ['min', 'main'],
+  ['mains', 'main'],
+  ['docs', 'doc'],
 ];
 
 test.each(slips)('a script that names %s, where %s exists, is refused', async (name, existing) => {
@@ -78,10 +82,28 @@ test.each([
   },
 );
 
-test('a beginning of several sessions, of an archived one, or of a count is a name of its own', async () => {
-  using home = withSessions('release', 'relay', 'step-10', 'main');
+test('a beginning of several names is refused with the shortest of them, at most three', async () => {
+  using home = withSessions('main', 'main-check', 'maize', 'mailbox', 'maid');
+  const before = home.contents();
+  for (const args of creating(home, 'mai')) {
+    const result = await home.here([...args, '--json'], { stdin: line });
+    expect(jsonError(result)).toMatchObject({
+      code: 'TAPE_NO_SESSION',
+      message: "cannot find session 'mai': it does not exist, and 'maid' and 'mailbox' and 'main' do",
+    });
+  }
+  expect(home.contents()).toEqual(before);
+  expect(jsonError(await home.here(['append', 'main-', '--json'], { stdin: line })).data).toMatchObject({
+    near: ['main-check'],
+  });
+});
+
+test('a beginning of an archived session, or of a count, is a name of its own', async () => {
+  using home = withSessions('step-10', 'main', 'agent-1', 'agent-2');
   await home.here(['archive', 'main']);
-  for (const name of ['rel', 'step-1', 'mai'])
+  const [, send] = creating(home, 'agent');
+  expect(await home.here(send ?? [])).toMatchObject({ code: 0 });
+  for (const name of ['step-1', 'mai', 'agent-3'])
     expect((await home.here(['append', name], { stdin: line })).stderr).toBe(`Created session ${name}\n`);
 });
 
@@ -146,7 +168,7 @@ test('an archived session is no reason to ask', async () => {
 });
 
 describe('on a terminal', () => {
-  const question = 'Session mian does not exist. Did you mean main? [y]es, [n]ew, [q]uit: ';
+  const question = 'Session mian does not exist. Use main [y], create mian [c], or stop [Enter]? ';
 
   /** The sessions and their heads after a command that asks, and what it has printed on stderr. */
   async function answered(typed: string, ...more: string[]) {
@@ -164,19 +186,32 @@ describe('on a terminal', () => {
     };
   }
 
-  test('yes means the session that exists, and new creates one', async () => {
-    for (const typed of ['y\n', 'Yes\n', 'maybe\n\ny\n']) {
+  test('yes means the session that exists, and create makes one', async () => {
+    for (const typed of ['y\n', 'Yes\n', 'maybe\n1\n', 'what\nnew\ny\n']) {
       const { code, stderr, heads } = await answered(typed);
       expect({ code, heads }).toEqual({ code: 0, heads: ['main@4'] });
-      expect(stderr.split(question).length - 1).toBe(typed === 'maybe\n\ny\n' ? 3 : 1);
+      expect(stderr.split(question).length - 1).toBe(typed.trim().split('\n').length);
     }
-    const created = await answered('n\n');
+    const created = await answered('c\n');
     expect(created.heads).toEqual(['main@2', 'mian@3']);
     expect(created.stderr).toContain('Created session mian');
   });
 
-  test('quit and the end of the input change nothing', async () => {
-    for (const typed of ['q\n', '', 'y'])
+  test('one of several is used by its number, and yes means none', async () => {
+    using home = withSessions('main', 'maize');
+    const args = ['run', 'mai', 'Hi', '--model', `script:${home.file('answers.json')}`];
+    const { code, stderr } = await home.here(args, {
+      stdin: 'y\n3\n2\n',
+      isTerminal: true,
+      stdinIsTerminal: true,
+    });
+    const asked = 'Session mai does not exist. Use main [1], maize [2], create mai [c], or stop [Enter]? ';
+    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining(asked.repeat(3)) });
+    expect((await home.here(['log', 'maize'])).stdout).toContain('Hm.');
+  });
+
+  test('no, Enter and the end of the input change nothing', async () => {
+    for (const typed of ['n\n', 'No\n', 'q\n', '\n', '', 'y'])
       expect(await answered(typed)).toMatchObject({
         code: 3,
         heads: ['main@2'],
@@ -186,13 +221,13 @@ describe('on a terminal', () => {
 
   test('no question is asked of a program, or of a pipe', async () => {
     for (const option of ['--json', '--quiet'])
-      expect((await answered('y\n', option)).stderr).not.toContain('Did you mean');
+      expect((await answered('y\n', option)).stderr).not.toContain('Use main');
     using home = withSessions('main');
     for (const args of creating(home, 'mian'))
       expect(await home.here(args, { stdin: line, isTerminal: true })).toMatchObject({
         code: 3,
         stdout: '',
-        stderr: expect.not.stringContaining('Did you mean'),
+        stderr: expect.not.stringContaining('Use main'),
       });
   });
 

@@ -199,6 +199,9 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     // Ids that are counted share their beginnings.
     expect(store.sessions.find(id.slice(0, 24))).toBeUndefined();
     expect(store.sessions.list({ prefix: session, all: true, limit: 9 }).length).toBeGreaterThan(0);
+    expect(
+      store.sessions.list({ idPrefix: id.slice(0, 9), all: true, allRealms: true, limit: 2 }).length,
+    ).toBe(2);
     expect(store.sessions.list({ parent: 'main' }).length).toBeGreaterThan(0);
     expect(store.sessions.list({ parent: 'main', leftFrom: 2, limit: 2 }).length).toBeGreaterThan(0);
     expect(store.sessions.list({ parent: 'main', key: 'none', all: true })).toEqual([]);

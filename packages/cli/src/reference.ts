@@ -11,9 +11,44 @@ export function findSession(store: SqliteTapeStore, text: string): SessionInfo |
   return store.sessions.find(text) ?? referred(store, text);
 }
 
+/**
+ * Finds the session of a verb that creates a missing one, for which the beginning of a name is another name. Without
+ * `creates`, as `findSession` does.
+ */
+export function findMeant(
+  store: SqliteTapeStore,
+  text: string,
+  { creates }: { readonly creates: boolean },
+): SessionInfo | undefined {
+  return creates ? (store.sessions.find(text) ?? relative(store, text)) : findSession(store, text);
+}
+
 /** Finds the session that a text refers to without being its name, alias or id. */
 export function referred(store: SqliteTapeStore, text: string): SessionInfo | undefined {
-  return relative(store, text) ?? beginning(store, text) ?? cutName(store, text);
+  return relative(store, text) ?? beginning(store, text) ?? ofId(store, text) ?? cutName(store, text);
+}
+
+/**
+ * Finds the session with the only ULID that begins with a text, in either case.
+ * @throws UsageError for the beginning of several
+ */
+export function ofId(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+  if (!/^[0-7][0-9a-hjkmnp-tv-z]{0,25}$/i.test(text)) return undefined;
+  const found = store.sessions.list({ idPrefix: text, all: true, allRealms: true, limit: candidatesMax + 1 });
+  return onlyOf(
+    text,
+    found.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    (info, others) => `${distinctId(info, others)} (${info.session})`,
+  );
+}
+
+/** The beginning of an id that no other of some has. */
+function distinctId({ id }: SessionInfo, others: readonly SessionInfo[]): string {
+  const isShared = (length: number) =>
+    others.some((other) => other.id !== id && other.id.startsWith(id.slice(0, length)));
+  let length = 1;
+  while (isShared(length)) length += 1;
+  return id.slice(0, length);
 }
 
 /** Finds the session of `@{-1}` or `NAME^`; undefined for another text. */
@@ -62,13 +97,19 @@ function cutName(store: SqliteTapeStore, text: string): SessionInfo | undefined 
 }
 
 /** @throws UsageError for several sessions */
-function onlyOf(text: string, found: readonly SessionInfo[]): SessionInfo | undefined {
+function onlyOf(
+  text: string,
+  found: readonly SessionInfo[],
+  shownOf: (info: SessionInfo, others: readonly SessionInfo[]) => string = ({ session }) => session,
+): SessionInfo | undefined {
   const [only, another] = found;
   if (another === undefined) return only;
-  const candidates = found.slice(0, candidatesMax).map(({ session }) => session);
+  const named = found.slice(0, candidatesMax);
+  const candidates = named.map(({ session }) => session);
   const more = found.length > candidatesMax ? ', and more' : '';
-  throw new UsageError(`cannot tell which session '${text}' is: ${candidates.join(', ')}${more}`, {
+  const shown = named.map((info) => shownOf(info, found)).join(', ');
+  throw new UsageError(`cannot tell which session '${text}' is: ${shown}${more}`, {
     data: { candidates },
-    hint: 'write more of its name',
+    hint: 'write more of it',
   });
 }

@@ -14,7 +14,7 @@ import { shellWord } from '../escape.ts';
 import { doesExist, type Home } from '../home.ts';
 import { type ModelArgs, namedIn } from '../options/model.ts';
 import { assertOwn, isConfigForeign, isFromElsewhere } from '../origin.ts';
-import { findSession } from '../reference.ts';
+import { findMeant } from '../reference.ts';
 import { similarSessions } from '../similar.ts';
 import { findConfig, homeConfigFile } from './find.ts';
 import type { HomeConfig } from './home.ts';
@@ -159,11 +159,15 @@ function placedIn(dir: string, config: DeckConfig): DeckConfig {
  * records.
  * @throws UsageError when it has no model
  */
-export async function getModelFor(name: string, config: DeckConfig, context: Context): Promise<void> {
+export async function getModelFor(
+  { name, creates }: { readonly name: string; readonly creates: boolean },
+  config: DeckConfig,
+  context: Context,
+): Promise<void> {
   if (config.model === undefined && doesExist(context.home.db)) {
     const { carriedModel } = await import('@tapedeck/runtime/internal');
     const carried = await context.reading(async (store) => {
-      const info = findSession(store, name);
+      const info = findMeant(store, name, { creates });
       // The user may mean the session that has nearly this name, and its model.
       if (info === undefined) return similarSessions(store, name)[0];
       return await carriedModel(store, info.id);

@@ -2,6 +2,7 @@
 export const createOptions = {
   new: {
     type: 'boolean',
-    describe: 'Create the session also if its name begins that of another, or is nearly one',
+    describe:
+      'Create the session also if its name is the beginning of another, or a slip of one (tape help points)',
   },
 } as const;

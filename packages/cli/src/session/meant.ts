@@ -3,7 +3,7 @@ import { quote } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { safe } from '../escape.ts';
 import type { Io } from '../io.ts';
-import { relative } from '../reference.ts';
+import { ofId, relative } from '../reference.ts';
 import { similarSessions } from '../similar.ts';
 import { assertNoPoint } from './place.ts';
 
@@ -30,13 +30,22 @@ export async function meantSession(
   if (found !== undefined) return found.session;
   if (isNew === true) return name;
   assertNoPoint(store, name);
+  assertNoId(store, name);
   const near = similarSessions(store, name);
-  const [first] = near;
-  if (first === undefined) return name;
-  const answer = canAsk(context) ? await answerAmong(asking(safe(question(name, first)))) : 'q';
-  if (answer === 'y') return first;
-  if (answer === 'n') return name;
-  throw refusal(name, near);
+  if (near.length === 0) return name;
+  const meant = canAsk(context)
+    ? await meantBy(asking(safe(question(name, near))), { name, near })
+    : undefined;
+  if (meant === undefined) throw refusal(name, near);
+  return meant;
+}
+
+/**
+ * Refuses the beginning of the ids of several sessions: `find` finds one alone. Six characters are no other name.
+ * @throws UsageError
+ */
+function assertNoId(store: SqliteTapeStore, name: string): void {
+  if (name.length >= 6 && store.sessions.find(name) === undefined) ofId(store, name);
 }
 
 /**
@@ -45,6 +54,7 @@ export async function meantSession(
  */
 export function assertNoSlip(store: SqliteTapeStore, name: string): void {
   assertNoPoint(store, name);
+  assertNoId(store, name);
   const near = similarSessions(store, name);
   if (near.length > 0) throw refusal(name, near);
 }
@@ -60,8 +70,12 @@ function refusal(session: string, near: readonly string[]): TapeError {
   );
 }
 
-function question(name: string, near: string): string {
-  return `Session ${name} does not exist. Did you mean ${near}? [y]es, [n]ew, [q]uit: `;
+/** One name is used with `y`, one of several with its number. */
+function question(name: string, near: readonly string[]): string {
+  const [first = '', ...others] = near;
+  const uses =
+    others.length === 0 ? `Use ${first} [y]` : `Use ${near.map((one, i) => `${one} [${i + 1}]`).join(', ')}`;
+  return `Session ${name} does not exist. ${uses}, create ${name} [c], or stop [Enter]? `;
 }
 
 /** Whether a person reads the question and types the answer. */
@@ -70,13 +84,23 @@ function canAsk({ io, options }: Context): boolean {
   return io.stdinIsTerminal && io.statusIsTerminal && !isForProgram;
 }
 
-/** The first line that is one of the offered answers; the end of the input means to quit. */
-async function answerAmong(lines: AsyncIterable<string>): Promise<'y' | 'n' | 'q'> {
+/**
+ * The session that the first line means which is one of the answers: a near one, or the new one; undefined to stop, as does
+ * the end of the input.
+ */
+async function meantBy(
+  lines: AsyncIterable<string>,
+  { name, near }: { readonly name: string; readonly near: readonly string[] },
+): Promise<string | undefined> {
   for await (const line of lines) {
-    const [answer] = /^(?:y|n|q)(?=es$|ew$|uit$|$)/.exec(line.trim().toLowerCase()) ?? [];
-    if (answer !== undefined) return answer as 'y' | 'n' | 'q';
+    const answer = line.trim().toLowerCase();
+    if (/^(?:|n|no|q|quit|s|stop)$/.test(answer)) return undefined;
+    if (/^(?:c|create)$/.test(answer)) return name;
+    const isYes = near.length === 1 && /^(?:y|yes)$/.test(answer);
+    const used = near[isYes ? 0 : Number(answer) - 1];
+    if (used !== undefined) return used;
   }
-  return 'q';
+  return undefined;
 }
 
 /** Asks on stderr, again after each line of stdin. */

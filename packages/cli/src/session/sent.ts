@@ -13,7 +13,7 @@ import { exit } from '../exit.ts';
 import { doesExist } from '../home.ts';
 import type { ModelArgs } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
-import { findSession } from '../reference.ts';
+import { findMeant } from '../reference.ts';
 import { printAbove, printAll, reportDelivery, stillWaiting } from './background.ts';
 import { openDeckAt } from './open-deck.ts';
 
@@ -44,14 +44,16 @@ export interface SendingArgs extends ModelArgs {
 /**
  * The configuration to run a session with; undefined while another process runs it. A configuration may be
  * untrusted code, so it is not loaded for a run in another process.
+ * @param creates whether the verb creates a missing session
  */
 export async function configUnlessRun(
   args: SendingArgs,
   context: Context,
+  { creates }: { readonly creates: boolean },
 ): Promise<LoadedConfig | undefined> {
   const isRun =
     doesExist(context.home.db) &&
-    (await context.reading(async (store) => isOwned(store, findSession(store, args.name)?.id)));
+    (await context.reading(async (store) => isOwned(store, findMeant(store, args.name, { creates })?.id)));
   return isRun ? undefined : await usableConfig(args, context);
 }
 

@@ -49,7 +49,7 @@ export const approve: Verb = defineVerb({
     const { name, call, deny, reason, output } = args;
     const { io } = context;
     const given = output === undefined ? undefined : { output: await readJson(output, '--output', io) };
-    const config = await configUnlessRun(args, context);
+    const config = await configUnlessRun(args, context, { creates: false });
     return await context.changing(async (store) => {
       const info = needSession(store, name);
       const waiting = await waitingCall(store, info, call, {

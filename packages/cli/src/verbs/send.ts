@@ -69,7 +69,7 @@ export const send: Verb = defineVerb({
     if (key === '' || source === '')
       throw new UsageError('cannot send: --key and --source must not be empty');
     const author = authorIn(args);
-    const config = await configUnlessRun(args, context);
+    const config = await configUnlessRun(args, context, { creates: true });
     return await context.writing(async (store) => {
       const meant = await meantSession(store, name, { isNew: args.new, context });
       const session = ensure(store, meant, context);

@@ -24,7 +24,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     await using store = await open();
     const { id } = await store.sessions.open('main');
     await store.sessions.update('main', { alias: { name: 'dm:mom', reason: 'manual' } });
-    for (const ref of ['main', 'dm:mom', id, `worker:${id}`, id.slice(0, 20)])
+    for (const ref of ['main', 'dm:mom', id, `worker:${id}`, id.slice(0, 20), id.slice(0, 20).toLowerCase()])
       expect((await store.sessions.find(ref))?.id).toBe(id);
     expect(await store.sessions.find('other')).toBe(undefined);
     expect((await store.sessions.find('main'))?.aliases).toEqual(['dm:mom']);

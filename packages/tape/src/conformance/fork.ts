@@ -304,6 +304,22 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.sessions.list({ prefix: 'r%', all: true, limit: 9 })).length).toBe(1);
   });
 
+  test('sessions are listed by the beginning of their ids, in either case', async () => {
+    await using store = await open();
+    const ids: string[] = [];
+    for (const name of ['main', 'other']) ids.push((await store.sessions.open(name)).id);
+    const listed = async (idPrefix: string) =>
+      (await store.sessions.list({ idPrefix, all: true })).map(({ id }) => id).sort();
+    expect(await listed('')).toEqual(ids.toSorted());
+    for (const id of ids) {
+      expect(await listed(id)).toEqual([id]);
+      expect(await listed(id.toLowerCase())).toEqual([id]);
+    }
+    expect((await store.sessions.list({ idPrefix: '0', all: true, limit: 1 })).length).toBe(1);
+    expect(await listed('7Z')).toEqual([]);
+    expect(await listed('0%')).toEqual([]);
+  });
+
   test('a grandchild keeps the floor, and the state that replaces the entries below it', async () => {
     await using store = await open();
     await store.sessions.open('main');

@@ -142,6 +142,7 @@ const listFields: Fields<SessionQuery> = {
   parent: 'text',
   roots: 'flag',
   prefix: 'text',
+  idPrefix: 'text',
   leftFrom: 'count',
   key: 'text',
   since: 'count',

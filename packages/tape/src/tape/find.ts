@@ -54,10 +54,11 @@ function tapeByUlid(db: Db, id: string): TapeRow | undefined {
 function lookUp(db: Db, realm: string, ref: Ref): TapeRow | undefined {
   const named = findNamed(db, realm, ref);
   if (named !== undefined || typeof ref !== 'string' || isUlid(ref)) return named;
-  if (!/^[0-7][0-9A-HJKMNP-TV-Z]{5,25}$/.test(ref)) return undefined;
-  const found = db.all<TapeRow>(`${selectTape} WHERE t.ulid >= @ref AND t.ulid < @end LIMIT 2`, {
-    ref,
-    end: `${ref}[`,
+  if (!/^[0-7][0-9A-HJKMNP-TV-Z]{5,25}$/i.test(ref)) return undefined;
+  const from = ref.toUpperCase();
+  const found = db.all<TapeRow>(`${selectTape} WHERE t.ulid >= @from AND t.ulid < @end LIMIT 2`, {
+    from,
+    end: `${from}[`,
   });
   return found.length === 1 ? found[0] : undefined;
 }

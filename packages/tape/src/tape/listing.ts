@@ -15,6 +15,8 @@ export interface SessionQuery {
   readonly roots?: boolean;
   /** Only sessions with a name or an alias that begins with this text. With `all` and `limit`, those of the first names. */
   readonly prefix?: string;
+  /** Only sessions whose ULID begins with this text, in either case. With `limit`, those of the first ULIDs. */
+  readonly idPrefix?: string;
   /**
    * With `parent`: only children that left it at this position or after it, in the order of these positions. A page of
    * them costs no more than its size allows, whatever their number.
@@ -86,9 +88,15 @@ function prefixed({ all, limit, kind, since, lifecycle, roots, parent, under, af
       WHERE realm = @realm AND alias >= @prefix AND alias < @prefixEnd ORDER BY alias ${end})`;
 }
 
+/** Those of a range of ids. The limit ends the search: the ids of a day begin alike. */
+const withId = `SELECT id FROM tape WHERE ulid >= @idPrefix AND ulid < @idEnd AND lifecycle NOT IN ('staging', 'purged')
+  ORDER BY ulid LIMIT @limit`;
+
 /** What selects the sessions of a query beside the columns of their rows. */
 function selected(query: SessionQuery): string {
-  const { prefix, ...others } = query;
+  const { prefix, idPrefix, ...others } = query;
+  if (idPrefix !== undefined)
+    return `AND t.id IN (${withId}) ${selected({ ...others, ...(prefix !== undefined && { prefix }) })}`;
   if (prefix !== undefined) return `AND t.id IN (${prefixed(query)}) ${selected(others)}`;
   if (query.pending === true) return `AND t.id IN (${pending}) ${selected({ ...query, pending: false })}`;
   if (query.under !== undefined)
@@ -125,7 +133,11 @@ function matching(
   const after = idOf(query.after);
   const under = idOf(query.under);
   // With a plus SQLite uses no index for a column: it looks up the selected ids instead.
-  const isSelected = query.unfinished === true || query.pending === true || query.prefix !== undefined;
+  const isSelected =
+    query.unfinished === true ||
+    query.pending === true ||
+    query.prefix !== undefined ||
+    query.idPrefix !== undefined;
   const t = isSelected ? '+t' : 't';
   const isOfRealm = query.allRealms !== true && parent === null && under === null;
   const where = `${isOfRealm ? `${t}.realm = @realm AND ` : ''}t.lifecycle NOT IN ('staging', 'purged')
@@ -147,6 +159,7 @@ function matching(
     ...((isOfRealm || query.prefix !== undefined) && { realm }),
     // No character of a name is greater than the last one of Unicode.
     ...(query.prefix !== undefined && { prefix: query.prefix, prefixEnd: `${query.prefix}\u{10ffff}` }),
+    ...(query.idPrefix !== undefined && idRange(query.idPrefix)),
     all: query.all === true ? 1 : 0,
     kind: query.kind ?? null,
     lifecycle: query.lifecycle ?? null,
@@ -159,6 +172,12 @@ function matching(
     ...(query.since !== undefined && { since: query.since }),
   };
   return { where, order, params, isByPlace };
+}
+
+/** The ids that begin with a text. No character of an id is greater than Z, which `[` follows. */
+function idRange(text: string): { readonly idPrefix: string; readonly idEnd: string } {
+  const idPrefix = text.toUpperCase();
+  return { idPrefix, idEnd: `${idPrefix}[` };
 }
 
 /** The orders of sessions. Those that are equal are in the order of their last messages. */

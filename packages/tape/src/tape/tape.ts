@@ -9,7 +9,7 @@ import type { Conversation } from '../entry/speaker.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 
-/** A reference to a session: its name, alias, ULID, or a unique prefix of its ULID; tried in this order. */
+/** A reference to a session: its name, alias, ULID, or a unique prefix of its ULID of at least six characters, in either case; tried in this order. */
 export type Ref = string;
 
 /** The lifecycle of a session. */

@@ -12,7 +12,10 @@ export const points: Topic = {
             terms: [
               ['`NAME`', 'The name of a session, or an alias'],
               ['`01J9Z0A3…`', 'Its ULID, which `tape show NAME --json` prints'],
-              ['`PREFIX`', 'The beginning of a name, an alias or a ULID that no other session has'],
+              [
+                '`PREFIX`',
+                'The beginning of a name, an alias or a ULID that no other session has, also of one character; of a ULID in either case',
+              ],
               [
                 '`main-…d6c46`',
                 'The beginning and the end of a name, as a table cuts it (or with three dots)',
@@ -21,9 +24,12 @@ export const points: Topic = {
               ['`NAME^`', 'The parent of a fork; `NAME^^` is the parent of the parent'],
             ],
           },
-          'A whole name comes before a prefix. An error lists the sessions that an ambiguous prefix could mean. ' +
-            '`run`, `chat`, `send` and `append` create a session that does not exist. They ask about a name that begins ' +
-            'that of one session, or is nearly one, and elsewhere than on a terminal refuse it: `--new` creates it.',
+          'A whole name comes before a prefix, and the prefix of a name before that of a ULID. An error lists the sessions that ' +
+            'an ambiguous prefix could mean.',
+          '`run`, `chat`, `send` and `append` create a session that does not exist, and take no prefix, but that of a ULID from ' +
+            'six characters on. They ask about a name that is the beginning of another (`mai` of `main`), or differs from one by a ' +
+            'letter more, less or other, or by two swapped (`mian`), in a word of at least four letters. Elsewhere than on a ' +
+            'terminal they refuse it. `--new` creates it. Names that differ by a number never count: `main2`, `agent-1`, `agent`.',
         ],
       },
       {
