@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { tempHome } from '../support/temp-home.ts';
@@ -47,9 +48,41 @@ test.each([
   expect(stdout.includes('\u001b[')).toBe(expected);
 });
 
-test('a pipe gets colours with --color always alone', async () => {
+test.each([
+  'overview',
+  'log main',
+  'log main --oneline',
+  'log main --graph',
+  'sessions',
+  'sessions --tree',
+  'children main',
+  'status --all',
+  'status main',
+  'graph',
+  'graph --format tree',
+  'lineage main',
+  'show main@2',
+  'view main',
+  'diff main child',
+  'search Hello',
+  'config list --all --show-origin',
+  'check',
+  'help log',
+])('%s gives a pipe colours with --color always alone, and else the same', async (line) => {
+  const args = line.split(' ');
   using home = tempHome();
   home.session('main', user('Hello'));
-  expect((await home.here(['log', 'main', '--color', 'always'])).stdout).toContain('\u001b[');
-  expect((await home.here(['log', 'main'])).stdout).not.toContain('\u001b[');
+  {
+    using store = home.open();
+    store.lineage.fork('main', { name: 'child' });
+    store.entries.append('child', [user('Hello, **child**')]);
+    store.sessions.update('child', { task: 'failed' });
+  }
+  const plain = await home.here(args, { columns: 120 });
+  expect(plain.stdout).not.toContain('\u001b[');
+  const terminal = await home.here(args, { isTerminal: true, columns: 120 });
+  expect(terminal.stdout).toContain('\u001b[');
+  const coloured = await home.here([...args, '--color', 'always'], { columns: 120 });
+  expect(coloured.stdout).toContain('\u001b[');
+  expect(stripVTControlCharacters(coloured.stdout)).toBe(plain.stdout);
 });

@@ -4,8 +4,8 @@ import type { Context } from '../context.ts';
 import { relativeTime } from '../terminal/time.ts';
 import { cutText } from '../terminal/width.ts';
 import { counted } from './counted.ts';
-import { sessionJson, stateOf } from './session.ts';
-import { painted, sessionsTable } from './sessions.ts';
+import { painted, sessionJson, stateOf } from './session.ts';
+import { sessionsTable } from './sessions.ts';
 import { statusJson, statusLine } from './status.ts';
 import { table } from './table.ts';
 

@@ -2,6 +2,7 @@ import type { SessionInfo } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
 import type { SessionCounts } from '@tapedeck/tape/store';
 import { oneLine } from '../escape.ts';
+import type { Style } from '../terminal/style.ts';
 import { tabbed } from './table.ts';
 
 /** A session as `--json` prints it; part of the documented contract. */
@@ -61,17 +62,26 @@ const textWidth = 60;
  */
 export function sessionRow(
   { info: s, isCut }: { readonly info: SessionInfo; readonly isCut: boolean },
-  textOf?: (info: SessionInfo) => string,
+  { style, textOf }: { readonly style: Style; readonly textOf?: ((info: SessionInfo) => string) | undefined },
 ): string {
-  return tabbed([
-    [
-      s.session,
-      s.kind,
-      isCut ? 'interrupted' : stateOf(s),
-      `@${s.head}`,
-      s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
-      `${isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19)}Z`,
-      ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
-    ],
-  ]);
+  const paint = (cell: string, column: number) =>
+    column === 0 ? style.text('bold', cell) : column === 2 ? painted(style, cell) : cell;
+  const row = [
+    s.session,
+    s.kind,
+    isCut ? 'interrupted' : stateOf(s),
+    `@${s.head}`,
+    s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
+    `${isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19)}Z`,
+    ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
+  ];
+  return tabbed([row], paint);
+}
+
+/** The state of a session, in the colour of good or bad news; as it is where it is neither. */
+export function painted(style: Style, state: string): string {
+  if (/^(?:merged|completed)$/.test(state)) return style.text('green', state);
+  if (/^(?:merged, )?(?:failed|halted|aborted|interrupted|orphaned|filtered|damaged)\b/.test(state))
+    return style.text('red', state);
+  return /^(?:busy|running|waiting|incomplete)\b/.test(state) ? style.text('yellow', state) : state;
 }

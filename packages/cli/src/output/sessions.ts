@@ -3,8 +3,8 @@ import type { SessionCounts } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { oneLine } from '../escape.ts';
 import { shortNumber } from '../terminal/number.ts';
-import type { Style } from '../terminal/style.ts';
 import { briefTime, relativeTime } from '../terminal/time.ts';
+import { painted } from './session.ts';
 import { firstFitting } from './table.ts';
 
 /** A session for people, with what its row shows beside its properties. */
@@ -144,12 +144,4 @@ function painter({ style, link }: Look, { headings, idOf }: Painted) {
     const indent = cell.length - cell.replace(/^ *╰ /, '').length;
     return cell.slice(0, indent) + link(idOf.get(row) ?? '', style.text('bold', cell.slice(indent)));
   };
-}
-
-/** The state of a session, in the colour of good or bad news; as it is where it is neither. */
-export function painted(style: Style, state: string): string {
-  if (/^(?:merged|completed)$/.test(state)) return style.text('green', state);
-  if (/^(?:merged, )?(?:failed|halted|aborted|interrupted|orphaned|filtered|damaged)\b/.test(state))
-    return style.text('red', state);
-  return /^(?:busy|running|waiting|incomplete)\b/.test(state) ? style.text('yellow', state) : state;
 }

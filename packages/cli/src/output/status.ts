@@ -11,7 +11,7 @@ import { jsonText, oneLine, safe } from '../escape.ts';
 import { cutMiddle, textWidth } from '../terminal/width.ts';
 import { wrapText } from '../terminal/wrap.ts';
 import { awaitedOf, inputMax } from './run.ts';
-import { painted } from './sessions.ts';
+import { painted } from './session.ts';
 
 /** The status of a session as `--json` prints it; part of the documented contract. */
 export function statusJson(status: Status): Readonly<Record<string, unknown>> {
@@ -52,6 +52,12 @@ function waitingJson(waiting: Status['waiting']): readonly object[] {
 /** The status of a session on one line: `main  busy, streaming  lifecycle active  2 queued  process 4711`. */
 export function statusLine(status: Status, context: Pick<Context, 'inHome'>): string {
   return statusParts(status, context).join('  ');
+}
+
+function paintedLine(status: Status, context: Pick<Context, 'inHome' | 'style'>): string {
+  const [name = '', standing = '', ...others] = statusParts(status, context);
+  const { style } = context;
+  return [style.text('bold', name), painted(style, standing), ...others].join('  ');
 }
 
 /** The same on as many lines of a terminal as it takes: what has no room is on lines of its own. */
@@ -123,6 +129,6 @@ export async function printStatuses(statuses: readonly Status[], context: Contex
   for (const status of statuses) {
     if (options.jsonl === true) await io.out(`${jsonText(statusJson(status))}\n`);
     else if (options.quiet === true) await io.out(`${status.session}\n`);
-    else await io.out(`${io.isTerminal ? statusRows(status, context) : statusLine(status, context)}\n`);
+    else await io.out(`${io.isTerminal ? statusRows(status, context) : paintedLine(status, context)}\n`);
   }
 }

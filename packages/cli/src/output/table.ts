@@ -40,8 +40,11 @@ function tellingApart(cells: readonly string[], from: number): number {
 }
 
 /** Rows in a pipe, where tabs separate cells. */
-export function tabbed(rows: readonly (readonly string[])[]): string {
-  return rows.map((row) => row.join('\t')).join('\n');
+export function tabbed(
+  rows: readonly (readonly string[])[],
+  paint: (cell: string, column: number) => string = (cell) => cell,
+): string {
+  return rows.map((row) => row.map(paint).join('\t')).join('\n');
 }
 
 /** Rows as aligned lines. Where they do not fit the width, the widest left-aligned columns are cut. */

@@ -1,7 +1,7 @@
 import type { Check, CheckedSection, CheckFinding } from '@tapedeck/runtime';
 import { safe } from '../escape.ts';
 import { counted } from '../output/counted.ts';
-import { painted } from '../output/sessions.ts';
+import { painted } from '../output/session.ts';
 import { makeStyle, type Style } from '../terminal/style.ts';
 import { wrapText } from '../terminal/wrap.ts';
 import { commandFor, type StepOf } from './next-step.ts';

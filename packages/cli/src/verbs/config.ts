@@ -88,7 +88,9 @@ async function list(
     const paint = (cell: string, column: number) =>
       showOrigin && column === 0 ? style.text('dim', cell) : cell;
     const names = showOrigin ? { names: 0 } : {};
-    await io.out(`${io.isTerminal ? table({ rows, width: io.columns, paint, ...names }) : tabbed(rows)}\n`);
+    await io.out(
+      `${io.isTerminal ? table({ rows, width: io.columns, paint, ...names }) : tabbed(rows, paint)}\n`,
+    );
   } else context.status('Nothing is set (see defaults with: tape config list --all)');
   return exit.done;
 }

@@ -260,7 +260,7 @@ interface Listed {
 
 /** Prints sessions as they are read. */
 async function list(context: Context, { found, textOf, standing }: Listed): Promise<void> {
-  const { io, options } = context;
+  const { io, options, style } = context;
   const asJson = ({ info, isCut }: Seen) => ({
     ...sessionJson(info),
     ...(isCut && { interrupted: true }),
@@ -281,7 +281,7 @@ async function list(context: Context, { found, textOf, standing }: Listed): Prom
   else if (
     (await printLines(
       io,
-      mapped(found, (one) => sessionRow(one, textOf)),
+      mapped(found, (one) => sessionRow(one, { style, textOf })),
     )) === 0
   )
     context.status('No sessions');
