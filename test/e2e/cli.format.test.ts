@@ -33,6 +33,49 @@ test('a field that a record does not have is an empty text', async () => {
   expect(await printed(home, 'sessions', '--sort', 'name', '--format', '[{parent}]')).toBe('[main]\n[]\n');
 });
 
+test('{text} is the text of an entry', async () => {
+  using home = withSessions();
+  const line = await printed(home, 'log', 'main', '--kind', 'message', '--format', '{seq}: {text}');
+  expect(line).toBe('2: Hello there\n3: Hi\\u{1b}[2J\n');
+  expect(await printed(home, 'show', 'main@2', '--format', '{text}')).toBe('Hello there\n');
+});
+
+test.each([
+  [['show', 'main', '--format', '{text}'], 'session'],
+  [['log', 'main', '--format', '{tokens}'], 'session, tape, seq'],
+  [['log', 'main', '--stat', '--format', '{seq}'], 'session, entries, messages'],
+  [['sessions', '--format', '{children.opne}'], 'session, id, kind'],
+])('a field that these records cannot have is an error: %j', async (args, fields) => {
+  using home = withSessions();
+  const { code, stderr, stdout } = await home.here(args);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(
+    new RegExp(`no such field\nHint: the fields of (?:these records|tape \\w+): ${fields}`),
+  );
+});
+
+test('every field of the records that the most used verbs print has a value in some record, or is optional', async () => {
+  using home = withSessions();
+  for (const line of [
+    ['sessions'],
+    ['children', 'main'],
+    ['log', 'main'],
+    ['log', 'main', '--stat'],
+    ['show', 'main'],
+  ]) {
+    const json = await printed(
+      home,
+      ...line,
+      line.includes('--stat') || line[0] === 'show' ? '--json' : '--jsonl',
+    );
+    const [first = '{}'] = json.split('\n');
+    for (const [field, value] of Object.entries(JSON.parse(first) as Record<string, unknown>)) {
+      const text = await printed(home, ...line, '--format', `{${field}}`);
+      if (value !== null && value !== '') expect([field, text.trim() === '']).toEqual([field, false]);
+    }
+  }
+});
+
 test('values stay on one line, and steer no terminal', async () => {
   using home = withSessions();
   const text = await printed(home, 'log', 'main', '--kind', 'message', '--format', '{payload}');

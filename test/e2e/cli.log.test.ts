@@ -76,22 +76,23 @@ test('--hidden shows and marks what a rewind hides, and --all what is outside of
     '3   assistant',
     '4   anchor',
     '5   event',
-    '6   anchor',
-    '7   merge',
-    '8   anchor',
-    '9   user',
-    '10   assistant',
-    '11   rewind',
+    '├─ forked t',
+    '├─ forked n',
+    '├─ forked i',
+    '6   merge',
+    '8   merge',
+    '9 × user',
+    '10 × assistant',
+    '11 × rewind',
     '12   user',
     '13   assistant',
-    '14   tool-result',
     '15   event',
     '16   compaction',
     '17   handoff',
     '18   user',
     '',
   ]);
-  expect(all).toContain('merge       All 212 tests pass. Two are slow.\n');
+  expect(all).toContain('merge       tests 6-8 completed: All 212 tests pass. Two are slow.\n');
 });
 
 test('inherited entries keep their mark, and the beginning of a fork says what it inherits', async () => {
@@ -329,6 +330,61 @@ test('after an undo a log hides nothing, and a rewind hides as many entries as i
     expect(await told('undo', 'main')).toContain('2 entries shown again');
     expect(await hidden()).toEqual([]);
   }
+});
+
+test('a tool that the session does not call is answered with those that it calls', async () => {
+  for (const more of [[], ['--oneline'], ['--all'], ['-n', '3']]) {
+    const { stdout, stderr, code } = await home.here(['log', 'shop', '--tool', 'Bsah', ...more]);
+    expect({ stdout, code }).toEqual({ stdout: '', code: 0 });
+    expect(stderr).toBe('No calls of Bsah are selected: the session calls Read, Bash, Grep\n');
+  }
+  expect(await home.here(['log', 'shop', '--tool', 'Bsah', '--jsonl'])).toMatchObject({
+    stdout: '',
+    stderr: '',
+    code: 0,
+  });
+  using own = tempHome();
+  own.session('main', user('Hi'));
+  expect((await own.here(['log', 'main', '--tool', 'Bash'])).stderr).toBe(
+    'No calls of Bash are selected: the session calls no tool\n',
+  );
+});
+
+test('a line for each item has what was said first, then each call with its result', async () => {
+  using own = tempHome();
+  own.session(
+    'main',
+    user('Go'),
+    assistant([{ type: 'reasoning', text: 'Hm.' }, toolCall('c1', 'publish', { version: '2.4.0' })]),
+    toolResult({ toolCallId: 'c1', toolName: 'publish' }, 'published\nat once'),
+    assistant([{ type: 'text', text: 'Done.' }, toolCall('c2', 'wait', { text: 'x'.repeat(500) })]),
+    toolResult({ toolCallId: 'c2', toolName: 'wait' }, 'waited'),
+    assistant([{ type: 'reasoning', text: 'Cut off' }]),
+  );
+  {
+    using store = own.open();
+    store.lineage.fork('main', { name: 'kid', intention: { nextSteps: 'Look again' } });
+  }
+  expect((await own.here(['log', 'kid', '--oneline'])).stdout).toBe(`    2 ↑ user        Go
+    3 ↑ assistant   publish(2.4.0) → published
+    5 ↑ assistant   Done. wait(${'x'.repeat(54)}… → waited
+    7 ↑ assistant   (reasoning: Cut off)
+    8   fork        from main, inherits 1-7
+    9   intention   Look again
+`);
+});
+
+test('what a log tells to type names the home that the user named', async () => {
+  using own = tempHome();
+  own.session('main', user('one\n'.repeat(30)), user('hidden'));
+  await own.here(['rewind', 'main@3']);
+  const here = ['log', 'main', '--home', own.path];
+  const { stdout } = await own.here(here);
+  expect(stdout).toContain(`(tape show --home ${own.path} main@2)`);
+  expect(stdout).toContain(`(tape log --home ${own.path} main --hidden)`);
+  expect((await own.here([...here, '--grep', 'nothing'])).stderr).toContain(
+    `tape log --home ${own.path} main --all`,
+  );
 });
 
 test('a call looks the same in every verb', async () => {

@@ -127,7 +127,11 @@ test('an error for a position says what the session has', async () => {
   expect(await refused(home, ['show', 'release@99'])).toMatchObject({
     message: 'cannot find release@99: it has 1 to 5',
   });
-  expect(await refused(home, ['show', 'release@-9'])).toMatchObject({ code: 'TAPE_NO_SEQ' });
+  for (const back of ['-9', '-5', `-${'9'.repeat(22)}`])
+    expect(await refused(home, ['show', `release@${back}`])).toMatchObject({
+      code: 'TAPE_NO_SEQ',
+      message: `cannot find release@${back}: it has 1 to 5`,
+    });
   const far = `release@${'9'.repeat(22)}`;
   for (const verb of ['show', 'log', 'branch'])
     expect(await refused(home, [verb, far])).toMatchObject({
@@ -223,6 +227,47 @@ describe('log ends at a point', () => {
           `cannot use ${more[0]} with the point of 'release@3': it ends the selection`,
         ),
       });
+  });
+});
+
+describe('log shows a range', () => {
+  const seqs = async (home: TempHome, ...args: readonly string[]) => {
+    const { stdout, stderr, code } = await home.here(['log', ...args, '--quiet']);
+    expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+    return stdout.trim().split('\n').map(Number);
+  };
+
+  test.each([
+    ['release@2..4', [2, 3, 4]],
+    ['release@2..@4', [2, 3, 4]],
+    ['release@ready..head', [4, 5]],
+    ['release@-3..-1', [2, 3, 4]],
+    ['release@4..', [4, 5]],
+    ['release@..2', [1, 2]],
+    ['release@3..3', [3]],
+    ['rel.v2@2..{now}', [2]],
+    ['release-notes^@3..4', [3, 4]],
+  ])('%s', async (place, expected) => {
+    using home = family();
+    home.session('rel.v2', user('Hello'));
+    expect(await seqs(home, place)).toEqual(expected);
+  });
+
+  test('with ends that exist and are in order, and that no option names again', async () => {
+    using home = family();
+    expect((await refused(home, ['log', 'release@4..2'])).message).toBe(
+      "cannot read 'release@4..2': the range begins at 4, and ends before it, at 2",
+    );
+    expect((await refused(home, ['log', 'release@2..99'])).message).toBe(
+      'cannot find release@99: it has 1 to 5',
+    );
+    expect((await refused(home, ['log', 'release@redy..5'])).code).toBe('TAPE_NO_ANCHOR');
+    for (const more of ['--from', '--to', '--since', '--until'])
+      expect((await refused(home, ['log', 'release@2..4', more, '2'])).code).toBe('CLI_USAGE');
+    expect(await refused(home, ['show', 'release@2..4'])).toMatchObject({
+      code: 'TAPE_NO_ANCHOR',
+      hint: 'a range of entries is one for log: tape log release@2..4',
+    });
   });
 });
 

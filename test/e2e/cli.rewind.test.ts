@@ -63,7 +63,7 @@ test('rewind returns the message, and undo shows everything again', async () => 
   expect((await home.here(['rewind', 'main@4', '--quiet'])).stdout).toBe('main@10\n');
   // Hidden entries can be read.
   expect((await home.here(['log', 'main', '--oneline', '--hidden'])).stdout).toContain(
-    '    5   assistant   Two.\n',
+    '    5 × assistant   Two.\n',
   );
 });
 

@@ -1,7 +1,9 @@
+import type { Entry, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { UsageError } from './errors/kinds.ts';
 import { jsonText, safe } from './escape.ts';
 import type { MaskedIo } from './masked-io.ts';
+import { entryText } from './output/entry.ts';
 
 /** How the records of a list are printed. */
 export interface RecordOptions {
@@ -41,20 +43,51 @@ async function printerOf(
   { verb, nul }: { readonly verb: string; readonly nul: boolean },
 ): Promise<(line: string) => string> {
   const parts = partsOf(format);
+  const paths = parts.filter((part) => typeof part !== 'string');
   const { jsonSchema } = await import('./contract/index.ts');
-  const known = fieldsIn(jsonSchema(verb));
-  const unknown = parts.find((part) => typeof part !== 'string' && !known.has(part[0] ?? ''));
-  if (unknown !== undefined)
-    throw new UsageError(`cannot format by {${[unknown].flat().join('.')}}: no such field`, {
-      data: { fields: [...known] },
-      hint: `${columnText([unknown].flat()[0])}the fields of tape ${verb}: ${[...known].join(', ')}`,
+  const schema: unknown = jsonSchema(verb);
+  const defs = isObject(schema) ? schema.$defs : undefined;
+  const shapes = shapesIn(schema, defs);
+  const assertKnown = (among: readonly Shape[], whose: string) => {
+    const unknown = paths.find((path) => !among.some((shape) => hasField(shape, path, defs)));
+    if (unknown === undefined) return;
+    const fields = [...new Set(among.flatMap(({ fields }) => [...fields.keys()]))];
+    throw new UsageError(`cannot format by {${unknown.join('.')}}: no such field`, {
+      data: { fields },
+      hint: `${columnText(unknown[0])}the fields of ${whose}: ${fields.join(', ')}`,
     });
+  };
+  assertKnown(shapes, `tape ${verb}`);
   return (line) => {
     const record: unknown = JSON.parse(line);
+    // A verb prints other records with other options: what this one can have is known when it comes.
+    const own = shapes.filter((shape) => isOf(record, shape));
+    if (own.length > 0) assertKnown(own, 'these records');
     return parts
       .map((part) => (typeof part === 'string' ? part : textOf(valueAt(record, part), nul)))
       .join('');
   };
+}
+
+/** An object that a verb prints: its fields, by their schemas, and which it always has. */
+interface Shape {
+  readonly fields: ReadonlyMap<string, unknown>;
+  readonly required: readonly string[];
+}
+
+/** Whether a record is an object of this shape. */
+function isOf(record: unknown, { fields, required }: Shape): boolean {
+  if (!isObject(record)) return false;
+  return required.every((name) => name in record) && Object.keys(record).every((name) => fields.has(name));
+}
+
+/** Whether an object of this shape can have a field. */
+function hasField({ fields }: Shape, [first = '', ...rest]: readonly string[], defs: unknown): boolean {
+  const schema = fields.get(first);
+  if (schema === undefined) return false;
+  const [next] = rest;
+  const below = next === undefined ? [] : shapesIn(schema, defs);
+  return below.length === 0 || below.some((shape) => hasField(shape, rest, defs));
 }
 
 /** The columns of tables that are no fields, and the fields that they show. */
@@ -97,7 +130,13 @@ function partsOf(format: string): readonly Part[] {
 }
 
 function valueAt(record: unknown, path: readonly string[]): unknown {
+  if (path.length === 1 && path[0] === 'text' && isEntry(record)) return entryText(record);
   return path.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), record);
+}
+
+/** Whether a record is an entry. A template may name its text, which the JSON has in the parts of the payload. */
+function isEntry(record: unknown): record is Entry & JsonObject {
+  return isObject(record) && 'payload' in record && 'hash' in record && !('text' in record);
 }
 
 /** A value on one line, unless records end with NUL; an empty text for a field that the record does not have. */
@@ -107,15 +146,18 @@ function textOf(value: unknown, nul: boolean): string {
   return nul ? text : text.replace(/\s*\n\s*/g, ' ');
 }
 
-/** The names of the fields of all objects that a schema of a document or of lines has at its top. */
-function fieldsIn(schema: unknown, defs: unknown = isObject(schema) ? schema.$defs : undefined): Set<string> {
-  if (!isObject(schema)) return new Set();
+/** The objects that a schema of a document, or of lines, allows at its top. Those with any fields are none. */
+function shapesIn(schema: unknown, defs: unknown): readonly Shape[] {
+  if (!isObject(schema)) return [];
   const name = typeof schema.$ref === 'string' ? schema.$ref.replace('#/$defs/', '') : undefined;
   const within = [
     ...(name !== undefined && isObject(defs) ? [defs[name]] : []),
     ...(Array.isArray(schema.anyOf) ? schema.anyOf : []),
     ...(schema.items === undefined ? [] : [schema.items]),
   ];
-  const own = isObject(schema.properties) ? Object.keys(schema.properties) : [];
-  return new Set([...own, ...within.flatMap((one) => [...fieldsIn(one, defs)])]);
+  const others = within.flatMap((one) => shapesIn(one, defs));
+  if (!isObject(schema.properties)) return others;
+  const fields = new Map<string, unknown>(Object.entries(schema.properties));
+  if (fields.has('payload') && fields.has('hash') && !fields.has('text')) fields.set('text', {});
+  return [{ fields, required: Array.isArray(schema.required) ? schema.required.map(String) : [] }, ...others];
 }

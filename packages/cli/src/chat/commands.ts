@@ -106,7 +106,11 @@ export const commands: readonly Command[] = [
       await context.io.out(`${safe(rewoundLine(rewound, '/undo'))}\n`);
       talk.seen = infoOf(talk).head;
       if (rewound.text.length <= editedMax) return { text: rewound.text };
-      context.status(`Its text is too long to be edited here: tape show ${session.name}@${rewound.message}`);
+      context.status(
+        context.inHome(
+          `Its text is too long to be edited here: tape show ${session.name}@${rewound.message}`,
+        ),
+      );
       return {};
     },
   },

@@ -97,7 +97,10 @@ function resultOf({ store, session }: Talk, { toolCallId }: CallName): Entry | u
 }
 
 /** The place of the rows of calls. */
-export function placeOf({ context: { io, style }, session }: Pick<Talk, 'context' | 'session'>): CallPlace {
+export function placeOf({
+  context: { io, style, inHome },
+  session,
+}: Pick<Talk, 'context' | 'session'>): CallPlace {
   return {
     style,
     columns: io.columns,
@@ -105,6 +108,7 @@ export function placeOf({ context: { io, style }, session }: Pick<Talk, 'context
     full: false,
     find: undefined,
     session: session.name,
+    inHome,
   };
 }
 

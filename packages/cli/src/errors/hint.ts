@@ -49,6 +49,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         : `did you mean ${near}? All sessions: tape sessions`;
     case 'TAPE_NO_ANCHOR': {
       const list = `list anchors with: tape log ${session} --kind anchor`;
+      if (/^\S+\.\.\S+$/.test(String(data.anchor)))
+        return `a range of entries is one for log: tape log ${shellWord(`${session}@${String(data.anchor)}`)}`;
       return near === '' ? list : `did you mean ${near}? Or ${list}`;
     }
     case 'TAPE_BAD_POINT':

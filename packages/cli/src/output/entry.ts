@@ -1,8 +1,6 @@
-import { styleText } from 'node:util';
 import type { Entry, Json, JsonObject } from '@tapedeck/tape';
 import { callText, isObject, isoTime, mergedText } from '@tapedeck/tape/internal';
 import { isBlobRef, isTextRef } from '@tapedeck/tape/store';
-import { oneLine } from '../escape.ts';
 import { eventText } from './event.ts';
 
 /** An entry as `--json` and `--jsonl` print it; part of the documented contract. */
@@ -23,18 +21,6 @@ export function entryJson(entry: Entry): Readonly<Record<string, unknown>> {
     ...(key !== undefined && { key }),
     hash,
   };
-}
-
-/** One entry on one line. */
-export function entryLine(entry: Entry, { color, width }: { color: boolean; width: number }): string {
-  const seq = String(entry.seq).padStart(5);
-  const label = labelOf(entry).padEnd(11);
-  const room = Math.max(20, width - seq.length - label.length - 4);
-  const mark = entry.inherited ? '↑' : ' ';
-  const text = oneLine(briefText(entry), room);
-  return color
-    ? `${styleText('yellow', seq, { validateStream: false })} ${mark} ${styleText(colorOf(entry), label, { validateStream: false })} ${text}`
-    : `${seq} ${mark} ${label} ${text}`.trimEnd();
 }
 
 /** The kind of an entry as people read it: of a message its role. */

@@ -53,7 +53,7 @@ export function overviewText(
   overview: Overview,
   context: Pick<Context, 'io' | 'style' | 'link' | 'inHome'>,
 ): string {
-  const { io, style } = context;
+  const { io, style, inHome } = context;
   const { running, waiting, interrupted, ended, more, recent, others } = overview;
   const part = (heading: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : [style.text('bold', heading), ...lines.map((line) => `  ${line}`), ''];
@@ -79,7 +79,7 @@ export function overviewText(
   });
   const sessions = recent.length === 0 ? 'No sessions' : sessionsTable(listed, context);
   const rest =
-    others === 0 ? [] : [style.text('dim', `… ${others.toLocaleString('en')} more (tape sessions)`)];
+    others === 0 ? [] : [style.text('dim', inHome(`… ${others.toLocaleString('en')} more (tape sessions)`))];
   return [...parts, sessions, ...rest, ''].join('\n');
 }
 

@@ -1,4 +1,4 @@
-import type { Point, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { type Point, type Seq, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
@@ -30,6 +30,36 @@ export function readPlace(store: SqliteTapeStore, text: string): SessionPoint {
   // Drops the point, so that the error names the missing session alone.
   const at = text.lastIndexOf('@');
   return at > 0 && /@(?:\d+|head)$/.test(text) ? { session: text.slice(0, at) } : { session: text };
+}
+
+/** A session, and the positions of it that a text names the first and the last of. */
+export interface SessionRange {
+  readonly session: string;
+  readonly from: Seq;
+  readonly to: Seq;
+}
+
+/**
+ * Parses `session@a..b`, whose ends are points, the start of the session without the first and its end without the last.
+ * Undefined for another text, and for the name of a session. No anchor has two dots in its name.
+ * @throws what resolving a point throws; UsageError for a range that begins after its end
+ */
+export function readRange(store: SqliteTapeStore, text: string): SessionRange | undefined {
+  if (!/@.*\.\./s.test(text) || store.sessions.find(text) !== undefined) return undefined;
+  for (let at = text.lastIndexOf('@'); at > 0; at = text.lastIndexOf('@', at - 1)) {
+    const [whole, first = '', last = ''] = /^(.*?)\.\.@?(.*)$/s.exec(text.slice(at + 1)) ?? [];
+    const info = whole === undefined ? undefined : findSession(store, text.slice(0, at));
+    if (info === undefined) continue;
+    const seqOf = (point: string, none: Seq) =>
+      point === '' ? none : store.entries.resolve(info.id, pointIn(store, info, point));
+    const [from, to] = [seqOf(first, info.floor + 1), seqOf(last, info.head)];
+    if (from > to)
+      throw new UsageError(
+        `cannot read '${text}': the range begins at ${from}, and ends before it, at ${to}`,
+      );
+    return { session: info.session, from, to };
+  }
+  return undefined;
 }
 
 /**
@@ -80,7 +110,7 @@ function sessionAt(store: SqliteTapeStore, text: string): string | undefined {
 
 /** Reads a point: as `pointOf`, or `-3`, three positions before the last, or `{TIME}`, the last entry by that time. */
 export function pointIn(store: SqliteTapeStore, info: SessionInfo, text: string): Point {
-  if (/^-\d{1,15}$/.test(text)) return info.head + Number(text);
+  if (/^-\d+$/.test(text)) return before(info, text);
   const [, time] = /^\{(.+)\}$/.exec(text) ?? [];
   if (time === undefined) return pointOf(text);
   const at = timeOf(time, userOf(store)?.now ?? Date.now());
@@ -89,6 +119,16 @@ export function pointIn(store: SqliteTapeStore, info: SessionInfo, text: string)
       hint: 'write it as @{2026-11-21T10:00}, @{2 hours ago} or @{yesterday}',
     });
   return seqBy(store, info, at);
+}
+
+/** The position that is a number of positions before the last, such as `-3`. */
+function before({ session, floor, head }: SessionInfo, text: string): Seq {
+  const seq = head + Number(text);
+  if (seq > floor) return seq;
+  const has = head === floor ? 'it is empty' : `it has ${floor + 1} to ${head}`;
+  throw new TapeError('TAPE_NO_SEQ', `cannot find ${session}@${text}: ${has}`, {
+    data: { session, seq, from: floor + 1, to: head },
+  });
 }
 
 /** How many entries are looked at for one with the time of its source. */

@@ -28,6 +28,8 @@ export interface Place {
   readonly find: string | undefined;
   /** The session, as commands name it. */
   readonly session: string;
+  /** A text whose commands name the home that the user named. */
+  readonly inHome: (text: string) => string;
 }
 
 /** The place of a call and of its result, which have neither Markdown nor links. */
@@ -49,11 +51,16 @@ export function itemRows(item: Item, place: Place): string[] {
   if (payload === null) return [place.style.text('dim', '(redacted)')];
   if (kind === 'message') return messageRows(item, place);
   if (kind === 'tool-result') return resultRows(entry, { place, indent: '' });
-  const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
+  const state = stateIn(payload);
   if (name.startsWith('merge/') && kind === 'anchor') return mergeRows(state, report, { place, entry });
   if (kind === 'anchor' && name === 'intention') return textLines(intentionText(state), { place, entry });
   if (kind === 'anchor' || kind === 'compaction') return anchorRows(state, { place, entry });
   return textLines(otherText(entry), { place, entry, most: summaryRows });
+}
+
+/** The state that an anchor carries. */
+export function stateIn(payload: Json): JsonObject {
+  return isObject(payload) && isObject(payload.state) ? payload.state : {};
 }
 
 function messageRows(item: Item, place: Place): string[] {
@@ -102,7 +109,7 @@ function textLines(
     renders = false,
   }: Of & { readonly most?: number; readonly renders?: boolean },
 ): string[] {
-  const { columns, first, full, session, style } = place;
+  const { columns, first, full, session, style, inHome } = place;
   const whole = safe(text.trim()).replaceAll('\t', '  ');
   if (whole === '') return [];
   const inLines = (part: string) => {
@@ -120,7 +127,7 @@ function textLines(
   if (left <= 1) return rows;
   return [
     ...rows,
-    style.text('dim', moreText(`… ${left} more lines`, `tape show ${session}@${entry.seq}`, columns)),
+    style.text('dim', moreText(`… ${left} more lines`, inHome(`tape show ${session}@${entry.seq}`), columns)),
   ];
 }
 
@@ -188,7 +195,7 @@ export function outputRows(
     readonly name?: string;
   },
 ): string[] {
-  const { style, columns, session, full } = place;
+  const { style, columns, session, full, inHome } = place;
   const { text, fault, bytes } = outputOf(output);
   const paint = (row: string) => style.text(fault === undefined ? 'dim' : 'red', row);
   const what = `${name}${fault === undefined ? '' : `${fault}: `}`;
@@ -198,7 +205,7 @@ export function outputRows(
     const more =
       bytes === undefined
         ? []
-        : [moreText(`… ${bytes} bytes in total`, `tape show ${session}@${where.seq} --output`, room)];
+        : [moreText(`… ${bytes} bytes in total`, inHome(`tape show ${session}@${where.seq} --output`), room)];
     return [...rows, ...more].map((row, i) => `${indent}${i === 0 ? '└' : ' '} ${paint(row)}`);
   }
   const lines = text.trim().split('\n');
@@ -209,22 +216,28 @@ export function outputRows(
   return [`${indent}└ ${paint(`${oneRow(line, Math.max(8, room - size.length))}${size}`)}`];
 }
 
+/** The child whose result a merge has, and what and how it was. */
+export function mergeOf(
+  { name = '' }: Pick<Entry, 'name'>,
+  { session, range, status, strategy }: JsonObject,
+): { readonly child: string; readonly rest: string } {
+  const child = typeof session === 'string' ? session : name.slice('merge/'.length);
+  const positions = Array.isArray(range) ? ` ${range.join('-')}` : '';
+  return { child, rest: `${positions} ${strategy === 'discard' ? 'discarded' : String(status)}` };
+}
+
 function mergeRows(
   state: JsonObject,
   report: Entry | undefined,
   { place, entry }: Of & { readonly entry: Entry },
 ): string[] {
-  const { session, range, status, strategy } = state;
-  const child = typeof session === 'string' ? session : (entry.name ?? '').slice('merge/'.length);
-  const positions = Array.isArray(range) ? ` ${range.join('-')}` : '';
-  const how = strategy === 'discard' ? 'discarded' : String(status);
-  const rest = `${positions} ${how}`;
+  const { child, rest } = mergeOf(entry, state);
   const name = cutMiddle(oneRow(child, lineMax), Math.max(12, place.first - rest.length));
   const head = oneRow(name + rest, place.first);
   const linked = head.startsWith(name)
     ? place.link(String(state.child), name) + head.slice(name.length)
     : head;
-  const row = status === 'completed' ? linked : place.style.text('yellow', linked);
+  const row = state.status === 'completed' ? linked : place.style.text('yellow', linked);
   const text = report === undefined ? '' : briefText(report);
   if (text.trim() === '') return [row];
   const below = { ...place, first: place.columns };
@@ -239,22 +252,22 @@ function mergeRows(
 
 /** An anchor with its state; of a handoff and a compaction the summary, and the range that it is of. */
 function anchorRows(state: JsonObject, { place, entry }: Of & { readonly entry: Entry }): string[] {
-  const { name = '', kind, payload } = entry;
-  const { summary, range, ...rest } = state;
-  const head =
-    kind === 'compaction'
-      ? `of ${Array.isArray(range) ? range.join('-') : 'what is before'}`
-      : name === 'fork/start' && isObject(payload)
-        ? startText(payload)
-        : `⚓ ${name}`;
-  const isShort = kind === 'compaction' || name === 'fork/start' || Object.keys(rest).length === 0;
-  const row = oneRow(isShort ? head : `${head} ${JSON.stringify(rest)}`, place.first);
+  const { summary } = state;
+  const row = oneRow(anchorText(entry, state), place.first);
   const below = { ...place, first: place.columns };
   if (typeof summary !== 'string') return [row];
   return [row, ...textLines(summary, { place: below, entry, most: summaryRows })];
 }
 
-function otherText(entry: Entry): string {
+/** An anchor in words, without its summary. */
+export function anchorText({ name = '', kind, payload }: Entry, state: JsonObject): string {
+  const { summary: _, range, ...rest } = state;
+  if (kind === 'compaction') return `of ${Array.isArray(range) ? range.join('-') : 'what is before'}`;
+  if (name === 'fork/start' && isObject(payload)) return startText(payload);
+  return Object.keys(rest).length === 0 ? `⚓ ${name}` : `⚓ ${name} ${JSON.stringify(rest)}`;
+}
+
+export function otherText(entry: Entry): string {
   const { kind, payload, ref } = entry;
   if (kind === 'redaction') {
     const reason = isObject(payload) && typeof payload.reason === 'string' ? `: ${payload.reason}` : '';
@@ -266,6 +279,9 @@ function otherText(entry: Entry): string {
 }
 
 /** How many entries a rewind hides, and how to see them. */
-export function gapText({ from, hidden }: Gap, session: string): string {
-  return `to @${from - 1}, hides ${counted(hidden, 'entry', 'entries')} (tape log ${session} --hidden)`;
+export function gapText(
+  { from, hidden }: Gap,
+  { session, inHome }: Pick<Place, 'session' | 'inHome'>,
+): string {
+  return `to @${from - 1}, hides ${counted(hidden, 'entry', 'entries')} (${inHome(`tape log ${session} --hidden`)})`;
 }

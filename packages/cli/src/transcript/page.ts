@@ -27,11 +27,12 @@ export function paperOf({ style, color, io }: Pick<Context, 'style' | 'color' | 
 /** An entry, as text for a terminal; where that is a person's, with what is very long cut unless it is `full`. */
 export function entryPage(
   entry: Entry,
-  context: Pick<Context, 'style' | 'color' | 'io'>,
+  context: Pick<Context, 'style' | 'color' | 'io' | 'inHome'>,
   { full }: { readonly full: boolean },
 ): string {
   const { session, seq, kind, name, at, sourceAt, hash, tape, meta } = entry;
-  const more = (count: number) => `… ${count} more characters (tape show ${session}@${seq} --full)`;
+  const more = (count: number) =>
+    `… ${count} more characters (${context.inHome(`tape show ${session}@${seq} --full`)})`;
   const paper = { ...paperOf(context), ...(context.io.isTerminal && !full && { cut: { ...shown, more } }) };
   const when = sourceAt === undefined ? isoTime(at) : `${isoTime(sourceAt)}, recorded ${isoTime(at)}`;
   const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${when}`;
@@ -43,16 +44,21 @@ export function entryPage(
     ...rows(head, 2).map((row) => paper.style.text('bold', row)),
     ...facts.flatMap((fact) => rows(fact, 6)).map((row) => paper.style.text('dim', row)),
     '',
-    ...bodyOf(entry, paper),
+    ...bodyOf(entry, { paper, ...context }),
   ].join('\n');
 }
 
-function bodyOf(entry: Entry, paper: Paper): readonly string[] {
+function bodyOf(
+  entry: Entry,
+  { paper, inHome }: { readonly paper: Paper } & Pick<Context, 'inHome'>,
+): readonly string[] {
   const { kind, payload, session, seq } = entry;
   if (payload === null) return ['(redacted)'];
   if (kind === 'message') return partsOf(entry).map((part) => partPage(part, paper));
   if (kind === 'tool-result' && isObject(payload))
-    return [partPage({ ...payload, type: 'tool-result' }, paper, `tape show ${session}@${seq} --output`)];
+    return [
+      partPage({ ...payload, type: 'tool-result' }, paper, inHome(`tape show ${session}@${seq} --output`)),
+    ];
   return [safe(JSON.stringify(payload, null, 2))];
 }
 

@@ -10,6 +10,7 @@ import { isoDay, relativeTime, timeOfDay } from '../terminal/time.ts';
 import { textWidth } from '../terminal/width.ts';
 import { type Gap, type Item, isGap } from './fold.ts';
 import type { Left } from './forks.ts';
+import { itemLine } from './item-line.ts';
 import { gapText, itemRows } from './item-rows.ts';
 import { timeOfEntry } from './wanted.ts';
 
@@ -24,12 +25,16 @@ export interface Look {
   readonly columns: number | undefined;
   readonly times: 'relative' | 'iso';
   readonly full: boolean;
+  /** One row for each item, without times. */
+  readonly oneline: boolean;
   /** The text that the reader looks for. */
   readonly find: string | undefined;
   /** The time, which passes while a log is followed. */
   readonly now: () => number;
   /** The session, as commands name it. */
   readonly session: string;
+  /** A text whose commands name the home that the user named. */
+  readonly inHome: (text: string) => string;
   /** Whether a rewind hides a position. */
   readonly isHidden: (seq: number) => boolean;
 }
@@ -48,6 +53,7 @@ export function drawer(look: Look): (shown: Shown) => readonly string[] {
   return (shown) => {
     if ('children' in shown) return leftRows(shown, look);
     if (isGap(shown)) return [gapRow(shown, look)];
+    if (look.oneline) return [lineOf(shown, look)];
     const of = isoDay(timeOfEntry(shown.entry));
     const isNew = look.times === 'relative' && of !== day;
     day = of;
@@ -58,6 +64,16 @@ export function drawer(look: Look): (shown: Shown) => readonly string[] {
 function dayRow(at: number, { style, now }: Look): string {
   const [day, age] = [isoDay(at), relativeTime(at, now())];
   return style.text('dim', `── ${day === age || !age.includes('day') ? day : `${day} · ${age}`} ──`);
+}
+
+/** Characters of a line in a pipe. */
+const lineMax = 160;
+
+function lineOf(item: Item, { style, columns, isHidden }: Look): string {
+  const { entry } = item;
+  const hidden = isHidden(entry.seq);
+  const text = oneLine(itemLine(item), Math.max(20, (columns ?? lineMax) - indent.length));
+  return `${leftOf(entry, hidden, style)}${hidden ? style.text('dim', text) : text}`;
 }
 
 function drawItem(item: Item, look: Look): string[] {
@@ -74,6 +90,7 @@ function drawItem(item: Item, look: Look): string[] {
     full,
     find,
     session,
+    inHome: look.inHome,
   });
   const isHidden = look.isHidden(entry.seq);
   const [first = '', ...others] = isHidden ? rows.map((row) => style.text('dim', row)) : rows;
@@ -127,14 +144,14 @@ function withMargin(
   return `${row}${' '.repeat(Math.max(2, columns - used - text.length))}${style.text('dim', text)}`;
 }
 
-function gapRow(gap: Gap, { style, session }: Look): string {
-  const row = `${String(gap.to).padStart(5)}   ${'rewind'.padEnd(11)} ${gapText(gap, session)}`;
+function gapRow(gap: Gap, { style, ...look }: Look): string {
+  const row = `${String(gap.to).padStart(5)}   ${'rewind'.padEnd(11)} ${gapText(gap, look)}`;
   return style.text('dim', row);
 }
 
 /** Children that left at a position, with how they are now. */
 function leftRows({ children, more }: Left, look: Look): string[] {
-  const { style, columns = 2_000, session } = look;
+  const { style, columns = 2_000, session, inHome } = look;
   const row = (text: string) => `        ${style.text('cyan', '├─')} ${text}`;
   const rows = children.map((child) => row(childText(child, columns - 11, look)));
   return more === 0
@@ -144,7 +161,7 @@ function leftRows({ children, more }: Left, look: Look): string[] {
         row(
           style.text(
             'dim',
-            `${more === Number.POSITIVE_INFINITY ? 'many' : more} more (tape children ${session})`,
+            `${more === Number.POSITIVE_INFINITY ? 'many' : more} more (${inHome(`tape children ${session}`)})`,
           ),
         ),
       ];

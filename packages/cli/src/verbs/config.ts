@@ -91,7 +91,7 @@ async function list(
     await io.out(
       `${io.isTerminal ? table({ rows, width: io.columns, paint, ...names }) : tabbed(rows, paint)}\n`,
     );
-  } else context.status('Nothing is set (see defaults with: tape config list --all)');
+  } else context.status(context.inHome('Nothing is set (see defaults with: tape config list --all)'));
   return exit.done;
 }
 
@@ -139,7 +139,9 @@ async function set(path: Path, text: string, context: Context): Promise<number> 
   );
   const shown = `${key} to ${clipped(valueText(value, path))}`;
   const back =
-    was === undefined ? `undo with: tape config unset ${shellWord(key)}` : wayBack(path, was, context.io);
+    was === undefined
+      ? context.inHome(`undo with: tape config unset ${shellWord(key)}`)
+      : wayBack(path, was, context);
   await context.answer({
     json: { key, value: valueJson(value), was: valueJson(was) ?? null, file, repeated },
     quiet: key,
@@ -165,7 +167,7 @@ async function unset(path: Path, context: Context): Promise<number> {
   await context.answer({
     json: { key, was: valueJson(was), file },
     quiet: key,
-    human: `Unset ${key} in ${file} (${wayBack(path, was, context.io)})`,
+    human: `Unset ${key} in ${file} (${wayBack(path, was, context)})`,
   });
   return exit.done;
 }
@@ -191,13 +193,17 @@ async function assertAliases([, name]: Path, value: unknown, { home, isVerb }: C
 const wholeMax = 1_000;
 
 /** What a value was, and the command that gives a key this value again: none for one with a secret, which is masked. */
-function wayBack(path: Path, value: unknown, { masked }: Pick<Context['io'], 'masked'>): string {
+function wayBack(
+  path: Path,
+  value: unknown,
+  { io: { masked }, inHome }: Pick<Context, 'io' | 'inHome'>,
+): string {
   const text = valueText(value, path);
   if (text.length > wholeMax) return `was a text of ${text.length} characters`;
   if (masked(text) !== text) return `was ${clipped(text)}, with a secret of the environment`;
   const word = text.startsWith('@') ? `@${text}` : text;
   const end = word.startsWith('-') ? '-- ' : '';
-  return `was ${clipped(text)}; restore it with: tape config set ${end}${shellWord(keyText(path))} ${shellLine(word)}`;
+  return `was ${clipped(text)}; restore it with: ${inHome('tape config set')} ${end}${shellWord(keyText(path))} ${shellLine(word)}`;
 }
 
 function clipped(text: string): string {

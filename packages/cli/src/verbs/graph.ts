@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { compareTail, reportStanding } from '../graph-file.ts';
 import { assertThere, doesExist, isLarge } from '../home.ts';
-import { timeOf } from '../input.ts';
+import { stdinWord, timeOf } from '../input.ts';
 import type { Picture } from '../output/picture.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -43,10 +43,15 @@ export const graph: Verb = defineVerb({
       choices: ['lanes', 'tree', 'json', 'dot', 'mermaid', 'svg'],
       describe: 'Output format (default: lanes)',
     },
-    output: { type: 'string', alias: 'o', describe: 'Write to this file, in the format of its ending' },
+    output: {
+      type: 'string',
+      alias: 'o',
+      describe: 'Write to this file, in the format of its ending (- for stdout)',
+    },
   },
-  run: async ({ name, format, output, all = false, since, n }, context) => {
+  run: async ({ name, format, output: file, all = false, since, n }, context) => {
     const { io, options } = context;
+    const output = file === stdinWord ? undefined : file;
     const asJson = options.json === true || options.jsonl === true;
     if (asJson && format !== undefined && format !== 'json')
       throw new UsageError(`cannot print --format ${format} as JSON`);

@@ -6,7 +6,7 @@ import { exit } from '../exit.ts';
 import { timeOf } from '../input.ts';
 import { printArray } from '../output/array.ts';
 import { entryJson } from '../output/entry.ts';
-import { needSession, pointIn, readPlace } from '../session/place.ts';
+import { needSession, pointIn, readPlace, readRange } from '../session/place.ts';
 import { readEntries, type Selection } from '../transcript/read.ts';
 import type { Transcript } from '../transcript/transcript.ts';
 import { isWanted } from '../transcript/wanted.ts';
@@ -43,10 +43,11 @@ export const log: Verb = defineVerb({
   detail:
     'Shows prompts, answers, calls with their results, anchors, merges, and the forks where they left. An arrow (↑) marks ' +
     'inherited entries, and with --hidden a cross (×) those that a rewind hides. --json, --jsonl and --quiet print all entries ' +
-    'of the selection, those outside of the conversation too.',
+    'of the selection, those outside of the conversation too; so does --format, where {text} is the text of an entry.',
   examples: [
     ['tape log main -n 20', 'Show the last 20 items'],
     ['tape log main@task-start', 'Show the conversation up to an anchor'],
+    ['tape log main@3..5', 'Show the conversation from a position to another'],
     ['tape log main --since task-start --jsonl', 'Print the entries after an anchor as JSON lines'],
     ['tape log main --since "2 days ago" --role user', 'Show the prompts of the last two days'],
     ['tape log main --tool Bash --grep error', 'Show the calls of a tool that mention an error'],
@@ -54,7 +55,9 @@ export const log: Verb = defineVerb({
     ['tape log main --stat', 'Sum up messages, calls, tokens, children and files'],
     ['tape log main --graph', 'Draw the session and its descendants, with their anchors'],
   ],
-  arguments: { place: 'SESSION, or SESSION@POINT for the conversation up to there' },
+  arguments: {
+    place: 'SESSION, SESSION@POINT for the conversation up to there, or SESSION@POINT..POINT, both included',
+  },
   options: {
     from: { type: 'number', describe: 'First position' },
     to: { type: 'number', describe: 'Last position' },
@@ -83,7 +86,7 @@ export const log: Verb = defineVerb({
     },
     hidden: { type: 'boolean', describe: 'Show the entries that a rewind hides' },
     n: { type: 'number', describe: 'Show the last N items' },
-    oneline: { type: 'boolean', describe: 'Show each entry on one line, cut to the width of the terminal' },
+    oneline: { type: 'boolean', describe: 'Show each item on one line, cut to the width of the terminal' },
     full: { type: 'boolean', describe: 'Show whole texts, arguments and results' },
     times: {
       type: 'string',
@@ -108,11 +111,15 @@ export const log: Verb = defineVerb({
         `cannot list entries of kind '${args.kind}': it must be ${[...kinds].join(', ')} or x-…`,
       );
     return await context.reading(async (store) => {
-      const { session, point } = readPlace(store, args.place);
+      const range = readRange(store, args.place);
+      const { session, point } =
+        range === undefined ? readPlace(store, args.place) : { ...range, point: `@${range.to}` };
       const info = needSession(store, session);
       if (point !== undefined) assertEndsOnce(args);
+      if (range !== undefined) assertBeginsOnce(args);
       if (args.graph === true) return await draw(store, info, context);
-      const selection = selectionOf(store, info, { ...args, point, now: context.io.now() });
+      const from = range?.from ?? args.from;
+      const selection = selectionOf(store, info, { ...args, from, point, now: context.io.now() });
       if (args.stat === true) return await sumUp(store, info, selection, context);
       const printed = await printer(store, info, args, context);
       // `--follow` prints the entries that are written from here on.
@@ -144,6 +151,16 @@ function assertEndsOnce({ place, to, until, follow, graph }: Options): void {
   const named = Object.entries({ to, until, follow, graph }).find(([, value]) => value !== undefined);
   if (named !== undefined)
     throw new UsageError(`cannot use --${named[0]} with the point of '${place}': it ends the selection`);
+}
+
+/**
+ * Refuses what conflicts with `SESSION@A..B`, which also begins the selection.
+ * @throws UsageError
+ */
+function assertBeginsOnce({ place, from, since }: Options): void {
+  const named = from !== undefined ? 'from' : since !== undefined ? 'since' : undefined;
+  if (named !== undefined)
+    throw new UsageError(`cannot use --${named} with the range of '${place}': it begins the selection`);
 }
 
 async function draw(store: SqliteTapeStore, { id }: SessionInfo, context: Context): Promise<number> {

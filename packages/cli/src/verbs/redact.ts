@@ -22,7 +22,7 @@ export const redact: Verb = defineVerb({
     reason: { type: 'string', required: true, describe: 'Reason to record (-, @FILE); it stays readable' },
     'dry-run': { type: 'boolean', describe: 'Show what would be erased, and what may still contain it' },
   },
-  run: async ({ place, reason, dryRun }, { io, reading, changing, answer, status }) => {
+  run: async ({ place, reason, dryRun }, { io, reading, changing, answer, status, inHome }) => {
     const why = await readText(reason, io);
     if (why.trim() === '') throw new UsageError('cannot redact: the reason is empty');
     return await (dryRun === true ? reading : changing)(async (store) => {
@@ -56,7 +56,9 @@ export const redact: Verb = defineVerb({
       const { session: owner, seq, by, repeated, quotedBy, logEmptied } = redacted;
       if (!logEmptied)
         status(
-          'The WAL still has the content, because another process is reading or the disk failed; empty it with: tape raw checkpoint',
+          inHome(
+            'The WAL still has the content, because another process is reading or the disk failed; empty it with: tape raw checkpoint',
+          ),
         );
       await answer({
         json: { session: owner, seq, by, repeated, quoted_by: quotedBy, log_emptied: logEmptied },

@@ -51,6 +51,8 @@ export const points: Topic = {
               ],
             ],
           },
+          'For `log`, `NAME@A..B` is the range from one point to another, both included: `main@3..5`, `main@task-start..head`, ' +
+            '`main@40..`.',
           'A session name may contain `@`: the longest name that exists wins, and the rest is the point. Quote what ' +
             'contains a blank or a brace: `tape show "main@{1 hour ago}"`.',
         ],
