@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { json, jsonError, jsonLines } from '../support/cli.ts';
 import { installPackages } from '../support/project.ts';
 import { entryLines } from '../support/scripted.ts';
+import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 import { typeHere } from '../support/typist.ts';
 
@@ -212,7 +213,7 @@ test('chat at a terminal asks for the calls of children, and shows how the sessi
   expect(home.linesOf(tax).some((line) => line.startsWith('pay p1 → execution-denied'))).toBe(true);
 });
 
-test.each(['parent', 'child'])(
+test.each(sized(['parent'], ['parent', 'child'], ['parent', 'child']))(
   'after a kill of the run that an answer has let go on, approve of the %s names the command that goes on',
   async (where) => {
     using home = payingHome('Pay rent', 'Pay tax');

@@ -101,7 +101,7 @@ test.skipIf(isLater)(
           scenes: scenesAtPoints,
           stages: [
             [
-              { act: i % 4 === 3 ? 'work' : 'first', death: deaths.next((point) => !isRecovery(point)) },
+              { act: i % 4 === 2 ? 'work' : 'first', death: deaths.next((point) => !isRecovery(point)) },
               { act: 'second', death: deaths.next((point) => !isRecovery(point) && !isFirst(point)) },
               { act: 'second', death: deaths.next((point) => !isRecovery(point) && !isFirst(point)) },
             ],

@@ -86,12 +86,15 @@ test.each([
   expect(s.provider.refusals).toEqual([]);
 });
 
+const large: [string, unknown][] = [['many MB', 'x'.repeat(sized(0, 50, 50) * 1024 * 1024)]];
+
 test.each([
   ['text', { type: 'text', text: 'hi' }],
   ['content', { type: 'content', value: 'not a list' }],
   ['nothing', undefined],
   ['half of a character', 'half \ud83d'],
-  ['many MB', 'x'.repeat(sized(17, 50, 50) * 1024 * 1024)],
+  // On a push the tests of large outputs alone have some.
+  ...sized([], large, large),
 ])('the request after a tool that answers %s is valid for a server', async (_, output) => {
   const odd = tool({ inputSchema: z.object({}), execute: async () => output });
   await using s = await served(

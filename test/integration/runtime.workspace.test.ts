@@ -458,7 +458,7 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('an impossible worktre
     expect(leftIn(at)).toEqual(nothing);
   });
 
-  test('a patch that is too large is refused whole, and the work stays', async () => {
+  test.runIf(isFull)('a patch that is too large is refused whole, and the work stays', async () => {
     await using at = await desk();
     const child = await at.fork('fix');
     writeFileSync(join(child.workspace, 'large'), randomBytes(20 * 1024 * 1024));

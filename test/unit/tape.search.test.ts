@@ -277,9 +277,9 @@ describe('search', () => {
 });
 
 describe('search of more than a search may index', () => {
-  const count = 60;
+  const count = sized(40, 60, 60);
 
-  /** 60 entries of a megabyte. A search indexes, and scans, about 17. */
+  /** Entries of a megabyte. A search indexes, and scans, about 17. */
   function largeStore(): SqliteTapeStore {
     const store = openTapeStore(':memory:');
     store.sessions.open('main');
