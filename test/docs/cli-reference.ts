@@ -115,6 +115,9 @@ const limitMeanings: Readonly<Record<keyof typeof defaultLimits, string>> = {
   concurrentChildren: 'children of one depth that a process runs at once',
   concurrentCalls:
     'model calls that a process makes at once: for each provider, or by name for the limited providers',
+  concurrentMcpServers: 'MCP servers that run at once; for one more, the one that was idle longest is ended',
+  mcpStartTimeoutMs: 'milliseconds that an MCP server may take to start, and to list its tools',
+  mcpResultBytes: 'most bytes of an answer of an MCP server; a call with a larger one fails',
 };
 
 function limitRows(): string {

@@ -71,6 +71,7 @@ test('few files import the AI SDK', () => {
     'packages/cli/src/demo.ts',
     'packages/runtime/src/chat/body.ts',
     'packages/runtime/src/chat/chat.ts',
+    'packages/runtime/src/mcp/tools.ts',
     'packages/runtime/src/model/model.ts',
     'packages/runtime/src/model/spec.ts',
     'packages/runtime/src/recorded/sdk.ts',

@@ -88,6 +88,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'status',
     'terms',
     'permissions',
+    'mcp',
     'tools',
     'model',
     'workspace',
@@ -182,6 +183,7 @@ const topFiles: Readonly<Record<string, string>> = {
   'packages/runtime/src/stream': 'chunks.ts',
   'packages/runtime/src/tools': 'execute.ts',
   'packages/runtime/src/permissions': 'decide.ts',
+  'packages/runtime/src/mcp': 'servers.ts',
 };
 
 function topFileOf(folder: string): string {

@@ -3,6 +3,7 @@ import { redactFault, rulesOf, secretFault, secretNamePattern, type ViewRule } f
 import { z } from 'zod';
 import { compactionField, reserveFault, windowsField } from '../compaction/check.ts';
 import { messageOf } from '../errors.ts';
+import { nameFault } from '../mcp/spec.ts';
 import { settingsFault } from '../model/call-settings.ts';
 import { specFault } from '../model/name.ts';
 import { parseRules } from '../permissions/rule.ts';
@@ -113,6 +114,46 @@ const rules = z
   })
   .optional();
 
+const texts = z.record(z.string(), z.string('must be a text'), 'must be an object of texts').optional();
+
+/** What both kinds of servers have in common. */
+const calls = { timeoutMs: whole(1, delayMaxMs) };
+
+const program = z.strictObject({
+  command: z.string('must be a program').min(1, 'must be a program'),
+  args: z.array(z.string('must be a text'), 'must be a list of texts').optional(),
+  env: texts,
+  cwd: path.optional(),
+  ...calls,
+});
+
+const address = z.strictObject({
+  url: z.string('must be an address').regex(/^(?:https?:\/\/|\$\{)/, 'must begin with http:// or https://'),
+  headers: texts,
+  ...calls,
+});
+
+function issueText(issue: { readonly code: string; readonly message: string }): string {
+  return issue.code === 'unrecognized_keys' ? 'has an unknown field' : issue.message;
+}
+
+const mcpServers = z
+  .record(z.string(), z.any(), 'must be an object of servers')
+  .superRefine((servers, context) => {
+    const wrong = nameFault(Object.keys(servers));
+    if (wrong !== undefined) context.addIssue({ code: 'custom', path: [wrong.name], message: wrong.why });
+    for (const [name, server] of Object.entries(servers)) {
+      const isObject = typeof server === 'object' && server !== null;
+      const kinds = isObject ? ['command', 'url'].filter((kind) => kind in server) : [];
+      if (kinds.length !== 1)
+        context.addIssue({ code: 'custom', path: [name], message: 'must have a command or a url' });
+      else
+        for (const issue of (kinds[0] === 'url' ? address : program).safeParse(server).error?.issues ?? [])
+          context.addIssue({ code: 'custom', path: [name, ...issue.path], message: issueText(issue) });
+    }
+  })
+  .optional();
+
 /** What is wrong with a secret never contains it. */
 const secrets = z
   .record(z.string(), z.any(), 'must be an object of texts')
@@ -143,6 +184,7 @@ const fields = z.strictObject(
     summarizer: model,
     titles: model,
     tools: z.record(z.string(), tool, 'must be an object of tools').optional(),
+    mcpServers,
     instructions: z
       .union([z.string(), z.record(z.string(), z.string())], 'must be a string, or an object of strings')
       .optional(),
@@ -172,6 +214,9 @@ const fields = z.strictObject(
           maxTree: bound,
           concurrentChildren: bound,
           concurrentCalls: z.union([bound, z.record(z.string(), bound)]).optional(),
+          concurrentMcpServers: whole(1),
+          mcpStartTimeoutMs: whole(1, delayMaxMs),
+          mcpResultBytes: whole(1),
         },
         'must be an object of limits',
       )

@@ -7,6 +7,7 @@ import type { Json, Redact, ViewPolicy } from '@tapedeck/tape';
 import type { ViewWindow } from '@tapedeck/tape/internal';
 import type { Awaitable } from '@tapedeck/tape/store';
 import type { CompactionConfig } from '../compaction/policy.ts';
+import type { McpServers } from '../mcp/spec.ts';
 import { type CallSettings, mergeSettings } from '../model/call-settings.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import type { RuleTexts } from '../permissions/rule.ts';
@@ -29,6 +30,11 @@ export interface DeckConfig extends CompactionConfig {
   readonly titles?: ModelSpec;
   /** Tools of the AI SDK, by name. Children get them too. */
   readonly tools?: DeckTools;
+  /**
+   * MCP servers, by name. The tools of `notes` are called `mcp_notes_…`, and are tools of the deck like any other. A server
+   * is started when a session runs that may call one of them, and ended with the deck.
+   */
+  readonly mcpServers?: McpServers;
   /** The instructions that every model call receives. Without `prompt` they are the whole system prompt. */
   readonly instructions?: string | Sections;
   /** Further parts of the system prompt: project files, skills, environment, tools. */
@@ -100,6 +106,12 @@ export interface Limits {
   readonly concurrentChildren?: number;
   /** The number of model calls that this process makes at once: for each provider, or by provider name. */
   readonly concurrentCalls?: number | Readonly<Record<string, number>>;
+  /** The number of MCP servers that run at once (default 16). For one more, the one that was idle longest is ended. */
+  readonly concurrentMcpServers?: number;
+  /** How long an MCP server may take to start, and to list its tools, in milliseconds (default 30,000). */
+  readonly mcpStartTimeoutMs?: number;
+  /** The most bytes of an answer of an MCP server (default 4,194,304). A call with a larger one fails. */
+  readonly mcpResultBytes?: number;
   /** How long an aborted run waits for tools to stop, in milliseconds (default 5,000). */
   readonly abortGraceMs?: number;
 }
@@ -132,6 +144,9 @@ export const defaultLimits: Required<Limits> = {
   maxTree: 64,
   concurrentChildren: 8,
   concurrentCalls: Number.POSITIVE_INFINITY,
+  concurrentMcpServers: 16,
+  mcpStartTimeoutMs: 30_000,
+  mcpResultBytes: 4 * 1024 * 1024,
 };
 
 /**

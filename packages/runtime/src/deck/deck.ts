@@ -17,6 +17,7 @@ import { deliverUnattended } from '../delegation/deliver.ts';
 import { inProcessEngine, type RunEngine } from '../delegation/engine.ts';
 import { messageOf, SessionError } from '../errors.ts';
 import { patientStore } from '../lease/patient-store.ts';
+import { secretsOfServers } from '../mcp/secrets.ts';
 import { callQueues } from '../model/call-queues.ts';
 import type { CallSettings } from '../model/call-settings.ts';
 import type { RuleTexts } from '../permissions/rule.ts';
@@ -165,7 +166,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     ...config
   } = options;
   await parseConfig(config, 'the options of a deck');
-  const secrets = [...secretsOf(config.secrets), ...secretsIn(env)];
+  const secrets = [...secretsOf(config.secrets), ...secretsIn(env), ...secretsOfServers(config.mcpServers)];
   const { redact = true } = config;
   const redactor = redactorFor(redact);
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
@@ -217,10 +218,23 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
             for (const worker of workers.all()) worker.warn(message);
           },
         });
+  const limits = limitsOf(config);
+  const mcp =
+    Object.keys(config.mcpServers ?? {}).length === 0
+      ? undefined
+      : new (await import('../mcp/servers.ts')).Servers(config.mcpServers ?? {}, {
+          env,
+          cwd,
+          now,
+          most: limits.concurrentMcpServers,
+          startTimeoutMs: limits.mcpStartTimeoutMs,
+          messageBytes: limits.mcpResultBytes,
+        });
   const parts: DeckParts = {
     store: patient,
     home,
     active,
+    mcp,
     now,
     chunks: openChunkWriter(patient),
     worker: ({ session, id }) => workers.of({ name: session, id }),
@@ -265,6 +279,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     await Promise.all(stopped);
     // What children did whose runs were stopped is merged.
     await Promise.allSettled([...delegations, ...titling]);
+    await mcp?.close();
     await active?.close();
     stopHandling?.();
     // A store that the deck opened is closed, and every act refuses alike. In another one a message can still be left.

@@ -3,6 +3,7 @@ import { SessionError } from '../errors.ts';
 import { assertFields, type Fields } from '../fields.ts';
 import type { MergeOptions } from '../merge/merge.ts';
 import type { MergeText } from '../merge/text.ts';
+import { type McpServers, prefixOf, serverOf } from '../mcp/spec.ts';
 import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
 import type { OutputSpec } from '../model/output.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
@@ -175,23 +176,28 @@ export async function assertModels(
 export function assertTools(parts: DelegationParts, parent: Delegator, { tasks, options }: Delegated): void {
   for (const task of tasks) {
     const names = [...(task.tools ?? namesOf(options.tools) ?? []), ...(task.uses ?? options.uses ?? [])];
-    const offered = runOptionsOf(parts, parent, { task, options }).tools ?? parts.config.tools ?? {};
+    const own = runOptionsOf(parts, parent, { task, options }).tools;
+    const { tools = {}, mcpServers } = parts.config;
+    const offered = own === undefined ? { tools, servers: mcpServers } : { tools: own, servers: undefined };
     assertToolNames(names, offered, { act: 'delegate', session: parent.name });
   }
 }
 
 /**
- * Refuses the name of a tool that is not offered.
+ * Refuses the name of a tool that is not offered. Which tools an MCP server has is known only while it runs.
  * @throws SESSION_BAD_INPUT
  */
 export function assertToolNames(
   names: readonly string[],
-  offered: DeckTools,
+  { tools, servers }: { readonly tools: DeckTools; readonly servers: McpServers | undefined },
   { act, session }: { readonly act: string; readonly session: string },
 ): void {
-  const unknown = names.find((name) => !Object.hasOwn(offered, name));
+  const unknown = names.find((name) => !Object.hasOwn(tools, name) && serverOf(name, servers) === undefined);
   if (unknown === undefined) return;
-  const known = Object.keys(offered);
+  const known = [
+    ...Object.keys(tools),
+    ...Object.keys(servers ?? {}).map((server) => `${prefixOf(server)}…`),
+  ];
   throw new SessionError(
     'SESSION_BAD_INPUT',
     `cannot ${act} with tool '${unknown}': ${known.length === 0 ? 'the deck has no tools' : `the tools are ${known.join(', ')}`}`,

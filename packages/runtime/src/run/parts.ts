@@ -1,5 +1,6 @@
 import type { SessionInfo } from '@tapedeck/tape';
 import type { Shared } from '../config/shared.ts';
+import type { Servers } from '../mcp/servers.ts';
 import type { ActiveWriter } from '../status/active-writer.ts';
 import type { Above } from './above.ts';
 
@@ -7,6 +8,8 @@ import type { Above } from './above.ts';
 export interface WorkerParts extends Shared {
   /** Lists this process's runs for other processes; undefined without a home. */
   readonly active: ActiveWriter | undefined;
+  /** The MCP servers of the deck; undefined without any. */
+  readonly mcp: Servers | undefined;
   /** Makes the `context` that the tools of a run receive in their options. */
   readonly toolContext: (
     info: SessionInfo,

@@ -28,6 +28,7 @@ import { addUsage, noUsage } from '../usage/usage.ts';
 import { openWorktree } from '../workspace/open.ts';
 import { instructor, toolsDigestOf, toolsOf } from './instructions.ts';
 import { begin, takeMessages } from './intake.ts';
+import { borrowServers, serverFacts } from './mcp-tools.ts';
 import { sendersFor, withoutRefusedTools } from './permitted.ts';
 import { placeOf, stampOf } from './place.ts';
 import { infoOf, type RunRequest, type RunScope } from './request.ts';
@@ -58,7 +59,9 @@ export async function perform(
   const continuing = continues(request);
   const items = continuing && !isFresh ? 'continues' : (request.items ?? []);
   const senders = await sendersFor(parts, session.id, { items, options });
-  const tools = await withoutRefusedTools(parts, line, { tools: toolsOf(parts, options), senders });
+  using loan = await borrowServers(parts, { line, senders }, { options, signal: scope.signal });
+  const all = { ...toolsOf(parts, options), ...loan?.tools };
+  const tools = await withoutRefusedTools(parts, line, { tools: all, senders });
   const allowed = usedTools(line);
   const forbidden = (name: string) =>
     allowed !== undefined && !allowed.has(name) && toolOf(tools, name) !== undefined;
@@ -204,7 +207,9 @@ export async function perform(
     if (again.length === 0) start();
     for (const chunk of decisions) show(chunk);
     if (superseded.length > 0) context.emitEvent({ type: 'superseded', calls: superseded });
-    for (const message of warnings) context.emitEvent({ type: 'warning', message });
+    const servers = await serverFacts(parts, session.id, { run, loan });
+    if (servers.drafts.length > 0) await context.append(servers.drafts);
+    for (const message of [...warnings, ...servers.warnings]) context.emitEvent({ type: 'warning', message });
     for (const event of deferred) context.emitEvent(event);
     runPoint('run/begun');
     // The drained inbox may have held entries with calls.

@@ -587,7 +587,9 @@ export class Session {
   /** @throws SESSION_BAD_INPUT for the name of a tool that neither the deck nor the current run has */
   #assertTools(act: string, names: readonly string[] = []): void {
     const running = this.#worker.request?.options.tools;
-    assertToolNames(names, { ...this.#parts.config.tools, ...running }, { act, session: this.name });
+    const { tools, mcpServers } = this.#parts.config;
+    const offered = { tools: { ...tools, ...running }, servers: mcpServers };
+    assertToolNames(names, offered, { act, session: this.name });
   }
 
   async #line(): Promise<Ancestry> {

@@ -1,0 +1,55 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** How long a program may take to end after its input has ended, and then after SIGTERM, in milliseconds. */
+const [quietMs, termMs] = [300, 2_000];
+
+/** The groups of this process that may have members, by the id of their first process. */
+const groups = new Set<number>();
+
+/** A process that exits leaves nothing behind. */
+function killAll(): void {
+  for (const group of groups) signal(group, 'SIGKILL');
+}
+
+/** Starts a program as the first of a process group, which has all processes that it starts. */
+export function spawnGroup(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
+  const child = spawn(command, args, { ...options, detached: true });
+  if (child.pid === undefined) return child;
+  if (groups.size === 0) process.on('exit', killAll);
+  groups.add(child.pid);
+  return child;
+}
+
+/**
+ * Ends a group. Its input ends first, as programs expect that talk over their standard streams; what is then left of the
+ * group gets SIGTERM, and at last SIGKILL.
+ */
+export async function endGroup(child: ChildProcess): Promise<void> {
+  const { pid } = child;
+  if (pid === undefined || !groups.has(pid)) return;
+  child.stdin?.end();
+  await isEmptyWithin(pid, quietMs);
+  if (signal(pid, 'SIGTERM') && !(await isEmptyWithin(pid, termMs))) signal(pid, 'SIGKILL');
+  groups.delete(pid);
+  if (groups.size === 0) process.off('exit', killAll);
+}
+
+async function isEmptyWithin(group: number, ms: number): Promise<boolean> {
+  const until = performance.now() + ms;
+  while (signal(group, 0)) {
+    if (performance.now() > until) return false;
+    await sleep(10);
+  }
+  return true;
+}
+
+/** Whether the group has members, which get the signal. */
+function signal(group: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-group, name);
+  } catch (error) {
+    // A member that runs as another user is one.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
