@@ -52,6 +52,7 @@ const lanes = [
     'faults.commands',
     'faults.disk',
     'faults.syscalls',
+    'mcp.reference-servers',
     'providers.quiet',
     'recorded.processes',
     'runtime.active',

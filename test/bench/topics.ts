@@ -6,6 +6,7 @@ import { delegate } from './delegate.ts';
 import { disk } from './disk.ts';
 import { fork } from './fork.ts';
 import { homes } from './homes.ts';
+import { mcp } from './mcp.ts';
 import { memory } from './memory.ts';
 import { open } from './open.ts';
 import { peers } from './peers/peers.ts';
@@ -33,6 +34,7 @@ export const topics: Readonly<Record<string, Topic>> = {
   deck,
   delegate,
   permissions,
+  mcp,
   cli,
   homes,
   peers,

@@ -181,6 +181,7 @@ local files that it imports.
 | \`prompt.skills\` | \`prompt.skills\` | add the names of the skills in these folders: each has a \`SKILL.md\`, or subfolders with one; the tool \`read_skill\` reads a skill |
 | \`prompt.environment\` | \`prompt.environment\` | \`true\`: add platform, directory, git branch, date and model, as of the start of the view |
 | \`prompt.tools\` | \`prompt.tools\` | \`true\`: add a description of the tools |
+| \`mcpServers\` | \`mcp_servers\` | MCP servers by name, whose tools sessions may call as \`mcp_NAME_TOOL\`: \`{ command, args?, env?, cwd? }\` or \`{ url, headers? }\`, each with \`timeoutMs?\`, in YAML \`timeout_ms\`; \`\${VARIABLE}\` in arguments, variables, addresses and headers stands for one of the environment. See [MCP](guide/mcp.md) |
 | \`tools\` | | AI SDK tools, by name; delegated children receive them too |
 ${limitRows()}
 | \`budget.child\` | | budget of a delegated child without \`--budget\`: \`{ steps?, tokens?, timeMs?, cost? }\` |

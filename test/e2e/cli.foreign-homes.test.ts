@@ -217,6 +217,23 @@ describe.each(consents)('in a home that came from elsewhere and is %s', (_, cons
     expect(at.ran()).toEqual([]);
   });
 
+  test('a configuration in it starts no MCP server, and tape trust shows what it would start', async () => {
+    using at = desk();
+    ship(at.shipped);
+    writeFileSync(
+      join(at.shipped, 'config.yaml'),
+      `mcp_servers:\n  notes: { command: touch, args: [${at.repo}/started] }\n  far: { url: 'https://far.example/mcp' }\n`,
+    );
+    const shown = await at.tape(['trust', at.shipped, '--dry-run']);
+    expect(shown.stdout).toContain(`MCP server: notes: touch ${at.repo}/started\n`);
+    expect(shown.stdout).toContain('MCP server: far: https://far.example/mcp\n');
+    await consent(at);
+    const { stdout, stderr } = await at.tape([...run, 'x'], at.withModel);
+    expect(stdout).toBe('Mine.\n');
+    expect(stderr).toContain('Ignored mcp_servers of ');
+    expect(existsSync(join(at.repo, 'started'))).toBe(false);
+  });
+
   test('an open call does not run again, though its tool is safe to repeat', async () => {
     using at = desk();
     ship(at.shipped, openCall('open'));

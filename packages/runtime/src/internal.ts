@@ -34,6 +34,9 @@ export {
   withoutMiddle,
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
+export { serverNote } from './mcp/drift.ts';
+export { secretsOfServers } from './mcp/secrets.ts';
+export { Servers as McpServersOfDeck } from './mcp/servers.ts';
 export { giveUp } from './merge/give-up.ts';
 export { settleChild } from './merge/merge.ts';
 export { writeTextAlone } from './merge/text.ts';

@@ -6,7 +6,7 @@
  */
 
 import { dirname, isAbsolute, resolve } from 'node:path';
-import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
+import type { DeckConfig, McpServer, ModelSpec } from '@tapedeck/runtime';
 import { secretsOf } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
@@ -46,7 +46,7 @@ export async function deckConfig(
   if (maxSteps !== undefined && !(maxSteps >= 1))
     throw new UsageError('cannot use --max-steps: it must be at least 1');
   const { settings } = namedIn(args);
-  const { assertSpec, mergeConfig } = await import('@tapedeck/runtime/internal');
+  const { assertSpec, mergeConfig, secretsOfServers } = await import('@tapedeck/runtime/internal');
   const variable = io.env.TAPE_MODEL ?? '';
   const spec = model ?? (variable === '' ? undefined : variable);
   const named = model === undefined ? '$TAPE_MODEL' : '--model';
@@ -69,7 +69,7 @@ export async function deckConfig(
   });
   const modelFrom =
     spec !== undefined ? named : (placeOf(file) ?? placeOf({ path: homeConfigFile(home), config: yaml }));
-  io.hide(secretsOf(merged.secrets));
+  io.hide([...secretsOf(merged.secrets), ...secretsOfServers(merged.mcpServers)]);
   if (merged.redact !== undefined) io.redact = merged.redact;
   return { ...merged, ...(modelFrom !== undefined && { modelFrom }) };
 }
@@ -137,13 +137,18 @@ function placedIn(dir: string, config: DeckConfig): DeckConfig {
     const file = spec.slice('script:'.length);
     return file === '' || isAbsolute(file) ? spec : `script:${resolve(dir, file)}`;
   };
-  const { model, summarizer, titles, prompt } = config;
+  const { model, summarizer, titles, prompt, mcpServers } = config;
   const { project, skills } = prompt ?? {};
   return {
     ...config,
     ...(model !== undefined && { model: placed(model) }),
     ...(summarizer !== undefined && { summarizer: placed(summarizer) }),
     ...(titles !== undefined && { titles: placed(titles) }),
+    ...(mcpServers !== undefined && {
+      mcpServers: Object.fromEntries(
+        Object.entries(mcpServers).map(([name, server]) => [name, serverIn(dir, server)]),
+      ),
+    }),
     ...(prompt !== undefined && {
       prompt: {
         ...prompt,
@@ -151,6 +156,17 @@ function placedIn(dir: string, config: DeckConfig): DeckConfig {
         ...(skills !== undefined && { skills: skills.map((folder) => resolve(dir, folder)) }),
       },
     }),
+  };
+}
+
+/** A program that is named by a relative path lies beside the configuration. */
+function serverIn(dir: string, server: McpServer): McpServer {
+  if ('url' in server) return server;
+  const { command, cwd } = server;
+  return {
+    ...server,
+    ...(/^\.{1,2}\//.test(command) && { command: resolve(dir, command) }),
+    ...(cwd !== undefined && { cwd: resolve(dir, cwd) }),
   };
 }
 

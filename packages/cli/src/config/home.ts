@@ -62,7 +62,9 @@ export async function parseHomeConfig(text: string, path: string): Promise<HomeC
     if (!(error instanceof SessionError)) throw error;
     const { field, why } = error.data as { field: string; why: string };
     // Names of models keep their spelling.
-    const name = field.startsWith('windows.') ? field.replace(/[^.]*$/, snakeCase) : snakeCase(field);
+    const name = /^(?:windows|mcpServers)\./.test(field)
+      ? field.replace(/^[^.]*|[^.]*$/g, snakeCase)
+      : snakeCase(field);
     throw refuse(
       `${name} ${why.replace('Infinity', '.inf')}`,
       placeOf(field, places) ?? contents.range[0],
@@ -125,6 +127,7 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
       else if (fields.has(`${field}.`) && isMap(value)) found[field] = fieldsOf(value, reading, `${field}.`);
       else if (field === 'compaction' || field === 'windows')
         found[field] = within(value, reading, { path: field, isNamed: field === 'windows' });
+      else if (field === 'mcpServers') found[field] = serversIn(value, reading);
       else if (field === 'view') found[field] = rulesIn(plain(value, document));
       else found[field] = plain(value, document);
     } catch (error) {
@@ -180,6 +183,22 @@ function within(
     const place = `${path}.${field}`;
     reading.places.set(place, offset);
     found.push([field, within(inner, reading, { path: place })]);
+  }
+  return Object.fromEntries(found);
+}
+
+/** MCP servers: their names, variables and headers keep their spelling. */
+function serversIn(value: unknown, { document, places }: Reading): unknown {
+  if (!isMap(value)) return plain(value, document);
+  const found: [string, unknown][] = [];
+  for (const { key, value: server } of value.items) {
+    const name = isScalar(key) ? String(key.value) : '';
+    if (isScalar(key)) places.set(`mcpServers.${name}`, key.range?.[0] ?? 0);
+    if (!isMap(server)) found.push([name, plain(server, document)]);
+    else {
+      const { timeout_ms: timeoutMs, ...fields } = server.toJS(document) as Record<string, unknown>;
+      found.push([name, { ...fields, ...(timeoutMs !== undefined && { timeoutMs }) }]);
+    }
   }
   return Object.fromEntries(found);
 }

@@ -25,7 +25,11 @@ export const keys: readonly string[] = [
     ],
     ...['abort_grace_ms', 'max_depth', 'max_children', 'max_tree', 'concurrent_children', 'concurrent_calls'],
     'concurrent_calls.*',
+    ...['concurrent_mcp_servers', 'mcp_start_timeout_ms', 'mcp_result_bytes'],
   ].map((name) => `limits.${name}`),
+  ...['command', 'args', 'env.*', 'cwd', 'url', 'headers.*', 'timeout_ms'].map(
+    (name) => `mcp_servers.*.${name}`,
+  ),
   'compaction',
   ...[
     ...['preset', 'enabled', 'reserve_tokens', 'threshold', 'retry_on_transient'],
@@ -48,8 +52,11 @@ export const keys: readonly string[] = [
 
 /** The fields that have names which the user chooses in them. */
 const openFields: readonly string[] = keys
-  .filter((key) => key.includes('*'))
+  .filter((key) => key.includes('*') && !key.startsWith('mcp_servers.'))
   .map((key) => key.split('.*')[0] ?? '');
+
+/** The fields of an MCP server that are texts. */
+const textFields = /^(?:command|cwd|url|(?:env|headers)\..+)$/s;
 
 /** A name of a key, and a key of such names. */
 const name = /"(?:[^"\\]|\\.)*"|[^."]+/g;
@@ -94,6 +101,7 @@ export function isText([field, name, ...more]: Path): boolean {
   if (field === 'instructions' || field === 'model' || field === 'summarizer' || field === 'titles')
     return true;
   if (field === 'redact' && name === 'patterns') return more.length === 1;
+  if (field === 'mcp_servers') return textFields.test(more.join('.'));
   return field === 'alias' && name !== undefined && more.length === 0;
 }
 
@@ -116,6 +124,12 @@ function withOwnNames(names: Path): Path {
   if (field === 'limits' && rest[0] === 'concurrent_calls') return [field, rest[0], ...join(given.slice(1))];
   if (field === 'settings' && rest[0] === 'provider_options') return [field, rest[0], ...given.slice(1)];
   if (field === 'redact' && rest[0] === 'patterns') return [field, rest[0], ...join(given.slice(1))];
+  if (field === 'mcp_servers') {
+    const [server = '', inner, ...name] = given;
+    return [field, server, ...(inner === undefined ? [] : [snakeCase(inner), ...join(name)])].filter(
+      (one) => one !== '',
+    );
+  }
   if (field !== 'windows') return [field, ...rest];
   const last = rest.at(-1);
   const isField = rest.length > 1 && (last === 'window' || last === 'max_output');
@@ -124,6 +138,16 @@ function withOwnNames(names: Path): Path {
 
 /** The path as a pattern of the list, where it begins as one of those. */
 function patternOf(path: Path): string {
+  if (path[0] === 'mcp_servers') {
+    const [field, server, inner, name] = path;
+    const known = [
+      field,
+      server === undefined ? undefined : '*',
+      inner,
+      name === undefined ? undefined : '*',
+    ];
+    return known.filter((one) => one !== undefined).join('.');
+  }
   const open = openFields.find(
     (field) => path.length > field.split('.').length && path.join('.').startsWith(`${field}.`),
   );

@@ -35,7 +35,9 @@ export async function effectiveSettings(
   const { TAPE_MODEL: model = '' } = io.env;
   const code = config === false ? undefined : await trustedCode(config, { io, home, status });
   io.hide(secretsOf(code?.config.secrets));
-  const { data, ignored: paths } = await homeConfig({ io, home });
+  const { config: inHome, data, ignored: paths } = await homeConfig({ io, home });
+  const { secretsOfServers } = await import('@tapedeck/runtime/internal');
+  io.hide([code?.config, inHome].flatMap((one) => secretsOfServers(one?.mcpServers)));
   const ignored = [...paths, ...(isConfigForeign(home, io) ? aliasKeys(data) : [])];
   if (ignored.length > 0) status(ignoredText(ignored, home));
   const own = settingsIn(data, 'file', homeConfigFile(home)).filter(
@@ -99,6 +101,7 @@ function dataOf(config: DeckConfig): unknown {
     view,
     redact,
     permissions,
+    mcpServers,
   } = config;
   const { providerOptions, ...others } = settings ?? {};
   const { concurrentCalls, ...numbers } = limits ?? {};
@@ -118,6 +121,14 @@ function dataOf(config: DeckConfig): unknown {
     view,
     redact,
     permissions,
+    mcp_servers:
+      mcpServers &&
+      Object.fromEntries(
+        Object.entries(mcpServers).map(([name, { timeoutMs, ...server }]) => [
+          name,
+          withoutGaps({ ...server, timeout_ms: timeoutMs }),
+        ]),
+      ),
   });
 }
 

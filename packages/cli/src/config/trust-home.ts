@@ -15,7 +15,7 @@ import type { Context } from '../context.ts';
 import { ConfigError, UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { homeAt } from '../home.ts';
+import { type Home, homeAt } from '../home.ts';
 import { counted } from '../output/counted.ts';
 
 /** Whether a directory is a tape home, and not one with a configuration. */
@@ -68,6 +68,7 @@ export async function trustHome(
     ],
     ['worktree', brings.worktrees.map(({ session, text }) => `${session}: of ${text}`)],
     ['configuration', config === null ? [] : [config]],
+    ['MCP server', config === null ? [] : await serversIn(at)],
     ['place', faults],
   ];
   const unread = brings.sessions - brings.read;
@@ -77,7 +78,7 @@ export async function trustHome(
       ...texts.slice(0, linesMax).map((text) => `  ${kind}: ${text.replace(/\s+/g, ' ')}`),
       ...(texts.length > linesMax ? [`  ${kind}: and ${texts.length - linesMax} more`] : []),
     ]),
-    'Scripts as models, approvals, repeats of calls, worktrees, and paths and aliases in config.yaml count only when they are made here.',
+    'Scripts as models, approvals, repeats of calls, worktrees, and paths, MCP servers and aliases in config.yaml count only when they are made here.',
     repeated
       ? `${path} is trusted already: nothing to do`
       : isDryRun
@@ -106,6 +107,22 @@ export async function trustHome(
     human: lines.join('\n'),
   });
   return exit.done;
+}
+
+/** What the `config.yaml` of a home would start, and send to. */
+async function serversIn(home: Home): Promise<readonly string[]> {
+  const { readHomeConfig } = await import('./home.ts');
+  try {
+    const { mcpServers = {} } = (await readHomeConfig(home)).config;
+    return Object.entries(mcpServers).map(
+      ([name, server]) =>
+        `${name}: ${'url' in server ? server.url : [server.command, ...(server.args ?? [])].map(shellWord).join(' ')}`,
+    );
+  } catch (error) {
+    // It cannot start anything either.
+    if (error instanceof ConfigError) return [];
+    throw error;
+  }
 }
 
 /** Opens a home; one of an older version can be upgraded only when it is named. */

@@ -1,11 +1,11 @@
 import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
 
-/** A configuration without what names files or shows secrets, and the fields that were left out. Pure. */
+/** A configuration without what names files, starts programs, sends to addresses or shows secrets, and the fields that were left out. Pure. */
 export function withoutPaths(config: DeckConfig): {
   readonly config: DeckConfig;
   readonly ignored: readonly string[];
 } {
-  const { model, summarizer, titles, prompt, redact, ...rest } = config;
+  const { model, summarizer, titles, prompt, redact, mcpServers, ...rest } = config;
   const { project, skills, ...others } = prompt ?? {};
   const ignored = [
     ...(isScript(model) ? ['model'] : []),
@@ -14,6 +14,7 @@ export function withoutPaths(config: DeckConfig): {
     ...(typeof project === 'string' ? ['prompt.project'] : []),
     ...(skills !== undefined ? ['prompt.skills'] : []),
     ...(redact !== undefined ? ['redact'] : []),
+    ...(mcpServers !== undefined ? ['mcp_servers'] : []),
   ];
   const usable: DeckConfig = {
     ...rest,

@@ -223,6 +223,10 @@ export const entryVerbs: Contracts = {
           floor: count('inherited positions are those after it'),
           settled: count('greatest position at which no tool call is open'),
           hash: text('hash of the head'),
+          mcp: z
+            .record(z.string(), z.array(z.string()))
+            .describe('the tools of each MCP server that it was last offered, as the server names them')
+            .optional(),
           settings: object('what it was created with; others are those of the deck', {
             instructions: z.string().optional(),
             model: z.string().optional(),

@@ -234,6 +234,13 @@ export const sessionVerbs: Contracts = {
             rules: z.array(z.strictObject({ rule: z.string(), scope })),
           }),
           grants: names('answers of persons that count for good'),
+          servers: listOf(
+            'the MCP servers of the configuration, and whether the session may call a tool of each',
+            {
+              server: z.string(),
+              callable: z.boolean(),
+            },
+          ).optional(),
         },
         'without `TOOL`',
       ),

@@ -48,17 +48,28 @@ export const permissions: Verb = defineVerb({
 });
 
 async function showRules(session: Session, context: Context): Promise<void> {
-  const { lineage, grants } = await session.rules();
+  const { lineage, grants, servers } = await session.rules();
   const rows = rowsOf(session.name, { lineage, grants });
+  const shown = [
+    ...rows,
+    ...(servers ?? []).map(({ server, callable }) => [
+      session.name,
+      'mcp',
+      `${server}: ${callable ? 'tools of it may be called' : 'no tool of it may be called'}`,
+    ]),
+  ];
+  const list = context.io.isTerminal
+    ? table({ rows: shown, width: context.io.columns, names: 0 })
+    : tabbed(shown);
   await context.answer({
-    json: { session: session.name, lineage, grants },
+    json: { session: session.name, lineage, grants, ...(servers !== undefined && { servers }) },
     quiet: rows.map((row) => row.at(-1)).join('\n'),
     human:
-      rows.length === 0
-        ? `${session.name} has no rules: everything is allowed`
-        : context.io.isTerminal
-          ? table({ rows, width: context.io.columns, names: 0 })
-          : tabbed(rows),
+      rows.length > 0
+        ? list
+        : [`${session.name} has no rules: everything is allowed`, ...(shown.length > 0 ? [list] : [])].join(
+            '\n',
+          ),
   });
 }
 

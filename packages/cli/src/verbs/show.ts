@@ -39,7 +39,8 @@ export const show: Verb = defineVerb({
       if (point === undefined) {
         if (output === true)
           throw new UsageError(`cannot print the output of '${place}': it is a session, not an entry`);
-        const { originOf } = await import('@tapedeck/runtime/internal');
+        const { originOf, serverNote } = await import('@tapedeck/runtime/internal');
+        const mcp = serversOf(store, info.id, serverNote);
         const { metadata = {}, ...settings } = (await originOf(store, info)).settings;
         const json = {
           ...sessionJson(info),
@@ -50,6 +51,7 @@ export const show: Verb = defineVerb({
           hash: info.headHash,
           ...(Object.keys(settings).length > 0 && { settings }),
           ...(Object.keys(metadata).length > 0 && { metadata }),
+          ...(Object.keys(mcp).length > 0 && { mcp }),
         };
         const text = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value));
         const rows = Object.entries(json).map(([field, value]) => `${field.padEnd(15)} ${text(value)}`);
@@ -64,6 +66,19 @@ export const show: Verb = defineVerb({
       return 0;
     }),
 });
+
+/** The tools of each MCP server that the session was last offered. */
+function serversOf(
+  store: SqliteTapeStore,
+  session: string,
+  prefix: string,
+): Readonly<Record<string, readonly string[]>> {
+  const found: Record<string, readonly string[]> = {};
+  for (const { name = '', payload } of store.entries.read(session, { namePrefix: prefix }))
+    if (isObject(payload) && isObject(payload.tools))
+      found[name.slice(prefix.length)] = Object.keys(payload.tools);
+  return found;
+}
 
 async function showEntry({ answer, ...context }: Context, entry: Entry, full: boolean): Promise<void> {
   const { entryPage } = await import('../transcript/page.ts');

@@ -1,9 +1,9 @@
 import type { Inherit, Json } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { assertFields, type Fields } from '../fields.ts';
+import { type McpServers, prefixOf, serverOf } from '../mcp/spec.ts';
 import type { MergeOptions } from '../merge/merge.ts';
 import type { MergeText } from '../merge/text.ts';
-import { type McpServers, prefixOf, serverOf } from '../mcp/spec.ts';
 import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
 import type { OutputSpec } from '../model/output.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';

@@ -14,7 +14,7 @@ export interface Drift {
 export const serverNote = 'mcp/';
 
 /** The difference between two lists of digests; undefined without one. Pure. */
-export function driftOf(
+function driftOf(
   server: string,
   before: Readonly<Record<string, unknown>>,
   now: Readonly<Record<string, unknown>>,

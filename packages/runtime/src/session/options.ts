@@ -125,6 +125,8 @@ export interface SessionRules {
   }[];
   /** The answers of persons that count for good. */
   readonly grants: readonly string[];
+  /** The MCP servers of the deck, and whether the session may call a tool of each; absent without servers. */
+  readonly servers?: readonly { readonly server: string; readonly callable: boolean }[];
 }
 
 /** The position of a new anchor. */

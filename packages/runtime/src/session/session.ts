@@ -49,6 +49,7 @@ import type { OutputSpec } from '../model/output.ts';
 import type { ScopedRule } from '../permissions/decide.ts';
 import { type Above, optionsFor } from '../run/above.ts';
 import { type Instructions, instructionsOf, toolsOf } from '../run/instructions.ts';
+import { callableServers } from '../run/mcp-tools.ts';
 import { type Input, type RunOptions, runFields } from '../run/options.ts';
 import { defaultMode, effectOf } from '../run/queue.ts';
 import { callbackFields, type Run } from '../run/run.ts';
@@ -675,9 +676,15 @@ export class Session {
   async rules(): Promise<SessionRules> {
     const permits = await this.#permits();
     const plain = (rules: readonly ScopedRule[]) => rules.map(({ text, scope }) => ({ rule: text, scope }));
+    const names = Object.keys(this.#parts.config.mcpServers ?? {});
+    const subject = { line: await this.#line(), senders: [] };
+    const callable = names.length === 0 ? [] : await callableServers(this.#parts, subject);
     return {
       lineage: permits.lineage.map(({ session, rules }) => ({ session, rules: plain(rules) })),
       grants: (await permits.grants()).map(({ text }) => text),
+      ...(names.length > 0 && {
+        servers: names.map((server) => ({ server, callable: callable.includes(server) })),
+      }),
     };
   }
 

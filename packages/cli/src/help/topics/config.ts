@@ -51,6 +51,11 @@ export const config: Topic = {
                 '`permissions`',
                 'Rules for the calls of tools, one on each line or a list; those of both files count',
               ],
+              [
+                '`mcp_servers.NAME`',
+                'MCP server whose tools sessions may call: a `command` with `args` and `env`, or a `url` with `headers`; ' +
+                  '`mcpServers` in code',
+              ],
               ['`limits.NAME`', 'Steps, timeouts, retries, children, concurrency'],
             ],
           },
