@@ -12,8 +12,9 @@ const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'wait
 );
 
 /**
- * Tests with other users, terminals, providers' packages, examples, large homes or many processes. `pnpm test` leaves
- * them to the full size; what they promise, it tests in smaller pieces.
+ * Tests with other users, terminals, shells, providers' packages, examples, pages, large homes or many processes, and
+ * those of a second kind of the same store. `pnpm test` leaves them to the full size; what they promise, it tests in
+ * smaller pieces.
  */
 const lanes = [
   ...[
@@ -47,6 +48,7 @@ const lanes = [
   'test/docs/recording.test.ts',
   'test/docs/verb-examples.test.ts',
   'test/unit/runner.test.ts',
+  'test/contract/sqlite-memory.test.ts',
   ...[
     'deck.weeks',
     'faults.commands',

@@ -106,7 +106,7 @@ describe('a graph file with', () => {
     const path = dir.file('g.jsonl');
     using store = twelve(openJournal(path));
     const all = bytesOf(lines);
-    for (let size = bytesOf(lines.slice(0, 9)).length; size < all.length; size += 1) {
+    for (let size = bytesOf(lines.slice(0, 9)).length; size < all.length; size += sized(7, 1, 1)) {
       writeFileSync(path, all.subarray(0, size));
       store.catchUp();
       const after = readFileSync(path);
