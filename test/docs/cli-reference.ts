@@ -243,8 +243,8 @@ function section(verb: Verb): string {
   ].join('\n\n');
 }
 
-function optionRow({ name, positional, type, describe, choices, default: value, required }: Declared) {
-  const argument = choices?.join('|') ?? argumentOf(type);
+function optionRow({ name, positional, type, takes, describe, choices, default: value, required }: Declared) {
+  const argument = choices?.join('|') ?? takes ?? argumentOf(type);
   const shown = positional ? name : `--${name}${argument === '' ? '' : ` ${argument}`}`;
   const more = [
     ...(required === true && !positional ? ['required'] : []),

@@ -22,6 +22,7 @@ import { describe, expect, test } from 'vitest';
 import { json, jsonError, jsonLines, tapeHere } from '../support/cli.ts';
 import { type Project, project } from '../support/project.ts';
 import { sized } from '../support/size.ts';
+import { tokenShapes } from '../support/token-shapes.ts';
 
 async function timeOf(act: () => Promise<unknown>): Promise<number> {
   const from = performance.now();
@@ -196,6 +197,30 @@ prompt:
     expect(existsSync(join(p.home, 'config.yaml'))).toBe(false);
   });
 
+  test('refuses what has the form of a secret, unless the home looks for none', async () => {
+    using p = project();
+    const [, token = ''] = tokenShapes.find(([name]) => name === 'github') ?? [];
+    for (const [key, value] of [
+      ['instructions', `Use ${token} for the API.`],
+      ['alias.up', `run --model x "${token}"`],
+      ['settings.provider_options.openai', `{ user: ${token} }`],
+    ] as const) {
+      const { exit, message, hint } = await refused(p, 'set', key, value);
+      expect({ exit, message }).toEqual({
+        exit: 2,
+        message: `cannot set ${key}: the value has the form of a secret (github)`,
+      });
+      expect(hint).toContain('secrets belong in variables of the environment');
+      const { stdout, stderr } = await p.here(['config', 'set', key, value]);
+      expect(stdout + stderr).not.toContain(token);
+    }
+    expect(existsSync(join(p.home, 'config.yaml'))).toBe(false);
+    await set(p, 'redact.patterns.intranet', 'itk_[0-9a-f]{8}');
+    expect((await refused(p, 'set', 'instructions', 'itk_0123abcd')).message).toContain('(intranet)');
+    await set(p, 'redact', 'false');
+    await set(p, 'instructions', `Use ${token}`);
+  });
+
   test('refuses a secret of the environment', async () => {
     using p = project();
     const env = { OPENAI_API_KEY: 'sk-93b1-77f2-aa' };
@@ -348,6 +373,31 @@ limits:
 });
 
 describe('where a value comes from', () => {
+  test('rules of both files hold, and get shows both', async () => {
+    using p = project();
+    p.write('tape.config.mts', "export default { permissions: ['deny write(**)', 'ask exec(git *)'] };");
+    await set(p, 'permissions', '[allow read(**)]');
+    const [file, code] = [join(p.home, 'config.yaml'), p.file('tape.config.mts')];
+    const get = async (...args: readonly string[]) =>
+      await p.inNode(['config', 'get', 'permissions', ...args]);
+    expect((await get('--no-config')).stdout).toBe('["allow read(**)"]\n');
+    expect((await p.here(['trust', '.'])).code).toBe(0);
+    expect((await get()).stdout).toBe('["deny write(**)","ask exec(git *)"]\n["allow read(**)"]\n');
+    expect((await get('--show-origin')).stdout).toBe(
+      `${code}\t["deny write(**)","ask exec(git *)"]\n${file}\t["allow read(**)"]\n`,
+    );
+    expect(json(await get('--json'))).toEqual({
+      key: 'permissions',
+      value: ['deny write(**)', 'ask exec(git *)', 'allow read(**)'],
+      origin: 'code',
+      from: code,
+      places: [
+        { value: ['deny write(**)', 'ask exec(git *)'], origin: 'code', from: code },
+        { value: ['allow read(**)'], origin: 'file', from: file },
+      ],
+    });
+  });
+
   test('a variable comes before code, code before the file, and the file before a default', async () => {
     using p = project();
     p.write('answers.json', []);

@@ -34,6 +34,23 @@ test('a line is cut to the columns of the terminal, whatever its characters', as
   }
 });
 
+test.each([40, 60, 80, 120])(
+  'a search of %i columns shows what was looked for, and says what is cut',
+  async (columns) => {
+    using home = tempHome();
+    home.session(`session-${'x'.repeat(20)}`, user(`${'合計 '.repeat(20)}needle ${'after '.repeat(40)}`));
+    const { stdout } = await home.here(['search', 'Needle'], {
+      isTerminal: true,
+      columns,
+      env: { NO_COLOR: '1' },
+    });
+    const line = stdout.trimEnd().split('\n').at(-1) ?? '';
+    expect(line).toMatch(/…[^…]*needle[^…]*…$/);
+    for (const row of stdout.split('\n'))
+      expect([...row].length + (row.match(/[合計]/g)?.length ?? 0)).toBeLessThanOrEqual(columns);
+  },
+);
+
 test.each([
   [['--color', 'always'], {}, true],
   [['--color', 'never'], {}, false],

@@ -248,6 +248,21 @@ describe('search', () => {
       ]);
   });
 
+  test('a snippet has an ellipsis where it is cut, and no half of a character', () => {
+    const [before, after] = ['ab '.repeat(30), ' cd'.repeat(50)];
+    using store = storeWith(
+      'needle one',
+      `${before}needle two`,
+      `needle three${after}`,
+      `🧾${'x'.repeat(38)} needle four`,
+    );
+    const snippet = (text: string) => store.entries.search({ text }).hits[0]?.snippet;
+    expect(snippet('needle one')).toBe('needle one');
+    expect(snippet('needle two')).toBe(`…${'ab '.repeat(13)}needle two`);
+    expect(snippet('needle three')).toBe(`needle three${' cd'.repeat(27).slice(0, 80)}…`);
+    expect(snippet('needle four')).toBe(`…${'x'.repeat(38)} needle four`);
+  });
+
   test('returns an inherited entry once, with the sessions that see it', () => {
     using store = storeWith('seen by all', 'seen later');
     store.lineage.fork('main', { name: 'all' });

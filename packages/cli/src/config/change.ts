@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import { lstatSync, realpathSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { maskFor, secretsIn } from '@tapedeck/tape/internal';
+import type { Redact } from '@tapedeck/tape';
+import { maskFor, redactorFor, secretsIn } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { ConfigError, UsageError } from '../errors/kinds.ts';
+import { shellWord } from '../escape.ts';
 import { isConfigForeign, rememberConfig } from '../origin.ts';
 import { aliasKeys } from './aliases.ts';
 import { homeConfigFile } from './find.ts';
 import { keyText, type Path } from './keys.ts';
+import { redactIn } from './redact.ts';
 import { replaceFile } from './replace-file.ts';
 import { withoutPaths } from './without-paths.ts';
 
@@ -56,6 +59,7 @@ export async function changeHomeConfig(
         },
       );
     assertNoSecret(value, act, io.env);
+    if (path[0] !== 'redact') assertNoForm(value, act, { file, redact: await redactIn({ io, home }) });
     const digest = createHash('sha256').update(after.text).digest('hex');
     const isOwn = !isForeign || (left !== undefined && brought.length === 0);
     rememberConfig(home, { digest, isOwn }, io);
@@ -137,5 +141,21 @@ function assertNoSecret(value: unknown, act: string, env: Context['io']['env']):
   if (mask === undefined || isDeepStrictEqual(mask.value(value), value)) return;
   throw new UsageError(`cannot ${act}: the value has a secret of the environment`, {
     hint: 'providers read their keys from the environment: see tape help models',
+  });
+}
+
+/** Refuses what has the form of a secret, unless the home looks for none. */
+function assertNoForm(
+  value: unknown,
+  act: string,
+  { file, redact }: { readonly file: string; readonly redact: Redact | undefined },
+): void {
+  if (value === undefined) return;
+  const texts = [typeof value === 'string' ? value : '', JSON.stringify(value)];
+  const [found] = texts.flatMap((text) => redactorFor(redact)?.find(text) ?? []);
+  if (found === undefined) return;
+  throw new UsageError(`cannot ${act}: the value has the form of a secret (${found.name})`, {
+    data: { kind: found.name },
+    hint: `secrets belong in variables of the environment: see tape help models; if it is none, write it into ${shellWord(file)} yourself`,
   });
 }

@@ -308,7 +308,16 @@ export const homeVerbs: Contracts = {
   config: {
     json: [
       ...listed(z.strictObject(setting), 'with `list`'),
-      ...printed(setting, 'with `get`'),
+      ...printed(
+        {
+          ...setting,
+          places: z
+            .array(z.strictObject({ value: setting.value, origin: setting.origin, from: setting.from }))
+            .optional()
+            .describe('of `permissions` in several places, whose rules are all in `value`: what each has'),
+        },
+        'with `get`',
+      ),
       ...printed(
         {
           key: setting.key,

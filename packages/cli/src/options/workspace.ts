@@ -16,6 +16,7 @@ export const workspaceOptions = {
   },
   repository: {
     type: 'string',
+    takes: 'DIR',
     needs: 'workspace',
     describe:
       'Directory in the repository of the worktree (default: the worktree of the parent, else the working directory)',

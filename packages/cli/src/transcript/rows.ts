@@ -67,7 +67,7 @@ function dayRow(at: number, { style, now }: Look): string {
 }
 
 /** Characters of a line in a pipe. */
-const lineMax = 160;
+const lineMax = 120;
 
 function lineOf(item: Item, { style, columns, isHidden }: Look): string {
   const { entry } = item;

@@ -22,8 +22,8 @@ export const attest: Verb = defineVerb({
     ['tape attest --key key.pem', 'Print them, signed with an Ed25519 key'],
   ],
   options: {
-    output: { type: 'string', alias: 'o', describe: 'New file (-, default: stdout)' },
-    key: { type: 'string', describe: 'Sign with the private Ed25519 key in FILE (PEM)' },
+    output: { type: 'string', takes: 'FILE', alias: 'o', describe: 'New file (-, default: stdout)' },
+    key: { type: 'string', takes: 'FILE', describe: 'Sign with the private Ed25519 key in FILE (PEM)' },
   },
   run: async ({ output: given, key }, { io, reading, answer, options }) => {
     const output = given === stdinWord || given === '-' ? undefined : given;

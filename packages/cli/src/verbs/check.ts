@@ -36,9 +36,10 @@ export const check: Verb = defineVerb({
   arguments: { name: 'Session (default: all)' },
   options: {
     fix: { type: 'boolean', describe: 'Repair what can be rebuilt' },
-    against: { type: 'string', describe: 'Compare with the attestation in FILE' },
+    against: { type: 'string', takes: 'FILE', describe: 'Compare with the attestation in FILE' },
     'public-key': {
       type: 'string',
+      takes: 'FILE',
       needs: 'against',
       describe: 'Verify the signature of the attestation with the PEM key in FILE',
     },

@@ -99,7 +99,7 @@ async function get(path: Path, { showOrigin, file }: Shown, context: Context): P
   const { effectiveSettings } = await import('../config/settings.ts');
   const found = await effectiveSettings(file, context);
   const key = keyText(path);
-  const one = found.find((setting) => setting.key === key);
+  const [one, ...others] = found.filter((setting) => setting.key === key);
   if (one === undefined) {
     if (found.some((setting) => path.every((name, i) => setting.path[i] === name)))
       throw new UsageError(`cannot get ${key}: it has several keys`, {
@@ -107,11 +107,13 @@ async function get(path: Path, { showOrigin, file }: Shown, context: Context): P
       });
     throw new NotFoundError(`cannot get ${key}: it is not set, and has no default`, { key });
   }
-  const text = valueText(one.value, one.path);
+  const all = [one, ...others];
+  const texts = all.map(({ value }) => valueText(value, path));
+  const rows = texts.map((text, i) => (showOrigin ? `${originText(all[i] ?? one)}\t${text}` : text));
   await context.answer({
-    json: settingJson(one),
-    quiet: text,
-    human: showOrigin ? `${originText(one)}\t${text}` : text,
+    json: others.length === 0 ? settingJson(one) : placesJson(all),
+    quiet: texts.join('\n'),
+    human: rows.join('\n'),
   });
   return exit.done;
 }
@@ -123,6 +125,16 @@ function lineOf(text: string): string {
 
 function settingJson({ key, value, origin, from }: Setting): unknown {
   return { key, value: valueJson(value), origin, from };
+}
+
+/** Rules that several places have: all of them count. */
+function placesJson(all: readonly Setting[]): unknown {
+  const [first] = all;
+  const rules = all.flatMap(({ value }) => (typeof value === 'string' ? value.split('\n') : value));
+  return {
+    ...(first && { key: first.key, value: rules, origin: first.origin, from: first.from }),
+    places: all.map(({ value, origin, from }) => ({ value: valueJson(value), origin, from })),
+  };
 }
 
 function originText({ origin, from }: Setting): string {

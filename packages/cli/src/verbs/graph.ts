@@ -45,6 +45,7 @@ export const graph: Verb = defineVerb({
     },
     output: {
       type: 'string',
+      takes: 'FILE',
       alias: 'o',
       describe: 'Write to this file, in the format of its ending (- for stdout)',
     },

@@ -50,7 +50,12 @@ export const merge: Verb = defineVerb({
     check: { type: 'boolean', describe: 'Report conflicts without merging' },
     'dry-run': { type: 'boolean', describe: 'Show the entries without writing them' },
     apply: { type: 'boolean', describe: 'Apply the patch of its worktree to the repository, or exit 4' },
-    'into-dir': { type: 'string', needs: 'apply', describe: 'Apply the patch to this working tree instead' },
+    'into-dir': {
+      type: 'string',
+      takes: 'DIR',
+      needs: 'apply',
+      describe: 'Apply the patch to this working tree instead',
+    },
     'on-conflict': {
       type: 'string',
       choices: ['report', 'refuse'],

@@ -20,6 +20,7 @@ export const newSession: Verb = defineVerb({
     title: { type: 'string', describe: 'Title for display' },
     model: {
       type: 'string',
+      takes: 'SPEC',
       describe: 'PROVIDER/MODEL or script:FILE: its model, until a run names another',
     },
     instructions: {

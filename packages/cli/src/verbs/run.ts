@@ -25,8 +25,8 @@ export const run: Verb = defineVerb({
     'failed, open calls, a task that has not begun, a message without an answer. When nothing is, it calls no model, writes ' +
     'nothing, says so, and exits 0. --attach follows the active ' +
     'run of another process. Prints the answer on stdout, everything else on stderr. Answers messages that arrive during the ' +
-    'run, and results of background children, before it ends. With --jsonl, prints a line for each thing that happens to a ' +
-    'child of the run, then the run. A prompt denies pending calls as superseded, and says so: answer them before with approve. ' +
+    'run, and results of background children, before it ends. --jsonl prints a line when a child of the run starts, progresses, ' +
+    'waits or ends, and at the end one for the run. A prompt denies pending calls as superseded, and says so: answer them before with approve. ' +
     'At a terminal it asks about calls that need approval; elsewhere they wait, unless --yes is given. Exits 1 if the run failed, and 6 if it waits for an answer.',
   examples: [
     [

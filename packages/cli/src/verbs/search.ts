@@ -8,7 +8,7 @@ import { counted } from '../output/counted.ts';
 import { entryText } from '../output/entry.ts';
 import { withProgress } from '../output/progress.ts';
 import { needSession } from '../session/place.ts';
-import { cutText } from '../terminal/width.ts';
+import { cutText, textWidth } from '../terminal/width.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const search: Verb = defineVerb({
@@ -49,7 +49,7 @@ export const search: Verb = defineVerb({
         ...(kind !== undefined && { kind: kind as EntryKind }),
         ...(all === true && { all }),
       });
-      await print(found, (hit) => textOf(store, hit, text), context);
+      await print(found, { text, shownOf: (hit) => textOf(store, hit, text) }, context);
       if (found.unsearched > 0) {
         const why = found.unindexed > 0 ? 'they are not indexed yet' : 'the index finds words alone';
         context.status(`Did not search ${counted(found.unsearched, 'entry', 'entries')}: ${why}`);
@@ -105,7 +105,10 @@ function textOf(
 
 async function print(
   { hits, unsearched, unindexed }: SearchResult,
-  shownOf: (hit: SearchResult['hits'][number]) => string,
+  {
+    text,
+    shownOf,
+  }: { readonly text: string; readonly shownOf: (hit: SearchResult['hits'][number]) => string },
   { io, options, status, style }: Context,
 ): Promise<void> {
   const json = hits.map(({ at, ...hit }) => ({ ...hit, at: isoTime(at) }));
@@ -117,6 +120,7 @@ async function print(
     for (const hit of hits) {
       const { session, tape, seq, kind, sessions } = hit;
       const shown = shownOf(hit);
+      const excerpt = (room: number) => marked(around(shown, text, room), { text, style });
       // A session of another realm is referred to by its id.
       const named = isUlid(session) ? ` of ${tape}` : '';
       const others = sessions.length > 1 ? ` (seen by ${sessions.length} sessions)` : '';
@@ -126,8 +130,38 @@ async function print(
       const head = (room: number) => `${style.text('bold', place)}${style.text('dim', cutText(what, room))}`;
       // Where the place of a hit leaves little room for its text, that has a line of its own.
       if (io.isTerminal && left < textMin)
-        await io.out(`${head(io.columns - place.length)}\n  ${oneLine(shown, io.columns - 2)}\n`);
-      else await io.out(`${head(what.length)} ${oneLine(shown, io.isTerminal ? left : textMax)}\n`);
+        await io.out(`${head(io.columns - place.length)}\n  ${excerpt(io.columns - 2)}\n`);
+      else await io.out(`${head(what.length)} ${excerpt(io.isTerminal ? left : textMax)}\n`);
     }
   }
+}
+
+/** A text on one line, cut so that what was looked for is in the room, where that is large enough for it. */
+function around(shown: string, text: string, room: number): string {
+  const flat = shown.replace(/\s+/g, ' ').trim();
+  const at = flat.toLowerCase().indexOf(text.toLowerCase());
+  const before = flat.slice(0, Math.max(0, at));
+  // Its end, and an ellipsis.
+  const excess = textWidth(before) + textWidth(text) + 1 - room;
+  if (at < 1 || excess <= 0) return oneLine(flat, room);
+  const kept = fitEnd(before, Math.max(0, Math.min(textWidth(before) - excess - 1, leadMax)));
+  return oneLine(`…${kept}${flat.slice(at)}`, room);
+}
+
+/** Columns of the words before what was looked for, where not all of them have room. */
+const leadMax = 16;
+
+/** The end of a text that fills at most a number of columns. */
+function fitEnd(text: string, columns: number): string {
+  const letters = [...text];
+  while (textWidth(letters.join('')) > columns) letters.shift();
+  return letters.join('');
+}
+
+/** A text with what was looked for in bold. */
+function marked(line: string, { text, style }: { readonly text: string } & Pick<Context, 'style'>): string {
+  const at = line.toLowerCase().indexOf(text.toLowerCase());
+  if (at < 0) return line;
+  const [before, found] = [line.slice(0, at), line.slice(at, at + text.length)];
+  return `${before}${style.text('bold', found)}${line.slice(at + text.length)}`;
 }

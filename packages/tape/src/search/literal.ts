@@ -31,12 +31,17 @@ export function literal(text: string): (content: string) => Place | undefined {
   };
 }
 
-/** The text around a place, on one line. */
+/** The text around a place, on one line, with `…` where it is cut. */
 export function snippetOf(content: string, { at, length }: Place): string {
   const from = Math.max(0, at - 40);
-  return content
-    .slice(from, at + length + 80)
+  const to = at + length + 80;
+  const part = content
+    .slice(from, to)
+    // Half of a character.
+    .replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '')
     .toWellFormed()
     .replace(/\s+/g, ' ')
     .trim();
+  const hasMore = (text: string) => /\S/.test(text);
+  return `${hasMore(content.slice(0, from)) ? '…' : ''}${part}${hasMore(content.slice(to)) ? '…' : ''}`;
 }
