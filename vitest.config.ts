@@ -26,6 +26,7 @@ const lanes = [
     'foreign-homes',
     'graph-reading',
     'live-terminal',
+    'mcp-inspector',
     'memory',
     'pager',
     'read-only-homes',

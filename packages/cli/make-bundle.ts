@@ -187,7 +187,11 @@ const { output } = await build({
   },
   // yargs calls it for configurations that extend others, which the command has none of.
   transform: { define: { 'import.meta.resolve': 'undefined' } },
-  resolve: { conditionNames: ['@tapedeck/source', 'node', 'import', 'default'] },
+  resolve: {
+    conditionNames: ['@tapedeck/source', 'node', 'import', 'default'],
+    // Its main file loads its others by a function that no bundler sees.
+    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
+  },
   plugins: [onFirstUse, onFirstCall, importsByFile, addonByPath, rulesInBundle],
   output: {
     format: 'cjs',

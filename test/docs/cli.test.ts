@@ -214,6 +214,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['config', 1, ['config', 'list', '--all', '--jsonl']],
     ['config', 2, ['config', 'get', 'limits.max_steps']],
     ['config', 4, ['config', 'unset', 'limits.max_steps']],
+    ['mcp', 0, ['mcp', '--install', 'cursor']],
     ['completion', 0, ['completion', 'bash']],
     ['completion', 1, ['completion', 'fish', '--install']],
     ['schema', 0, ['schema', 'log']],

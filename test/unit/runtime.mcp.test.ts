@@ -242,12 +242,12 @@ test('a server that cannot start, or lies about its tools, is left out with a wa
   const left = about('notes').replaceAll("cannot offer a tool of MCP server 'notes': ", '').split('\n');
   expect(left).toEqual([
     `"untyped": its input schema is not of the type 'object'`,
-    '"mistyped": its input schema is none: there is no type "text"',
-    '"deep": its input schema is none: it is nested deeper than 32',
+    '"mistyped": its input schema cannot be used: there is no type "text"',
+    '"deep": its input schema cannot be used: it is nested deeper than 32',
     expect.stringMatching(/^"wide": its input schema has \d+ bytes, more than 65536$/),
-    '"elsewhere": its input schema is none: $ref leads out of the schema',
+    '"elsewhere": its input schema cannot be used: $ref leads out of the schema',
     '"echo": it is listed twice',
-    String.raw`"\u001b[31mred": its name is none`,
+    String.raw`"\u001b[31mred": its name has other characters than those of names, or more than 128`,
   ]);
 });
 

@@ -297,6 +297,21 @@ export const homeVerbs: Contracts = {
       3: 'no such directory, or neither tapes nor a configuration in it',
     },
   },
+  mcp: {
+    json: printed(
+      {
+        client: text('the program'),
+        file: text('its file'),
+        state: z
+          .enum(['shown', 'installed', 'removed', 'unchanged'])
+          .describe('what became of the file; `shown`: it was not written'),
+        config: text('a file with the entry alone').nullable(),
+      },
+      '`--install` or `--uninstall`',
+    ),
+    quiet: 'the path of the file, with `--install` or `--uninstall`',
+    exits: { 2: 'the file cannot be changed without a loss', 130: 'the process was interrupted' },
+  },
   completion: {
     json: [
       ...printed({ shell: text('`bash`, `zsh` or `fish`'), script: text('the script') }),

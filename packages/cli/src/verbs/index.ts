@@ -1,6 +1,6 @@
 /**
  * The verbs, one file for each or for a pair that belongs together: grammar, options, examples, and what the verb does.
- * This file lists them in the order of the help, and loads those that are needed. A verb imports `demo`, `chat`, `session` and
+ * This file lists them in the order of the help, and loads those that are needed. A verb imports `demo`, `mcp`, `chat`, `session` and
  * what lies below, and no other verb.
  */
 
@@ -58,6 +58,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   trust: async () => (await import('./trust.ts')).trust,
   backup: async () => (await import('./backup.ts')).backup,
   restore: async () => (await import('./restore.ts')).restore,
+  mcp: async () => (await import('./mcp.ts')).mcp,
   completion: async () => (await import('./completion.ts')).completion,
   schema: async () => (await import('./schema.ts')).schema,
   raw: async () => (await import('./raw.ts')).raw,

@@ -30,7 +30,7 @@ export function schemaFault(schema: unknown): string | undefined {
   const size = Buffer.byteLength(JSON.stringify(schema));
   if (size > schemaBytes) return `its input schema has ${size} bytes, more than ${schemaBytes}`;
   const fault = faultIn(schema, 0);
-  return fault === undefined ? undefined : `its input schema is none: ${fault}`;
+  return fault === undefined ? undefined : `its input schema cannot be used: ${fault}`;
 }
 
 function faultIn(schema: unknown, depth: number): string | undefined {

@@ -37,7 +37,7 @@ export async function offeredTools(
   const omitted: string[] = [];
   for (const { name, description, inputSchema } of listed) {
     const fault = !toolName.test(name)
-      ? 'its name is none'
+      ? 'its name has other characters than those of names, or more than 128'
       : Object.hasOwn(digests, name)
         ? 'it is listed twice'
         : schemaFault(inputSchema);
