@@ -482,6 +482,8 @@ describe('where a value comes from', () => {
       'compaction.prune': 'false',
       'compaction.smart_recovery': 'false',
       'compaction.prune.protect': '[a]',
+      'mcp_servers.*.args': '[a]',
+      'mcp_servers.*.url': 'http://a/mcp',
     };
     const share = /threshold|share|ratio|temperature/;
     const isFlag = /^prompt\.|enabled|retry_on|tool_outputs|chunked|drop_/;
@@ -489,6 +491,9 @@ describe('where a value comes from', () => {
       using p = project();
       if (/keep\.(share|over)/.test(key)) await set(p, 'compaction.keep.turns', '3');
       if (key === 'windows.*.max_output') await set(p, 'windows.m.window', '30');
+      const server = /^mcp_servers\.\*\.(?:args|cwd|env|timeout|(headers))/.exec(key);
+      if (server !== null)
+        await set(p, `mcp_servers.m.${server[1] === undefined ? 'command' : 'url'}`, 'http://a');
       const usual = /^instructions/.test(key)
         ? 'Hi'
         : isFlag.test(key)

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeckOptions, McpServers } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
@@ -116,6 +119,81 @@ test('a server that died starts again with the next call; one that dies again re
   expect(found.toSpliced(1, 1)).toEqual([died, died, died, rests]);
   const pids = readFileSync(starts, 'utf8').trim().split('\n');
   expect([pids.length, found[1]]).toEqual([3, pids[1]]);
+});
+
+/** A server over HTTP in this process, which answers calls with what `faults` has for their tool. */
+async function served(
+  faults: Readonly<Record<string, (id: number, response: ServerResponse) => void>>,
+): Promise<{ readonly url: string } & AsyncDisposable> {
+  const json = (response: ServerResponse, body: object) =>
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', ...body }));
+  const tools = Object.keys(faults).map((name) => ({ name, inputSchema: { type: 'object' } }));
+  const http = createServer((request, response) => {
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    text(request).then((body) => {
+      const { id, method, params } = JSON.parse(body);
+      if (id === undefined) response.writeHead(202).end();
+      else if (method === 'initialize')
+        json(response, {
+          id,
+          result: {
+            protocolVersion: '2025-06-18',
+            capabilities: { tools: {} },
+            serverInfo: { name: 'notes', version: '1' },
+          },
+        });
+      else if (method === 'tools/list') json(response, { id, result: { tools } });
+      else if (method === 'tools/call') faults[params.name]?.(id, response);
+      else json(response, { id, error: { code: -32601, message: 'no such method' } });
+    });
+  }).listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  const { port } = http.address() as { readonly port: number };
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    [Symbol.asyncDispose]: async () => {
+      http.closeAllConnections();
+      http.close();
+      await once(http, 'close');
+    },
+  };
+}
+
+test('over HTTP an answer that breaks off, is too large or is no answer is a result, and the session goes on', async () => {
+  const events = (response: ServerResponse) =>
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const event = (id: number, value: string) =>
+    `data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: value }] } })}\n\n`;
+  await using server = await served({
+    stream: (id, response) => events(response).end(`: ping\n\n${event(id, 'in a stream')}`),
+    twice: (id, response) => events(response).end(event(id, 'first') + event(id, 'second')),
+    ends: (_, response) => events(response).end(': ping\n\ndata: {"jsonrpc"'),
+    breaks: (_, response) => events(response).write('data: {"json', () => response.destroy()),
+    pours: (id, response) => void events(response).write(event(id, 'x'.repeat(30_000))),
+    large: (id, response) => void events(response).write(event(id, 'x'.repeat(60_000)).slice(0, 55_000)),
+    page: (_, response) => response.setHeader('content-type', 'text/html').end('<h1>Welcome</h1>'),
+    fails: (_, response) => response.writeHead(500).end('out of order'),
+    moved: (_, response) => response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end(),
+  });
+  const names = ['stream', 'twice', 'ends', 'breaks', 'pours', 'large', 'page', 'fails', 'moved', 'stream'];
+  await using home = await deckOf(asking(...names.map((name) => call(name))), {
+    mcpServers: { notes: { url: server.url, headers: { Authorization: 'Bearer 0123456789abcdef' } } },
+    limits: { mcpResultBytes: 50_000, maxSteps: 20 },
+  });
+  expect(await (await home.deck.session('main')).run('Go')).toMatchObject({ finish: 'stop' });
+  const at = (what: string) => expect.stringMatching(new RegExp(`^!MCP server 'notes': .*${what}`));
+  expect(outputs(home.store)).toEqual([
+    'in a stream',
+    'first',
+    at('it ended its answer before it gave one'),
+    at('terminated|closed|aborted|reset'),
+    'x'.repeat(30_000),
+    at('its answer has more than 50000 bytes'),
+    at('content type'),
+    at('500'),
+    at('redirect'),
+    'in a stream',
+  ]);
 });
 
 test('an image of a tool reaches the model as a file', async () => {
