@@ -42,11 +42,13 @@ const outputs = (store: SqliteTapeStore, session = 'main') =>
     const { output } = payload as { readonly output: JsonObject };
     return output.type === 'text' ? String(output.value) : `!${output.value ?? output.reason}`;
   });
+/** Whether a process runs. One that has ended, and waits for its parent to see that, does not. */
 const isAlive = (pid: number) => {
   try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
+    process.kill(pid, 0);
+    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' && process.platform !== 'linux';
   }
 };
 const until = async (isTrue: () => boolean) => {

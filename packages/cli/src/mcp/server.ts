@@ -36,6 +36,7 @@ export async function serve(context: Context, { readOnly }: { readonly readOnly:
   const info = infoOf();
   const closed = Promise.withResolvers<void>();
   let failure: unknown;
+  const input = Readable.from(io.stdin, { objectMode: false });
   const output = new Writable({
     decodeStrings: false,
     write: (text: string, _encoding, done) => {
@@ -53,7 +54,7 @@ export async function serve(context: Context, { readOnly }: { readonly readOnly:
       await super.close();
       closed.resolve();
     }
-  })(Readable.from(io.stdin, { objectMode: false }), output);
+  })(input, output);
   const connection = serveStdio(() => offering(new Server(info, options), { tools, commands }), {
     transport,
     onerror: ({ message }) => context.status(`Ignored what the client sent: ${message.slice(0, 500)}`),
@@ -64,6 +65,8 @@ export async function serve(context: Context, { readOnly }: { readonly readOnly:
   if (io.stdinIsTerminal)
     context.status('Waiting for a client on stdin (see how to set one up with: tape help mcp)');
   await closed.promise;
+  // The process would wait for what its client may still send.
+  input.destroy();
   signal.removeEventListener('abort', stop);
   if (signal.aborted) return exit.interrupted;
   if (failure !== undefined && !(failure instanceof PipeClosed)) throw failure;

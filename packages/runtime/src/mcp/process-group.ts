@@ -1,8 +1,12 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How long a program may take to end after its input has ended, and then after SIGTERM, in milliseconds. */
-const [quietMs, termMs] = [300, 2_000];
+/**
+ * How long a program may take to end after its input has ended, then after SIGTERM, and then what it started, in
+ * milliseconds.
+ */
+const [quietMs, termMs, restMs] = [300, 2_000, 200];
 
 /** The groups of this process that may have members, by the id of their first process. */
 const groups = new Set<number>();
@@ -29,10 +33,21 @@ export async function endGroup(child: ChildProcess): Promise<void> {
   const { pid } = child;
   if (pid === undefined || !groups.has(pid)) return;
   child.stdin?.end();
-  await isEmptyWithin(pid, quietMs);
-  if (signal(pid, 'SIGTERM') && !(await isEmptyWithin(pid, termMs))) signal(pid, 'SIGKILL');
+  await hasEndedWithin(child, quietMs);
+  if (signal(pid, 'SIGTERM')) {
+    await hasEndedWithin(child, termMs);
+    if (!(await isEmptyWithin(pid, restMs))) signal(pid, 'SIGKILL');
+  }
   groups.delete(pid);
   if (groups.size === 0) process.off('exit', killAll);
+}
+
+async function hasEndedWithin(child: ChildProcess, ms: number): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const over = new AbortController();
+  const { signal } = over;
+  await Promise.race([once(child, 'exit', { signal }), sleep(ms, undefined, { signal })]).catch(() => {});
+  over.abort();
 }
 
 async function isEmptyWithin(group: number, ms: number): Promise<boolean> {
