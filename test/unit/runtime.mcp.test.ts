@@ -350,6 +350,19 @@ test('for one server more than may run, the one that was idle longest ends', asy
   expect(isAlive(pids[1] ?? 0)).toBe(true);
 });
 
+test('the status of a session says which servers its run uses', async () => {
+  await using home = await deckOf(asking(call('hang')), {
+    mcpServers: { ...notes(), broken: { command: join(root, 'no-such-program') } },
+  });
+  const main = await home.deck.session('main');
+  const run = main.run('Go');
+  for await (const event of run) if (event.type === 'tool-started') break;
+  expect(await main.status()).toMatchObject({ state: 'busy', servers: ['notes'] });
+  run.abort();
+  await run;
+  expect(await main.status()).not.toHaveProperty('servers');
+});
+
 test('children use the servers of their parent; a deck that closes while a server starts does not wait for it', async () => {
   await using dir = tempDir();
   const starts = dir.file('starts');

@@ -153,6 +153,7 @@ const Status: z.ZodObject = shape('Status', 'Current status of a session.', {
     .describe('present while busy'),
   run: text('ULID of the run').optional(),
   started_at: text('time at which the run began').optional(),
+  servers: names('the MCP servers that the run uses').optional(),
   attempt: count('number of the retry, from 1').optional(),
   message: text('reason of the retry').optional(),
   damage: text('what of the session cannot be read; its calls and its inbox are not shown then').optional(),

@@ -15,7 +15,7 @@ import { painted } from './session.ts';
 
 /** The status of a session as `--json` prints it; part of the documented contract. */
 export function statusJson(status: Status): Readonly<Record<string, unknown>> {
-  const { session, state, phase, run, startedAt, attempt, message } = status;
+  const { session, state, phase, run, startedAt, servers, attempt, message } = status;
   const { lifecycle, task, delivery, queued, waiting, owner, children, damage } = status;
   return {
     session,
@@ -23,6 +23,7 @@ export function statusJson(status: Status): Readonly<Record<string, unknown>> {
     ...(phase !== undefined && { phase }),
     ...(run !== undefined && { run }),
     ...(startedAt !== undefined && { started_at: new Date(startedAt).toISOString() }),
+    ...(servers !== undefined && { servers }),
     ...(attempt !== undefined && { attempt }),
     ...(message !== undefined && { message }),
     lifecycle,
@@ -85,7 +86,7 @@ function statusRows(
 
 function statusParts(status: Status, { inHome }: Pick<Context, 'inHome'>): readonly string[] {
   const { session, state, phase, attempt, message, lifecycle, task, delivery } = status;
-  const { queued, waiting, owner, children = [], damage } = status;
+  const { queued, waiting, owner, children = [], servers = [], damage } = status;
   const standing = [state, phase, ...(attempt === undefined ? [] : [`attempt ${attempt}`])];
   const axes = { lifecycle, task, delivery };
   const named = Object.entries(axes).flatMap(([axis, word]) => (word === undefined ? [] : `${axis} ${word}`));
@@ -103,6 +104,7 @@ function statusParts(status: Status, { inHome }: Pick<Context, 'inHome'>): reado
       : [`${children.length} ${children.length === 1 ? 'child' : 'children'} unfinished`]),
     ...children.flatMap((child) => child.waiting.flatMap((call) => waitingBelow(child.session, call))),
     ...(state === 'interrupted' ? [inHome(`continue it with: tape recover ${session}`)] : []),
+    ...(servers.length === 0 ? [] : [`MCP ${servers.join(', ')}`]),
     ...(owner?.pid === undefined ? [] : [`process ${owner.pid}`]),
     ...(message === undefined ? [] : [message]),
     ...(damage === undefined ? [] : [`damaged: ${damage}`]),

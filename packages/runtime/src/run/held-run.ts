@@ -68,7 +68,7 @@ export async function performHeld(
   { parts, session, origin, line, publisher, enter, onInstructions }: RunHost,
   known?: KnownAtStart,
 ): Promise<RunResult> {
-  const base = { run: request.run, startedAt: parts.now() };
+  let base: Pick<RunStatus, 'run' | 'startedAt' | 'servers'> = { run: request.run, startedAt: parts.now() };
   const scope: RunScope = {
     parts,
     session,
@@ -79,6 +79,10 @@ export async function performHeld(
     emit: (chunk) => publisher.emit(control, chunk),
     enter: (phase) => enter({ state: 'busy', phase, ...base }),
     retrying: (attempt, message) => enter({ state: 'retrying', attempt, message, ...base }),
+    uses: (servers) => {
+      base = { ...base, servers };
+      enter({ state: 'busy', phase: 'processing', ...base });
+    },
     abort: (reason) => run.abort(reason),
     onInstructions,
   };

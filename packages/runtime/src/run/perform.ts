@@ -60,6 +60,7 @@ export async function perform(
   const items = continuing && !isFresh ? 'continues' : (request.items ?? []);
   const senders = await sendersFor(parts, session.id, { items, options });
   using loan = await borrowServers(parts, { line, senders }, { options, signal: scope.signal });
+  if (loan !== undefined && loan.digests.size > 0) scope.uses([...loan.digests.keys()]);
   const all = { ...toolsOf(parts, options), ...loan?.tools };
   const tools = await withoutRefusedTools(parts, line, { tools: all, senders });
   const allowed = usedTools(line);

@@ -36,6 +36,8 @@ export interface RunScope {
   readonly emit: (chunk: Chunk) => void;
   readonly enter: (phase: Phase) => void;
   readonly retrying: (attempt: number, message: string) => void;
+  /** Called with the MCP servers that the run uses. */
+  readonly uses: (servers: readonly string[]) => void;
   /** Called with the instructions of each model call. */
   readonly onInstructions: (instructions: string) => void;
   /** Aborts the run from within, on request of an inbox item. */

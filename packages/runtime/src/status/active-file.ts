@@ -103,7 +103,7 @@ function textOf(active: readonly ActiveSession[]): string {
 }
 
 function encode({ session, id, owner, status }: ActiveSession): JsonObject {
-  const { state, phase, run, startedAt, attempt, message } = status;
+  const { state, phase, run, startedAt, servers, attempt, message } = status;
   return {
     session,
     id,
@@ -116,6 +116,7 @@ function encode({ session, id, owner, status }: ActiveSession): JsonObject {
     state,
     ...(phase !== undefined && { phase }),
     ...(startedAt !== undefined && { started_at: new Date(startedAt).toISOString() }),
+    ...(servers !== undefined && { servers }),
     ...(attempt !== undefined && { attempt }),
     ...(message !== undefined && { message }),
   };
@@ -126,7 +127,8 @@ const phases: ReadonlySet<unknown> = new Set(['processing', 'streaming', 'compac
 
 function decode(record: Json): readonly ActiveSession[] {
   if (!isObject(record) || !states.has(record.state)) return [];
-  const { session, id, owner, pid, pid_start, boot_id, host, run, started_at, attempt, message } = record;
+  const { session, id, owner, pid, pid_start, boot_id, host } = record;
+  const { run, started_at, servers, attempt, message } = record;
   if (typeof session !== 'string' || typeof id !== 'string' || typeof owner !== 'string') return [];
   const at = typeof started_at === 'string' ? Date.parse(started_at) : Number.NaN;
   return [
@@ -145,6 +147,7 @@ function decode(record: Json): readonly ActiveSession[] {
         ...(phases.has(record.phase) && { phase: record.phase as Phase }),
         ...(typeof run === 'string' && { run }),
         ...(Number.isFinite(at) && { startedAt: at }),
+        ...(Array.isArray(servers) && { servers: servers.filter((name) => typeof name === 'string') }),
         ...(typeof attempt === 'number' && { attempt }),
         ...(typeof message === 'string' && { message }),
       },

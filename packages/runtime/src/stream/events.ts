@@ -139,6 +139,8 @@ export interface RunStatus {
   readonly run?: string;
   /** Milliseconds since the epoch. */
   readonly startedAt?: number;
+  /** The MCP servers that the run uses. */
+  readonly servers?: readonly string[];
   /** The number of the retry, from 1. */
   readonly attempt?: number;
   /** Why the call is retried, or why the last run failed. */
