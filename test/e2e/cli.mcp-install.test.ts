@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { json, jsonError, tape } from '../support/cli.ts';
+import { json, jsonError, tape, tapeHere } from '../support/cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** A user in a project, and the file of a program. */
@@ -12,7 +12,13 @@ function desk(file: string, before?: string) {
   if (before !== undefined) writeFileSync(path, before);
   const run = async (...args: string[]) =>
     await tape(['mcp', ...args], { cwd: dir.path, env: { HOME: dir.path } });
-  return { path, run, text: () => readFileSync(path, 'utf8'), [Symbol.dispose]: () => dir[Symbol.dispose]() };
+  return {
+    cwd: dir.path,
+    path,
+    run,
+    text: () => readFileSync(path, 'utf8'),
+    [Symbol.dispose]: () => dir[Symbol.dispose](),
+  };
 }
 
 test('without a question or --yes it shows the entry, and writes nothing', async () => {
@@ -21,6 +27,25 @@ test('without a question or --yes it shows the entry, and writes nothing', async
   expect([code, existsSync(at.path)]).toEqual([0, false]);
   expect(stdout).toContain('"mcpServers"');
   expect(stdout).toContain(`Not written. Write ${at.path} with: tape mcp --install claude-code --yes`);
+});
+
+test.each([
+  ['y\n', 'installed'],
+  ['n\n', 'shown'],
+  ['', 'shown'],
+])('on a terminal it asks, and writes after yes alone: %j', async (stdin, state) => {
+  using at = desk('.mcp.json');
+  const terminal = { stdinIsTerminal: true, isTerminal: true };
+  const { stdout, stderr } = await tapeHere(['mcp', '--install', 'claude-code'], {
+    cwd: at.cwd,
+    env: { HOME: at.cwd },
+    stdin,
+    ...terminal,
+  });
+  expect(stderr).toContain(`Claude Code, in this project:\n{`);
+  expect(stderr).toContain(`Write this to ${at.path}? [y/N] `);
+  expect(stdout).toContain(state === 'installed' ? `Installed in ${at.path}` : 'Not written.');
+  expect(existsSync(at.path)).toBe(state === 'installed');
 });
 
 const commented = `// Servers of the team

@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { expect, test } from 'vitest';
-import { json, jsonError } from '../support/cli.ts';
+import { json, jsonError, startTape } from '../support/cli.ts';
 import { root } from '../support/imports.ts';
+import { isAlive } from '../support/is-alive.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 const program = join(root, 'test/support/mcp-server.mjs');
@@ -51,6 +53,33 @@ test('sessions call tools of the servers of config.yaml, and verbs show servers 
   expect(shown.stdout).toContain('mcp_servers.far.url\thttps://far.example/mcp');
   expect(shown.stdout).not.toContain('0123456789abcdef');
 });
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s ends servers, and what they have started',
+  async (signal) => {
+    using home = tempHome();
+    const answers: ScriptAnswer[] = [
+      { toolCalls: [{ id: 'c1', name: 'mcp_notes_child', input: {} }] },
+      { toolCalls: [{ id: 'c2', name: 'mcp_notes_hang', input: {} }] },
+    ];
+    writeFileSync(home.file('answers.json'), JSON.stringify(answers));
+    writeFileSync(
+      home.file('config.yaml'),
+      `mcp_servers:\n  notes: { command: ${process.execPath}, args: [${program}] }\n`,
+    );
+    const running = startTape(['run', 'main', 'Go', '--model', `script:${home.file('answers.json')}`], {
+      home: home.path,
+    });
+    await running.until('mcp_notes_hang');
+    const { stdout } = await home.process(['log', 'main', '--kind', 'tool-result', '--json']);
+    const child = Number(/"value":"(\d+)"/.exec(stdout)?.[1]);
+    expect(child).toBeGreaterThan(1);
+    running.child.kill(signal);
+    await running.done;
+    for (let turn = 0; turn < 200 && isAlive(child); turn += 1) await sleep(10);
+    expect(isAlive(child)).toBe(false);
+  },
+);
 
 test.each([
   ['mcp_servers:\n  notes: { args: [a] }\n', 2, 'mcp_servers.notes must have a command or a url'],

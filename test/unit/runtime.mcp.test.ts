@@ -9,6 +9,7 @@ import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import type { JsonObject, SqliteTapeStore } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { root } from '../support/imports.ts';
+import { isAlive } from '../support/is-alive.ts';
 import { entryLines, eventsOf, type ScriptedDeck, scriptedDeck } from '../support/scripted.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -42,15 +43,6 @@ const outputs = (store: SqliteTapeStore, session = 'main') =>
     const { output } = payload as { readonly output: JsonObject };
     return output.type === 'text' ? String(output.value) : `!${output.value ?? output.reason}`;
   });
-/** Whether a process runs. One that has ended, and waits for its parent to see that, does not. */
-const isAlive = (pid: number) => {
-  try {
-    process.kill(pid, 0);
-    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' && process.platform !== 'linux';
-  }
-};
 const until = async (isTrue: () => boolean) => {
   for (let turn = 0; turn < 300 && !isTrue(); turn += 1) await sleep(10);
   expect(isTrue()).toBe(true);

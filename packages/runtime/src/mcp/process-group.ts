@@ -11,16 +11,37 @@ const [quietMs, termMs, restMs] = [300, 2_000, 200];
 /** The groups of this process that may have members, by the id of their first process. */
 const groups = new Set<number>();
 
+/** Signals that end a process which does not listen to them, without an event `exit`. */
+const deadly = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /** A process that exits leaves nothing behind. */
 function killAll(): void {
   for (const group of groups) signal(group, 'SIGKILL');
+}
+
+/** A program that listens to the signal ends, or does not, as it decides. */
+function beforeDeath(name: NodeJS.Signals): void {
+  if (process.listenerCount(name) > 1) return;
+  killAll();
+  process.off(name, beforeDeath);
+  process.kill(process.pid, name);
+}
+
+function listen(): void {
+  process.on('exit', killAll);
+  for (const name of deadly) process.on(name, beforeDeath);
+}
+
+function stopListening(): void {
+  process.off('exit', killAll);
+  for (const name of deadly) process.off(name, beforeDeath);
 }
 
 /** Starts a program as the first of a process group, which has all processes that it starts. */
 export function spawnGroup(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
   const child = spawn(command, args, { ...options, detached: true });
   if (child.pid === undefined) return child;
-  if (groups.size === 0) process.on('exit', killAll);
+  if (groups.size === 0) listen();
   groups.add(child.pid);
   return child;
 }
@@ -39,7 +60,7 @@ export async function endGroup(child: ChildProcess): Promise<void> {
     if (!(await isEmptyWithin(pid, restMs))) signal(pid, 'SIGKILL');
   }
   groups.delete(pid);
-  if (groups.size === 0) process.off('exit', killAll);
+  if (groups.size === 0) stopListening();
 }
 
 async function hasEndedWithin(child: ChildProcess, ms: number): Promise<void> {
