@@ -1,15 +1,21 @@
 import { windowChars } from './window.ts';
 
-/** How many steps a match from one place takes at most: those of four repetitions without a bound, one after the other. */
-const stepsMax = 4 * windowChars;
+/** The most steps that a search may take for each character of a text. */
+const stepsMax = 128;
 
-const tooMany =
-  'must not match in too many ways: a repetition that can end at several places, since what follows it can be a part of it, multiplies the steps of what follows, and 16384 are the most';
 const repeatsGroup =
   'must not repeat a group that has alternatives, groups or repetitions in it, since that takes time without end';
 const looksAround = 'must not repeat something in a lookahead or lookbehind, nor repeat one of them';
 const refersBack = 'must not have a backreference, an octal escape or \\c';
 const tooOften = `must not repeat anything more than ${windowChars} times, except without a bound`;
+const unbound =
+  'must not repeat anything without a bound except at its end: give it a bound, such as {20,64}';
+
+/** Why a pattern takes too many steps; they are those for one character. */
+function tooMany(steps: number): string {
+  const count = steps > Number.MAX_SAFE_INTEGER ? 'too many' : Math.ceil(steps);
+  return `can take ${count} steps for each character of a text, and ${stepsMax} are the most: what can match in several ways multiplies the steps of what follows. Use smaller bounds, a fixed beginning, or end it with what repeats`;
+}
 
 class Refused extends Error {}
 
@@ -23,8 +29,14 @@ interface Part {
   readonly ways: number;
   /** How many steps all of them take. */
   readonly steps: number;
+  /** The same at the end of the pattern, where the first way is the last. */
+  readonly stepsAtEnd: number;
   /** Has alternatives, groups, signs or repetitions. */
   readonly isCompound: boolean;
+  /** Ends with a repetition without a bound. */
+  readonly isUnbound: boolean;
+  /** Takes no character. */
+  readonly isEmpty?: boolean;
   /** The source of a part that is one character; undefined for any other. */
   readonly character?: string;
   /** The same, for one that is repeated. */
@@ -34,12 +46,14 @@ interface Part {
 }
 
 /**
- * Why a regular expression could take time that grows faster than a text; undefined for one that cannot. `source` is
- * one that the engine accepts. Pure.
+ * Why a regular expression could take a time that is long for the length of a text; undefined for one that cannot.
+ * `source` is one that the engine accepts. Pure.
  */
 export function slowFault(source: string): string | undefined {
   try {
-    return alternatives(source, { at: 0 }).steps > stepsMax ? tooMany : undefined;
+    const { stepsAtEnd, begins } = alternatives(source, { at: 0 });
+    const steps = stepsAtEnd / begins;
+    return steps > stepsMax ? tooMany(steps) : undefined;
   } catch (error) {
     if (error instanceof Refused) return error.message;
     throw error;
@@ -50,29 +64,75 @@ interface Cursor {
   at: number;
 }
 
+/** Alternatives, of whose matches at most one begins in this number of characters. */
+interface Alternatives extends Part {
+  readonly begins: number;
+}
+
 /** Reads alternatives up to `)` or the end. */
-function alternatives(source: string, cursor: Cursor): Part {
-  let [ways, steps] = [0, 0];
+function alternatives(source: string, cursor: Cursor): Alternatives {
+  let [ways, steps, stepsAtEnd] = [0, 0, 0];
   let isCompound = false;
+  let isUnbound = false;
+  let begins: number | undefined;
   for (;;) {
-    const sequence: Part[] = [];
+    const parts: Part[] = [];
     while (cursor.at < source.length && !'|)'.includes(source.charAt(cursor.at)))
-      sequence.push(repetition(source, cursor));
-    const each = sequence.map((part, i) => waysBefore(part, sequence[i + 1]));
-    ways += each.reduce((product, one) => product * one, 1);
-    steps += sequence.reduceRight((rest, part, i) => part.steps + (each[i] ?? 1) * rest, 0);
-    isCompound ||= sequence.some((part) => part.isCompound || part.character === undefined);
-    if (source.charAt(cursor.at) !== '|') return { ways, steps, isCompound };
+      parts.push(repetition(source, cursor));
+    const one = sequence(parts);
+    ways += one.ways;
+    steps += one.steps;
+    stepsAtEnd += one.stepsAtEnd;
+    isUnbound ||= one.isUnbound;
+    isCompound ||= one.isCompound;
+    begins = begins === undefined ? periodOf(fixedBeginning(parts)) : 1;
+    if (source.charAt(cursor.at) !== '|') return { ways, steps, stepsAtEnd, isCompound, isUnbound, begins };
     isCompound = true;
-    steps += 1;
     cursor.at += 1;
   }
+}
+
+/** Parts that follow each other: each way of one tries all that follow. */
+function sequence(parts: readonly Part[]): Part {
+  const last = parts.at(-1);
+  if (parts.slice(0, -1).some(({ isUnbound }) => isUnbound)) refuse(unbound);
+  let ways = 1;
+  let [steps, stepsAtEnd] = [0, 0];
+  for (const [i, part] of [...parts.entries()].toReversed()) {
+    const each = waysBefore(part, parts[i + 1]);
+    // Where it cannot end, the first character of what follows says so.
+    const tries = part.ways - each;
+    ways *= each;
+    steps = part.steps + each * steps + tries;
+    stepsAtEnd = part === last ? part.stepsAtEnd : part.steps + each * stepsAtEnd + tries;
+  }
+  const isCompound = parts.some((part) => part.isCompound || part.character === undefined);
+  return { ways, steps, stepsAtEnd, isCompound, isUnbound: last?.isUnbound === true };
 }
 
 /** A repetition ends at one place only if what follows is a character that it cannot contain. */
 function waysBefore(part: Part, next: Part | undefined): number {
   const [one, other] = [part.repeated, next?.first];
   return one !== undefined && other !== undefined && areApart(one, other) ? 1 : part.ways;
+}
+
+/** The characters that every match begins with. */
+function fixedBeginning(parts: readonly Part[]): string {
+  let text = '';
+  for (const { isEmpty, character } of parts) {
+    if (isEmpty === true) continue;
+    const [, literal] = /^\\?([^\w\s\\[.]|(?<!\\)[\w ])$/.exec(character ?? '') ?? [];
+    if (literal === undefined) break;
+    text += literal;
+  }
+  return text;
+}
+
+/** How many characters lie between two places at which a text begins, at least. */
+function periodOf(text: string): number {
+  for (let period = 1; period < text.length; period += 1)
+    if (text.startsWith(text.slice(period))) return period;
+  return Math.max(1, text.length);
 }
 
 const quantifier = /(?:[*+?]|\{(\d+)(,?)(\d*)\})\??/y;
@@ -89,23 +149,25 @@ function repetition(source: string, cursor: Cursor): Part {
   cursor.at += match[0].length;
   if (isLook) refuse(looksAround);
   const sign = match[0].charAt(0);
-  if (sign === '?')
-    return { ways: part.ways + 1, steps: part.steps + 1, isCompound: true, ...repeatedOf(part, 0) };
+  if (sign === '?') {
+    const { ways, steps, stepsAtEnd, isUnbound } = part;
+    const more = { ways: ways + 1, steps: steps + 1, stepsAtEnd: stepsAtEnd + 1 };
+    return { ...more, isCompound: true, isUnbound, ...repeatedOf(part, 0) };
+  }
   const [, least = '', comma = '', most = ''] = match;
   if (isGroup && part.isCompound) refuse(repeatsGroup);
-  if (sign !== '{' || (comma !== '' && most === '')) {
-    if (Number(least) > windowChars) refuse(tooOften);
-    return {
-      ways: windowChars,
-      steps: windowChars,
-      isCompound: true,
-      ...repeatedOf(part, sign === '+' ? 1 : Number(least)),
-    };
-  }
-  const highest = Number(comma === '' ? least : most);
+  const isUnbound = sign !== '{' || (comma !== '' && most === '');
+  const lowest = sign === '{' ? Number(least) : sign === '+' ? 1 : 0;
+  const highest = isUnbound ? Math.max(lowest, windowChars) : Number(comma === '' ? least : most);
   if (highest > windowChars) refuse(tooOften);
-  const ways = highest - Number(least) + 1;
-  return { ways, steps: highest, isCompound: true, ...repeatedOf(part, Number(least)) };
+  return {
+    ways: highest - lowest + 1,
+    steps: highest * part.steps,
+    stepsAtEnd: Math.max(1, lowest * part.steps),
+    isCompound: true,
+    isUnbound,
+    ...repeatedOf(part, lowest),
+  };
 }
 
 function repeatedOf({ character }: Part, least: number): Pick<Part, 'repeated' | 'first'> {
@@ -119,10 +181,11 @@ function group(source: string, cursor: Cursor, isLook: boolean): Part {
     /^\((?:\?(?:<?[=!]|<[^>]*>|[ims-]*:))?/.exec(source.slice(cursor.at, cursor.at + 200)) ?? [];
   const begun = cursor.at;
   cursor.at += start.length;
-  const { ways, steps, isCompound } = alternatives(source, cursor);
+  const { ways, steps, stepsAtEnd, isCompound, isUnbound } = alternatives(source, cursor);
   cursor.at += 1;
-  if (isLook && hasRepetition(source.slice(begun + start.length, cursor.at - 1))) refuse(looksAround);
-  return { ways: isLook ? 1 : ways, steps, isCompound };
+  if (!isLook) return { ways, steps, stepsAtEnd, isCompound, isUnbound };
+  if (hasRepetition(source.slice(begun + start.length, cursor.at - 1))) refuse(looksAround);
+  return { ways: 1, steps, stepsAtEnd: steps, isCompound, isUnbound: false, isEmpty: true };
 }
 
 /** Whether a source repeats something, outside of classes and escapes. */
@@ -146,15 +209,16 @@ function character(source: string, cursor: Cursor): Part {
   if (/^\\(?:[1-9kc]|0$)/.test(text) && (text !== '\\0' || /\d/.test(source.charAt(cursor.at))))
     refuse(refersBack);
   const isSign = /^(?:[$^]|\\[bB])$/.test(text);
-  return { ways: 1, steps: 0, isCompound: false, ...(!isSign && { character: text, first: text }) };
+  const one = { ways: 1, steps: 1, stepsAtEnd: 1, isCompound: false, isUnbound: false };
+  return isSign ? { ...one, isEmpty: true } : { ...one, character: text, first: text };
 }
 
-/** Every character of the basic plane. */
-const plane = (): string => Array.from({ length: 65_536 }, (_, code) => String.fromCharCode(code)).join('');
+/** Every character of the basic plane, made when it is first asked for. */
+let plane: string | undefined;
 
 /** Whether no character matches both, whatever flags a group sets. */
 function areApart(one: string, other: string): boolean {
-  const all = plane();
-  const chars = (source: string, flags: string): Set<string> => new Set(all.match(new RegExp(source, flags)));
-  return ['g', 'gi', 'gs', 'gis'].every((flags) => chars(one, flags).isDisjointFrom(chars(other, flags)));
+  plane ??= Array.from({ length: 65_536 }, (_, code) => String.fromCharCode(code)).join('');
+  const all = plane;
+  return ['', 'i', 's', 'is'].every((flags) => !new RegExp(`(?=${one})${other}`, flags).test(all));
 }

@@ -11,21 +11,27 @@ const foreign = /[^ -~\s]/g;
 /** A break of a line, as one or as an escape. */
 const lineBreak = /^\\+n$|^\\+u000a$|^%(?:25)*0a$|^<br/i;
 
-/** A kind of secret, joined to one by `_`: `beginning` is that of the secret. */
+/** The longest word before a secret that is joined to it. */
+const wordMax = 1_024;
+
+/** A word that is joined to a secret, as in `TOKEN_ghp_…`: `beginning` is that of the secret. */
 const joinedTo = (beginning: RegExp): RegExp =>
-  new RegExp(`(?<=(?i:token|key|secret|password|pat))_(?=${beginning.source})`, 'g');
+  new RegExp(`(?<![\\w-])[\\w-]{0,${wordMax}}?[_-](?=${beginning.source})`, 'g');
 
 /**
  * A function from a text to the same text with blanks for what surrounds a secret without being one: each character is
- * where it was. `beginning` is that of a secret. The text itself if there is nothing of that.
+ * where it was. First without escapes, and then also without the words that are joined to a secret, whose own beginning can
+ * look like one. `beginning` is that of a secret. Only texts that differ from what was given, and from each other.
  */
-export function blankedBy(beginning: RegExp): (text: string) => string {
+export function blankedBy(beginning: RegExp): (text: string) => readonly string[] {
   const joined = joinedTo(beginning);
-  return (text) =>
-    text
+  return (text) => {
+    const plain = text
       .replace(escapes, (one) =>
         lineBreak.test(one) ? `${' '.repeat(one.length - 1)}\n` : ' '.repeat(one.length),
       )
-      .replace(foreign, ' ')
-      .replace(joined, ' ');
+      .replace(foreign, ' ');
+    const apart = plain.replace(joined, (one) => ' '.repeat(one.length));
+    return [...new Set([plain, apart])].filter((one) => one !== text);
+  };
 }
