@@ -23,8 +23,8 @@ export {
 } from './audit/index.ts';
 export { type Blame, type BlamedPart, type BlameOptions, blame } from './blame/index.ts';
 export type { Authorize, ChatAccess, ChatRight } from './chat/access.ts';
-export { type ChatHandler, type ChatOptions, chatHandler } from './chat/chat.ts';
-export { ChatError, type ChatErrorCode } from './chat/errors.ts';
+export { type ChatHandler, type ChatOptions, type ChatRequest, chatHandler } from './chat/chat.ts';
+export { ChatError, type ChatErrorCode, type OnChatError } from './chat/errors.ts';
 export { nodeListener } from './chat/node.ts';
 export {
   type Attestation,
@@ -129,6 +129,7 @@ export type {
   Sent,
   SessionRewound,
   SessionRules,
+  StartOptions,
   SubscribeOptions,
 } from './session/options.ts';
 export type { Session } from './session/session.ts';

@@ -25,7 +25,7 @@ export interface ChatAccess {
 export type Authorize = (request: Request) => Awaitable<ChatAccess | undefined>;
 
 /** The name of the session of a chat; undefined when the client may not use it. */
-function nameOf({ sessions = [], prefix }: ChatAccess, id: string): string | undefined {
+export function nameOf({ sessions = [], prefix }: ChatAccess, id: string): string | undefined {
   if (sessions.includes(id)) return id;
   // An empty prefix would name every session of the home.
   return prefix === undefined || prefix === '' || id === '' ? undefined : sessionName(`${prefix}${id}`);

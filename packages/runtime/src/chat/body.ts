@@ -11,6 +11,8 @@ export interface ChatBody {
   readonly trigger: 'submit-message' | 'regenerate-message';
   /** The message that is edited, answered or generated again. */
   readonly messageId?: string;
+  /** The whole body, as the client sent it. */
+  readonly given: Readonly<Record<string, unknown>>;
   /** For which offers of calls the approvals and denials in it count for good, by the ids of the calls. */
   readonly remember?: Readonly<Record<string, readonly string[]>>;
 }
@@ -86,6 +88,7 @@ async function parseBody(body: unknown): Promise<ChatBody> {
     ...(id !== undefined && { id }),
     messages: messages as unknown as readonly UIMessage[],
     trigger: trigger ?? 'submit-message',
+    given: body,
     ...(typeof messageId === 'string' && { messageId }),
     ...(remember !== undefined && { remember: { ...remember } }),
   };

@@ -4,12 +4,26 @@
  * server-sent events, `node.ts` serves them with `node:http`. Imports `session` and what lies below.
  */
 import type { TapeStore } from '@tapedeck/tape';
+import type { Awaitable } from '@tapedeck/tape/store';
+import { messageOf, SessionError } from '../errors.ts';
+import { assertFields } from '../fields.ts';
+import { assertSpec } from '../model/name.ts';
+import { inputFault } from '../session/check-input.ts';
+import { type StartOptions, startFields } from '../session/options.ts';
 import type { Chunk } from '../stream/chunks.ts';
-import { type Authorize, assertMay, type ChatAccess, type ChatDeck, chatsOf, sessionOf } from './access.ts';
+import {
+  type Authorize,
+  assertMay,
+  type ChatAccess,
+  type ChatDeck,
+  chatsOf,
+  nameOf,
+  sessionOf,
+} from './access.ts';
 import { readBody } from './body.ts';
-import { ChatError, failureResponse, isServerFailure } from './errors.ts';
+import { ChatError, failureResponse, type OnChatError } from './errors.ts';
 import { assertBegins, take } from './send.ts';
-import { eventHeaders, eventStream } from './sse.ts';
+import { eventHeaders, eventStream, textHeaders, textStream } from './sse.ts';
 import { type ChatPlace, isWritten, otherStream, runStream } from './streams.ts';
 
 /** Options of `chatHandler`. */
@@ -24,8 +38,26 @@ export interface ChatOptions {
   readonly maxBytes?: number;
   /** Origins of other sites whose pages may use the endpoint. Default: none. */
   readonly origins?: readonly string[];
-  /** Called with each failure of the server. The client learns only that the request failed. */
-  readonly onError?: (error: unknown) => void;
+  /**
+   * Options of the runs that requests start: the model, tools, instructions, `maxSteps`, a `signal`. A function decides
+   * for each request, from what the client sent beside its messages; nothing of that counts by itself.
+   */
+  readonly run?:
+    | StartOptions
+    | ((request: Request, chat: ChatRequest) => Awaitable<StartOptions | undefined>);
+  /**
+   * Called with each failure of the server, and with that of a model or a tool that ends an answer. The client learns the
+   * text that it returns; without one, only that the request or the answer failed.
+   */
+  readonly onError?: OnChatError;
+}
+
+/** What a client asks a session for. */
+export interface ChatRequest {
+  /** The name of the session. */
+  readonly session: string;
+  /** The body: what `sendMessage(message, { body })` adds is in it. A client can send anything. */
+  readonly body: Readonly<Record<string, unknown>>;
 }
 
 /** Answers the requests of chats. */
@@ -71,8 +103,7 @@ export function chatHandler(
     try {
       response = await route(deck, request, { ...options, path });
     } catch (error) {
-      if (isServerFailure(error)) options.onError?.(error);
-      response = failureResponse(error);
+      response = failureResponse(error, options.onError);
     }
     for (const [name, value] of allowed) response.headers.set(name, value);
     return response;
@@ -103,9 +134,14 @@ async function route(
       assertMay(access, 'send');
       assertBegins(body);
     }
+    const run = await runOptions(
+      request,
+      { session: nameOf(access, chat) ?? chat, body: body.given },
+      options,
+    );
     const session = found ?? (await sessionOf(deck, access, { id: chat, creates: true }));
     if (session === undefined) throw notFound(chat);
-    const chunks = await take({ store: deck.store, session }, access, body);
+    const chunks = await take({ store: deck.store, session, run }, access, body);
     return await streamed(chunks, url.searchParams.get('format'), options);
   }
   if (id === undefined) {
@@ -154,16 +190,30 @@ async function streamed(
   { onError = () => {} }: Pick<ChatOptions, 'onError'>,
 ): Promise<Response> {
   if (format !== 'text') return new Response(eventStream(chunks, onError), { headers: eventHeaders });
-  const { createTextStreamResponse } = await import('ai');
-  const headers = { 'cache-control': 'no-store' };
-  return createTextStreamResponse({ stream: ReadableStream.from(textsOf(chunks)), headers });
+  return new Response(await textStream(chunks, onError), { headers: textHeaders });
 }
 
-async function* textsOf(chunks: AsyncIterable<Chunk>): AsyncGenerator<string> {
-  for await (const chunk of chunks) {
-    if (chunk.type === 'text-delta') yield chunk.delta;
-    else if (chunk.type === 'error') throw new Error(chunk.errorText);
+/**
+ * The options of the run of a request.
+ * @throws SESSION_BAD_CONFIG for what is no option of a run: code gives them, and not the client
+ */
+async function runOptions(
+  request: Request,
+  chat: ChatRequest,
+  { run = {} }: Pick<ChatOptions, 'run'>,
+): Promise<StartOptions> {
+  const given = (typeof run === 'function' ? await run(request, chat) : run) ?? {};
+  const act = `run '${chat.session}' for a chat`;
+  const { model, settings, tools } = given;
+  try {
+    assertFields(given, startFields, act);
+    if (model !== undefined) assertSpec(model);
+    const fault = inputFault(chat.session, { settings, tools });
+    if (fault !== undefined) throw fault;
+  } catch (cause) {
+    throw new SessionError('SESSION_BAD_CONFIG', messageOf(cause), { cause });
   }
+  return given;
 }
 
 async function accessOf(request: Request, { authorize, sessions }: ChatOptions): Promise<ChatAccess> {

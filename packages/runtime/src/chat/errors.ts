@@ -37,6 +37,12 @@ export class ChatError extends CodedError<ChatErrorCode> {
   override readonly name = 'ChatError';
 }
 
+/**
+ * Called with each failure of the server, and with that of a model or a tool that ends an answer. The client learns the
+ * text that it returns; without a text, only that the request or the answer failed.
+ */
+export type OnChatError = (error: unknown) => string | void;
+
 const ownStatuses: Readonly<Record<ChatErrorCode, number>> = {
   CHAT_BAD_BODY: 400,
   CHAT_BAD_TYPE: 415,
@@ -48,38 +54,57 @@ const ownStatuses: Readonly<Record<ChatErrorCode, number>> = {
   CHAT_CONFLICT: 409,
 };
 
-/** The statuses of errors that the request is to blame for, or that pass. All others are failures of the server. */
-const statuses: Readonly<Record<string, number>> = {
-  ...ownStatuses,
-  SESSION_BAD_INPUT: 400,
-  TAPE_BAD_NAME: 400,
-  TAPE_BAD_ENTRY: 400,
-  TAPE_BAD_POINT: 409,
-  SESSION_NO_CALL: 409,
-  SESSION_BUSY: 409,
-  TAPE_BUSY: 409,
-  TAPE_KEY_CONFLICT: 409,
-  TAPE_ARCHIVED: 409,
-  TAPE_LOCKED: 503,
-  SESSION_CLOSED: 503,
-  TAPE_CLOSED: 503,
+/**
+ * The statuses of errors that the request is to blame for, or that pass, and what the client learns of them: their own
+ * messages name sessions and paths. All others are failures of the server.
+ */
+const shown: Readonly<Record<string, readonly [status: number, message: string]>> = {
+  SESSION_BAD_INPUT: [400, 'the message cannot be sent to a model'],
+  TAPE_BAD_NAME: [400, 'the id cannot be that of a chat'],
+  TAPE_BAD_ENTRY: [400, 'the message cannot be stored'],
+  TAPE_BAD_POINT: [409, 'the message is not one that the chat shows'],
+  SESSION_NO_CALL: [409, 'the call does not wait for this answer'],
+  SESSION_BUSY: [409, 'the chat is being written'],
+  TAPE_BUSY: [409, 'the chat is being written'],
+  TAPE_KEY_CONFLICT: [409, 'the chat has another message with this id'],
+  TAPE_ARCHIVED: [409, 'the chat is archived'],
+  TAPE_LOCKED: [503, 'the server is busy'],
+  SESSION_CLOSED: [503, 'the server is closing'],
+  TAPE_CLOSED: [503, 'the server is closing'],
 };
 
-/**
- * The response to a request that failed: `{ error: { code, message } }`. The message of a failure of the server is not
- * sent, since it can name what the client must not see.
- */
-export function failureResponse(error: unknown): Response {
-  const coded = error instanceof CodedError ? error : undefined;
-  const status = coded === undefined ? undefined : statuses[coded.code];
-  const body =
-    coded === undefined || status === undefined
-      ? { code: 'CHAT_FAILED', message: 'the request failed' }
-      : { code: coded.code, message: coded.message };
-  return Response.json({ error: body }, { status: status ?? 500, headers: { 'cache-control': 'no-store' } });
+/** What a request that failed is answered with. */
+interface Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
 }
 
-/** Whether an error is a failure of the server, which its operator wants to know. */
-export function isServerFailure(error: unknown): boolean {
-  return !(error instanceof CodedError) || (statuses[error.code] ?? 500) >= 500;
+function refusalFor(error: unknown): Refusal | undefined {
+  if (error instanceof ChatError) {
+    const { code, message } = error;
+    return { status: ownStatuses[code], code, message };
+  }
+  const [status, message] = (error instanceof CodedError ? shown[error.code] : undefined) ?? [];
+  if (!(error instanceof CodedError) || status === undefined || message === undefined) return undefined;
+  return { status, code: error.code, message };
+}
+
+/** The response to a request that failed: `{ error: { code, message } }`. */
+export function failureResponse(error: unknown, onError: OnChatError = () => {}): Response {
+  const refusal = refusalFor(error);
+  const { status = 500, code = 'CHAT_FAILED', message = 'the request failed' } = refusal ?? {};
+  const told = status >= 500 ? textOf(onError(error)) : undefined;
+  const body = { error: { code, message: told ?? message } };
+  return Response.json(body, { status, headers: { 'cache-control': 'no-store' } });
+}
+
+/** What a client learns of what ended its answer. */
+export function errorText(error: unknown, onError: OnChatError): string {
+  if (error instanceof ChatError) return error.message;
+  return textOf(onError(error)) ?? 'the answer failed';
+}
+
+function textOf(told: unknown): string | undefined {
+  return typeof told === 'string' ? told : undefined;
 }

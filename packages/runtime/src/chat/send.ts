@@ -2,9 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Part, processOwner, TapeError } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { UIMessage } from 'ai';
+import { continueAnswered } from '../delegation/continue.ts';
 import { SessionError } from '../errors.ts';
 import { hold } from '../lease/hold.ts';
-import type { SessionRewound } from '../session/options.ts';
+import type { SessionRewound, StartOptions } from '../session/options.ts';
+import { partsOf as partsIn } from '../session/parts.ts';
+import { waitsForTool } from '../status/waits.ts';
 import { type ChatFile, filePart } from '../stream/chat-file.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import { messageId, turnsShown } from '../ui/messages.ts';
@@ -26,12 +29,17 @@ import {
 
 type Chunks = AsyncIterable<Chunk>;
 
+/** A session that a chat asks for something, and the options of the runs that it starts. */
+interface Asked extends ChatPlace {
+  readonly run: StartOptions;
+}
+
 /**
  * Does what a chat asks for, and returns the stream of the answer. Everything is on the tape or in the inbox when it
  * resolves.
  * @throws ChatError, SessionError and TapeError, before anything is written
  */
-export async function take(place: ChatPlace, access: ChatAccess, body: ChatBody): Promise<Chunks> {
+export async function take(place: Asked, access: ChatAccess, body: ChatBody): Promise<Chunks> {
   const { messages, trigger, messageId: named } = body;
   const message = messageIn(body);
   if (message === undefined) throw new ChatError('CHAT_BAD_BODY', 'cannot send: there is no message');
@@ -69,11 +77,11 @@ export function assertBegins(body: ChatBody): void {
 
 /** Sends a message. One that the session has is edited: the session continues from before it. */
 async function submit(
-  place: ChatPlace,
+  place: Asked,
   message: UIMessage,
   { edits }: { readonly edits: boolean },
 ): Promise<Chunks> {
-  const { session } = place;
+  const { session, run } = place;
   const parts = partsOf(message);
   const key = `ui:${message.id}`;
   const meta = { ui: { id: message.id, ...metadataOf(message) } };
@@ -82,7 +90,7 @@ async function submit(
   if (turn?.opening !== undefined) {
     const { seq } = turn.opening;
     await rewound(place, 'replaced by an edited message', async (one) => await one.rewind(seq));
-    const edited = await session.send(parts, { key: `${key}@${seq}`, meta });
+    const edited = await session.send(parts, { key: `${key}@${seq}`, meta, run });
     return sentStream(place, edited, isWritten);
   }
   const sent = await sendOnce(place, { parts, key, meta });
@@ -114,7 +122,7 @@ type Sending = Awaited<ReturnType<ChatPlace['session']['send']>>;
  * @throws CHAT_CONFLICT when a message that the session shows has the key and another content
  */
 async function sendOnce(
-  place: ChatPlace,
+  place: Asked,
   {
     parts,
     key,
@@ -122,7 +130,7 @@ async function sendOnce(
   }: { readonly parts: readonly Part[]; readonly key: string; readonly meta: { ui: { id: string } } },
 ): Promise<Sending | undefined> {
   try {
-    const sent = await place.session.send(parts, { key, meta });
+    const sent = await place.session.send(parts, { key, meta, run: place.run });
     return sent.state === 'started' && sent.run === undefined ? undefined : sent;
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
@@ -134,19 +142,18 @@ async function sendOnce(
   }
 }
 
-function sentStream(
-  place: ChatPlace,
-  { id, run }: Pick<Sending, 'id' | 'run'>,
-  written: () => Chunks,
-): Chunks {
-  return run === undefined ? itemStream(place, id, written) : runStream(place, run);
+function sentStream(place: Asked, { id, run }: Pick<Sending, 'id' | 'run'>, written: () => Chunks): Chunks {
+  return run === undefined ? itemStream(place, id, { options: place.run, written }) : runStream(place, run);
 }
 
 /** The answer to a message, when a run has taken it up and is over. */
 async function* recordedMessage(place: ChatPlace, id: string): AsyncGenerator<Chunk> {
   const turn = await turnWith(place, id);
-  if (turn === undefined) yield { type: 'error', errorText: 'the message was replaced by an edit before it' };
-  else yield* recordedStream(place, turn);
+  if (turn === undefined)
+    throw new ChatError('CHAT_CONFLICT', 'the message was replaced by an edit before it', {
+      data: { message: id },
+    });
+  yield* recordedStream(place, turn);
 }
 
 /** What came after the answers to calls, when a run has taken them up and is over. */
@@ -166,7 +173,7 @@ function seen(place: ChatPlace, turn: Turn): Chunks {
 }
 
 /** Answers the last message of a user again. */
-async function regenerate(place: ChatPlace, messages: readonly UIMessage[]): Promise<Chunks> {
+async function regenerate(place: Asked, messages: readonly UIMessage[]): Promise<Chunks> {
   const message = messages.findLast(({ role }) => role === 'user');
   const turn = message === undefined ? undefined : await turnWith(place, message.id);
   if (turn?.opening === undefined)
@@ -177,18 +184,18 @@ async function regenerate(place: ChatPlace, messages: readonly UIMessage[]): Pro
   const { run } = await rewound(
     place,
     'generated again',
-    async (session) => await session.rewind(seq, { mode: 'resend' }),
+    async (session) => await session.rewind(seq, { mode: 'resend', run: place.run }),
   );
   return run === undefined ? otherStream(place) : runStream(place, run);
 }
 
 /** Posts the answers in a message to the calls that wait, and continues. */
 async function answer(
-  place: ChatPlace,
+  place: Asked,
   message: UIMessage,
   { remember }: Pick<ChatBody, 'remember'>,
 ): Promise<Chunks> {
-  const { session, store } = place;
+  const { session, store, run } = place;
   const turn = await lastTurn(store, session.id);
   if (turn?.id !== message.id)
     throw new ChatError('CHAT_CONFLICT', `cannot answer message '${message.id}': it is not the last answer`, {
@@ -200,19 +207,54 @@ async function answer(
   const sessions = below.filter(({ ref }) => given.some(([id]) => id === ref)).map((call) => call.session);
   const answers = given.filter(([id]) => below.every(({ ref }) => ref !== id));
   for (const [id, answer] of given)
-    if (!answers.some(([own]) => own === id)) await session.respond(id, answer);
+    if (!answers.some(([own]) => own === id)) await session.respond(id, answer, run);
   let sent: Sending | undefined;
   for (const [i, [call, given]] of answers.entries())
-    sent = await session.respond(call, given, { start: i === answers.length - 1 });
+    sent = await session.respond(call, given, { ...run, start: i === answers.length - 1 });
   const calls = answers.map(([id]) => id);
-  if (sent !== undefined) return sentStream(place, sent, () => recordedRest(place, calls));
+  if (sent !== undefined)
+    return toolsMissing(
+      place,
+      sentStream(place, sent, () => recordedRest(place, calls)),
+    );
+  const parts = partsIn.get(session);
+  // Another process has recorded the answers, and may not have gone on.
+  if (given.length === 0 && parts !== undefined)
+    await continueAnswered(parts, session.id, { options: run, until: session.id });
   if (below.length > 0)
-    return belowStream(place, {
-      shown,
-      turn,
-      sessions: sessions.length > 0 ? sessions : below.map((call) => call.session),
-    });
-  return runStream(place, session.attach() ?? session.run());
+    return toolsMissing(
+      place,
+      belowStream(place, {
+        shown,
+        turn,
+        sessions: sessions.length > 0 ? sessions : below.map((call) => call.session),
+      }),
+    );
+  const current = session.attach();
+  if (current !== undefined) return toolsMissing(place, runStream(place, current));
+  await assertTools(place);
+  return runStream(place, session.run(undefined, run));
+}
+
+/** An answer that ends with an error when a call is approved whose tool no process has that goes on with it. */
+async function* toolsMissing(place: ChatPlace, chunks: Chunks): AsyncGenerator<Chunk> {
+  for await (const chunk of chunks) {
+    // A chat that reads an end without a result would send its approval again, and again.
+    if (chunk.type === 'finish') await assertTools(place);
+    yield chunk;
+  }
+}
+
+/** @throws CHAT_CONFLICT when a call is approved and waits for a process that has its tool */
+async function assertTools({ store, session }: ChatPlace): Promise<void> {
+  const info = await store.sessions.find(session.id);
+  if (info === undefined) return;
+  for await (const { call } of waitsForTool(store, info))
+    throw new ChatError(
+      'CHAT_CONFLICT',
+      `cannot continue: the call of '${call.toolName}' is approved, and waits for a server that has this tool`,
+      { data: { call: call.toolCallId } },
+    );
 }
 
 /** The turn of a message of the session. */

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Entry, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { messageOf, SessionError } from '../errors.ts';
+import { SessionError } from '../errors.ts';
 import type { Run } from '../run/run.ts';
+import type { StartOptions } from '../session/options.ts';
 import { partsOf } from '../session/parts.ts';
 import type { Session } from '../session/session.ts';
 import type { Chunk } from '../stream/chunks.ts';
@@ -34,14 +35,36 @@ export async function* runStream(
   const turn = id === undefined || id === run.id ? undefined : await turnWith(place, id);
   const before = { entries: (turn?.entries ?? []).filter((entry) => runOf(entry) !== run.id) };
   const rest = whole ? {} : (shown ?? (await shownIn(place, before)));
-  yield* chatChunks(whole ? joined(turnChunks(at(place), before), run.uiStream()) : run.uiStream(), {
+  const chunks = whole ? joined(turnChunks(at(place), before), run.uiStream()) : run.uiStream();
+  const message = {
     id: id ?? run.id,
     ...rest,
     metadata: async () => {
       const done = await turnWith(place, id ?? run.id);
       return done === undefined ? undefined : answerFacts(done);
     },
-  });
+  };
+  for await (const chunk of chatChunks(chunks, message)) {
+    if (chunk.type === 'error') throw await failureOf(run, chunk.errorText);
+    yield chunk;
+  }
+}
+
+/** Why a run failed. */
+async function failureOf(run: Run, text: string): Promise<unknown> {
+  const failure = await run.then(
+    ({ error }) => error,
+    (error: unknown) => error,
+  );
+  return failure ?? new SessionError('SESSION_MODEL_FAILED', text);
+}
+
+/** An answer of the tape. What ended it is thrown, so that the handler decides what of it the client learns. */
+async function* readAnswer(chunks: AsyncIterable<Chunk>, start: ChatStart): AsyncGenerator<Chunk> {
+  for await (const chunk of chatChunks(chunks, start)) {
+    if (chunk.type === 'error') throw new SessionError('SESSION_MODEL_FAILED', chunk.errorText);
+    yield chunk;
+  }
 }
 
 /** The id of the message that a run writes; undefined when it fails before it has one. */
@@ -119,7 +142,7 @@ const lookMs = 20;
 export async function* itemStream(
   place: ChatPlace,
   item: string,
-  written: () => AsyncIterable<Chunk>,
+  { options, written }: { readonly options: StartOptions; readonly written: () => AsyncIterable<Chunk> },
 ): AsyncGenerator<Chunk> {
   const { store, session } = place;
   let seen: Run | undefined;
@@ -141,20 +164,17 @@ export async function* itemStream(
       continue;
     }
     if (!(await isWritten(place))) {
-      const fault = await startNext(session, item);
-      if (fault !== undefined) {
-        yield { type: 'error', errorText: messageOf(fault) };
-        return;
-      }
+      const fault = await startNext(session, item, options);
+      if (fault !== undefined) throw fault;
     }
     await sleep(lookMs);
   }
 }
 
 /** Starts the run of what waits longest. Returns why it could not, unless the session is run elsewhere. */
-async function startNext(session: Session, item: string): Promise<unknown> {
+async function startNext(session: Session, item: string, options: StartOptions): Promise<unknown> {
   if (session.attach() !== undefined) return undefined;
-  const run = session.run();
+  const run = session.run(undefined, options);
   const fault = await Promise.race([run.then(ignored, (error: unknown) => error), sleep(lookMs)]);
   const isHarmless =
     fault === undefined ||
@@ -190,7 +210,7 @@ export async function* belowStream(
   const now = (await turnWith(place, id)) ?? turn;
   const last = await childrenOf(at(place), { entries: entries.slice(lastAnswer(turn)) });
   const rest = turnChunks(at(place), { entries: now.entries.slice(entries.length) });
-  yield* chatChunks(joined(childChunks(store, last), rest), {
+  yield* readAnswer(joined(childChunks(store, last), rest), {
     id,
     ...shown,
     metadata: async () => answerFacts(now),
@@ -230,7 +250,7 @@ export async function* otherStream(place: ChatPlace): AsyncGenerator<Chunk> {
   const first = turn?.entries[0]?.seq ?? (turn?.opening === undefined ? 1 : turn.opening.seq + 1);
   const news = watchChunks(ofTurn(tail(store, session.id, { from: first, untilIdle: true }), turn?.opening));
   const id = turn?.id ?? session.id;
-  yield* chatChunks(joined(news, waitingBelow(place)), {
+  yield* readAnswer(joined(news, waitingBelow(place)), {
     id,
     metadata: async () => {
       const done = await turnWith(place, id);
@@ -282,7 +302,7 @@ export async function* recordedStream(place: ChatPlace, turn: Turn, from = 0): A
   const before = { entries: turn.entries.slice(0, from) };
   if (turn.id === undefined) yield { type: 'finish' };
   else
-    yield* chatChunks(turnChunks(at(place), { entries: turn.entries.slice(from) }), {
+    yield* readAnswer(turnChunks(at(place), { entries: turn.entries.slice(from) }), {
       id: turn.id,
       ...(await shownIn(place, before)),
       metadata: async () => answerFacts(turn),

@@ -1,10 +1,32 @@
 import { runPoint } from '../crash-point.ts';
 import { haveEnded } from '../merge/spawn-calls.ts';
 import { type Above, optionsFor } from '../run/above.ts';
+import { toolsOf } from '../run/instructions.ts';
 import type { Run } from '../run/run.ts';
+import { hasAnswerLeft, runningChildren } from '../status/waits.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { awaitsChildren, openBatch } from '../tools/open-batch.ts';
+import { toolOf } from '../tools/traits.ts';
 import type { DelegationParts } from './parts.ts';
+
+/**
+ * Continues a session and those to which it delegates, children first, where an answer was recorded that no process has gone
+ * on with: by one that does not have the tool, or that died. Then those whose children have all ended meanwhile. The runs
+ * take `above.options`; a session that cannot run here is left as it is.
+ */
+export async function continueAnswered(parts: DelegationParts, id: string, above: Above): Promise<void> {
+  const { store, newId } = parts;
+  for (const child of await runningChildren(store, id)) await continueAnswered(parts, child.id, above);
+  const info = await store.sessions.find(id);
+  if (info === undefined || info.lifecycle !== 'active') return;
+  const worker = parts.worker(info);
+  const tools = toolsOf(parts, above.options);
+  const hasTool = (name: string) => toolOf(tools, name) !== undefined;
+  if (!worker.isServing && (await hasAnswerLeft(store, info, hasTool))) {
+    const more = above.until === id ? {} : { above };
+    if (!worker.isServing) worker.start({ run: newId(), options: optionsFor(id, above), ...more });
+  } else await continueWaiting(parts, id, above);
+}
 
 /**
  * Continues a session whose call waited for children, once all of them have ended. Returns the run, in an object, since a

@@ -1,6 +1,6 @@
 import type { SessionInfo } from '@tapedeck/tape';
 import { assertActive } from '@tapedeck/tape/internal';
-import type { InboxItem } from '@tapedeck/tape/store';
+import type { Awaitable, InboxItem } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import { LeaseKeeper } from '../lease/keeper.ts';
@@ -51,6 +51,10 @@ export class Worker {
   #undelivered = 0;
   /** The number of `startQueued` calls during runs. */
   #requested = 0;
+  /** The options that came with items of the inbox, for the runs that take these up. */
+  readonly #optionsOf = new Map<string, RunOptions>();
+  /** Items with options that are being posted: a run must not take one up before its options are known. */
+  readonly #posting = new Set<Promise<unknown>>();
   /** The options of the last answer, for the sessions above. */
   #above: Above | undefined;
   #closed = false;
@@ -190,14 +194,20 @@ export class Worker {
 
   /**
    * Starts a run with the inbox. Resolves with that run once it begins; with undefined when the inbox is
-   * empty, or a current run will take it up. `cutOff`: an interrupted run continues first.
+   * empty, or a current run will take it up. `cutOff`: an interrupted run continues first. `item`: the item that the
+   * options came with, for a later run that takes it up.
    * @throws SESSION_BUSY when another process writes the session; SESSION_CLOSED; TAPE_ARCHIVED; the errors
    *   of `modelFor`
    */
   async startQueued(
     options: RunOptions = {},
-    { cutOff = false, above }: { readonly cutOff?: boolean; readonly above?: Above | undefined } = {},
+    {
+      cutOff = false,
+      above,
+      item,
+    }: { readonly cutOff?: boolean; readonly above?: Above | undefined; readonly item?: string } = {},
   ): Promise<Started | undefined> {
+    if (item !== undefined) this.#keepOptions(item, options);
     if (above !== undefined) this.#above = above;
     if (this.#serving !== undefined) {
       this.#requested += 1;
@@ -222,6 +232,25 @@ export class Worker {
       }
     });
     return await begun.promise;
+  }
+
+  /** Posts an item to the inbox, with the options of the run that takes it up in this process. */
+  async post<T extends { readonly id: string }>(act: () => Awaitable<T>, options: RunOptions): Promise<T> {
+    const posting = (async () => {
+      const posted = await act();
+      this.#keepOptions(posted.id, options);
+      return posted;
+    })();
+    this.#posting.add(posting);
+    try {
+      return await posting;
+    } finally {
+      this.#posting.delete(posting);
+    }
+  }
+
+  #keepOptions(item: string, options: RunOptions): void {
+    if (Object.keys(options).length > 0) this.#optionsOf.set(item, options);
   }
 
   /** The error of a run that cannot start now. */
@@ -271,6 +300,7 @@ export class Worker {
     this.#instructions = undefined;
     this.#lease.forget();
     this.#serving = undefined;
+    this.#optionsOf.clear();
     this.#handled.clear();
     if (this.status.state === 'busy' || this.status.state === 'retrying') this.#enter({ state: 'idle' });
   }
@@ -374,7 +404,9 @@ export class Worker {
         if (spent.length > 0) await held.drain(spent.map(({ id }) => ({ id, drafts: [] })));
         const decision = decide(inbox, at, owner);
         if (decision.do === 'start' && !this.#closed) {
-          const turn = this.#turn(held, { run: this.#parts.newId(), items: decision.items, options });
+          const { items } = decision;
+          const given = (await this.#optionsFor(items)) ?? options;
+          const turn = this.#turn(held, { run: this.#parts.newId(), items, options: given });
           if (status !== undefined) this.#enter(status);
           return turn;
         }
@@ -394,6 +426,13 @@ export class Worker {
       }
       held = again;
     }
+  }
+
+  /** The options that came with the last of some items that has any. */
+  async #optionsFor(items: readonly InboxItem[]): Promise<RunOptions | undefined> {
+    if (this.#posting.size > 0) await Promise.allSettled(this.#posting);
+    const last = items.findLast(({ id }) => this.#optionsOf.has(id));
+    return last === undefined ? undefined : this.#optionsOf.get(last.id);
   }
 
   #turn(held: Hold, request: RunRequest): HeldRun {

@@ -7,6 +7,23 @@ import type { MessageSource, QueueMode } from '../run/queue.ts';
 import type { Callbacks, Run } from '../run/run.ts';
 import type { Permit } from '../terms/permits.ts';
 
+/** Options of a run that a message, an answer or a chat starts. */
+export type StartOptions = Pick<
+  RunOptions,
+  'model' | 'settings' | 'tools' | 'useTools' | 'instructions' | 'maxSteps' | 'signal'
+>;
+
+/** The fields of `StartOptions`. */
+export const startFields: Fields<StartOptions> = {
+  model: true,
+  settings: 'object',
+  tools: true,
+  useTools: 'flag',
+  instructions: 'text',
+  maxSteps: 'limit',
+  signal: 'signal',
+};
+
 /** Options of `Session.send`. */
 export interface SendOptions {
   /** Queue mode: what the message does to a current run. Default: by its source and the session's kind. */
@@ -20,6 +37,8 @@ export interface SendOptions {
   readonly meta?: Meta;
   /** False: only post the message; the process that runs the session takes it up. */
   readonly start?: boolean;
+  /** Options of the run that answers the message, when this process runs it: now, or after the current run. */
+  readonly run?: StartOptions;
   /** Called with the events of the run, if the message starts one immediately. */
   readonly on?: Callbacks;
 }
@@ -33,6 +52,7 @@ export const sendFields: Fields<SendOptions> = {
   settings: 'object',
   meta: 'object',
   start: 'flag',
+  run: 'object',
   on: 'object',
 };
 
@@ -61,22 +81,13 @@ export const subscribeFields: Fields<SubscribeOptions> = {
  * it, up to this session; `instructions` are for this session alone. Nothing of the run that made the call is kept, except a
  * model and settings that were given by name: in their place are those of the deck.
  */
-export interface RespondOptions
-  extends Pick<RunOptions, 'model' | 'settings' | 'tools' | 'useTools' | 'instructions' | 'maxSteps'> {
+export interface RespondOptions extends StartOptions {
   /** False: only post the answer; the process that runs the session takes it up. */
   readonly start?: boolean;
 }
 
 /** The fields of `RespondOptions`. */
-export const respondFields: Fields<RespondOptions> = {
-  model: true,
-  settings: 'object',
-  tools: true,
-  useTools: 'flag',
-  instructions: 'text',
-  maxSteps: 'limit',
-  start: 'flag',
-};
+export const respondFields: Fields<RespondOptions> = { ...startFields, start: 'flag' };
 
 /** Options of `Session.rewind`. */
 export interface RewindOptions {
@@ -88,6 +99,8 @@ export interface RewindOptions {
   readonly settings?: CallSettings;
   /** False: only append the resent message, for the next run. */
   readonly start?: boolean;
+  /** Options of the run that answers a resent message. */
+  readonly run?: StartOptions;
 }
 
 /** The fields of `RewindOptions`. */
@@ -96,6 +109,7 @@ export const rewindFields: Fields<RewindOptions> = {
   model: true,
   settings: 'object',
   start: 'flag',
+  run: 'object',
 };
 
 /** The receipt of a rewind, and the run that answers a resent message. */

@@ -44,7 +44,7 @@ import {
   mergeIntoFields,
 } from '../merge/merge.ts';
 import { assertSettings, settingsMeta } from '../model/call-settings.ts';
-import { assertModelName } from '../model/name.ts';
+import { assertModelName, assertSpec } from '../model/name.ts';
 import type { OutputSpec } from '../model/output.ts';
 import type { ScopedRule } from '../permissions/decide.ts';
 import { type Above, optionsFor } from '../run/above.ts';
@@ -83,8 +83,10 @@ import {
   type Sent,
   type SessionRewound,
   type SessionRules,
+  type StartOptions,
   type SubscribeOptions,
   sendFields,
+  startFields,
   subscribeFields,
   viewFields,
 } from './options.ts';
@@ -158,21 +160,24 @@ export class Session {
    */
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
     assertFields(options, sendFields, `send to '${this.name}'`);
-    const { source, key, model, settings = {}, meta, on, start = true } = options;
+    const { source, key, model, settings = {}, meta, on, start = true, run: given = {} } = options;
     if (on !== undefined) assertFields(on, callbackFields, `send to '${this.name}'`);
+    this.#assertStart(given, `send to '${this.name}'`);
     const mode = options.mode ?? defaultMode(source, this.#kind);
     const fault = inputFault(this.name, { input, mode, settings, meta });
     if (fault !== undefined) throw fault;
     assertModelName(model, 'message');
     const facts = { ...(model !== undefined && { model }), ...settingsMeta(settings) };
-    const { id, appended, owner } = await this.#parts.store.inbox.post(this.id, {
-      body: { type: 'input', drafts: [user(input, { ...meta, ...facts })] },
-      mode,
-      source: source ?? 'user',
-      ...(key !== undefined && { key }),
-    });
+    const post = () =>
+      this.#parts.store.inbox.post(this.id, {
+        body: { type: 'input', drafts: [user(input, { ...meta, ...facts })] },
+        mode,
+        source: source ?? 'user',
+        ...(key !== undefined && { key }),
+      });
+    const { id, appended, owner } = await this.#worker.post(post, start ? given : {});
     if (appended !== undefined) return { id, state: 'started' };
-    const { run } = start ? await this.#startQueued(id) : {};
+    const { run } = start ? await this.#startQueued(id, given) : {};
     if (run !== undefined) {
       const text = on === undefined ? undefined : run.watch(on);
       // A caller that awaits `text` sees the failure; without one, the rejection must not end the process.
@@ -248,7 +253,7 @@ export class Session {
     more: { readonly above?: Above } = {},
   ): Promise<{ readonly run?: Run }> {
     try {
-      const started = await this.#worker.startQueued(options, more);
+      const started = await this.#worker.startQueued(options, { ...more, item });
       // In an object, since a run is thenable: returning it would await its result.
       return started?.run.took.includes(item) === true ? { run: started.run } : {};
     } catch (error) {
@@ -373,16 +378,18 @@ export class Session {
    */
   async rewind(to: Point, given: RewindOptions = {}): Promise<SessionRewound> {
     assertFields(given, rewindFields, `rewind '${this.name}'`);
-    const { mode = 'edit', model, settings, start = true } = given;
+    const { mode = 'edit', model, settings, start = true, run = {} } = given;
     assertModelName(model);
     assertSettings(settings, `rewind '${this.name}'`);
+    this.#assertStart(run, `rewind '${this.name}'`);
     this.#assertIdle('rewind');
-    const options = { ...(model !== undefined && { model }), ...(settings !== undefined && { settings }) };
+    const named = { ...(model !== undefined && { model }), ...(settings !== undefined && { settings }) };
+    const options = { ...run, ...named };
     const isRun = mode === 'resend' && start;
     if (isRun) await modelFor(this.#parts, await this.#worker.facts(), { options });
     const { store, config } = this.#parts;
     const place = { store, hooks: config.hooks };
-    const rewound = await rewindSession(place, this.id, { to, mode, ...options });
+    const rewound = await rewindSession(place, this.id, { to, mode, ...named });
     for (const message of rewound.warnings) this.#worker.warn(message);
     return isRun ? { ...rewound, run: this.run(undefined, options) } : rewound;
   }
@@ -398,6 +405,15 @@ export class Session {
     assertFields(options, { at: true }, `undo '${this.name}'`);
     this.#assertIdle('undo');
     return await undoSession(this.#parts.store, this.id, options);
+  }
+
+  /** @throws SESSION_BAD_INPUT, SESSION_NO_MODEL */
+  #assertStart(run: StartOptions, act: string): void {
+    assertFields(run, startFields, act);
+    if (run.model !== undefined) assertSpec(run.model);
+    assertSettings(run.settings, act);
+    const unfit = inputFault(this.name, { tools: run.tools });
+    if (unfit !== undefined) throw unfit;
   }
 
   /** Checks this process only. The lease refuses the act while another process runs the session. */

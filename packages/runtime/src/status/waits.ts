@@ -41,14 +41,35 @@ export async function leftAfterAnswer(store: TapeStore, id: string): Promise<Ses
     if (below !== undefined) return below;
   }
   const info = await store.sessions.find(id);
-  if (info === undefined || (await store.leases.list()).some((owner) => owner.id === id)) return undefined;
+  return info !== undefined && (await hasAnswerLeft(store, info)) ? info : undefined;
+}
+
+/**
+ * Whether a session that no process runs has an answer to go on with. `hasTool`: which tools can run here; an approved call
+ * waits for a process that has its own.
+ */
+export async function hasAnswerLeft(
+  store: TapeStore,
+  info: SessionInfo,
+  hasTool: (name: string) => boolean = () => false,
+): Promise<boolean> {
+  const { id } = info;
+  if ((await store.leases.list()).some((owner) => owner.id === id)) return false;
   const isAnswered = (call: OpenCall) =>
-    isOrphan(call) || (call.decision !== undefined && call.for !== 'tool');
-  const isLeft =
+    isOrphan(call) || (call.decision !== undefined && (call.for !== 'tool' || hasTool(call.toolName)));
+  return (
     (await isInterrupted(store, id)) ||
     (await openBatch(store, info)).some(isAnswered) ||
-    (await store.inbox.list(id)).some(({ body }) => body.type === 'answer');
-  return isLeft ? info : undefined;
+    (await store.inbox.list(id)).some(({ body }) => body.type === 'answer')
+  );
+}
+
+/** The calls of a session, and of those to which it delegates, that are approved and wait for a process with their tool. */
+export async function* waitsForTool(store: TapeStore, info: SessionInfo): AsyncGenerator<Wait> {
+  for (const call of await openBatch(store, info))
+    if (call.state === 'waiting' && call.for === 'tool')
+      yield { session: info, call, ref: refOf(info.session, call.toolCallId) };
+  for (const child of await runningChildren(store, info.id)) yield* waitsForTool(store, child);
 }
 
 /** A call below as the sessions above it show it. */
