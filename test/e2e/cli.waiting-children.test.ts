@@ -22,7 +22,7 @@ const pay = tool({
     return 'paid';
   },
 });
-export default { tools: { ...delegationTools(), pay } };
+export default { tools: { ...delegationTools(), pay, buy: pay } };
 `;
 
 /** A home whose session `main` delegates these tasks, each of which pays. */
@@ -43,6 +43,8 @@ function payingHome(...tasks: readonly string[]) {
     ]),
   ];
   const [file, answers] = [home.file('shop.mjs'), home.file('answers.json')];
+  const buys = ['b1', 'b2'].map((id) => ({ name: 'buy', id, input: { to: 'me', _parallel: true } }));
+  writeFileSync(home.file('second.json'), JSON.stringify([{ toolCalls: buys }, { text: 'All is bought.' }]));
   installPackages(home.path);
   writeFileSync(file, config);
   writeFileSync(answers, JSON.stringify(script));
@@ -102,6 +104,9 @@ test('approve names the calls of several children, answers each for itself, and 
   const many = await home.tape(['approve', 'main', ...home.model]);
   expect(many.code).toBe(2);
   expect(many.stderr).toContain(`several are pending: ${rent}/p1 (pay), ${tax}/p1 (pay)`);
+  expect(many.stderr).toContain(
+    `Hint: answer each with: tape approve main ${rent}/p1; tape approve main ${tax}/p1; or approve all with: tape approve main --yes\n`,
+  );
   const denied = await home.tape(['approve', 'main', `${tax}/p1`, '--deny', ...home.model]);
   expect(denied).toMatchObject({ code: 6, stdout: '' });
   expect(denied.stderr).toContain('tape approve main');
@@ -109,6 +114,61 @@ test('approve names the calls of several children, answers each for itself, and 
   const done = await home.tape(['approve', 'main', '--json', ...home.model]);
   expect(json(done)).toMatchObject({ session: 'main', finish: 'stop', text: 'All is paid.' });
   expect(home.linesOf('main').filter((line) => line.startsWith('anchor merge/'))).toHaveLength(2);
+});
+
+test('approve --yes answers all that wait, shows each end once, and is one document of JSON', async () => {
+  using home = payingHome('Pay rent', 'Pay tax');
+  await home.tape(['run', 'main', 'Go', ...home.model]);
+  const [rent = '', tax = ''] = home.childrenOf();
+  const done = await home.tape(['approve', 'main', '--yes', ...home.model]);
+  expect(done, done.stderr).toMatchObject({ code: 0, stdout: 'All is paid.\n' });
+  for (const child of [rent, tax])
+    expect(done.stderr.split('\n').filter((line) => line.includes(child))).toEqual([`${child}@10 stop`]);
+  expect(home.linesOf('main').filter((line) => line.startsWith('anchor merge/'))).toHaveLength(2);
+  const second = [...home.model.slice(0, 3), `script:${home.file('second.json')}`];
+  await home.tape(['run', 'second', 'Go', ...second]);
+  const again = await home.tape(['approve', 'second', '--yes', '--json', ...second]);
+  expect(json(again)).toMatchObject({ session: 'second', finish: 'stop', text: 'All is bought.' });
+  expect(home.linesOf('second').filter((line) => line.startsWith('buy'))).toHaveLength(2);
+});
+
+test('an approval that a process without the tool gives is kept, and what helps is named everywhere', async () => {
+  using home = payingHome('Pay rent', 'Pay tax');
+  await home.tape(['run', 'main', 'Go', ...home.model]);
+  const [rent = '', tax = ''] = home.childrenOf();
+  const bare = ['--no-config', ...home.model.slice(2)];
+  const runs = `run it with a configuration that has the tool: tape run ${rent} --config FILE`;
+  const given = await home.tape(['approve', 'main', `${rent}/p1`, ...bare]);
+  expect(given.code).toBe(6);
+  expect(given.stderr).toContain(`pay of ${rent} is approved, and waits for a run with its tool: ${rent}/p1`);
+  expect(given.stderr).toContain('Hint: approve it with: tape approve main;');
+  expect((await home.tape(['status', 'main'])).stdout).toContain(runs);
+  const again = await home.tape(['approve', 'main', `${rent}/p1`, '--json', ...home.model]);
+  expect(jsonError(again)).toMatchObject({ code: 'SESSION_NO_CALL', hint: runs });
+  expect((await home.tape(['approve', 'main', ...bare])).stderr).toContain(
+    'Hint: run it with a configuration that has the tool: tape recover main --config FILE',
+  );
+  const recovered = await home.tape(['recover', 'main', ...bare]);
+  expect(recovered.stdout).toContain(`${rent} waits: ${runs}\n`);
+  expect(recovered.stdout).toContain('Waiting for an answer (tape status): main\n');
+  expect(json(await home.tape(['recover', '--dry-run', '--json', ...bare]))).toMatchObject({
+    sessions: [{ session: rent }, { session: tax }, { session: 'main' }],
+  });
+  expect((await home.tape(['run', rent, ...home.model])).stdout).toBe('Pay rent is done.\n');
+  const done = await home.tape(['recover', 'main', ...home.model]);
+  expect(done.code, done.stdout).toBe(0);
+  expect(home.linesOf('main').at(-1)).toBe('assistant: All is paid.');
+  expect((await home.tape(['audit'])).code).toBe(0);
+});
+
+test('a message to a parent that waits says what becomes of its call', async () => {
+  using home = payingHome('Pay rent');
+  await home.tape(['run', 'main', 'Go', ...home.model]);
+  const sent = await home.tape(['send', 'main', 'Never mind', ...home.model]);
+  expect(sent).toMatchObject({ code: 0, stdout: 'All is paid.\n' });
+  expect(sent.stderr).toBe(
+    'Answered delegate d1 with what has come of its children so far: each is merged when it ends\n',
+  );
 });
 
 test('approve at a parent without an open call reports the merge of the child that was delegated to', async () => {

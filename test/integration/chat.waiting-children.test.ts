@@ -1,4 +1,4 @@
-import { delegationTools } from '@tapedeck/runtime';
+import { delegationTools, openDeck } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { lastAssistantMessageIsCompleteWithApprovalResponses, tool } from 'ai';
 import { expect, test } from 'vitest';
@@ -261,4 +261,52 @@ test('a client that leaves while the child works is no failure, and the parent g
   await poll(() => entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main is done.');
   await s.deck.idle();
   expect(s.failures).toEqual([]);
+});
+
+test.each(['first', 'second'])(
+  'an answer that another process has recorded goes on at the endpoint: by the %s answer there',
+  async (which) => {
+    await using s = await chatting([
+      ...delegates('main', undefined, 'Pay rent', 'Pay tax'),
+      ...pays('Pay rent', 'p1'),
+      ...pays('Pay tax', 'p1'),
+    ]);
+    const chat = s.server.chat('main', automatic);
+    await chat.sendMessage({ text: 'Go' });
+    const [rent, tax] = s.children();
+    // A process without tools records the answers, and its runs wait for one that has them.
+    await using bare = await openDeck({ store: s.store, model: s.spec });
+    const there = await bare.session('main');
+    await (await there.respond(`${rent}/p1`, { approved: true })).run;
+    if (which === 'first') await (await there.respond(`${tax}/p1`, { approved: true })).run;
+    await bare.idle();
+    for (const child of [rent, tax])
+      await chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
+    await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+    await s.same(chat);
+    expect(shape(chat.lastMessage)?.filter((part) => part === 'tool-pay output-available')).toHaveLength(2);
+    expect(s.failures).toEqual([]);
+  },
+);
+
+test('a server without the tool of a child says so, and writes nothing more when it is asked again', async () => {
+  await using s = await chatting([...delegates('main', undefined, 'Pay rent'), ...pays('Pay rent', 'p1')]);
+  const chat = s.server.chat('main', automatic);
+  await chat.sendMessage({ text: 'Go' });
+  const [child = ''] = s.children();
+  await using bare = await openDeck({ store: s.store, model: s.spec });
+  await using other = await serveChats(bare);
+  const there = other.chat('main', { ...automatic, messages: chat.plain });
+  await there.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
+  await poll(() => there.status).toBe('error');
+  expect(there.error?.message).toContain(
+    "the call of 'pay' is approved, and waits for a server that has this tool",
+  );
+  const before = entryLines(s.store.entries.read(child));
+  await there.sendMessage();
+  expect(there.status).toBe('error');
+  expect(entryLines(s.store.entries.read(child))).toEqual(before);
+  await chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
+  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await s.same(chat);
 });

@@ -156,8 +156,12 @@ const Recovered: z.ZodObject = shape('Recovered', 'What a recovery did with a se
     became: z
       .enum(['repeated', 'unknown', 'not-run', 'answered', 'open'])
       .describe(
-        '`repeated`: it ran again; `unknown`: it may have run, and its result says so; `open`: it waits for an answer',
+        '`repeated`: it ran again; `unknown`: it may have run, and its result says so; `open`: it waits',
       ),
+    for: z
+      .enum(['approval', 'result', 'tool', 'children'])
+      .describe('what an open call waits for; `tool`: approved, it waits for a run with its tool')
+      .optional(),
   }),
   queued: count('messages and answers that are left in its inbox'),
 });

@@ -108,7 +108,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       if (typeof data.left === 'string')
         return `the answer is recorded, and no process runs ${data.left}; go on with: tape run ${shellWord(data.left)}`;
       if (data.without_tool !== undefined)
-        return `run it with a configuration that has the tool: tape run ${String(data.without_tool)} --config FILE`;
+        return `run it with a configuration that has the tool: tape run ${shellWord(String(data.without_tool))} --config FILE`;
       if (data.children === true)
         return `its children wait for no answer; go on with: tape recover ${session}`;
       return `list pending calls with: tape status ${session}`;

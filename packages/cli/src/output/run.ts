@@ -109,15 +109,25 @@ export function endLines(
 export function waitingHint(session: string, calls: readonly WaitingCall[]): string {
   const name = shellWord(session);
   const answerable = calls.filter(({ for: what }) => what === 'approval' || what === 'result');
-  const call = answerable[0] ?? calls[0];
+  const call = answerable[0] ?? calls.find(({ for: what }) => what === 'tool') ?? calls[0];
   if (call === undefined) return `see what it waits for with: tape status ${name}`;
   if (call.for === 'tool')
-    return `run it with a configuration that has the tool: tape run ${name} --config FILE`;
+    return toolHint(
+      session,
+      calls.flatMap((one) => (one.for === 'tool' ? (one.session ?? session) : [])),
+    );
   if (call.for === 'children') return `see what its children wait for with: tape status ${name}`;
   const answer = `tape approve ${name}${answerable.length === 1 ? '' : ` ${shellWord(call.toolCallId)}`}`;
   return call.for === 'result'
     ? `give the result with: ${answer} --output JSON`
     : `approve it with: ${answer}; or deny it with: ${answer} --deny`;
+}
+
+/** What lets approved calls run that wait for their tools: in one session, or in several below one. */
+export function toolHint(session: string, waiting: readonly string[] = [session]): string {
+  const [first = session, ...others] = new Set(waiting);
+  const command = others.length === 0 ? `run ${shellWord(first)}` : `recover ${shellWord(session)}`;
+  return `run it with a configuration that has the tool: tape ${command} --config FILE`;
 }
 
 /** What the approval of a call can be given for, for good, each with the number that an answer names. */
@@ -137,7 +147,15 @@ export function statusLines(event: SessionEvent): readonly string[] {
       return [`Added ${event.messages === 1 ? 'a message' : `${event.messages} messages`} to the run`];
     case 'superseded':
       return [
-        `Answered ${counted(event.calls.length, 'waiting call')} as superseded: ${callNames(event.calls)}`,
+        ...(event.calls.length === 0
+          ? []
+          : [
+              `Answered ${counted(event.calls.length, 'waiting call')} as superseded: ${callNames(event.calls)}`,
+            ]),
+        ...(event.parted ?? []).map(
+          (call) =>
+            `Answered ${callNames([call])} with what has come of its children so far: each is merged when it ends`,
+        ),
       ];
     case 'tool-started':
       return [`→ ${event.name}${event.display === undefined ? '' : ` ${event.display}`}`];

@@ -10,7 +10,7 @@ import type { Context } from '../context.ts';
 import { jsonText, oneLine, safe } from '../escape.ts';
 import { cutMiddle, textWidth } from '../terminal/width.ts';
 import { wrapText } from '../terminal/wrap.ts';
-import { awaitedOf, inputMax } from './run.ts';
+import { awaitedOf, inputMax, toolHint } from './run.ts';
 import { painted } from './session.ts';
 
 /** The status of a session as `--json` prints it; part of the documented contract. */
@@ -103,6 +103,9 @@ function statusParts(status: Status, { inHome }: Pick<Context, 'inHome'>): reado
       ? []
       : [`${children.length} ${children.length === 1 ? 'child' : 'children'} unfinished`]),
     ...children.flatMap((child) => child.waiting.flatMap((call) => waitingBelow(child.session, call))),
+    ...[{ session, waiting }, ...children]
+      .filter((one) => one.waiting.some((call) => call.for === 'tool'))
+      .map((one) => inHome(toolHint(one.session))),
     ...(state === 'interrupted' ? [inHome(`continue it with: tape recover ${session}`)] : []),
     ...(servers.length === 0 ? [] : [`MCP ${servers.join(', ')}`]),
     ...(owner?.pid === undefined ? [] : [`process ${owner.pid}`]),

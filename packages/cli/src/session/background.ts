@@ -67,6 +67,22 @@ function oncePerEnd(face: Face): Face {
 }
 
 /**
+ * A face for a session whose call goes on after its children have ended: they had started before, and the ends of those
+ * that are `known` have lines already.
+ */
+function withoutKnown(face: Face, known: ReadonlySet<string>): Face {
+  return oncePerEnd({
+    ...face,
+    event: async (event) => {
+      const isKnown =
+        event.type === 'child-progress' &&
+        (event.state === 'started' || (event.state === 'ended' && known.has(event.session)));
+      if (!isKnown) await face.event(event);
+    },
+  });
+}
+
+/**
  * Follows the runs of sessions below, with the lines of their status, and prints the runs of the session above with which
  * it goes on then.
  */
@@ -76,6 +92,7 @@ export async function printAbove(
   context: Context,
 ): Promise<readonly PrintedRun[]> {
   const { io } = context;
+  const shown = withoutKnown(face ?? statusFace(context), new Set(below.map(({ name }) => name)));
   const over = new AbortController();
   const signal = AbortSignal.any([over.signal, io.signal]);
   const events = above.subscribe({ signal });
@@ -87,7 +104,7 @@ export async function printAbove(
   for await (const event of events) {
     const run = event.type === 'run-started' ? above.attach() : undefined;
     if (run === undefined || ended.some((one) => one.run.id === run.id)) continue;
-    ended.push(...(await printRuns(run, context, face)));
+    ended.push(...(await printRuns(run, context, shown)));
   }
   if (!io.signal.aborted) await idle;
   return ended;

@@ -14,7 +14,7 @@ import { doesExist } from '../home.ts';
 import type { ModelArgs } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
 import { findMeant } from '../reference.ts';
-import { printAbove, printAll, reportDelivery, stillWaiting } from './background.ts';
+import { type Following, printAbove, printAll, reportDelivery, stillWaiting } from './background.ts';
 import { openDeckAt } from './open-deck.ts';
 
 /** An item to post to a session: a message, or the answer to a call. */
@@ -24,6 +24,8 @@ export interface Sending {
   readonly session: string;
   /** The session above that the user named instead; its runs that follow are shown. */
   readonly above?: string;
+  /** Other sessions that get items with it; their runs are shown, too. */
+  readonly also?: readonly string[];
   /** The configuration to run it with; see `configUnlessRun`. */
   readonly config: LoadedConfig | undefined;
   /**
@@ -83,7 +85,11 @@ export async function sendAndFollow(sending: Sending, args: SendingArgs, context
       ? []
       : above === undefined
         ? await printAll(started.run, { deck, session }, context)
-        : await printAbove([{ run: started.run, name: session.name }], { deck, above }, context);
+        : await printAbove(
+            [{ run: started.run, name: session.name }, ...(await runsOf(sending, deck, session.name))],
+            { deck, above },
+            context,
+          );
   const taken = runs.find(({ run }) => run.took.includes(sent.id));
   // The run of the session that the user named, if the answer has led to one.
   const own = taken && (runs.findLast(({ result }) => result.session === above?.name) ?? taken);
@@ -119,6 +125,20 @@ export async function sendAndFollow(sending: Sending, args: SendingArgs, context
   if (!waits) return exit.done;
   if (owner === undefined) context.status(`Hint: run it with: tape run ${session.name}`);
   return exit.accepted;
+}
+
+/** The runs of the other sessions that got items. */
+async function runsOf(
+  { also = [], above }: Sending,
+  deck: Deck,
+  first: string,
+): Promise<readonly Following[]> {
+  const runs: Following[] = [];
+  for (const name of new Set(also)) {
+    const run = name === first || name === above ? undefined : (await deck.session(name)).attach();
+    if (run !== undefined) runs.push({ run, name });
+  }
+  return runs;
 }
 
 /** The current state of the item: one that was queued and has left the inbox has started. */

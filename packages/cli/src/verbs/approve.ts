@@ -1,4 +1,4 @@
-import type { Deck, Session, WaitingCall } from '@tapedeck/runtime';
+import type { Deck, Sent, Session, WaitingCall } from '@tapedeck/runtime';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
@@ -13,7 +13,8 @@ export const approve: Verb = defineVerb({
   group: 'Run',
   summary: 'Approve, deny or answer a pending tool call, and continue',
   detail:
-    'Without CALL, answers the only pending call: of the session, or of a session below it, to which it delegates. When that ' +
+    'Without CALL, answers the only pending call: of the session, or of a session below it, to which it delegates; with --yes, ' +
+    'approves all of them. When that ' +
     'session has ended, the one that waits for it goes on, with the same --model. The run continues in this process, or in the process that runs the session. ' +
     'A message sent to the session instead (run with a prompt, send) denies all pending calls as superseded.',
   examples: [
@@ -21,6 +22,7 @@ export const approve: Verb = defineVerb({
       'tape approve main --model openai-compatible/gpt-oss',
       'Run the pending call, or that of a child of main',
     ],
+    ['tape approve main --yes', 'Run all pending calls, and those that the run asks for then'],
     ['tape approve main call_1 --remember 1', 'Run it, and ask no more about what its first offer covers'],
     ['tape approve main call_1 --deny --reason "not on a Friday"', 'Deny it; the model receives the reason'],
     [`tape approve main call_1 --output '{"temperature":7}'`, 'Give the result of a call that ran elsewhere'],
@@ -52,12 +54,15 @@ export const approve: Verb = defineVerb({
     const config = await configUnlessRun(args, context, { creates: false });
     return await context.changing(async (store) => {
       const info = needSession(store, name);
-      const waiting = await waitingCall(store, info, call, {
+      const isAll = args.yes === true && call === undefined && deny !== true && given === undefined;
+      const waiting = await waitingCalls(store, info, call, {
         isOutput: given !== undefined,
         isDenied: deny === true,
+        isAll: isAll && args.remember === undefined,
       });
-      const { toolCallId, session: below } = waiting;
-      const remember = args.remember?.map((number) => offerOf(waiting, number));
+      const [first] = waiting;
+      const below = waiting.find(({ session }) => session !== undefined)?.session;
+      const remember = args.remember?.map((number) => offerOf(first, number));
       const answer = given ?? {
         approved: deny !== true,
         ...(reason !== undefined && { reason }),
@@ -65,16 +70,60 @@ export const approve: Verb = defineVerb({
       };
       const options = namedIn(args);
       // At the session that the user names: the options are for it and for the session of the call.
-      const send = async (_: Session, start: boolean, deck: Deck) =>
-        await (await deck.session(info.session)).respond(toolCallId, answer, { ...options, start });
+      const send = async (to: Session, start: boolean, deck: Deck) => {
+        const session = await deck.session(info.session);
+        return await respondTo(session, waiting, { answer, options: { ...options, start }, to: to.name });
+      };
       return await sendAndFollow(
-        { store, session: below ?? info.session, above: info.session, config, send, what: 'the answer' },
+        {
+          store,
+          session: below ?? info.session,
+          above: info.session,
+          also: waiting.flatMap((one) => one.session ?? []),
+          config,
+          send,
+          what: 'the answer',
+        },
         args,
         context,
       );
     });
   },
 });
+
+/**
+ * Gives an answer to calls of a session and of those below it. Each of these runs once it has all of its answers. Returns
+ * what became of the last answer to the session `to`. One that was given before is left as it is.
+ */
+async function respondTo(
+  session: Session,
+  calls: readonly WaitingCall[],
+  {
+    answer,
+    options,
+    to,
+  }: {
+    readonly answer: Parameters<Session['respond']>[1];
+    readonly options: NonNullable<Parameters<Session['respond']>[2]>;
+    readonly to: string;
+  },
+): Promise<Sent> {
+  const { SessionError } = await import('@tapedeck/runtime');
+  let sent: Sent | undefined;
+  for (const [i, { toolCallId, session: of = session.name }] of calls.entries()) {
+    const isLast = !calls.slice(i + 1).some((later) => (later.session ?? session.name) === of);
+    try {
+      const start = isLast && options.start !== false;
+      const one = await session.respond(toolCallId, answer, { ...options, start });
+      if (of === to) sent = one;
+    } catch (error) {
+      const isGiven = error instanceof SessionError && error.code === 'SESSION_NO_CALL';
+      if (!isGiven || calls.length === 1 || (of === to && isLast && sent === undefined)) throw error;
+    }
+  }
+  if (sent === undefined) throw new TypeError('the session has no call to answer');
+  return sent;
+}
 
 /**
  * The offer of a call that a number names.
@@ -90,24 +139,33 @@ function offerOf({ toolCallId, offers = [] }: WaitingCall, number: string): stri
 }
 
 /**
- * The pending call of that id, or the only one.
+ * The pending call of that id, or the only one; with `isAll`, all that wait for approval.
  * @throws SESSION_NO_CALL when no such call waits for an answer
  * @throws UsageError when several wait, or the call waits for another kind of answer
  */
-async function waitingCall(
+async function waitingCalls(
   store: SqliteTapeStore,
   { id: of, session: name }: SessionInfo,
   id: string | undefined,
-  { isOutput, isDenied }: { readonly isOutput: boolean; readonly isDenied: boolean },
-): Promise<WaitingCall> {
+  { isOutput, isDenied, isAll }: Readonly<Record<'isOutput' | 'isDenied' | 'isAll', boolean>>,
+): Promise<readonly [WaitingCall, ...WaitingCall[]]> {
   const { SessionError } = await import('@tapedeck/runtime');
   const { leftAfterAnswer, waitsOf } = await import('@tapedeck/runtime/internal');
   const all = await waitsOf(store, of);
-  const waiting = all.filter((one) => one.for !== 'children');
-  const named = waiting.filter(({ toolCallId }) => id === undefined || toolCallId === id);
+  const waiting = all.filter((one) => one.for === 'approval' || one.for === 'result');
+  const [asking, ...more] = waiting.filter((one) => one.for === 'approval');
+  if (isAll && asking !== undefined) return [asking, ...more];
+  const isNamed = ({ toolCallId }: WaitingCall) => id === undefined || toolCallId === id;
   const isBelow = ({ toolCallId, session }: WaitingCall) =>
     session !== undefined && toolCallId === `${session}/${id}`;
-  const [call, ...others] = named.length > 0 ? named : waiting.filter(isBelow);
+  const approved = all.filter((one) => one.for === 'tool');
+  const found = [
+    waiting.filter(isNamed),
+    waiting.filter(isBelow),
+    approved.filter(isNamed),
+    approved.filter(isBelow),
+  ];
+  const [call, ...others] = found.find((calls) => calls.length > 0) ?? [];
   const ids = waiting.map((one) => `${one.toolCallId} (${one.name})`).join(', ');
   const data = { session: name, waiting: waiting.map(({ toolCallId }) => toolCallId) };
   if (call === undefined) {
@@ -123,17 +181,17 @@ async function waitingCall(
       },
     });
   }
-  if (others.length > 0)
-    throw new UsageError(`cannot answer a call of '${name}': several are pending: ${ids}`, {
-      data,
-      hint: `name one with: tape approve ${shellWord(name)} ${shellWord(call.toolCallId)}`,
-    });
   if (call.for === 'tool')
     throw new SessionError(
       'SESSION_NO_CALL',
       `cannot answer call '${call.toolCallId}' of '${name}': it is approved, and waits for a run that has the tool '${call.name}'`,
       { data: { ...data, without_tool: call.session ?? name } },
     );
+  if (others.length > 0)
+    throw new UsageError(`cannot answer a call of '${name}': several are pending: ${ids}`, {
+      data,
+      hint: answerHint(name, [call, ...others]),
+    });
   if (isOutput && call.for === 'approval')
     throw new UsageError(
       `cannot give the output of call '${call.toolCallId}': it is pending approval, and runs once approved`,
@@ -144,5 +202,19 @@ async function waitingCall(
       data,
       hint: `give it with: tape approve ${name} ${call.toolCallId} --output JSON`,
     });
-  return call;
+  return [call];
+}
+
+/** The most calls that a hint names. */
+const hintedMax = 5;
+
+/** The command that answers each of some calls, and the one that approves all. */
+function answerHint(name: string, calls: readonly WaitingCall[]): string {
+  const one = (call: WaitingCall) =>
+    `tape approve ${shellWord(name)} ${shellWord(call.toolCallId)}${call.for === 'result' ? ' --output JSON' : ''}`;
+  const some = calls.slice(0, hintedMax).map(one).join('; ');
+  const rest =
+    calls.length > hintedMax ? `; and ${calls.length - hintedMax} more: tape status ${shellWord(name)}` : '';
+  const isAsking = calls.some((call) => call.for === 'approval');
+  return `answer each with: ${some}${rest}${isAsking ? `; or approve all with: tape approve ${shellWord(name)} --yes` : ''}`;
 }

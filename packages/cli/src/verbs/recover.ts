@@ -6,6 +6,7 @@ import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { runOptions } from '../options/model.ts';
 import { otherRealms } from '../output/other-realms.ts';
+import { awaitedOf, toolHint } from '../output/run.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -95,7 +96,12 @@ function sessionJson({ calls, view, head, saved, ...session }: RecoveredSession)
     view,
     head,
     saved,
-    calls: calls.map(({ toolCallId, name, became }) => ({ call: toolCallId, tool: name, became })),
+    calls: calls.map(({ toolCallId, name, became, for: awaited }) => ({
+      call: toolCallId,
+      tool: name,
+      became,
+      ...(awaited !== undefined && { for: awaited }),
+    })),
   };
 }
 
@@ -105,11 +111,18 @@ function linesOf(report: RecoveryReport): readonly string[] {
   const would = report.dryRun === true;
   const line = (what: string, names: readonly string[]) =>
     names.length === 0 ? [] : [`${what} ${names.join(', ')}`];
+  const lackTool = sessions
+    .filter(({ calls }) => calls.some((call) => call.for === 'tool'))
+    .map(({ session }) => session);
   const lines = [
     ...line(would ? 'Would continue' : 'Continued', resumed),
     ...line(would ? 'Would abort' : 'Aborted', aborted),
     ...line(would ? 'Would merge' : 'Merged', merged),
-    ...line('Waiting for an answer (tape status):', waiting),
+    ...line(
+      'Waiting for an answer (tape status):',
+      waiting.filter((name) => !lackTool.includes(name)),
+    ),
+    ...lackTool.map((name) => `${name} waits: ${toolHint(name)}`),
     ...line('Running in other processes:', busy),
     ...failed.map(({ session, message, code }) => {
       const of = code === 'TAPE_CORRUPT' ? code : 'SESSION_NO_MODEL';
@@ -138,7 +151,10 @@ function sessionLines(
     `@${head.before} ${view.before.slice(0, 8)}${after}`,
     ...(model === undefined ? [] : [`model ${model}`]),
     ...(saved ? [would ? 'a part of an answer is saved' : 'a part of an answer went to the tape'] : []),
-    ...calls.map(({ toolCallId, name, became }) => `${name} ${toolCallId}: ${becameText[became]}`),
+    ...calls.map(
+      ({ toolCallId, name, became, for: awaited }) =>
+        `${name} ${toolCallId}: ${became === 'open' && awaited !== undefined ? awaitedOf[awaited] : becameText[became]}`,
+    ),
     ...(queued === 0 ? [] : [`${queued} in the inbox`]),
   ];
   return [`  ${session}  ${facts.join('; ')}`];

@@ -41,7 +41,7 @@ export class ChatError extends CodedError<ChatErrorCode> {
  * Called with each failure of the server, and with that of a model or a tool that ends an answer. The client learns the
  * text that it returns; without a text, only that the request or the answer failed.
  */
-export type OnChatError = (error: unknown) => string | void;
+export type OnChatError = (error: unknown) => unknown;
 
 const ownStatuses: Readonly<Record<ChatErrorCode, number>> = {
   CHAT_BAD_BODY: 400,

@@ -204,32 +204,25 @@ async function answer(
   const below = await callsBelow(place, turn);
   const shown = await shownIn(place, turn);
   const given = [...answersIn(message, turn, { below, remember })];
-  const sessions = below.filter(({ ref }) => given.some(([id]) => id === ref)).map((call) => call.session);
   const answers = given.filter(([id]) => below.every(({ ref }) => ref !== id));
   for (const [id, answer] of given)
     if (!answers.some(([own]) => own === id)) await session.respond(id, answer, run);
   let sent: Sending | undefined;
   for (const [i, [call, given]] of answers.entries())
     sent = await session.respond(call, given, { ...run, start: i === answers.length - 1 });
+  const parts = partsIn.get(session);
+  // Other processes may have recorded answers, and not have gone on.
+  if (parts !== undefined) await continueAnswered(parts, session.id, { options: run, until: session.id });
   const calls = answers.map(([id]) => id);
   if (sent !== undefined)
     return toolsMissing(
       place,
       sentStream(place, sent, () => recordedRest(place, calls)),
     );
-  const parts = partsIn.get(session);
-  // Another process has recorded the answers, and may not have gone on.
-  if (given.length === 0 && parts !== undefined)
-    await continueAnswered(parts, session.id, { options: run, until: session.id });
-  if (below.length > 0)
-    return toolsMissing(
-      place,
-      belowStream(place, {
-        shown,
-        turn,
-        sessions: sessions.length > 0 ? sessions : below.map((call) => call.session),
-      }),
-    );
+  if (below.length > 0) {
+    const sessions = below.map((call) => call.session);
+    return toolsMissing(place, belowStream(place, { shown, turn, sessions }));
+  }
   const current = session.attach();
   if (current !== undefined) return toolsMissing(place, runStream(place, current));
   await assertTools(place);

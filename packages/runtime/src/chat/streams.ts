@@ -223,7 +223,7 @@ export interface BelowAnswer {
   readonly shown: Shown;
   /** The turn that the message showed then. */
   readonly turn: Turn;
-  /** The names of the sessions whose calls it answered. */
+  /** The names of the sessions that have calls in it. */
   readonly sessions: readonly string[];
 }
 

@@ -57,7 +57,7 @@ export async function resumeRun(
   { worker, newId }: DelegationParts,
   info: SessionInfo,
   continuing: Continuing & {
-    /** Continues calls that wait for children, too. */
+    /** Continues calls that wait for children or for their tool, too. */
     readonly waiting?: boolean;
   },
 ): Promise<Ended> {

@@ -5,7 +5,8 @@ import { isBlocked, isEnded } from '../merge/spawn-calls.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
 import { factsOf } from '../terms/terms.ts';
-import { isOrphan } from '../tools/open-batch.ts';
+import { awaitsTool, isOrphan } from '../tools/open-batch.ts';
+import { toolOf } from '../tools/traits.ts';
 import { hasTask } from './end.ts';
 import { type RecoveryModel, recoveryModel } from './model.ts';
 import { type Left, lookAtLeft, type RecoveryAct } from './report.ts';
@@ -78,7 +79,10 @@ async function actFor(
   // A deck with an approval hook may answer.
   const waits = config.onApproval === undefined && (await isBlocked(store, left.info));
   if (why === 'children') return abort ? 'abort' : waits ? 'wait' : 'continue';
-  if (why === 'calls') return abort ? 'abort' : 'wait';
+  const canRun = left.calls.some(
+    (call) => awaitsTool(call) && toolOf(config.tools ?? {}, call.toolName) !== undefined,
+  );
+  if (why === 'calls') return abort ? 'abort' : canRun ? 'continue' : 'wait';
   if (why === 'orphans') return 'answer';
   // A message that waits is no run that could be aborted.
   if (why === 'inbox') return abort ? (left.calls.some(isOrphan) ? 'answer' : undefined) : 'continue';

@@ -260,7 +260,7 @@ async function finish(
     : await (why === 'inbox' ? resumeRun : resume)(parts, info, {
         model: spec,
         signal,
-        ...(why === 'children' && { waiting: true }),
+        ...((why === 'children' || why === 'calls') && { waiting: true }),
       });
   runPoint('recover/child-ended');
   if (how !== undefined) report[how].push(info.session);

@@ -2,7 +2,7 @@ import { type Draft, type Json, type Seq, type SessionInfo, type TapeStore, view
 import { isObject, leftoverEntries } from '@tapedeck/tape/internal';
 import { viewPolicyOf } from '../config/config.ts';
 import type { DelegationParts } from '../delegation/parts.ts';
-import type { CallName, OpenCall } from '../stream/call.ts';
+import type { AwaitedAnswer, CallName, OpenCall } from '../stream/call.ts';
 import { awaitsAnswer, openBatch, openCallsOf } from '../tools/open-batch.ts';
 import { isRepeatable, nameOf } from '../tools/traits.ts';
 
@@ -39,7 +39,11 @@ export interface RecoveredSession {
   /** Whether a part of an answer was saved, and not on the tape yet. */
   readonly saved: boolean;
   /** The calls that had no result, and those that the continued run left open. */
-  readonly calls: readonly (CallName & { readonly became: CallEnd })[];
+  readonly calls: readonly (CallName & {
+    readonly became: CallEnd;
+    /** What an open call waits for. */
+    readonly for?: AwaitedAnswer;
+  })[];
   /** Messages and answers that are left in the inbox; of a dry run, those that wait there now. */
   readonly queued: number;
 }
@@ -100,7 +104,7 @@ export function planned(
     view: { before: digest },
     head: { before: info.head },
     saved,
-    calls: calls.map((call) => ({ ...nameOf(tools, call), became: becomes(call) })),
+    calls: calls.map((call) => ({ ...nameOf(tools, call), ...stateOf(call, becomes(call)) })),
     queued,
   };
 }
@@ -123,6 +127,7 @@ export async function done(
     if (result !== 'result') return result;
     return state === 'begun' ? 'repeated' : 'answered';
   };
+  const nowOf = (call: OpenCall) => open.find(({ toolCallId }) => toolCallId === call.toolCallId) ?? call;
   const later = open.filter((call) => !calls.some(({ toolCallId }) => toolCallId === call.toolCallId));
   return {
     session: info.session,
@@ -133,11 +138,15 @@ export async function done(
     head: { before: info.head, after: now.head },
     saved,
     calls: [
-      ...calls.map((call) => ({ ...nameOf(tools, call), became: became(call) })),
-      ...later.map((call) => ({ ...nameOf(tools, call), became: 'open' as const })),
+      ...calls.map((call) => ({ ...nameOf(tools, call), ...stateOf(nowOf(call), became(call)) })),
+      ...later.map((call) => ({ ...nameOf(tools, call), ...stateOf(call, 'open') })),
     ],
     queued: await queuedIn(store, info.id),
   };
+}
+
+function stateOf({ for: what }: OpenCall, became: CallEnd) {
+  return became === 'open' && what !== undefined ? { became, for: what } : { became };
 }
 
 /** The results that a session got after its row was read, by call. The first one is the end of the call. */

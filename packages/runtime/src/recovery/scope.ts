@@ -1,7 +1,7 @@
 import { type SessionInfo, TapeError, type TapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import { isInterrupted } from '../tools/interrupted.ts';
-import { awaitsAnswer, awaitsChildren, isOrphan, openBatch } from '../tools/open-batch.ts';
+import { awaitsAnswer, awaitsTool, awaitsChildren, isOrphan, openBatch } from '../tools/open-batch.ts';
 
 /**
  * Why a session is recovered. `task`: it is a delegated child without a merged result; `run`: its process died
@@ -92,7 +92,7 @@ async function reasonOf(
   if (!isNamed) return undefined;
   const inbox = await store.inbox.list(info.id);
   if (inbox.some(({ body: { type } }) => type === 'input' || type === 'answer')) return 'inbox';
-  if (open.some(awaitsAnswer)) return 'calls';
+  if (open.some((call) => awaitsAnswer(call) || awaitsTool(call))) return 'calls';
   return open.some(isOrphan) ? 'orphans' : undefined;
 }
 

@@ -36,6 +36,8 @@ interface Begun {
   readonly decisions: readonly Chunk[];
   /** The pending calls that the input has answered. */
   readonly superseded: readonly CallName[];
+  /** The calls that waited for children, and got what has come of these so far. */
+  readonly parted: readonly CallName[];
 }
 
 /** Appends the input or inbox items that a run begins with. New input answers pending calls as superseded. */
@@ -53,18 +55,19 @@ export async function begin(
   let open = (await openBatch(parts.store, info)).filter(({ state }) => state !== 'begun');
   const isInput = input !== undefined || items.some(({ body }) => body.type === 'input');
   // New input does not wait for children: their call gets what has come of them.
-  if (isInput && open.some(awaitsChildren)) {
+  const parted = isInput ? open.filter(awaitsChildren).map(callName) : [];
+  if (parted.length > 0) {
     await answerSpawns(parts.store, info.id, { hold, all: true });
     open = open.filter((call) => !awaitsChildren(call));
   }
   const before = isInput ? superseded(open) : [];
-  const answered = isInput ? open.map(({ toolCallId, toolName: name }) => ({ toolCallId, name })) : [];
+  const answered = isInput ? open.map(callName) : [];
   if (input !== undefined) {
     await hold.drain();
     const meta = { run, source: 'user', ...options.meta, ...namedMeta(named) };
     const { drafts, warnings } = await withHooks(scope, context, [user(input, meta)]);
     await context.append([...before, ...drafts]);
-    return { warnings, decisions: [], superseded: answered };
+    return { warnings, decisions: [], superseded: answered, parted };
   }
   const warnings: string[] = [];
   const decisions: Chunk[] = [];
@@ -80,7 +83,11 @@ export async function begin(
   }
   // Merges that wait must reach the tape before the model call.
   if (handled.length > 0 || inboxIsEmpty !== true) await hold.drain(handled);
-  return { warnings, decisions, superseded: answered };
+  return { warnings, decisions, superseded: answered, parted };
+}
+
+function callName({ toolCallId, toolName: name }: OpenCall): CallName {
+  return { toolCallId, name };
 }
 
 function decisionOf({ name, payload }: Draft): readonly Chunk[] {

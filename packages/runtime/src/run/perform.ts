@@ -199,7 +199,7 @@ export async function perform(
           ).model,
       },
     );
-    const { warnings, decisions, superseded } = await begin(scope, request, {
+    const { warnings, decisions, superseded, parted } = await begin(scope, request, {
       context,
       named,
       stamp,
@@ -207,7 +207,12 @@ export async function perform(
     });
     if (again.length === 0) start();
     for (const chunk of decisions) show(chunk);
-    if (superseded.length > 0) context.emitEvent({ type: 'superseded', calls: superseded });
+    if (superseded.length + parted.length > 0)
+      context.emitEvent({
+        type: 'superseded',
+        calls: superseded,
+        ...(parted.length > 0 && { parted }),
+      });
     const servers = await serverFacts(parts, session.id, { run, loan });
     if (servers.drafts.length > 0) await context.append(servers.drafts);
     for (const message of [...warnings, ...servers.warnings]) context.emitEvent({ type: 'warning', message });

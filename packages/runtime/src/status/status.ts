@@ -11,7 +11,7 @@ import type { RunStatus } from '../stream/events.ts';
 import { interruptedAmong } from '../tools/interrupted.ts';
 import { awaitsAnswer, awaitsChildren, openBatch } from '../tools/open-batch.ts';
 import { type ActiveSession, isOf, readActive } from './active-file.ts';
-import { runningChildren, waitingBelow, waitsBelow } from './waits.ts';
+import { runningChildren, waitingBelow, waitsBelow, waitsForTool } from './waits.ts';
 
 /** The status of a session on three independent axes: run state, lifecycle, and task with delivery. */
 export interface Status extends RunStatus {
@@ -192,9 +192,14 @@ async function readStatus(store: TapeStore, info: SessionInfo, seen: Seen): Prom
   };
 }
 
-/** What a session waits for: calls of its own, then calls of sessions below that wait for answers. */
+/**
+ * What a session waits for: calls of its own, then calls of sessions below that wait for answers, or for a process with their
+ * tool.
+ */
 export async function waitsOf(store: TapeStore, id: string): Promise<readonly WaitingCall[]> {
   const below = await Array.fromAsync(waitsBelow(store, id));
+  for (const child of await runningChildren(store, id))
+    below.push(...(await Array.fromAsync(waitsForTool(store, child))));
   return [...(await waitingCalls(store, id)), ...below.flatMap(waitingBelow)];
 }
 

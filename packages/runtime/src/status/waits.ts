@@ -1,7 +1,7 @@
 import type { SessionInfo, TapeStore } from '@tapedeck/tape';
 import { type OpenCall, requestOf, type WaitingCall } from '../stream/call.ts';
 import { isInterrupted } from '../tools/interrupted.ts';
-import { awaitsAnswer, isOrphan, openBatch } from '../tools/open-batch.ts';
+import { awaitsAnswer, awaitsTool, isOrphan, openBatch } from '../tools/open-batch.ts';
 import { refOf } from '../ui/child-calls.ts';
 
 /** A call that waits for the answer of a person or a client. */
@@ -67,7 +67,7 @@ export async function hasAnswerLeft(
 /** The calls of a session, and of those to which it delegates, that are approved and wait for a process with their tool. */
 export async function* waitsForTool(store: TapeStore, info: SessionInfo): AsyncGenerator<Wait> {
   for (const call of await openBatch(store, info))
-    if (call.state === 'waiting' && call.for === 'tool')
+    if (awaitsTool(call))
       yield { session: info, call, ref: refOf(info.session, call.toolCallId) };
   for (const child of await runningChildren(store, info.id)) yield* waitsForTool(store, child);
 }

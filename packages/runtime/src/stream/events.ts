@@ -12,8 +12,15 @@ export type SessionEvent =
   | { readonly type: 'inbox-waiting'; readonly items: number }
   /** Messages sent during the run are on the tape; the next step sees them. */
   | { readonly type: 'steered'; readonly messages: number }
-  /** The message that the run begins with has answered these pending calls: they are denied, and do not run. */
-  | { readonly type: 'superseded'; readonly calls: readonly CallName[] }
+  /**
+   * The message of the run has answered calls that waited: `calls` are denied. `parted`, calls that waited for children, have
+   * what has come of these so far; the children still wait, and are merged when they end.
+   */
+  | {
+      readonly type: 'superseded';
+      readonly calls: readonly CallName[];
+      readonly parted?: readonly CallName[];
+    }
   | { readonly type: 'content-chunk'; readonly text: string }
   | { readonly type: 'reasoning-started' }
   | { readonly type: 'reasoning-chunk'; readonly text: string }

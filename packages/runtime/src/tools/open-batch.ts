@@ -10,6 +10,11 @@ export function awaitsAnswer({ state, decision, for: what }: OpenCall): boolean 
   return state === 'waiting' && decision === undefined && what !== 'children';
 }
 
+/** Whether a call is approved, and waits for a process that has its tool. */
+export function awaitsTool({ state, for: what }: OpenCall): boolean {
+  return state === 'waiting' && what === 'tool';
+}
+
 /** Whether a delegating call waits for its children. */
 export function awaitsChildren({ state, for: what }: OpenCall): boolean {
   return state === 'waiting' && what === 'children';
