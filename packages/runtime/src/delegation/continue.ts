@@ -1,12 +1,11 @@
 import { runPoint } from '../crash-point.ts';
 import { haveEnded } from '../merge/spawn-calls.ts';
 import { type Above, optionsFor } from '../run/above.ts';
-import { toolsOf } from '../run/instructions.ts';
+import { canHaveTool } from '../run/mcp-tools.ts';
 import type { Run } from '../run/run.ts';
 import { hasAnswerLeft, runningChildren } from '../status/waits.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { awaitsChildren, openBatch } from '../tools/open-batch.ts';
-import { toolOf } from '../tools/traits.ts';
 import type { DelegationParts } from './parts.ts';
 
 /**
@@ -20,8 +19,7 @@ export async function continueAnswered(parts: DelegationParts, id: string, above
   const info = await store.sessions.find(id);
   if (info === undefined || info.lifecycle !== 'active') return;
   const worker = parts.worker(info);
-  const tools = toolsOf(parts, above.options);
-  const hasTool = (name: string) => toolOf(tools, name) !== undefined;
+  const hasTool = (name: string) => canHaveTool(parts, above.options, name);
   if (!worker.isServing && (await hasAnswerLeft(store, info, hasTool))) {
     const more = above.until === id ? {} : { above };
     if (!worker.isServing) worker.start({ run: newId(), options: optionsFor(id, above), ...more });

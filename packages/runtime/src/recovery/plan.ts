@@ -4,9 +4,9 @@ import { SessionError } from '../errors.ts';
 import { isBlocked, isEnded } from '../merge/spawn-calls.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
+import { canHaveTool } from '../run/mcp-tools.ts';
 import { factsOf } from '../terms/terms.ts';
 import { awaitsTool, isOrphan } from '../tools/open-batch.ts';
-import { toolOf } from '../tools/traits.ts';
 import { hasTask } from './end.ts';
 import { type RecoveryModel, recoveryModel } from './model.ts';
 import { type Left, lookAtLeft, type RecoveryAct } from './report.ts';
@@ -79,9 +79,7 @@ async function actFor(
   // A deck with an approval hook may answer.
   const waits = config.onApproval === undefined && (await isBlocked(store, left.info));
   if (why === 'children') return abort ? 'abort' : waits ? 'wait' : 'continue';
-  const canRun = left.calls.some(
-    (call) => awaitsTool(call) && toolOf(config.tools ?? {}, call.toolName) !== undefined,
-  );
+  const canRun = left.calls.some((call) => awaitsTool(call) && canHaveTool(parts, {}, call.toolName));
   if (why === 'calls') return abort ? 'abort' : canRun ? 'continue' : 'wait';
   if (why === 'orphans') return 'answer';
   // A message that waits is no run that could be aborted.

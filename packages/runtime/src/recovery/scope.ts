@@ -1,7 +1,7 @@
 import { type SessionInfo, TapeError, type TapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import { isInterrupted } from '../tools/interrupted.ts';
-import { awaitsAnswer, awaitsTool, awaitsChildren, isOrphan, openBatch } from '../tools/open-batch.ts';
+import { awaitsAnswer, awaitsChildren, awaitsTool, isOrphan, openBatch } from '../tools/open-batch.ts';
 
 /**
  * Why a session is recovered. `task`: it is a delegated child without a merged result; `run`: its process died

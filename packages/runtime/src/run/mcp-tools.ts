@@ -4,6 +4,8 @@ import type { Loan, Wanted } from '../mcp/servers.ts';
 import { prefixOf } from '../mcp/spec.ts';
 import { openPermits, type Permits } from '../terms/permits.ts';
 import { type Ancestry, usedTools } from '../terms/terms.ts';
+import { toolOf } from '../tools/traits.ts';
+import { toolsOf } from './instructions.ts';
 import type { RunOptions } from './options.ts';
 import type { WorkerParts } from './parts.ts';
 
@@ -32,6 +34,17 @@ export async function borrowServers(
     return start || isWhole ? [{ name, start }] : [];
   });
   return wanted.length === 0 ? undefined : await mcp.lend(wanted, signal);
+}
+
+/** Whether a run with these options can have a tool of this name. Starts no server. */
+export function canHaveTool(
+  { config, cwd }: Pick<WorkerParts, 'config' | 'cwd'>,
+  options: Pick<RunOptions, 'tools' | 'useTools'>,
+  name: string,
+): boolean {
+  if (toolOf(toolsOf({ config, cwd }, options), name) !== undefined) return true;
+  const isDeck = options.tools === undefined && options.useTools !== false;
+  return isDeck && Object.keys(config.mcpServers ?? {}).some((server) => name.startsWith(prefixOf(server)));
 }
 
 /** The servers of which a session may call a tool: its ceiling has one, and its rules do not deny all. */

@@ -67,8 +67,7 @@ export async function hasAnswerLeft(
 /** The calls of a session, and of those to which it delegates, that are approved and wait for a process with their tool. */
 export async function* waitsForTool(store: TapeStore, info: SessionInfo): AsyncGenerator<Wait> {
   for (const call of await openBatch(store, info))
-    if (awaitsTool(call))
-      yield { session: info, call, ref: refOf(info.session, call.toolCallId) };
+    if (awaitsTool(call)) yield { session: info, call, ref: refOf(info.session, call.toolCallId) };
   for (const child of await runningChildren(store, info.id)) yield* waitsForTool(store, child);
 }
 
