@@ -372,7 +372,9 @@ test('approve without a model keeps the answer, and an approved call without its
   const waits = 'measure is approved, and waits for a run with its tool: c1 {"where":"here"}';
   expect(run).toMatchObject({ code: 6, stderr: expect.stringContaining(waits) });
   expect(provider.requests).toEqual([]);
-  expect((await home.tape(['status'])).stdout).toBe(`main  waiting  lifecycle active  ${waits}\n`);
+  expect((await home.tape(['status'])).stdout).toBe(
+    `main  waiting  lifecycle active  ${waits}  run it with a configuration that has the tool: tape run main --config FILE\n`,
+  );
   const again = await home.tape(['approve', 'main', 'c1', '--deny', '--json']);
   expect(again.code).toBe(3);
   expect(jsonError(again).message).toMatch(

@@ -70,7 +70,6 @@ test('few files import the AI SDK', () => {
   expect(loading('ai')).toEqual([
     'packages/cli/src/demo.ts',
     'packages/runtime/src/chat/body.ts',
-    'packages/runtime/src/chat/chat.ts',
     'packages/runtime/src/mcp/tools.ts',
     'packages/runtime/src/model/model.ts',
     'packages/runtime/src/model/spec.ts',
