@@ -209,7 +209,7 @@ export default { model: 'openai-compatible/test-model', tools: { pay } };
       ? { text: ['Wait', ' for it.'], pauseMs: 300, calls: [{ name: 'pay', arguments: { amount: 7 } }] }
       : echo(request);
   });
-  const question = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater: ' };
+  const question = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater' };
   const { output, code } = await onTerminal({
     argv: [process.execPath, tapeProgram, 'chat', 'main'],
     env: {
@@ -309,7 +309,7 @@ export default { permissions: 'trusted', tools: { run_command } };
       { text: 'All looked at.' },
     ]),
   );
-  const question = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater: ' };
+  const question = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater' };
   const { output, code } = await onTerminal({
     argv: [
       process.execPath,

@@ -314,7 +314,7 @@ test('a call that needs approval is shown with its arguments, and runs or not as
   await using provider = await startProvider(pays);
   await p.here(['trust', '.']);
   const env = { ...provider.env, HOME: p.path, XDG_CONFIG_HOME: p.file('../settings') };
-  const question = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater: ' };
+  const question = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater' };
   const seen = await typeHere(
     ['chat', 'main'],
     [

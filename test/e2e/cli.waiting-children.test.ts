@@ -248,7 +248,7 @@ test('--jsonl of run and delegate has a line for each thing that happens to a ch
 
 test('chat at a terminal asks for the calls of children, and shows how the session goes on', async () => {
   using home = payingHome('Pay rent', 'Pay tax');
-  const ask = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater: ' };
+  const ask = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater' };
   const seen = await typeHere(
     ['chat', 'main', '--new', ...home.model],
     [

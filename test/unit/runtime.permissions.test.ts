@@ -309,6 +309,29 @@ test('a message of an agent brings the rules of its sender', async () => {
   expect(s.ran).toEqual(['ls']);
 });
 
+test('an answer for good does not count for a sender whose rules ask: the request says so, and asks again', async () => {
+  const answers = [run('git log'), done, run('git log', 'c2'), done, run('git log', 'c3'), done];
+  await using s = await desk(answers);
+  const lead = await s.deck.session('lead', { rules: ['allow *', 'ask exec(*)'] });
+  const send = async () => {
+    const by = { id: lead.id, session: 'lead' };
+    return await (await s.main.send('Look', { meta: { by } })).run;
+  };
+  expect(await send()).toMatchObject({ finish: 'waiting' });
+  const [asked] = (await s.main.status()).waiting;
+  expect(asked).toMatchObject({ offers: ['exec(git log)', 'exec(git *)'], askedFor: ['lead'] });
+  expect(s.events('run/waiting')).toMatchObject([{ calls: [{ askedFor: ['lead'] }] }]);
+  const { run: then } = await s.main.respond('c1', { approved: true, remember: ['exec(git *)'] });
+  expect(await then).toMatchObject({ finish: 'stop' });
+  expect(await send()).toMatchObject({ finish: 'waiting' });
+  expect((await s.main.status()).waiting).toMatchObject([{ toolCallId: 'c2', askedFor: ['lead'] }]);
+  const { run: last } = await s.main.respond('c2', { approved: true });
+  expect(await last).toMatchObject({ finish: 'stop' });
+  // A person is not asked.
+  expect(await s.main.run('Look')).toMatchObject({ finish: 'stop' });
+  expect(s.ran).toEqual(['git log', 'git log', 'git log']);
+});
+
 test('what an agent may not have done, it may not have done by messages and children of others', async () => {
   const send = (to: string, message: string, when: object): ScriptAnswer => ({
     toolCalls: [{ id: `to-${to}`, name: 'send', input: { to, message } }],

@@ -144,8 +144,10 @@ async function decisionOn(talk: Talk, call: WaitingCall, editor: Editor): Promis
   const of = call.session === undefined ? [] : [style.text('dim', `Of ${safe(call.session)}:`)];
   const { offers = [] } = call;
   await io.out(`${[...of, ...rows, ...offerLines(call, '').map(safe)].join('\n')}\n`);
+  const numbers = offers.length < 2 ? '1' : `1-${offers.length}`;
+  const always = offers.length === 0 ? '' : `, ${numbers} always`;
   for (;;) {
-    const line = await editor.ask('Run it? [y]es, [n]o, n REASON, [l]ater: ', { isQuestion: true });
+    const line = await editor.ask(`Run it? [y]es, [n]o, n REASON, [l]ater${always}: `, { isQuestion: true });
     if (line === undefined || /^\s*l(?:ater)?\s*$/i.test(line)) return undefined;
     if (/^\s*y(?:es)?\s*$/i.test(line)) return { approved: true };
     const offer = /^\s*\d+\s*$/.test(line) ? offers[Number(line) - 1] : undefined;

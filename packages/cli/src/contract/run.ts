@@ -106,6 +106,9 @@ const childLines = [
         session: text('the session below whose call it is; absent for its own').optional(),
         claims: names('with `approval`: all that the call claims to do').optional(),
         offers: names('with `approval`: what an answer can be given for, for good').optional(),
+        askedFor: names(
+          'senders of messages whose rules ask again, whatever answer counts for good',
+        ).optional(),
       }),
     })
     .meta({ id: 'ToolWaiting', description: 'Calls of a session, or of sessions below it, wait.' }),

@@ -126,6 +126,7 @@ const WaitingCall: z.ZodObject = shape('WaitingCall', 'A pending call.', {
   offers: names(
     'with `approval`: what an answer can be given for, for good; `approve --remember` takes its number, from 1',
   ).optional(),
+  asked_for: names('senders of messages whose rules ask again, whatever answer counts for good').optional(),
 });
 
 const scope = z

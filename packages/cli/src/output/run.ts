@@ -132,10 +132,17 @@ export function toolHint(session: string, waiting: readonly string[] = [session]
 
 /** What the approval of a call can be given for, for good, each with the number that an answer names. */
 export function offerLines(
-  { offers = [] }: Pick<WaitingCall, 'offers'>,
+  { offers = [], askedFor = [] }: Pick<WaitingCall, 'offers' | 'askedFor'>,
   how = '--remember ',
 ): readonly string[] {
-  return offers.map((offer, i) => `  ${how}${i + 1}: always ${oneLine(offer, inputMax)}`);
+  const lines = offers.map((offer, i) => `  ${how}${i + 1}: always ${oneLine(offer, inputMax)}`);
+  return askedFor.length === 0 ? lines : [...lines, `  ${senderLine(askedFor)}`];
+}
+
+/** Says for whom an answer that counts for good does not count. */
+export function senderLine(askedFor: readonly string[]): string {
+  const names = askedFor.map((name) => oneLine(name, inputMax)).join(', ');
+  return `messages of ${names} are asked about each time, by the rules of the sender`;
 }
 
 /** The status lines of an event of a run; none for most events. */

@@ -40,13 +40,14 @@ export function statusJson(status: Status): Readonly<Record<string, unknown>> {
 }
 
 function waitingJson(waiting: Status['waiting']): readonly object[] {
-  return waiting.map(({ toolCallId, name, input, for: awaited, claims, offers }) => ({
+  return waiting.map(({ toolCallId, name, input, for: awaited, claims, offers, askedFor }) => ({
     call: toolCallId,
     tool: name,
     input,
     for: awaited,
     ...(claims !== undefined && { claims }),
     ...(offers !== undefined && { offers }),
+    ...(askedFor !== undefined && { asked_for: askedFor }),
   }));
 }
 

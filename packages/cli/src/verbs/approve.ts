@@ -4,6 +4,7 @@ import { UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
 import { readJson } from '../input.ts';
 import { namedIn, runOptions } from '../options/model.ts';
+import { senderLine } from '../output/run.ts';
 import { needSession } from '../session/place.ts';
 import { configUnlessRun, sendAndFollow } from '../session/sent.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -68,6 +69,9 @@ export const approve: Verb = defineVerb({
         ...(reason !== undefined && { reason }),
         ...(remember !== undefined && { remember }),
       };
+      const { askedFor = [] } = first;
+      if (remember !== undefined && deny !== true && askedFor.length > 0)
+        context.status(`The answer counts for good in ${below ?? info.session}; ${senderLine(askedFor)}`);
       const options = namedIn(args);
       // At the session that the user names: the options are for it and for the session of the call.
       const send = async (to: Session, start: boolean, deck: Deck) => {

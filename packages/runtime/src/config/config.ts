@@ -128,6 +128,11 @@ export interface ApprovalRequest {
   readonly claims: readonly string[];
   /** What an answer can be given for, for good, narrowest first: `write(/a/b)`, `write(/a/**)`, `exec(git *)`. */
   readonly offers: readonly string[];
+  /**
+   * The sessions that sent the messages of the turn and whose rules ask: they ask again, whatever answer counts for good.
+   * Absent where none does.
+   */
+  readonly askedFor?: readonly string[];
 }
 
 /** The default limits of a deck. */

@@ -30,6 +30,16 @@ export interface WaitingCall extends CallName {
   readonly claims?: readonly string[];
   /** What its approval can be given for, for good: `write(/a/**)`, `exec(git *)`. */
   readonly offers?: readonly string[];
+  /** The sessions that sent the messages of the turn and whose rules ask: an answer for good does not count for these. */
+  readonly askedFor?: readonly string[];
+}
+
+/** What a request for an approval says. */
+export interface CallRequest {
+  readonly claims: readonly string[];
+  readonly offers: readonly string[];
+  /** Only where a sender's rules ask. */
+  readonly askedFor?: readonly string[];
 }
 
 /** The answer to a request for approval. The model receives the reason. */
@@ -41,9 +51,13 @@ export interface Decision {
 }
 
 /** What the request for the approval of a call says: absent for calls that wait for something else. */
-export function requestOf({ for: what, claims, offers }: OpenCall): Pick<WaitingCall, 'claims' | 'offers'> {
+export function requestOf({ for: what, claims, offers, askedFor }: OpenCall): Partial<CallRequest> {
   if (what !== 'approval') return {};
-  return { ...(claims !== undefined && { claims }), ...(offers !== undefined && { offers }) };
+  return {
+    ...(claims !== undefined && { claims }),
+    ...(offers !== undefined && { offers }),
+    ...(askedFor !== undefined && { askedFor }),
+  };
 }
 
 /** A call at the end of a tape that has no result yet. */
@@ -68,6 +82,8 @@ export interface OpenCall {
   readonly claims?: readonly string[];
   /** What its approval can be given for, for good. */
   readonly offers?: readonly string[];
+  /** The senders whose rules ask. */
+  readonly askedFor?: readonly string[];
   /** It was recorded before the home came here: it runs only when it is approved here. */
   readonly elsewhere?: true;
 }
@@ -79,13 +95,16 @@ export const rawMax = 100_000;
 export function requestIn({
   claims,
   offers,
+  askedFor,
 }: {
   readonly claims?: Json | undefined;
   readonly offers?: Json | undefined;
-}): Pick<OpenCall, 'claims' | 'offers'> {
+  readonly askedFor?: Json | undefined;
+}): Partial<CallRequest> {
   const texts = (list: readonly Json[]) => list.filter((one) => typeof one === 'string');
   return {
     ...(Array.isArray(claims) && { claims: texts(claims) }),
     ...(Array.isArray(offers) && { offers: texts(offers) }),
+    ...(Array.isArray(askedFor) && { askedFor: texts(askedFor) }),
   };
 }

@@ -52,11 +52,11 @@ function* chunksOf(
 /** The waiting calls of a note, with the arguments from the answer before it. */
 function waitingCalls(calls: Json | undefined, answer: readonly Part[]): WaitingCall[] {
   return (Array.isArray(calls) ? calls.filter(isObject) : []).flatMap(
-    ({ toolCallId, toolName, for: what, claims, offers }) => {
+    ({ toolCallId, toolName, for: what, claims, offers, askedFor }) => {
       if (!isAwaited(what)) return [];
       const input = answer.find((part) => isClientCall(part) && part.toolCallId === toolCallId)?.input;
       const name = String(toolName);
-      const request = what === 'approval' ? requestIn({ claims, offers }) : {};
+      const request = what === 'approval' ? requestIn({ claims, offers, askedFor }) : {};
       return [{ toolCallId: String(toolCallId), name, input: (input ?? {}) as Json, for: what, ...request }];
     },
   );

@@ -62,6 +62,11 @@ export interface Permit {
   readonly offers: readonly string[];
   /** The same for a tool that asks by itself. */
   readonly toolOffers: readonly string[];
+  /**
+   * The sessions whose messages the run answers and whose rules ask: they ask again, whatever answer counts for good in
+   * the session that runs.
+   */
+  readonly askedFor: readonly string[];
   /** Whether what a person has granted covers a tool that asks by itself. */
   readonly isGranted: boolean;
 }
@@ -169,7 +174,10 @@ export class Permits {
     const rulings = decide(parties, claims, disk);
     const granted = (claim: Claim) =>
       own.grants.findLast((rule) => covers(rule, claim, { ...disk, ...own }))?.verdict === 'allow';
-    return { ...permitOf(rulings, claims), isGranted: isGranted(rulings, granted) };
+    const askedFor = [...this.#senders.values()]
+      .filter((sender) => rulings[0].verdict === 'ask' && decide([sender], claims, disk)[0].verdict === 'ask')
+      .map(({ session }) => session);
+    return { ...permitOf(rulings, claims), askedFor, isGranted: isGranted(rulings, granted) };
   }
 
   /** The sessions that texts name, with their parents. */
@@ -203,7 +211,7 @@ async function find(store: TapeStore, ref: string): Promise<SessionInfo | undefi
 function permitOf(
   rulings: readonly [Ruling, ...Ruling[]],
   claims: readonly Claim[],
-): Omit<Permit, 'isGranted'> {
+): Omit<Permit, 'isGranted' | 'askedFor'> {
   const { verdict, claim, rule, session } = decisive(rulings);
   const asks = rulings.filter((ruling) => ruling.verdict === 'ask');
   return {

@@ -3,7 +3,13 @@ import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable, messageOf } from '../errors.ts';
 import type { ModelMessage } from '../model/model.ts';
-import { type AwaitedAnswer, type Decision, isAwaited, type OpenCall } from '../stream/call.ts';
+import {
+  type AwaitedAnswer,
+  type CallRequest,
+  type Decision,
+  isAwaited,
+  type OpenCall,
+} from '../stream/call.ts';
 import { grantNotes, recordPermit, refusedBy } from '../terms/permit-notes.ts';
 import type { Permit } from '../terms/permits.ts';
 import { duringCall } from '../tools/current-call.ts';
@@ -107,7 +113,7 @@ interface Gated {
   readonly gate: 'open' | 'denied' | 'held' | AwaitedAnswer;
   readonly reason?: string | undefined;
   /** What the request for its approval says. */
-  readonly request?: Pick<Permit, 'claims' | 'offers'> | undefined;
+  readonly request?: CallRequest | undefined;
 }
 
 /** Decides whether a call can run now. */
@@ -158,12 +164,10 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
 }
 
 /** What a request for approval says. A call that was recorded elsewhere is approved alone. */
-function requestOf(
-  { verdict, claims, offers, toolOffers }: Permit,
-  call: OpenCall,
-): Pick<Permit, 'claims' | 'offers'> {
+function requestOf({ verdict, claims, offers, askedFor, toolOffers }: Permit, call: OpenCall): CallRequest {
   if (call.elsewhere === true) return { claims, offers: [] };
-  return { claims, offers: verdict === 'ask' ? offers : toolOffers };
+  const more = askedFor.length > 0 && { askedFor };
+  return { claims, offers: verdict === 'ask' ? offers : toolOffers, ...more };
 }
 
 /** Whether a call would do something else than what a person has approved: a link leads elsewhere now. */
@@ -192,7 +196,7 @@ async function decisionOn(
     call: OpenCall;
     input: unknown;
     permit: Permit;
-    request: Pick<Permit, 'claims' | 'offers'>;
+    request: CallRequest;
   },
 ): Promise<Decision | 'needless' | undefined> {
   const { toolCallId, toolName } = call;

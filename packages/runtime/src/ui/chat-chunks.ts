@@ -227,10 +227,14 @@ class ChatMessage {
     const event = eventOf(chunk);
     if (event?.type !== 'tool-waiting') return;
     for (const call of event.calls) {
-      const { toolCallId, claims = [], offers = [] } = call;
+      const { toolCallId, claims = [], offers = [], askedFor } = call;
       if (call.for !== 'approval') continue;
       if (call.session === undefined) yield* this.#ask(toolCallId);
-      yield { type: 'data-approval', data: { toolCallId, claims, offers }, transient: true };
+      yield {
+        type: 'data-approval',
+        data: { toolCallId, claims, offers, ...(askedFor !== undefined && { askedFor }) },
+        transient: true,
+      };
     }
   }
 }
