@@ -5,8 +5,8 @@ import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 import { type TerminalHome, terminalHome } from '../support/terminal-home.ts';
 
-/** The times of the entries that a test has just written. */
-const written = /(?: {2,}| · )3 h ago$/gm;
+/** The times of the entries that a test has just written; at night, the day as well, since it is yesterday's. */
+const written = /(?: {2,}| · )3 h ago$|^── [\d-]+ ──\n/gm;
 
 /** Columns of a line: two for each ideograph, full-width form and emoji. */
 const columnsOf = (row: string) => row.length + (row.match(/[\u3000-\u9fff\uff00-\uff60]/g)?.length ?? 0);

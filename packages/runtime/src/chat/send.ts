@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Part, processOwner, TapeError } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { UIMessage } from 'ai';
-import { continueAnswered } from '../delegation/continue.ts';
 import { SessionError } from '../errors.ts';
 import { hold } from '../lease/hold.ts';
 import type { SessionRewound, StartOptions } from '../session/options.ts';
@@ -212,7 +211,10 @@ async function answer(
     sent = await session.respond(call, given, { ...run, start: i === answers.length - 1 });
   const parts = partsIn.get(session);
   // Other processes may have recorded answers, and not have gone on.
-  if (parts !== undefined) await continueAnswered(parts, session.id, { options: run, until: session.id });
+  if (parts !== undefined) {
+    const { continueAnswered } = await import('../delegation/continue.ts');
+    await continueAnswered(parts, session.id, { options: run, until: session.id });
+  }
   const calls = answers.map(([id]) => id);
   if (sent !== undefined)
     return toolsMissing(
