@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, realpathSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import {
   claimText,
   commandText,
@@ -303,9 +303,19 @@ describe('rules and links', () => {
 
   test('a link that is swapped is seen by the next decision, and not within one', () => {
     const link = `${workspace}/swapped`;
-    symlinkSync(`${workspace}/src`, `${link}-1`);
+    symlinkSync(`${workspace}/src`, link);
     const real = rememberedPaths();
-    expect(real(`${link}-1`)).toBe(`${workspace}/src`);
+    expect(real(`${link}/a`)).toBe(`${workspace}/src/a`);
+    expect(verdict([sandboxed], 'write_file', { path: 'swapped/a' })).toBe('allow');
+    unlinkSync(link);
+    symlinkSync(`${root}/outside`, link);
+    // One decision sees one disk, and so do its rules.
+    expect(real(`${link}/a`)).toBe(`${workspace}/src/a`);
+    expect(rememberedPaths()(`${link}/a`)).toBe(`${root}/outside/a`);
+    expect(verdict([sandboxed], 'write_file', { path: 'swapped/a' })).toBe('deny write(/outside/a)');
+  });
+
+  test('names are followed one by one, and a loop of links is no place', () => {
     expect(realPath(`${workspace}/through/x/../y`)).toBe(`${root}/outside/deep/y`);
     expect(() => realPath(`${workspace}/again/x`)).toThrow('it leads through too many links');
   });

@@ -1,91 +1,13 @@
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  symlinkSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
-import {
-  type DeckConfig,
-  type DeckTools,
-  delegateTool,
-  recorded,
-  recordedTools,
-  sendMessageTool,
-} from '@tapedeck/runtime';
+import { join } from 'node:path';
+import type { DeckConfig, DeckTools } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
-import { note, user } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
-import { generateText, isStepCount, type ToolSet, tool } from 'ai';
-import { afterAll, expect, test } from 'vitest';
+import { note } from '@tapedeck/tape';
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { scriptedDeck } from '../support/scripted.ts';
-import { tempDir } from '../support/temp-dir.ts';
-
-const dir = tempDir();
-afterAll(() => dir[Symbol.dispose]());
-let places = 0;
-
-/** A deck in a new directory, with tools that write files and note the commands that they are given. */
-async function desk(answers: readonly ScriptAnswer[], config: DeckConfig = {}) {
-  places += 1;
-  const cwd = join(realpathSync(dir.path), `${places}`, 'work');
-  mkdirSync(cwd, { recursive: true });
-  const ran: string[] = [];
-  const tools: DeckTools = {
-    write_file: {
-      ...tool({
-        inputSchema: z.object({ path: z.string(), text: z.string().default('') }),
-        execute: ({ path, text }) => {
-          writeFileSync(isAbsolute(path) ? path : join(cwd, path), text);
-          return 'written';
-        },
-      }),
-      paths: { write: ['path'] },
-    },
-    run_command: {
-      ...tool({
-        inputSchema: z.object({ command: z.string() }),
-        execute: ({ command }) => {
-          ran.push(command);
-          return `ran ${command}`;
-        },
-      }),
-      command: 'command',
-    },
-    mystery: tool({ inputSchema: z.object({}), execute: () => ran.push('mystery') }),
-    pay: tool({
-      inputSchema: z.object({}),
-      needsApproval: true,
-      execute: () => ran.push('pay'),
-    }),
-    send: sendMessageTool(),
-    delegate: delegateTool(),
-  };
-  const home = await scriptedDeck(answers, { tools, cwd, ...config });
-  const main = await home.deck.session('main');
-  const events = (name: string, session = 'main') =>
-    [...home.store.entries.read(session, { name })].map(({ payload }) => payload);
-  const outputs = (session = 'main') =>
-    [...home.store.entries.read(session, { kind: 'tool-result', own: true })].map(({ payload }) =>
-      isObject(payload) && isObject(payload.output)
-        ? (payload.output.reason ?? payload.output.value)
-        : payload,
-    );
-  return { ...home, main, cwd, tools, ran, events, outputs };
-}
-
-const call = (name: string, input: object = {}): ScriptAnswer => ({
-  toolCalls: [{ id: `${name}-1`, name, input }],
-});
-const run = (command: string, id = 'c1'): ScriptAnswer => ({
-  toolCalls: [{ id, name: 'run_command', input: { command } }],
-});
-const done: ScriptAnswer = { text: 'Done.' };
+import { byAgent, call, desk, done, run } from '../support/ruled.ts';
 
 test('a model reads the home directory of the user as ~ in a refusal', async () => {
   const path = join(homedir(), '.ssh/config');
@@ -367,9 +289,6 @@ test('what an agent may not have done, it may not have done by messages and chil
   ]);
 });
 
-/** Messages of agents as their tool sends them. */
-const byAgent = (id: string) => ({ source: 'agent', meta: { by: { agent: 'child', id } } });
-
 test('a message that is sent again brings the rules of its sender again', async () => {
   await using s = await desk([
     { text: 'Not now.' },
@@ -452,25 +371,42 @@ test('nothing is allowed for a sender that is not known here', async () => {
   }
 });
 
-test('what was approved is what runs: a link that leads elsewhere since then is refused', async () => {
-  await using s = await desk([call('write_file', { path: 'link', text: 'x' }), done], {
-    permissions: ['ask write(**)'],
-  });
-  writeFileSync(join(s.cwd, 'harmless'), '');
-  writeFileSync(join(s.cwd, '../secret'), 'kept');
-  symlinkSync(join(s.cwd, 'harmless'), join(s.cwd, 'link'));
-  expect(await s.main.run('Write')).toMatchObject({ finish: 'waiting' });
-  expect((await s.main.status()).waiting[0]?.claims).toEqual([
-    'write_file',
-    `write(${join(s.cwd, 'harmless')})`,
-  ]);
-  unlinkSync(join(s.cwd, 'link'));
-  symlinkSync(join(s.cwd, '../secret'), join(s.cwd, 'link'));
-  const { run: again } = await s.main.respond('write_file-1', { approved: true });
-  expect(await again).toMatchObject({ finish: 'stop' });
-  expect(s.outputs()).toEqual(['what it would do has changed since it was approved']);
-  expect(readFileSync(join(s.cwd, '../secret'), 'utf8')).toBe('kept');
-});
+test.each([
+  ['ask', 'what it would do has changed since it was approved'],
+  ['allow', 'what it would do has changed since it was approved'],
+  ['deny', expect.stringMatching(/^write\(.*\/secret\) is not allowed in 'main', by the rule: deny write/)],
+])(
+  'what was approved is what runs: a link that leads elsewhere since then is decided on anew: %s',
+  async (verdict, refusal) => {
+    await using s = await desk([call('write_file', { path: 'link', text: 'x' }), done], {
+      permissions: ['ask write(**)', `${verdict} write(${verdict}/**)`],
+    });
+    const secret = join(s.cwd, verdict, 'secret');
+    mkdirSync(join(s.cwd, verdict));
+    writeFileSync(join(s.cwd, 'harmless'), '');
+    writeFileSync(secret, 'kept');
+    symlinkSync(join(s.cwd, 'harmless'), join(s.cwd, 'link'));
+    expect(await s.main.run('Write')).toMatchObject({ finish: 'waiting' });
+    expect((await s.main.status()).waiting[0]?.claims).toEqual([
+      'write_file',
+      `write(${join(s.cwd, 'harmless')})`,
+    ]);
+    unlinkSync(join(s.cwd, 'link'));
+    symlinkSync(secret, join(s.cwd, 'link'));
+    const { run: again } = await s.main.respond('write_file-1', {
+      approved: true,
+      remember: [`write(${join(s.cwd, 'harmless')})`],
+    });
+    expect(await again).toMatchObject({ finish: 'stop' });
+    expect(s.outputs()).toEqual([refusal]);
+    expect(readFileSync(secret, 'utf8')).toBe('kept');
+    // The decision on the new place is on the tape, and what was granted is the place that was shown.
+    const decided = s.events('permission/decided');
+    expect(decided[0]).toMatchObject({ verdict: 'ask', claim: `write(${join(s.cwd, 'harmless')})` });
+    if (verdict !== 'allow') expect(decided.at(-1)).toMatchObject({ verdict, claim: `write(${secret})` });
+    expect(await s.main.permits({ tool: 'write_file', input: { path: 'link' } })).toMatchObject({ verdict });
+  },
+);
 
 test('a tool that asks by itself asks no more once its answer counts for good', async () => {
   await using s = await desk([call('pay'), { toolCalls: [{ id: 'p2', name: 'pay', input: {} }] }, done]);
@@ -557,34 +493,6 @@ test('tools that the provider runs are offered only where rules allow them', asy
   expect(await offered('ask exec(*)')).toEqual([]);
   expect(await offered(undefined, 'yolo')).toEqual(['search']);
   expect(await offered(undefined, 'deny search')).toEqual([]);
-});
-
-test('a loop of an application is refused what rules deny', async () => {
-  await using s = await desk([run('rm x'), done], { permissions: ['allow *', 'deny exec(rm *)'] });
-  const { text } = await generateText({
-    model: await recorded(s.main, s.spec),
-    tools: recordedTools(s.main, s.tools as ToolSet),
-    stopWhen: isStepCount(3),
-    prompt: 'Go',
-  });
-  expect(text).toBe('Done.');
-  expect(s.ran).toEqual([]);
-  expect(s.outputs()).toEqual(["Error: exec(rm x) is not allowed in 'main', by the rule: deny exec(rm *)"]);
-});
-
-test('a loop of an application keeps to the rules of who sent the message that it answers', async () => {
-  await using s = await desk([run('rm x'), done]);
-  const child = await s.main.fork({ name: 'child', rules: 'deny exec(rm *)', onUnmerged: 'keep' });
-  const { source, meta } = byAgent(child.id);
-  await s.store.entries.append('main', [user('Run it', { source, ...meta })]);
-  await generateText({
-    model: await recorded(s.main, s.spec),
-    tools: recordedTools(s.main, s.tools as ToolSet),
-    stopWhen: isStepCount(3),
-    prompt: 'Run it',
-  });
-  expect(s.ran).toEqual([]);
-  expect(s.outputs()).toEqual(["Error: exec(rm x) is not allowed in 'child', by the rule: deny exec(rm *)"]);
 });
 
 test('a rule on a tape that cannot be read denies everything', async () => {

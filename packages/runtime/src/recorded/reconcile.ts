@@ -13,6 +13,7 @@ import {
 import { maskFor, noResult, redactedCall, select } from '@tapedeck/tape/internal';
 import type { Hold } from '../lease/hold.ts';
 import type { Stamp } from '../run/place.ts';
+import { batchNotes } from '../tools/open-batch.ts';
 import { superseded } from '../tools/orphans.ts';
 import { type Divergence, divergenceText } from './divergence.ts';
 import { callsIn, type Sent, sentIn, type Told, toldIn } from './pieces.ts';
@@ -118,7 +119,7 @@ function draftsOf(
     const content = pieces.map(({ part }) => part);
     if (first.role === 'tool') {
       for (const part of content) {
-        drafts.push(resultDraft(part, { run }));
+        drafts.push(...denialIn(part, open), resultDraft(part, { run }));
         open.delete(String(part.toolCallId));
       }
       continue;
@@ -145,6 +146,15 @@ function openAfter(told: readonly Told[]): Map<string, string> {
     if (answers !== undefined) open.delete(answers);
   }
   return open;
+}
+
+/** The answer of a person who denied an open call, which the AI SDK sends as its result. */
+function denialIn(part: Part, open: ReadonlyMap<string, string>): readonly Draft[] {
+  const { toolCallId: id, output } = part as Part & { readonly output: JsonObject };
+  const toolCallId = String(id);
+  if (output.type !== 'execution-denied' || !open.has(toolCallId)) return [];
+  const reason = typeof output.reason === 'string' && { reason: output.reason };
+  return [note(batchNotes.answered, { toolCallId, approved: false, ...reason })];
 }
 
 function resultDraft(part: Part, meta: Meta): Draft {

@@ -1,6 +1,7 @@
 /**
  * Model calls of an application that keeps its own loop. `recorded.ts` wraps its model, `tools.ts` its tools; `call.ts`
- * is one call, from its history to its recorded end. `pieces.ts` and `plan.ts` compare a history with a tape, which is
+ * is one call of the model, from its history to its recorded end; `begun-call.ts` one of a tool, `approval.ts` whether it
+ * is asked about, and `tool-lease.ts` the lease meanwhile. `pieces.ts` and `plan.ts` compare a history with a tape, which is
  * pure, and `reconcile.ts` makes the tape agree. `live-chunk.ts` and `sdk.ts` know the AI SDK's model specification.
  * Imports `session` and what lies below.
  */

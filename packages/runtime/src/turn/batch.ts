@@ -14,11 +14,12 @@ import { grantNotes, recordPermit, refusedBy } from '../terms/permit-notes.ts';
 import type { Permit } from '../terms/permits.ts';
 import { duringCall } from '../tools/current-call.ts';
 import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from '../tools/execute.ts';
-import { awaitsChildren, batchNotes, rememberFault } from '../tools/open-batch.ts';
+import { awaitsChildren, batchNotes } from '../tools/open-batch.ts';
 import { parseArguments, requestsParallel } from '../tools/schema.ts';
 import { withTilde } from '../tools/tilde.ts';
 import { type DeckTool, nameOf, toolOf } from '../tools/traits.ts';
 import { type Patience, within } from '../tools/within.ts';
+import { askProgram, hasChanged, requestOf } from './approval.ts';
 import type { LoopContext } from './context.ts';
 
 /** The end of a batch of calls: all have results, some wait for a user, client or child, or the run was aborted. */
@@ -163,18 +164,6 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
   return decision === 'needless' ? { call, gate: 'open' } : { call, gate: 'approval', request };
 }
 
-/** What a request for approval says. A call that was recorded elsewhere is approved alone. */
-function requestOf({ verdict, claims, offers, askedFor, toolOffers }: Permit, call: OpenCall): CallRequest {
-  if (call.elsewhere === true) return { claims, offers: [] };
-  const more = askedFor.length > 0 && { askedFor };
-  return { claims, offers: verdict === 'ask' ? offers : toolOffers, ...more };
-}
-
-/** Whether a call would do something else than what a person has approved: a link leads elsewhere now. */
-function hasChanged({ claims: approved }: OpenCall, { claims }: Permit): boolean {
-  return approved !== undefined && approved.join('\n') !== claims.join('\n');
-}
-
 function decided(call: OpenCall, { approved, reason }: Decision): Gated {
   return { call, gate: approved ? 'open' : 'denied', reason };
 }
@@ -207,7 +196,7 @@ async function decisionOn(
         : tool.needsApproval;
     const isNeeded = permit.verdict === 'ask' || (needed === true && !permit.isGranted);
     if (!isNeeded && call.elsewhere !== true) return 'needless';
-    const decision = await onApproval?.({
+    return await askProgram(onApproval, {
       session,
       ...(parent !== undefined && { parent }),
       toolCallId,
@@ -215,15 +204,6 @@ async function decisionOn(
       input: structuredClone(call.input),
       ...request,
     });
-    if (decision === undefined) return undefined;
-    const { approved, reason, remember } = decision;
-    const fault = rememberFault(remember, request.offers);
-    if (fault !== undefined) return { approved: false, reason: fault };
-    return {
-      approved: approved === true,
-      ...(typeof reason === 'string' && { reason }),
-      ...(remember !== undefined && { remember: [...remember] }),
-    };
   } catch (error) {
     return { approved: false, reason: messageOf(error) };
   }
