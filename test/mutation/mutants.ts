@@ -513,7 +513,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'an approved call runs wherever its paths lead by then',
-    file: runtime('turn/batch'),
+    file: runtime('turn/approval'),
     find: "return approved !== undefined && approved.join('\\n') !== claims.join('\\n');",
     replace: 'return false;',
     test: 'test/unit/runtime.permissions.test.ts',

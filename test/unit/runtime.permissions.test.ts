@@ -8,6 +8,7 @@ import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { byAgent, call, desk, done, run } from '../support/ruled.ts';
+import { sized } from '../support/size.ts';
 
 test('a model reads the home directory of the user as ~ in a refusal', async () => {
   const path = join(homedir(), '.ssh/config');
@@ -540,7 +541,8 @@ test('of calls side by side, each is decided on when it runs: an earlier one can
 
 test('a command that is longer than a system takes is refused, and the session goes on', async () => {
   const longest = `echo ${'x'.repeat(131_072 - 5)}`;
-  const long = [`${longest}x`, `echo ${'x'.repeat(10 * 1024 * 1024)}`, "a'".repeat(5 * 1024 * 1024)];
+  const bytes = sized(1, 10, 10) * 1024 * 1024 + 1;
+  const long = [`${longest}x`, `echo ${'x'.repeat(bytes - 5)}`, "a'".repeat(sized(1, 5, 5) * 1024 * 1024)];
   await using s = await desk([run(longest, 'c0'), ...long.map((text, i) => run(text, `l${i}`)), done], {
     permissions: ['allow *', 'deny exec(rm *)'],
     limits: { maxSteps: 20 },
@@ -553,7 +555,7 @@ test('a command that is longer than a system takes is refused, and the session g
 });
 
 test('hostile arguments and names of tools give typed results, small notes, and a session that goes on', async () => {
-  const long = `${'x/'.repeat(5 * 1024 * 1024)}x`;
+  const long = `${'x/'.repeat(sized(1, 10, 10) * 512 * 1024)}x`;
   const paths = [
     long,
     'a\0b',
