@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { processOwner } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
@@ -8,9 +9,12 @@ import { type TempHome, tempHome } from '../support/temp-home.ts';
 const model = ['--model', 'openai-compatible/test-model'];
 
 const answering = async () =>
-  await startProvider((request) => ({
-    text: lastUserText(request).includes('has ended') ? 'Noted.' : 'Checked.',
-  }));
+  await startProvider(async (request) => {
+    if (!lastUserText(request).includes('has ended')) return { text: 'Checked.' };
+    // Longer than a command waits before it reports what it waits for.
+    await sleep(400);
+    return { text: 'Noted.' };
+  });
 
 /** The messages of the parent, merges as their status alone. */
 const mainOf = (home: TempHome): string[] => {

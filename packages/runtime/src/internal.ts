@@ -57,7 +57,7 @@ export { realPath, rememberedPaths } from './permissions/real-path.ts';
 export { levels, parseRule, parseRules, type Rule, RuleFault } from './permissions/rule.ts';
 export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } from './run/queue.ts';
 export { waitsOf } from './status/status.ts';
-export { leftAfterAnswer } from './status/waits.ts';
+export { leftAfterAnswer, runningChildren } from './status/waits.ts';
 export { lastRunStart } from './stream/tail.ts';
 export { carriedModel } from './terms/carried-model.ts';
 export { openPermits, ruleTexts } from './terms/permits.ts';

@@ -31,10 +31,7 @@ export async function printAll(
   const events = session.subscribe({ signal: AbortSignal.any([over.signal, io.signal]) });
   const turns = reportTurns(deck, session, { status, signal: AbortSignal.any([over.signal, io.signal]) });
   const idle = deck.idle().finally(() => over.abort());
-  const patience = setTimeout(
-    () => status(`Waiting for the background children of ${session.name}`),
-    patienceMs,
-  );
+  const patience = setTimeout(() => void reportChildren(deck, session, context), patienceMs);
   for await (const event of events) {
     // A child can end between two runs.
     if (event.type === 'child-progress' && event.state === 'ended') await shown.event(event);
@@ -48,6 +45,14 @@ export async function printAll(
   await turns;
   await reportDelivery(deck, { session, ended }, context);
   return ended;
+}
+
+/** Reports that children still run: the sessions above can run, too. */
+async function reportChildren({ store }: Deck, { id, name }: Session, { status }: Context): Promise<void> {
+  const { runningChildren } = await import('@tapedeck/runtime/internal');
+  // A store that was closed meanwhile has nothing to wait for.
+  const children = await runningChildren(store, id).catch(() => []);
+  if (children.length > 0) status(`Waiting for the background children of ${name}`);
 }
 
 /** A face that shows each end of a child once: both a run and its session have those that come during the run. */
