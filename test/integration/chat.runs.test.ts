@@ -100,13 +100,22 @@ describe('the options of runs', () => {
 
   test('a signal ends a run, and the next one takes another', async () => {
     await using s = await served(() => ({ text: ['I ', 'wonder '], hang: true }));
+    const stops: AbortController[] = [];
     await using server = await serveChats(s.deck, {
       sessions: ['main'],
-      run: () => ({ signal: AbortSignal.timeout(300) }),
+      run: () => {
+        const stop = new AbortController();
+        stops.push(stop);
+        return { signal: stop.signal };
+      },
     });
     const chat = server.chat('main');
-    await chat.sendMessage({ text: 'Hello' });
-    await chat.sendMessage({ text: 'Again' });
+    for (const text of ['Hello', 'Again']) {
+      const answered = chat.sendMessage({ text });
+      await poll(() => JSON.stringify(chat.lastMessage)).toMatch(/assistant.*I wonder/);
+      stops.at(-1)?.abort();
+      await answered;
+    }
     expect(s.lines().filter((line) => line.includes('I wonder'))).toHaveLength(2);
     await expectSame(s, chat);
   });
