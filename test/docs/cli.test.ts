@@ -283,7 +283,7 @@ describe('with --json', () => {
       seen.add(`${verb} ${number}`);
     }
     expect(allForms.filter((form) => !seen.has(form))).toEqual([]);
-  });
+  }, 300_000);
 
   test('the schema of a verb allows what that verb prints, and nothing else', async () => {
     using dir = tempDir();
