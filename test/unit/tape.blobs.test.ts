@@ -22,6 +22,17 @@ describe('bytes', () => {
     expect(back.map(({ data }) => data)).toEqual([Buffer.from(bytes), base64]);
   });
 
+  test('are found behind any number of other values', () => {
+    using store = openTapeStore(':memory:');
+    store.sessions.open('main');
+    const many = Array.from({ length: 20_000 }, (_, i) => ({ i }));
+    store.entries.append('main', [{ kind: 'event', name: 'log', payload: { many, last: [bytes] } as never }]);
+    const [entry] = store.entries.read('main', { last: 1 });
+    const { last } = (entry?.payload ?? {}) as unknown as { last: unknown[] };
+    expect(last.map(isBlobRef)).toEqual([true]);
+    expect(restoreBlobs(last, (hash) => store.entries.blob(hash))).toEqual([Buffer.from(bytes)]);
+  });
+
   test('that only look like a reference are data', () => {
     using store = openTapeStore(':memory:');
     store.sessions.open('main');

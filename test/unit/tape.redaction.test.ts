@@ -149,6 +149,22 @@ test('errors in events are replaced; what users and models say is not, unless al
   });
 });
 
+test('an error is found behind any number of other values, and below any that is shared', () => {
+  const many = Array.from({ length: 20_000 }, (_, i) => ({ i }));
+  const { payload, meta } = written([note('log', { many, failed: { error: token } })]);
+  expect(payload).toMatchObject({ failed: { error: placeholder } });
+  expect(meta).toEqual({ redacted: 1 });
+  const shared = { errorText: token };
+  let tree: unknown = shared;
+  for (let i = 0; i < 12; i += 1) tree = { a: tree, b: tree };
+  expect(JSON.stringify(written([note('log', { tree, user: token })]).payload)).not.toContain(
+    `"errorText":"${token}"`,
+  );
+  const itself: Record<string, unknown> = { said: 'a' };
+  itself.itself = itself;
+  expect(() => written([note('log', itself as never)])).toThrow(/cannot store/);
+});
+
 test('a signed part with a secret is dropped as a whole, one without stays, and a call loses its signature', () => {
   const signed = { providerOptions: { anthropic: { signature: 'c2lnbmVk' } } };
   const parts = [

@@ -55,10 +55,13 @@ function salts(): () => Uint8Array {
 /** A call to `randomBytes` costs ten times what 16 of its bytes do, so each call draws many. */
 function pooledBytes(): (count: number) => Uint8Array {
   let pool = new Uint8Array();
+  let used = 0;
   return (count) => {
-    if (pool.length < count) pool = randomBytes(4096);
-    const taken = pool.subarray(0, count);
-    pool = pool.subarray(count);
-    return taken;
+    if (pool.length - used < count) {
+      pool = randomBytes(4096);
+      used = 0;
+    }
+    used += count;
+    return pool.subarray(used - count, used);
   };
 }

@@ -74,12 +74,14 @@ export function blobOf(bytes: Uint8Array): Blob {
  */
 export function extractBlobs(payload: unknown): { payload: unknown; blobs: readonly Blob[] } {
   const blobs: Blob[] = [];
-  const keep = (bytes: Uint8Array, as: BlobRef['as']): BlobRef => {
-    const blob = blobOf(bytes);
-    blobs.push(blob);
-    return { type: 'blob', hash: hex(blob.hash), size: bytes.byteLength, as };
-  };
   try {
+    // Most payloads have none, and to see that makes no object.
+    if (hasNoBytes(payload, { left: seenMax }, 0)) return { payload, blobs };
+    const keep = (bytes: Uint8Array, as: BlobRef['as']): BlobRef => {
+      const blob = blobOf(bytes);
+      blobs.push(blob);
+      return { type: 'blob', hash: hex(blob.hash), size: bytes.byteLength, as };
+    };
     return { payload: mapBytes(payload, keep, 0), blobs };
   } catch (cause) {
     if (cause instanceof TapeError) throw cause;
@@ -90,6 +92,26 @@ export function extractBlobs(payload: unknown): { payload: unknown; blobs: reado
 
 function reasonOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : 'it cannot be read';
+}
+
+/** How many objects of a payload are looked at before it is copied: one that contains itself has no end. */
+const seenMax = 10_000;
+
+/** Whether `mapBytes` certainly changes nothing in a value. False where it is not certain. */
+function hasNoBytes(value: unknown, seen: { left: number }, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  seen.left -= 1;
+  if (depth > 100 || seen.left < 0) return false;
+  if (Array.isArray(value)) {
+    for (const one of value) if (!hasNoBytes(one, seen, depth + 1)) return false;
+    return true;
+  }
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return false;
+  const { type, mediaType, toJSON } = value as Readonly<Record<string, unknown>>;
+  if (type === 'blob' || typeof mediaType === 'string' || typeof toJSON === 'function') return false;
+  for (const name of Object.keys(value))
+    if (!hasNoBytes(Reflect.get(value, name), seen, depth + 1)) return false;
+  return true;
 }
 
 type Keep = (bytes: Uint8Array, as: BlobRef['as']) => BlobRef;

@@ -58,5 +58,8 @@ export function sha256(text: string | Uint8Array): string {
 
 /** Bytes in lower-case hex. */
 export function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
+  const buffer = Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return buffer.toString('hex');
 }

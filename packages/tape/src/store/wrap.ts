@@ -45,13 +45,23 @@ type Group = {
 
 function wrapped<T extends object>(target: T, path: string, around: (call: StoreCall) => unknown): T {
   const groups = new Map<PropertyKey, object>();
+  // Made once for each method: a hot path asks for the same one again and again.
+  const calls = new Map<
+    PropertyKey,
+    { readonly of: unknown; readonly call: (...args: readonly unknown[]) => unknown }
+  >();
   return new Proxy(target, {
     get: (_, property) => {
       const value: unknown = Reflect.get(target, property, target);
       if (typeof value === 'function') {
+        const known = calls.get(property);
+        if (known?.of === value) return known.call;
         const method = path + String(property);
         const actWith = (args: readonly unknown[]) => Reflect.apply(value, target, args);
-        return (...args: readonly unknown[]) => around({ method, args, act: () => actWith(args), actWith });
+        const call = (...args: readonly unknown[]) =>
+          around({ method, args, act: () => actWith(args), actWith });
+        calls.set(property, { of: value, call });
+        return call;
       }
       const isGroup = path === '' && Object.hasOwn(groupNames, property);
       if (!isGroup || typeof value !== 'object' || value === null) return value;

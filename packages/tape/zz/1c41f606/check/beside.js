@@ -1,0 +1,294 @@
+                                             
+import { hex } from '../entry/hash.js';
+                                                   
+import { parsed } from '../entry/parsed.js';
+import { hashLine } from '../lineage/line.js';
+                                              
+import {                callsColumns } from '../tape/calls.js';
+import { selectTape,               tapeById } from '../tape/tape.js';
+import { KeptEntries } from './kept-entries.js';
+
+/** A line of the lineage. */
+                       
+                     
+                        
+                                                                       
+                                  
+                  
+                               
+                                                                                   
+                                          
+ 
+
+/** A line about a descendant of a tape. */
+                                  
+                               
+                        
+                                                                    
+                      
+ 
+
+/** The mark of a merge of the tape, on a tape above it. */
+                     
+                        
+                    
+                       
+                                  
+ 
+
+/** An entry that has the name or the key of a merge's mark, or that a line of the lineage calls one. */
+                          
+                    
+                        
+                               
+                               
+                              
+                                  
+ 
+
+                           
+                         
+                              
+                         
+ 
+
+                    
+                         
+                         
+                            
+                          
+                     
+ 
+
+/** What is stored beside the entries of a tape, and what of other tapes is about it. */
+                         
+                                  
+                                       
+                                            
+                                                                                 
+                                     
+                                        
+                                  
+                                      
+                                                      
+                                                                         
+                                        
+                                                                                                          
+                                                   
+                                                                                
+                                                                                                                             
+                                  
+                                                                         
+                                           
+ 
+
+/** The ids of tapes that are verified together, both included. */
+                      
+                         
+                        
+ 
+
+/**
+ * Reads what is beside the tapes of a run, each table when it is first needed, with one statement in place of one for each
+ * tape. Rows of tapes and texts of lines are kept, since several checks look at them.
+ */
+export class BesideTapes {
+           #db    ;
+           #run     ;
+           #tapes = new Map                 ();
+           #byUlid = new Map                 ();
+           #beside = new Map                ();
+           #read = new Map                                                 ();
+           #fields = new Map                                                                            ();
+  /** The entries of the run, if its tapes are short. */
+           entries                         ;
+
+  constructor(db    , run     , { keepsEntries = false }                                      = {}) {
+    this.#db = db;
+    this.#run = run;
+    this.entries = keepsEntries ? new KeptEntries(db, run) : undefined;
+  }
+
+  /** Reads the rows of the tapes of the run, in order. */
+  rows()                     {
+    const rows = this.#db.all         (`${selectTape} WHERE t.id BETWEEN @first AND @last ORDER BY t.id`, {
+      ...this.#run,
+    });
+    for (const row of rows) this.#keep(row);
+    return rows;
+  }
+
+  /** What is beside a tape of the run. */
+  of(id        )         {
+    const known = this.#beside.get(id);
+    if (known !== undefined) return known;
+    const beside = this.#besideOf(id);
+    this.#beside.set(id, beside);
+    return beside;
+  }
+
+  #besideOf(id        )         {
+    const rows =      (sql        ) => this.#rowsOf     (id, sql);
+    const lineOf = (row            ) => this.#lineOf(row);
+    return {
+      get lines() {
+        return rows            (selectLines).map(lineOf);
+      },
+      get below() {
+        return rows                        (selectBelow).map((row) => ({ ...row, ...lineOf(row) }));
+      },
+      get marksAbove() {
+        return rows           (selectMarksAbove);
+      },
+      get marks() {
+        // Most are found by both their key and their name.
+        const bySeq = new Map(rows         (selectMarks).map((row) => [row.seq, row]));
+        return [...bySeq.values()].sort((a, b) => a.seq - b.seq);
+      },
+      get batches() {
+        return rows          (selectBatches);
+      },
+      get isRunRecorded() {
+        return rows(selectOpenRuns).length > 0;
+      },
+      get usage() {
+        return rows          (selectUsage);
+      },
+      get touches() {
+        return rows                           (selectTouches);
+      },
+      get aliases() {
+        return rows          (selectAliases);
+      },
+      get inbox() {
+        return rows                         (selectInbox);
+      },
+      get badChunks() {
+        return rows                             (selectBadChunks);
+      },
+      get stray() {
+        return rows                       (selectStrays)[0]?.seq;
+      },
+      get childBefore() {
+        return rows                         (selectChildrenBefore)[0]?.id;
+      },
+    };
+  }
+
+  /**
+   * The row of a tape, of the run or not.
+   * @throws TAPE_CORRUPT when it is missing
+   */
+  tape(id        )          {
+    return this.#tapes.get(id) ?? this.#keep(tapeById(this.#db, id));
+  }
+
+  /** The row of a session's tape, of the run or not. */
+  tapeOf(ulid         )                      {
+    if (typeof ulid !== 'string') return undefined;
+    const known = this.#byUlid.get(ulid);
+    if (known !== undefined) return known;
+    const row = this.#db.get                ('SELECT id FROM tape WHERE ulid = @ulid', { ulid });
+    return row === undefined ? undefined : this.tape(row.id);
+  }
+
+  #keep(row         )          {
+    this.#tapes.set(row.id, row);
+    this.#byUlid.set(row.ulid, row);
+    return row;
+  }
+
+  /** Whether the row of an ancestor of a session is missing. */
+  lacksAncestor(tape         )          {
+    for (let at = tape; at.parent_id !== null; at = this.tape(at.parent_id)) {
+      if (!this.#has(at.parent_id)) return true;
+      // A parent that is younger than its child is reported by the child, and is not followed.
+      if (at.parent_id >= at.id) return false;
+    }
+    return false;
+  }
+
+  #has(id        )          {
+    return this.#tapes.has(id) || this.#db.get('SELECT 1 FROM tape WHERE id = @id', { id }) !== undefined;
+  }
+
+  #rowsOf     (id        , sql        )                 {
+    let byTape = this.#read.get(sql);
+    if (byTape === undefined) {
+      const rows = this.#db.all                              (sql, { ...this.#run });
+      byTape = Map.groupBy(rows, ({ tape_id }) => tape_id);
+      this.#read.set(sql, byTape);
+    }
+    return (byTape.get(id) ?? [])                  ;
+  }
+
+  #lineOf({ g, type, peer_id, into, line, hash }            )       {
+    let known = this.#fields.get(g);
+    if (known?.line !== line) {
+      known = { line, fields: hashLine(line) === hex(hash) ? parsed(line) : undefined };
+      this.#fields.set(g, known);
+    }
+    return { g, type, peer_id, into, fields: known.fields };
+  }
+}
+
+                                                   
+                        
+                            
+ 
+
+const selectLines = `SELECT l.tape_id, l.g, l.type, l.peer_id, l.line, l.hash, p.name AS "into"
+  FROM lineage l LEFT JOIN tape p ON p.id = l.peer_id WHERE l.tape_id BETWEEN @first AND @last ORDER BY l.tape_id, l.g`;
+
+/**
+ * Lines of descendants that say something of a tape: those that name it, and those of forks that reach one of its own
+ * positions.
+ */
+const selectBelow = `WITH RECURSIVE below(root, id, reach) AS (
+    SELECT id, id, 9007199254740991 FROM tape WHERE id BETWEEN @first AND @last
+    UNION SELECT b.root, c.id, min(b.reach, c.base_seq) FROM below b JOIN tape c ON c.parent_id = b.id AND c.id > b.id)
+  SELECT b.root AS tape_id, l.g, l.type, l.peer_id, NULL AS "into", l.line, l.hash, b.reach, t.ulid
+    FROM below b CROSS JOIN lineage l ON l.tape_id = b.id CROSS JOIN tape t ON t.id = b.id CROSS JOIN tape r ON r.id = b.root
+    WHERE b.id <> b.root AND (l.peer_id = b.root OR (l.type = 'fork' AND b.reach > r.base_seq))`;
+
+const selectMarksAbove = `WITH RECURSIVE above(child, id) AS (
+    SELECT id, parent_id FROM tape WHERE id BETWEEN @first AND @last AND parent_id < id
+    UNION SELECT a.child, t.parent_id FROM above a JOIN tape t ON t.id = a.id WHERE t.parent_id < t.id)
+  SELECT a.child AS tape_id, t.name, e.seq, e.key, e.payload
+    FROM above a CROSS JOIN tape c ON c.id = a.child CROSS JOIN tape t ON t.id = a.id
+      CROSS JOIN entry e ON e.tape_id = a.id AND e.key >= 'merge:' || c.ulid || ':' AND e.key < 'merge:' || c.ulid || ';'`;
+
+const selectMarks = `SELECT e.tape_id, e.seq, e.kind, e.mark, e.name, e.key, e.payload FROM tape t CROSS JOIN entry e
+    WHERE t.id BETWEEN @first AND @last AND e.tape_id = t.id AND e.key >= 'merge:' AND e.key < 'merge;'
+  UNION ALL
+  SELECT e.tape_id, e.seq, e.kind, e.mark, e.name, e.key, e.payload FROM tape t CROSS JOIN entry e
+    WHERE t.id BETWEEN @first AND @last AND e.tape_id = t.id AND e.name >= 'merge/' AND e.name < 'merge0' AND e.kind = 'anchor'`;
+
+const selectStrays = `SELECT * FROM (
+    SELECT id AS tape_id, coalesce((SELECT min(seq) FROM entry WHERE tape_id = t.id AND seq <= t.base_seq),
+      (SELECT min(seq) FROM entry WHERE tape_id = t.id AND seq > t.head_seq)) AS seq
+      FROM tape t WHERE id BETWEEN @first AND @last)
+  WHERE seq IS NOT NULL`;
+
+const selectBatches =
+  'SELECT tape_id, from_seq, to_seq, calls FROM open_calls WHERE tape_id BETWEEN @first AND @last ORDER BY tape_id, from_seq';
+
+const selectOpenRuns = 'SELECT tape_id FROM open_run WHERE tape_id BETWEEN @first AND @last';
+
+const selectUsage = `SELECT tape_id, ${callsColumns} FROM usage WHERE tape_id BETWEEN @first AND @last
+  ORDER BY tape_id, first_seq, model`;
+
+const selectTouches = `SELECT tape_id, seq, count(*) AS n FROM touch WHERE tape_id BETWEEN @first AND @last
+  GROUP BY tape_id, seq ORDER BY tape_id, seq`;
+
+const selectAliases = `SELECT tape_id, realm, alias, name_key, reason, g FROM alias
+  WHERE tape_id BETWEEN @first AND @last ORDER BY tape_id, alias`;
+
+const selectInbox = `SELECT tape_id, ulid, body, queued_at FROM inbox WHERE tape_id BETWEEN @first AND @last
+  ORDER BY tape_id, id`;
+
+const selectBadChunks = `SELECT tape_id, run, idx FROM stream_chunk
+  WHERE tape_id BETWEEN @first AND @last AND NOT json_valid(chunk) ORDER BY tape_id, run, idx`;
+
+const selectChildrenBefore = `SELECT c.id AS tape_id, b.id FROM tape c CROSS JOIN tape b
+  WHERE c.id BETWEEN @first AND @last AND b.parent_id = c.parent_id AND b.ordinal = c.ordinal - 1 AND b.ordinal IS NOT NULL`;

@@ -1,0 +1,53 @@
+import { user } from '../entry/entry.js';
+import { all,               refusal, textOf } from './contract.js';
+
+/** Staged imports. */
+export const stageChapter          = ({ test, expect }, open) => {
+  test('a staged session is invisible until it is published', async () => {
+    await using store = await open();
+    const staged = await store.imports.stage('imported', { title: 'From afar' });
+    await store.imports.append(staged.id, [{ ...user('m1'), key: 'line-1' }]);
+    expect(await store.sessions.find('imported')).toBe(undefined);
+    expect(await store.sessions.list({ all: true })).toEqual([]);
+    expect((await refusal(() => store.entries.append('imported', [user('x')]))).code).toBe('TAPE_NO_SESSION');
+    const again = await store.imports.stage('imported');
+    expect(again.id).toBe(staged.id);
+    const resumed = [
+      { ...user('m1'), key: 'line-1' },
+      { ...user('m2'), key: 'line-2' },
+    ];
+    expect(await store.imports.append(staged.id, resumed)).toMatchObject({ added: 1, repeated: 1 });
+    const published = await store.imports.publish([staged.id]);
+    expect(published.map((s) => [s.session, s.title, s.head])).toEqual([['imported', 'From afar', 3]]);
+    expect((await all(store.entries.read('imported', { from: 2 }))).map(textOf)).toEqual(['m1', 'm2']);
+    expect(await all(store.verify())).toEqual([]);
+  });
+
+  test('an unfinished import does not occupy its name, and only the same import continues it', async () => {
+    await using store = await open();
+    const left = await store.imports.stage('name', { keys: ['a', 'b'] });
+    await store.imports.append(left.id, [{ ...user('m1'), key: 'a' }]);
+    expect((await store.imports.stage('name', { keys: ['a', 'b', 'c'] })).id).toBe(left.id);
+    const other = await store.imports.stage('name', { keys: ['x'] });
+    expect(other.id === left.id).toBe(false);
+    const made = await store.sessions.open('name');
+    expect(made.created).toBe(true);
+    expect((await refusal(() => store.imports.publish([other.id]))).code).toBe('TAPE_EXISTS');
+    expect((await store.sessions.find('name'))?.id).toBe(made.id);
+    expect(await all(store.verify())).toEqual([]);
+  });
+
+  test('publishing is all or nothing, and publishing again changes nothing', async () => {
+    await using store = await open();
+    const one = await store.imports.stage('one');
+    const none = '01JD0000000000000000000ZZZ';
+    expect((await refusal(() => store.imports.publish([one.id, none]))).code).toBe('TAPE_NO_SESSION');
+    expect(await store.sessions.find('one')).toBe(undefined);
+    await store.imports.publish([one.id]);
+    const before = await store.sessions.find('one');
+    expect((await store.imports.publish([one.id])).map((s) => s.id)).toEqual([one.id]);
+    expect(await store.sessions.find('one')).toEqual(before);
+    expect((await refusal(() => store.imports.stage('one'))).code).toBe('TAPE_EXISTS');
+    expect((await refusal(() => store.imports.append(one.id, [user('x')]))).code).toBe('TAPE_NO_SESSION');
+  });
+};

@@ -1,0 +1,124 @@
+import { lstatSync, rmSync } from 'node:fs';
+import { ulid } from 'ulid';
+import { rebuildBatches } from '../check/calls.js';
+import { rebuildConversation } from '../check/conversation.js';
+import { rebuildUsage } from '../check/usage.js';
+import { TapeError } from '../errors.js';
+import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.js';
+import { cannotOpen } from '../sqlite/place.js';
+import {
+  applicationId,
+  indexesOf3,
+  openCallsTable,
+  openRunTable,
+  schemaVersion,
+  tables,
+  tapeColumnsOf4,
+  triggers,
+  usageTable,
+} from '../sqlite/schema.js';
+import { Db } from '../sqlite/sqlite.js';
+import { isRunOpen, saveRun } from '../tape/open-run.js';
+                                               
+import { nameHome, toSchema2 } from './schema-2.js';
+import { versionOf } from './version.js';
+
+/**
+ * Creates the tables of a new file, or upgrades an older one, in one immediate transaction. It reads the
+ * version again there, so one process alone upgrades. An older file is first copied to `tape.db.schema-N`,
+ * under the same lock, so the copy is exactly what the upgrade changed.
+ */
+export function migrate(db    , path        , homeId         = ulid())       {
+  let copy                    ;
+  db.write(() => {
+    const version = versionOf(db, path);
+    if (version === schemaVersion) return;
+    if (version === 'new') {
+      db.exec(tables + triggers);
+      nameHome(db, homeId);
+    } else {
+      // A retry after a reader blocked the commit (without a WAL): one copy is enough.
+      if (copy !== undefined) rmSync(copy);
+      copy = copyBefore(path, version);
+      upgrade(db, path, { version, homeId });
+    }
+    db.pragma(`application_id = ${applicationId}`);
+    db.pragma(`user_version = ${schemaVersion}`);
+  });
+}
+
+/** @throws TAPE_CORRUPT when the file does not match its version; the transaction then rolls back */
+function upgrade(
+  db    ,
+  path        ,
+  { version, homeId }                                                       ,
+)       {
+  try {
+    // The triggers of today name columns that an older schema lacks; they would stop the steps too.
+    dropTriggers(db);
+    for (let step = version; step < schemaVersion; step += 1) steps[step]?.(db, homeId);
+    db.exec(triggers);
+  } catch (cause) {
+    if (cause instanceof TapeError) throw cause;
+    throw new TapeError(
+      'TAPE_CORRUPT',
+      `cannot upgrade '${path}' from schema ${version} to ${schemaVersion}: ${(cause         ).message}`,
+      { cause },
+    );
+  }
+}
+
+function dropTriggers(db    )       {
+  for (const { name } of db.all                  (`SELECT name FROM sqlite_schema WHERE type = 'trigger'`))
+    db.exec(`DROP TRIGGER "${name.replaceAll('"', '""')}"`);
+}
+
+/** Upgrades each older schema to the next, without its triggers. Entries are never changed. */
+const steps                                                             = {
+  // Schema 0 had no table of open calls, and no triggers that protect blobs.
+  0: (db) => {
+    db.exec(openCallsTable);
+    for (const tape of db.all         ('SELECT * FROM tape')) rebuildBatches(db, tape);
+  },
+  1: toSchema2,
+  2: (db) => {
+    db.exec(openRunTable + usageTable + indexesOf3);
+    for (const tape of db.all                ('SELECT id FROM tape')) {
+      saveRun(db, tape.id, isRunOpen(db, tape.id));
+      rebuildUsage(db, tape);
+    }
+  },
+  3: (db) => {
+    for (const column of tapeColumnsOf4) db.exec(`ALTER TABLE tape ADD COLUMN ${column}`);
+    for (const tape of db.all                ('SELECT id FROM tape')) rebuildConversation(db, tape);
+  },
+};
+
+/**
+ * Copies the file under a new name, completely or not at all. An existing name holds the copy of an earlier
+ * attempt.
+ * @throws TAPE_CANNOT_OPEN, TAPE_IO
+ */
+function copyBefore(path        , version        )                     {
+  if (path === ':memory:') return undefined;
+  let file = `${path}.schema-${version}`;
+  for (let n = 2; lstatSync(file, { throwIfNoEntry: false }) !== undefined; n += 1)
+    file = `${path}.schema-${version}.${n}`;
+  let draft                    ;
+  try {
+    draft = newDraft(file);
+    const source = new Db(path, { readonly: true });
+    try {
+      source.run('VACUUM INTO @draft', { draft });
+    } finally {
+      source.close();
+    }
+    keepDraft(draft, file);
+    return file;
+  } catch (cause) {
+    if (cause instanceof TapeError) throw cause;
+    throw cannotOpen(path, `it cannot be copied before the upgrade: ${(cause         ).message}`, cause);
+  } finally {
+    if (draft !== undefined) dropDraft(draft);
+  }
+}

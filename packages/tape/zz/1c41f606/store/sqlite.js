@@ -1,0 +1,532 @@
+import { rebuildBatches } from '../check/calls.js';
+import { rebuildConversation } from '../check/conversation.js';
+import { verifyFile } from '../check/database.js';
+import { examine,              } from '../check/doctor.js';
+import {                 looseEnds } from '../check/loose-ends.js';
+                                                   
+import { assertOwnSchema, isSchemaCode, mendSchema } from '../check/schema.js';
+import { rebuildUsage } from '../check/usage.js';
+import {               systemSources } from '../clock.js';
+import { crashPoint } from '../crash-point.js';
+                                                 
+import { hex } from '../entry/hash.js';
+import { baseFault, parseBase, quote } from '../entry/name.js';
+import { TapeError } from '../errors.js';
+import { tapesWithInbox } from '../inbox/inbox.js';
+import {
+  countSessions,
+  familyOf,
+                   
+  newestFamilies,
+  newestRoots,
+  pagesOfLines,
+  sharedNames,
+  spokenTimes,
+} from '../lineage/family.js';
+                                                               
+import { assertNoRecords } from '../lineage/outbox.js';
+import {                 getElsewhere, nothingElsewhere } from '../origin/elsewhere.js';
+                                                      
+import { dropIndex, fillIndex, indexedTo, unindexed } from '../search/text-index.js';
+import { maskFor } from '../secrets/mask.js';
+import {              secretsIn } from '../secrets/secrets.js';
+                                              
+import {                  totalCalls } from '../tape/calls.js';
+import { countListed } from '../tape/info.js';
+import { isRunOpen, saveRun } from '../tape/open-run.js';
+import { realmsOf } from '../tape/realms.js';
+import {           selectTape,               tapeById } from '../tape/tape.js';
+import { backupTo } from './backup.js';
+import { Connection,                     } from './connection.js';
+import { entriesOn } from './entries.js';
+import { historyOn } from './history.js';
+import { importsOn } from './imports.js';
+                                                 
+import { inboxOn } from './inbox.js';
+import { leasesOn } from './leases.js';
+import {                        lineageOn } from './lineage.js';
+import { liveOn } from './live.js';
+import { maskedStore } from './masked-store.js';
+import {                   openDatabase } from './open.js';
+import { assertOptions, fieldsOf } from './options.js';
+import { sessionsOn } from './sessions.js';
+                                                                                                             
+import { countVerified, verifyAll, verifySession } from './verify.js';
+import { viewsOn } from './views.js';
+
+/** How to open a store. */
+                                                                     
+                                                                                                             
+                         
+                                                                                              
+                             
+     
+                                                                                                              
+                                                                                                            
+                          
+     
+                               
+     
+                                                                                                                   
+          
+     
+                                 
+     
+                                                                                                               
+                                                                                                                         
+                                                                                              
+     
+                                       
+     
+                                                                                                                    
+                                                                                                                  
+                                               
+     
+                                       
+ 
+
+const storeFields                       = {
+  durability: ['full', 'fast'],
+  readonly: true,
+  inPlace: true,
+  allowUnsafePlace: true,
+  homeId: true,
+  onWarning: true,
+  probe: true,
+  base: true,
+  journal: true,
+  lockWaitMs: true,
+  keepInboxes: true,
+  trust: true,
+  now: true,
+  uptime: true,
+  newId: true,
+  salt: true,
+  secrets: true,
+};
+
+/**
+ * Opens the tapes of one SQLite file; creates the file if it does not exist. `:memory:` is the same engine
+ * without a file. Opening for writing first updates the graph file and drains inboxes without an owner.
+ * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE, TAPE_SCHEMA_NEWER, TAPE_NOT_A_TAPE, TAPE_CORRUPT,
+ * GRAPH_DIVERGED; TAPE_SCHEMA_OLDER when opened for reading only; TAPE_BAD_OPTION for an option that does not exist,
+ * before anything is opened
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore('tapes/tape.db');
+ * store.sessions.open('main');
+ * const { from, to } = store.entries.append('main', [user('Plan the release.')]);
+ * console.log(from, to); // 2 2
+ * ```
+ */
+export function openTapeStore(path        , o               = {})                  {
+  assertOptions(o, storeFields, 'open', path);
+  const { journal } = o;
+  const db = openDatabase(path, o, journal === undefined ? undefined : () => assertNoRecords(journal));
+  db.file = path;
+  try {
+    // What others added to the schema would run with the writes of this process.
+    if (o.trust === false && o.readonly !== true) assertOwnSchema(db);
+    if (o.trust !== undefined && o.trust !== true)
+      db.elsewhere = o.trust === false ? allOf(db, o) : getElsewhere(o.trust);
+    const store = new SqliteTapeStore(db, o);
+    if (o.readonly !== true) store.catchUp(o);
+    if (o.lockWaitMs !== undefined) store.lockWaitMs = o.lockWaitMs;
+    return maskedStore(store, maskFor(o.secrets ?? secretsIn(process.env)));
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/**
+ * The tapes of one SQLite file. Synchronous: a method returns after its COMMIT.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore('tapes/tape.db');
+ * store.sessions.open('main');
+ * await store.backup('copy.db');
+ * using copy = openTapeStore('copy.db', { readonly: true });
+ * console.log(copy.count().sessions, [...copy.verify()].length); // 1 0
+ * ```
+ */
+export class SqliteTapeStore                      {
+           sessions                     ;
+           entries                    ;
+           views                  ;
+           history                    ;
+           lineage                  ;
+           leases                   ;
+           inbox                  ;
+           live                 ;
+           imports                    ;
+           #at            ;
+
+  /** @internal Use `openTapeStore`. */
+  constructor(db         , { base, journal, readonly = false, ...sources }              ) {
+    const realm = base ?? recordedBase(db      ) ?? 'tape';
+    const at = new Connection(
+      { db: db      , sources: systemSources(sources) },
+      { base: realm, journal, readonly },
+    );
+    this.#at = at;
+    this.sessions = sessionsOn(at);
+    this.entries = entriesOn(at);
+    this.views = viewsOn(at);
+    this.history = historyOn(at);
+    this.lineage = lineageOn(at);
+    this.leases = leasesOn(at);
+    this.inbox = inboxOn(at);
+    this.live = liveOn(at);
+    this.imports = importsOn(at);
+  }
+
+  /**
+   * Whether the store reads a private copy of its file, made when it was opened for reading: the directory cannot be
+   * written, or the file is of another user.
+   */
+  get isCopy()          {
+    return this.#at.db.isCopy;
+  }
+
+  /** What the file contained that does not count here: see `StoreOptions.trust`. */
+  get elsewhere()            {
+    return this.#at.db.elsewhere;
+  }
+
+  /**
+   * What the file contains now, to record it for `StoreOptions.trust`.
+   * @throws TAPE_CORRUPT for a file with tables, triggers or views that do not belong in a tape home: they would write
+   *   rows after it
+   */
+  newest()            {
+    assertOwnSchema(this.#at.db);
+    return newestIn(this.#at.db);
+  }
+
+  /** The id of the home, a ULID. A copy of the home has it too. */
+  get homeId()         {
+    return homeValue(this.#at.db, 'id') ?? '';
+  }
+
+  /**
+   * Records the base of the home: the realm that openings of it without a `base` use from then on. This store keeps its
+   * own.
+   * @throws TAPE_BAD_NAME
+   */
+  keepBase(base        )       {
+    const value = parseBase(base);
+    this.#at.db.write(() =>
+      this.#at.db.run(`INSERT OR REPLACE INTO home (key, value) VALUES ('base', @value)`, { value }),
+    );
+  }
+
+  /** Counts the sessions of the other realms of the home: those that are not of this store's, or not of `base`. */
+  otherRealms(
+    base         = this.#at.realm,
+  )                                                                   {
+    return realmsOf(this.#at.db)
+      .filter((realm) => realm !== base)
+      .map((realm) => ({
+        realm,
+        sessions:
+          this.#at.db.get               (
+            `SELECT count(*) AS n FROM tape WHERE realm = @realm AND lifecycle NOT IN ('staging', 'purged')`,
+            { realm },
+          )?.n ?? 0,
+      }))
+      .filter(({ sessions }) => sessions > 0);
+  }
+
+  /**
+   * Reads the lines of the lineage about the newest sessions of all realms, and about the ancestors of each, up to a
+   * hundred.
+   */
+  newestFamilies(query              = {})                         {
+    return newestFamilies(this.#at.db, query);
+  }
+
+  /** Reads the lines of the lineage about a session, its ancestors and its descendants. */
+  familyOf(ref     )                         {
+    return familyOf(this.#at.db, this.#at.need(ref));
+  }
+
+  /**
+   * Reads the lines of the lineage about all sessions of all realms, page by page: those of each session together, in the
+   * order in which the sessions were made.
+   */
+  linesBySession()                                          {
+    return pagesOfLines(this.#at.db);
+  }
+
+  /** The names that several sessions of the home have. */
+  sharedNames()                      {
+    return sharedNames(this.#at.db);
+  }
+
+  /** The ULIDs of the sessions without a parent, in all realms. The tree in which something was said last comes first. */
+  newestRoots()                    {
+    return newestRoots(this.#at.db);
+  }
+
+  /**
+   * Returns when something was last said in each session, or in those of some ULIDs: the time of its last message at the
+   * source, or that of its creation.
+   */
+  spokenTimes(ids                    )                              {
+    return spokenTimes(this.#at.db, ids);
+  }
+
+  /**
+   * Counts the sessions of all realms, those of an unfinished import included, or the children of the session of a ULID.
+   */
+  countSessions(parent         )         {
+    return countSessions(this.#at.db, parent);
+  }
+
+  /** Counts the sessions that `sessions.list()` lists. */
+  countListed()         {
+    return countListed(this.#at.db, this.#at.realm);
+  }
+
+  /** See `StoreOptions.lockWaitMs`. It can change at any time. */
+  get lockWaitMs()         {
+    return this.#at.db.lockWaitMs;
+  }
+
+  set lockWaitMs(ms        ) {
+    this.#at.db.lockWaitMs = ms;
+  }
+
+  changes()         {
+    return this.#at.db.dataVersion() + this.#at.db.commits;
+  }
+
+  *verify(ref      , o                  = {})                    {
+    assertOptions(o, fieldsOf.progress, 'verify', this.#at.named(ref ?? 'the store'));
+    if (ref === undefined) yield* verifyAll(this.#at.db, o.onProgress);
+    else yield* verifySession(this.#at.db, this.#at.need(ref), o.onProgress);
+  }
+
+  /**
+   * Yields what SQLite's own checks report of pages, indexes, references and schema. Reads the whole file.
+   */
+  *verifyDatabase()                    {
+    yield* verifyFile(this.#at.db);
+  }
+
+  /** Counts the sessions and entries of the store, or those that a session reads. */
+  count(ref      )                                                          {
+    return countVerified(this.#at.db, ref === undefined ? undefined : this.#at.need(ref));
+  }
+
+  /** Adds up the recorded usage of the model calls of all sessions of the realm. */
+  totalCalls()             {
+    return totalCalls(this.#at.db, this.#at.realm);
+  }
+
+  /**
+   * Finds, among all sessions, those with a sign of unfinished work, or of a fork or merge that is recorded on one side
+   * only. `audit` examines these alone.
+   */
+  looseEnds(o                  = {})            {
+    assertOptions(o, fieldsOf.progress, 'look for loose ends', 'the store');
+    return looseEnds(this.#at.db, o.onProgress);
+  }
+
+  /**
+   * Returns number and hash (hex) of a lineage line, by default the newest, to compare with the graph file.
+   */
+  lineageHash(g         )                                                            {
+    const row = this.#at.db.get                                 (
+      'SELECT g, hash FROM lineage WHERE g = coalesce(@g, (SELECT max(g) FROM lineage))',
+      { g: g ?? null },
+    );
+    return row === undefined ? undefined : { g: row.g, hash: hex(row.hash) };
+  }
+
+  /** What this store has found and done to the graph file since it was opened. */
+  get graphFile()                 {
+    return this.#at.graphFile;
+  }
+
+  /** The ids of the acknowledged findings. */
+  acknowledged()                      {
+    const prefix = 'acknowledged:';
+    const rows = this.#at.db.all                 (
+      `SELECT key FROM home WHERE key >= 'acknowledged:' AND key < 'acknowledged;'`,
+    );
+    return new Set(rows.map(({ key }) => key.slice(prefix.length)));
+  }
+
+  /** Records that a finding is acknowledged. Again, it does nothing. */
+  acknowledge(finding        )       {
+    const value = new Date(this.#at.now()).toISOString();
+    this.#at.db.write(() =>
+      this.#at.db.run('INSERT INTO home (key, value) VALUES (@key, @value) ON CONFLICT DO NOTHING', {
+        key: `acknowledged:${finding}`,
+        value,
+      }),
+    );
+  }
+
+  /** Empties the search index; the next searches, or `fillSearchIndex`, fill it. */
+  dropSearchIndex()       {
+    this.#at.db.write(() => dropIndex(this.#at.db));
+  }
+
+  /** The state of the search index: how many entries it covers, and how many wait for it. */
+  searchIndex()                                                           {
+    return { indexed: indexedTo(this.#at.db), unindexed: unindexed(this.#at.db) };
+  }
+
+  /**
+   * Indexes for `search` everything that is not indexed yet, in chunks between which others can write.
+   * @returns how many entries it indexed
+   */
+  fillSearchIndex(o                  = {})         {
+    assertOptions(o, fieldsOf.progress, 'fill', 'the search index');
+    return fillIndex(this.#at.db, o.onProgress);
+  }
+
+  /**
+   * Copies the store to a new file while it is in use, and verifies the copy before it gets its name.
+   * @throws TAPE_EXISTS, TAPE_CORRUPT, TAPE_CANNOT_OPEN
+   */
+  async backup(file        )                {
+    await backupTo(this.#at.db, file, function* (copy) {
+      using store = openTapeStore(copy, { readonly: true });
+      // A recorded view that was copied from another session is no fault of the copy, and must not prevent it.
+      for (const problem of store.verify()) if (problem.code !== 'view-contradicted') yield problem;
+    });
+  }
+
+  /** Finds what is left over or out of date, other than damage. Writes nothing. */
+  *examine()                    {
+    yield* examine(this.#at.db, this.#at.realm, this.#at.writer.sources);
+  }
+
+  /**
+   * Repairs a fixable finding of `examine`, or a problem of what follows from the entries or from the format: open
+   * calls and runs, usage, triggers, indexes, the search index. Never changes entries or lineage.
+   * @returns whether it was repaired
+   */
+  mend(found                   )          {
+    if ('fixable' in found) return this.#clear(found);
+    const { code, session } = found;
+    const { db } = this.#at;
+    if (isSchemaCode(code)) return mendSchema(db, code);
+    const rebuild = rebuilds[code];
+    if (rebuild === undefined || session === null) return false;
+    // A problem has the name of its session, which each realm may have.
+    const named = db.all         (`${selectTape} WHERE t.name = @session`, { session });
+    db.write(() => {
+      for (const tape of named) rebuild(db, tape);
+    });
+    return true;
+  }
+
+  #clear({ code, session, fixable }         )          {
+    if (!fixable) return false;
+    if (code === 'search-ahead') this.dropSearchIndex();
+    // Taking and releasing the lease drains the inbox and removes the stale lease.
+    else if (session !== null) this.inbox.drain(session);
+    return true;
+  }
+
+  /**
+   * Writes the WAL back into the database file and truncates it; false when a reader or writer blocked it.
+   */
+  checkpoint()          {
+    return this.#at.db.checkpoint();
+  }
+
+  /** Updates the graph file and drains inboxes without an owner, as every opening for writing does. */
+  catchUp({ keepInboxes = false }                                    = {})       {
+    const { db, writer } = this.#at;
+    crashPoint('open/before-outbox');
+    this.#at.updateGraph();
+    crashPoint('open/before-inboxes');
+    if (!keepInboxes)
+      for (const id of tapesWithInbox(writer)) this.#drainUnlessDamaged(tapeById(db, id).ulid);
+    crashPoint('open/done');
+  }
+
+  /** Drains an inbox. A damaged one stays as it is: its session reports it, and the others can be used. */
+  #drainUnlessDamaged(session        )       {
+    try {
+      this.inbox.drain(session);
+    } catch (error) {
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+    }
+  }
+
+  /** Closes the database. */
+  close()       {
+    this.#at.db.close();
+  }
+
+  [Symbol.dispose]()       {
+    this.close();
+  }
+
+  async [Symbol.asyncDispose]()                {
+    this.close();
+  }
+}
+
+/** What a file contains that is opened without trust. Of one that cannot be read whole, everything. */
+function allOf(db    , { readonly }             )            {
+  try {
+    return newestIn(db);
+  } catch (error) {
+    if (readonly !== true || !(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+    return { entries: Number.MAX_SAFE_INTEGER, inbox: Number.MAX_SAFE_INTEGER };
+  }
+}
+
+/** What writes again the rows that follow from the entries of a tape. */
+const rebuilds                                                                     = {
+  'open-calls-differ': rebuildBatches,
+  'open-run-differs': (db, { id }) => saveRun(db, id, isRunOpen(db, id)),
+  'usage-differs': rebuildUsage,
+  'messages-differ': rebuildConversation,
+};
+
+/**
+ * What a file contains now. Reads every row: in a forged table, the last row need not have the greatest id. A file with
+ * sessions alone is not one that began here.
+ */
+function newestIn(db    )            {
+  const newest = db.get                                    (
+    `SELECT coalesce((SELECT max(+id) FROM entry NOT INDEXED), EXISTS (SELECT 1 FROM tape)) AS entries,
+       coalesce((SELECT max(+id) FROM inbox NOT INDEXED), 0) AS inbox`,
+  );
+  return newest ?? nothingElsewhere;
+}
+
+/**
+ * The base that a home records.
+ * @throws TAPE_CORRUPT when another program recorded what is no base
+ */
+function recordedBase(db    )                     {
+  const value = homeValue(db, 'base');
+  const fault = value === undefined ? undefined : baseFault(value);
+  if (fault === undefined) return value;
+  throw new TapeError(
+    'TAPE_CORRUPT',
+    `cannot use the base ${quote(value ?? '')} that '${db.file}' records: ${fault}`,
+    { data: { file: db.file, base: value } },
+  );
+}
+
+/** A value of the table `home`. */
+function homeValue(db    , key               )                     {
+  return db.get                   ('SELECT value FROM home WHERE key = @key', { key })?.value;
+}

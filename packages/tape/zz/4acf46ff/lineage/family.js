@@ -1,0 +1,135 @@
+                                              
+import { realmsOf } from '../tape/realms.js';
+                                               
+                                             
+import { parseLine } from './read.js';
+
+/** Selects the newest sessions. */
+                              
+                                           
+                                      
+                                                                                                   
+                                      
+ 
+
+const spokenAt = 'coalesce(last_message_at, created_at)';
+
+/** How many ancestors the newest sessions bring: a line of forks of forks has any number. */
+const ancestorsMax = 100;
+
+/**
+ * Reads the newest sessions of all realms, with their ancestors. Seeks them by an index, however many sessions there
+ * are.
+ */
+export function newestFamilies(db    , { limit = -1, since }             )                {
+  const found = realmsOf(db)
+    .flatMap((realm) =>
+      db.all                            (
+        `SELECT id, ${spokenAt} AS at FROM tape WHERE realm = @realm AND lifecycle <> 'staging'
+           ${since === undefined ? '' : `AND ${spokenAt} >= @since`} ORDER BY ${spokenAt} DESC, id DESC LIMIT @limit`,
+        { realm, limit, ...(since !== undefined && { since }) },
+      ),
+    )
+    .sort((a, b) => b.at - a.at || b.id - a.id)
+    .slice(0, limit < 0 ? undefined : limit);
+  const ids = found.map(({ id }) => id);
+  return linesOf(db, [...ids, ...above(db, ids, ancestorsMax)]);
+}
+
+/** Reads a session with all its ancestors and descendants. */
+export function familyOf(db    , { id }                     )                {
+  const below = db.all                (
+    `WITH RECURSIVE below (id) AS (
+         SELECT id FROM tape WHERE parent_id = @id AND id > @id
+         UNION ALL SELECT c.id FROM tape c JOIN below ON c.parent_id = below.id AND c.id > below.id
+       ) SELECT id FROM below`,
+    { id },
+  );
+  return linesOf(db, [id, ...above(db, [id]), ...below.map((row) => row.id)]);
+}
+
+/** The ids of ancestors. Each level is one query, so that those of many sessions are found once. */
+function above(db    , ids                   , levels = Number.POSITIVE_INFINITY)                    {
+  const known = new Set(ids);
+  const found           = [];
+  let level = ids;
+  for (let n = 0; n < levels && level.length > 0; n += 1) {
+    const parents = db.all                (
+      `SELECT DISTINCT parent_id AS id FROM json_each(@ids) JOIN tape ON tape.id = value WHERE parent_id < tape.id`,
+      { ids: JSON.stringify(level) },
+    );
+    level = parents.map(({ id }) => id).filter((id) => !known.has(id));
+    for (const id of level) known.add(id);
+    found.push(...level);
+  }
+  return found;
+}
+
+function linesOf(db    , ids                   )                {
+  return db
+    .all                             (
+      'SELECT g, line FROM json_each(@ids) JOIN lineage ON tape_id = value ORDER BY g',
+      { ids: JSON.stringify(ids) },
+    )
+    .map(({ g, line }) => parseLine(g, line));
+}
+
+/** How many sessions are read at a time. */
+const pageSessions = 200;
+
+/** Reads the lines about all sessions, page by page: those of each session together, the sessions by their creation. */
+export function* pagesOfLines(db    )                                          {
+  for (let after = -Infinity; ; ) {
+    const { last } = db.get                         (
+      'SELECT max(id) AS last FROM (SELECT id FROM tape WHERE id > @after ORDER BY id LIMIT @limit)',
+      { after, limit: pageSessions },
+    ) ?? { last: null };
+    if (last === null) return;
+    const rows = db.all                             (
+      'SELECT g, line FROM lineage WHERE tape_id > @after AND tape_id <= @last ORDER BY g',
+      { after, last },
+    );
+    yield rows.map(({ g, line }) => parseLine(g, line));
+    after = last;
+  }
+}
+
+/** The names that several sessions have: of other realms, or one after the other. */
+export function sharedNames(db    )                      {
+  const rows = db.all                  (
+    `SELECT name FROM tape WHERE lifecycle <> 'staging' GROUP BY name HAVING count(*) > 1`,
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** The ULIDs of all sessions without a parent; the tree in which something was said last comes first. */
+export function newestRoots(db    )                    {
+  return db
+    .all                  (
+      `WITH RECURSIVE tree (root, id, at) AS (
+         SELECT id, id, ${spokenAt} FROM tape WHERE parent_id IS NULL AND lifecycle <> 'staging'
+         UNION ALL SELECT tree.root, c.id, coalesce(c.last_message_at, c.created_at)
+           FROM tree CROSS JOIN tape c ON c.parent_id = tree.id AND c.id > tree.id)
+       SELECT t.ulid FROM tree JOIN tape t ON t.id = tree.root GROUP BY tree.root ORDER BY max(tree.at) DESC, tree.root DESC`,
+    )
+    .map(({ ulid }) => ulid);
+}
+
+/** When something was last said in sessions, by ULID: in those given, or in all. */
+export function spokenTimes(db    , ulids                               )                      {
+  const rows = db.all                              (
+    `SELECT ulid, ${spokenAt} AS at FROM ${ulids === undefined ? 'tape' : 'json_each(@ulids) JOIN tape ON ulid = value'}`,
+    ulids === undefined ? {} : { ulids: JSON.stringify(ulids) },
+  );
+  return new Map(rows.map(({ ulid, at }) => [ulid, at]));
+}
+
+/** Counts the sessions of all realms, or the children of one session. */
+export function countSessions(db    , parent                    )         {
+  const of = 'WHERE parent_id = (SELECT id FROM tape WHERE ulid = @parent)';
+  const row = db.get               (
+    `SELECT count(*) AS n FROM tape ${parent === undefined ? '' : of}`,
+    parent === undefined ? {} : { parent },
+  );
+  return row?.n ?? 0;
+}

@@ -1,0 +1,238 @@
+                                             
+import { hex } from '../entry/hash.js';
+import { isObject } from '../entry/json.js';
+import { tapeName } from '../entry/name.js';
+import { parsed } from '../entry/parsed.js';
+import { titleEvent, titleIn, titleLine } from '../entry/title.js';
+                                              
+                                                                    
+
+/** The state of a session, without its entries. Times are milliseconds since the epoch. */
+                              
+                                 
+                           
+                                              
+                      
+                        
+                        
+                                
+                       
+                               
+                           
+                           
+                             
+                                                                               
+                               
+                             
+                                                                               
+                            
+                                                        
+                              
+     
+                                                                                                                       
+                                                            
+     
+                          
+                                                                      
+                                      
+                              
+                                                                          
+                      
+                     
+                     
+                            
+                                                                         
+                        
+                                                                                                  
+                          
+                             
+                             
+                                                                                                           
+                                  
+     
+                                                                                                                    
+                                                                                                                         
+     
+                                
+                                            
+                                  
+ 
+
+/** What a session has: its children, and the calls of its own entries. */
+                                
+                                                            
+                            
+                                                                               
+                                
+                                  
+                                                        
+                          
+ 
+
+/** The columns of `SessionInfo`. */
+                           
+          
+          
+           
+          
+                 
+          
+               
+          
+              
+                 
+                 
+                 
+               
+             
+                
+           
+               
+               
+              
+              
+                 
+                
+                
+                     
+                   
+     
+                             
+                           
+                            
+                                                
+                                      
+                                                                                                                        
+                                      
+                                   
+                           
+  
+
+/** What the tables beside the row of a tape have of it. A run that saved a part of its answer is open. */
+function besideTape(id        )         {
+  return `(SELECT json_group_array(alias) FROM (SELECT alias FROM alias WHERE tape_id = ${id} ORDER BY alias)) AS aliases,
+    EXISTS (SELECT 1 FROM open_run WHERE tape_id = ${id})
+      OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = ${id}) AS open_run,
+    (SELECT payload FROM entry WHERE tape_id = ${id} AND name = '${titleEvent}' AND kind = 'event'
+      ORDER BY seq DESC LIMIT 1) AS title_event`;
+}
+
+/** Number of a session's own first entries among which its first prompt is looked for. */
+const firstMax = 20;
+
+/** The most bytes of a payload that is parsed for the beginning of its text; of a larger one SQLite returns the beginning. */
+const parsedMax = 16_384;
+
+/** The payload at a place as JSON, or the beginning of a text in it, if it is large. */
+function briefly(text        )         {
+  return `CASE WHEN octet_length(payload) <= ${parsedMax} THEN payload
+    WHEN json_valid(payload) THEN json_quote(substr(${text}, 1, 1000)) END`;
+}
+
+const firstPart = `(SELECT part.value ->> '$.text' FROM json_each(payload, '$.content') part
+  WHERE part.type = 'object' AND part.value ->> '$.type' = 'text' LIMIT 1)`;
+
+/** The first prompt of a session, or its intention. What the store writes of a message begins with its role. */
+const firstText = `CASE WHEN t.title IS NULL THEN coalesce(
+    (SELECT ${briefly(firstPart)} FROM entry
+      WHERE tape_id = t.id AND seq <= t.base_seq + ${firstMax} AND kind = 'message'
+        AND substr(payload, 1, 15) = '{"role":"user",' ORDER BY seq LIMIT 1),
+    (SELECT ${briefly("payload ->> '$.state.next_steps'")} FROM entry
+      WHERE tape_id = t.id AND name = 'intention' ORDER BY seq LIMIT 1)) END`;
+
+/** Kind of a child that wrote a summary of its parent. */
+export const summarizerKind = 'summarizer';
+
+const children = `SELECT count(*) FROM tape c WHERE c.parent_id = t.id AND c.id > t.id AND c.kind <> '${summarizerKind}'
+  AND c.lifecycle NOT IN ('staging', 'purged')`;
+
+/** The counts of a session, each by its own index. */
+const countsOf = `json_object(
+    'children', (${children}),
+    'openChildren', (${children} AND c.delivery IS NULL AND c.lifecycle = 'active'),
+    'mergedChildren', (${children} AND c.delivery = 'merged'),
+    'tokens', (SELECT coalesce(sum(input + output), 0) FROM usage WHERE tape_id = t.id))`;
+
+const infoColumns = ` t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
+  p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,
+  t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, t.last_message_at, t.message_count, lower(hex(t.head_hash)) AS head_hash,
+  ${besideTape('t.id')}`;
+
+/** The statement that reads sessions, with what a caller wants beside their rows. */
+export function selectInfo({
+  counts,
+  titles,
+}   
+                            
+                            
+ )         {
+  const more = `${counts === true ? `, ${countsOf} AS counts` : ''}${titles === true ? `, ${firstText} AS first_text` : ''}`;
+  return `SELECT ${infoColumns}${more}
+    FROM tape t LEFT JOIN tape p ON p.id = t.parent_id AND p.id < t.id`;
+}
+
+export function infoOf(db    , row         )              {
+  const beside = db.get                                                       (
+    `SELECT ${besideTape('@id')}`,
+    { id: row.id },
+  );
+  return toInfo({
+    ...row,
+    head_hash: hex(row.head_hash),
+    aliases: '[]',
+    open_run: 0,
+    title_event: null,
+    ...beside,
+  });
+}
+
+export function toInfo(row         )              {
+  const title =
+    row.title ??
+    titleIn(row.title_event === null ? null : parsed(row.title_event)) ??
+    titleLine(beginningOf(row.first_text ?? null));
+  return {
+    session: row.name,
+    id: row.ulid,
+    tape: tapeName(row.realm, row.name, row.incarnation),
+    kind: row.kind,
+    lifecycle: row.lifecycle === 'staging' ? 'active' : row.lifecycle,
+    ...(row.task !== null && { task: row.task }),
+    ...(row.delivery !== null && { delivery: row.delivery }),
+    ...(row.parent_name !== null && { parent: row.parent_name }),
+    ...(row.parent_ulid !== null && { parentId: row.parent_ulid }),
+    ...(row.from_anchor !== null && { fromAnchor: row.from_anchor }),
+    ...(row.merged_at !== null && { mergedAt: row.merged_at }),
+    ...(row.deliver !== null && { deliver: row.deliver }),
+    ...(row.spawn_call !== null && { spawnCall: row.spawn_call }),
+    ...(title !== undefined && { title }),
+    aliases: JSON.parse(row.aliases)            ,
+    ephemeral: row.ephemeral === 1,
+    floor: row.floor_seq,
+    base: row.base_seq,
+    head: row.head_seq,
+    headHash: row.head_hash,
+    settled: row.settled_seq,
+    ...(row.open_run === 1 && { openRun: true          }),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    ...(row.last_message_at !== null && { lastMessageAt: row.last_message_at }),
+    messageCount: row.message_count,
+    ...(row.counts !== undefined && { counts: JSON.parse(row.counts)                  }),
+  };
+}
+
+/** The text at the beginning of a prompt or of a task. */
+function beginningOf(json               )         {
+  const { content, state, text } = parsed(json?.startsWith('"') === true ? `{"text":${json}}` : json);
+  const first = Array.isArray(content)
+    ? content.find((part) => isObject(part) && part.type === 'text')
+    : undefined;
+  const found = text ?? (isObject(first) ? first.text : isObject(state) ? state.next_steps : undefined);
+  return typeof found === 'string' ? found : '';
+}
+
+/** Returns whether a session only records how a summary was made. It has no result to merge. */
+export function isSummarizer({ parentId, kind }                                        )          {
+  return parentId !== undefined && kind === summarizerKind;
+}

@@ -1,0 +1,229 @@
+                                             
+import { isUnfinished } from '../sqlite/schema.js';
+                                                      
+import { getTape } from './find.js';
+import {                                 selectInfo, toInfo } from './info.js';
+import { assertStatus,                 lifecycles,          } from './tape.js';
+
+/** Selects sessions. */
+                               
+                         
+                                 
+                                           
+                        
+                                        
+                           
+                                                                                                                            
+                           
+                                                                                                                
+                             
+     
+                                                                                                                       
+                                                                    
+     
+                          
+                                                                                  
+                        
+                                                                                   
+                       
+                                                                                                                 
+                                
+     
+                                                                                                                      
+          
+     
+                             
+     
+                                                                                                                      
+           
+     
+                          
+                                                            
+                         
+                                                                                             
+                               
+                                                                                   
+                              
+                          
+                                                                                                  
+                            
+                                     
+                            
+ 
+
+/** When something was last said in a session: so an import has its place by the times of its source. */
+const spokenAt = 'coalesce(t.last_message_at, t.created_at)';
+
+/** All sessions below one. */
+const below = `WITH RECURSIVE below (id) AS (
+    SELECT id FROM tape WHERE parent_id = @under AND id > @under
+    UNION ALL SELECT c.id FROM tape c JOIN below ON c.parent_id = below.id AND c.id > below.id
+  ) SELECT id FROM below`;
+
+const unfinished = `SELECT id FROM tape WHERE parent_id > 0 AND ${isUnfinished}`;
+
+/** The unfinished ones, found from below: there are few of them, however many sessions have ended. */
+const unfinishedBelow = `WITH RECURSIVE up (id, above) AS (
+    SELECT id, parent_id FROM tape WHERE parent_id > 0 AND ${isUnfinished}
+    UNION ALL SELECT up.id, p.parent_id FROM up JOIN tape p ON p.id = up.above
+      WHERE up.above <> @under AND p.parent_id < p.id
+  ) SELECT id FROM up WHERE above = @under`;
+
+const pending = `SELECT tape_id FROM open_run UNION SELECT tape_id FROM stream_chunk UNION SELECT tape_id FROM lease
+  UNION SELECT tape_id FROM inbox UNION SELECT tape_id FROM open_calls WHERE tape_id > 0 AND to_seq IS NULL
+  UNION SELECT id FROM tape WHERE task = 'running'`;
+
+/**
+ * Those of names and aliases from one text on, and before another. Where all of them are wanted up to a limit, it ends the
+ * search: thousands of names can begin alike.
+ */
+function prefixed({ all, limit, kind, since, lifecycle, roots, parent, under, after }              )         {
+  const others = [kind, since, lifecycle, roots, parent, under, after];
+  const isWhole = all === true && limit !== undefined && others.every((one) => one === undefined);
+  const end = isWhole ? 'LIMIT @limit' : '';
+  return `SELECT id FROM (SELECT id FROM tape
+      WHERE realm = @realm AND name >= @prefix AND name < @prefixEnd AND lifecycle NOT IN ('staging', 'purged')
+      ORDER BY name ${end})
+    UNION SELECT tape_id FROM (SELECT tape_id FROM alias
+      WHERE realm = @realm AND alias >= @prefix AND alias < @prefixEnd ORDER BY alias ${end})`;
+}
+
+/** Those of a range of ids. The limit ends the search: the ids of a day begin alike. */
+const withId = `SELECT id FROM tape WHERE ulid >= @idPrefix AND ulid < @idEnd AND lifecycle NOT IN ('staging', 'purged')
+  ORDER BY ulid LIMIT @limit`;
+
+/** What selects the sessions of a query beside the columns of their rows. */
+function selected(query              )         {
+  const { prefix, idPrefix, ...others } = query;
+  if (idPrefix !== undefined)
+    return `AND t.id IN (${withId}) ${selected({ ...others, ...(prefix !== undefined && { prefix }) })}`;
+  if (prefix !== undefined) return `AND t.id IN (${prefixed(query)}) ${selected(others)}`;
+  if (query.pending === true) return `AND t.id IN (${pending}) ${selected({ ...query, pending: false })}`;
+  if (query.under !== undefined)
+    return `AND t.id IN (${query.unfinished === true ? unfinishedBelow : below})`;
+  if (query.unfinished !== true) return '';
+  return `AND t.id IN (${unfinished}${query.parent === undefined ? '' : ' AND parent_id = @parent'})`;
+}
+
+/**
+ * Lists sessions, the one with the newest message first (of a session without one, its creation counts); with
+ * `parent` or `after`, in order of creation; with `leftFrom`, in that of the positions where they left.
+ * @throws TAPE_NO_SESSION, TAPE_BAD_STATUS
+ */
+export function listTapes(db    , realm        , query               = {})                {
+  const { where, order, params, isByPlace } = matching(db, realm, query);
+  // Sorting all children, SQLite would first look up what the tables beside their rows have.
+  const which = isByPlace
+    ? `t.id IN (SELECT t.id FROM tape t WHERE ${where} ORDER BY ${order} LIMIT @limit)`
+    : where;
+  return db
+    .all         (`${selectInfo(query)} WHERE ${which} ORDER BY ${order} LIMIT @limit`, params)
+    .map(toInfo);
+}
+
+/** The conditions of a query, their parameters, and its order. */
+function matching(
+  db    ,
+  realm        ,
+  query              ,
+)                                                                                                           {
+  if (query.lifecycle !== undefined) assertStatus('list sessions of lifecycle', query.lifecycle, lifecycles);
+  const idOf = (ref                        ) => (ref == null ? null : getTape(db, realm, ref).id);
+  const parent = idOf(query.parent);
+  const after = idOf(query.after);
+  const under = idOf(query.under);
+  // With a plus SQLite uses no index for a column: it looks up the selected ids instead.
+  const isSelected =
+    query.unfinished === true ||
+    query.pending === true ||
+    query.prefix !== undefined ||
+    query.idPrefix !== undefined;
+  const t = isSelected ? '+t' : 't';
+  const isOfRealm = query.allRealms !== true && parent === null && under === null;
+  const where = `${isOfRealm ? `${t}.realm = @realm AND ` : ''}t.lifecycle NOT IN ('staging', 'purged')
+       AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
+       ${query.since === undefined ? '' : `AND ${spokenAt} >= @since`}
+       AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
+       ${query.roots === true ? `AND ${t}.parent_id IS NULL` : ''}
+       ${parent === null ? '' : `AND ${t}.parent_id = @parent AND @parent < t.id`} ${after === null ? '' : 'AND t.id > @after'}
+       ${query.leftFrom === undefined ? '' : 'AND t.base_seq >= @leftFrom'}
+       ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}`;
+  const isByPlace = parent !== null && query.leftFrom !== undefined;
+  const isByCreation = parent !== null || query.after !== undefined;
+  const order = isByPlace
+    ? 't.base_seq, t.id'
+    : isByCreation
+      ? 't.id'
+      : `${spokenAt} DESC, t.updated_at DESC, t.id DESC`;
+  const params = {
+    ...((isOfRealm || query.prefix !== undefined) && { realm }),
+    // No character of a name is greater than the last one of Unicode.
+    ...(query.prefix !== undefined && { prefix: query.prefix, prefixEnd: `${query.prefix}\u{10ffff}` }),
+    ...(query.idPrefix !== undefined && idRange(query.idPrefix)),
+    all: query.all === true ? 1 : 0,
+    kind: query.kind ?? null,
+    lifecycle: query.lifecycle ?? null,
+    limit: query.limit ?? -1,
+    ...(parent !== null && { parent }),
+    ...(query.leftFrom !== undefined && { leftFrom: query.leftFrom }),
+    ...(after !== null && { after }),
+    ...(query.key !== undefined && { key: query.key }),
+    ...(under !== null && { under }),
+    ...(query.since !== undefined && { since: query.since }),
+  };
+  return { where, order, params, isByPlace };
+}
+
+/** The ids that begin with a text. No character of an id is greater than Z, which `[` follows. */
+function idRange(text        )                                                        {
+  const idPrefix = text.toUpperCase();
+  return { idPrefix, idEnd: `${idPrefix}[` };
+}
+
+/** The orders of sessions. Those that are equal are in the order of their last messages. */
+const orders = {
+  last: '',
+  created: 't.created_at DESC,',
+  name: 't.name,',
+  messages: 't.message_count DESC,',
+  tokens: '(SELECT coalesce(sum(input + output), 0) FROM usage WHERE tape_id = t.id) DESC,',
+}         ;
+
+/** An order of sessions: by the last message, the creation, the name, or the most messages or tokens. */
+                                               
+
+/** The number of sessions that are read at a time. */
+const pageSize = 200;
+
+/**
+ * Reads the sessions that `listTapes` lists, also in another order, with little memory: first which they are, then page by
+ * page what they are at that time.
+ */
+export function* readTapes(
+  db    ,
+  realm        ,
+  { order: by = 'last', ...query }                                                  ,
+)                               {
+  const { where, order, params } = matching(db, realm, query);
+  const ids = Float64Array.from(
+    db.all                (
+      `SELECT t.id FROM tape t WHERE ${where} ORDER BY ${orders[by]} ${order} LIMIT @limit`,
+      params,
+    ),
+    ({ id }) => id,
+  );
+  const sql = `${selectInfo(query)}, json_each(@page) page WHERE t.id = page.value ORDER BY page.key`;
+  for (let at = 0; at < ids.length; at += pageSize)
+    for (const row of db.all         (sql, { page: JSON.stringify([...ids.subarray(at, at + pageSize)]) }))
+      yield toInfo(row);
+}
+
+/** Counts the sessions of a realm that a list without conditions has. It reads their rows, and sorts none. */
+export function countListed(db    , realm        )         {
+  const row = db.get               (
+    `SELECT count(*) AS n FROM tape WHERE realm = @realm
+       AND lifecycle NOT IN ('staging', 'purged', 'archived', 'destroyed') AND ephemeral = 0`,
+    { realm },
+  );
+  return row?.n ?? 0;
+}

@@ -1,0 +1,121 @@
+                                           
+import { tapeName } from '../entry/name.js';
+import { indexedTo, newestId } from '../search/text-index.js';
+                                              
+import { isLive,               } from '../tape/lease.js';
+import { refIn } from '../tape/tape.js';
+import { viewVersion } from '../view/select.js';
+
+/**
+ * Something left over or out of date that is no damage: a leftover of a crash, a projection to rebuild, or a record
+ * that this build cannot compare.
+ */
+                          
+                                                                                                      
+                                  
+                           
+                                                                       
+                            
+ 
+
+/** What the findings need of a session. */
+                 
+                        
+                         
+                        
+                               
+ 
+
+/**
+ * Finds what is left over or out of date, in all realms. A session of another realm than the given one is referred to
+ * by its id, and its tape name is in the message. Writes nothing.
+ */
+export function* examine(db    , realm        , sources         )                     {
+  const leases = db.all                  (
+    'SELECT l.*, t.ulid, t.realm, t.name, t.incarnation FROM lease l JOIN tape t ON t.id = l.tape_id ORDER BY l.tape_id',
+  );
+  for (const lease of leases)
+    if (!isLive(lease, sources))
+      yield finding(
+        'stale-lease',
+        refIn(realm, lease),
+        `process ${lease.pid ?? 'unknown'} did not release the lease of '${shownIn(realm, lease)}'`,
+      );
+  const waiting = db.all                                            (
+    `SELECT t.ulid, t.realm, t.name, t.incarnation, sum(i.body ->> '$.type' IN ('append', 'merge')) AS acts,
+         sum(i.body ->> '$.type' IN ('input', 'answer')) AS messages
+       FROM inbox i JOIN tape t ON t.id = i.tape_id
+       WHERE json_valid(i.body) AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.tape_id = t.id) GROUP BY t.id ORDER BY t.id`,
+  );
+  for (const { acts, messages, ...tape } of waiting) {
+    const ref = refIn(realm, tape);
+    const name = shownIn(realm, tape);
+    if (acts > 0)
+      yield finding(
+        'inbox-waiting',
+        ref,
+        `${acts === 1 ? '1 item waits' : `${acts} items wait`} in the inbox of '${name}', which has no owner`,
+      );
+    if (messages > 0)
+      yield {
+        ...finding(
+          'inbox-waiting',
+          ref,
+          `${messages === 1 ? '1 message waits' : `${messages} messages wait`} in the inbox of '${name}' for a run`,
+        ),
+        fixable: false,
+      };
+  }
+  for (const tape of db.all       (
+    `SELECT ulid, realm, name, incarnation FROM tape WHERE lifecycle = 'staging' ORDER BY id`,
+  ))
+    yield {
+      ...finding(
+        'staging-left',
+        refIn(realm, tape),
+        `the import of '${shownIn(realm, tape)}' is not finished: import it again`,
+      ),
+      fixable: false,
+    };
+  yield* unprovedViews(db, realm);
+  if (indexedTo(db) > newestId(db))
+    yield finding('search-ahead', null, 'the search index has entries that the tapes do not have');
+}
+
+/** Finds sessions with recorded views of other rules than those of this build: `verifyViews` leaves them out. */
+function* unprovedViews(db    , realm        )                     {
+  const tapes = db.all                                         (
+    `SELECT t.ulid, t.realm, t.name, t.incarnation, count(*) AS n, json_group_array(DISTINCT v.version) AS versions
+       FROM (${viewsIn('meta', '$.view')} UNION ALL ${viewsIn('payload', '$.view')} AND e.kind = 'event'
+         UNION ALL ${viewsIn('payload', '$.state.asked')} AND e.kind = 'anchor') v
+       JOIN tape t ON t.id = v.tape_id WHERE v.version IS NOT @version GROUP BY t.id ORDER BY t.id`,
+    { version: viewVersion },
+  );
+  for (const { n, versions, ...tape } of tapes) {
+    const views = n === 1 ? '1 view' : `${n} views`;
+    const made = [...new Set((JSON.parse(versions)             ).map((one) => String(one ?? 'none')))].sort();
+    yield {
+      ...finding(
+        'views-unproved',
+        refIn(realm, tape),
+        `${views} of '${shownIn(realm, tape)}' by other rules (version ${made.join(', ')}) cannot be compared; this build has ${viewVersion}`,
+      ),
+      fixable: false,
+    };
+  }
+}
+
+/** The versions of the manifests at a path of a column. */
+function viewsIn(column                    , path        )         {
+  const key = path.split('.').at(-1);
+  return `SELECT e.tape_id, e.${column} ->> '${path}.version' AS version FROM entry e
+    WHERE instr(e.${column}, '"${key}":{') > 0 AND json_valid(e.${column}) AND json_type(e.${column}, '${path}') = 'object'`;
+}
+
+function shownIn(realm        , tape       )         {
+  return tape.realm === realm ? tape.name : tapeName(tape.realm, tape.name, tape.incarnation);
+}
+
+function finding(code                 , session               , message        )          {
+  return { code, session, message, fixable: true };
+}

@@ -1,0 +1,52 @@
+import { isTextRef } from '../entry/blob.js';
+import { assistant, user } from '../entry/entry.js';
+import { isObject } from '../entry/json.js';
+import { all, answers, asks,               refusal, textOf } from './contract.js';
+
+/** Search, redaction, and outputs too large for an entry. */
+export const contentChapter          = ({ test, expect }, open) => {
+  test('a search takes every character literally, and finds an inherited entry once', async () => {
+    await using store = await open();
+    await store.sessions.open('main');
+    await store.entries.append('main', [user('the "quick" (brown) fox*'), assistant('a quick fox')]);
+    await store.lineage.fork('main', { name: 'child' });
+    const found = async (text        ) => (await store.entries.search({ text })).hits.map(({ seq }) => seq);
+    expect(await found('"quick" (brown) fox*')).toEqual([2]);
+    expect(await found('quick')).toEqual([3, 2]);
+    expect(await found('quick OR slow')).toEqual([]);
+    const [hit] = (await store.entries.search({ text: 'a quick fox' })).hits;
+    expect(hit).toMatchObject({ session: 'main', seq: 3, sessions: ['main', 'child'] });
+    expect((await store.entries.search({ text: 'a quick fox', session: 'child' })).hits.length).toBe(1);
+  });
+
+  test('a redacted entry is neither read nor found, and the tape still verifies', async () => {
+    await using store = await open();
+    await store.sessions.open('main');
+    await store.entries.append('main', [user('my secret'), assistant('I will not tell')]);
+    expect((await store.entries.search({ text: 'secret' })).hits.length).toBe(1);
+    await store.entries.redact('main', 2, 'a secret');
+    expect((await all(store.entries.read('main', { from: 2, to: 2 })))[0]?.payload).toBe(null);
+    expect((await store.entries.search({ text: 'my secret' })).hits).toEqual([]);
+    const [receipt] = await all(store.entries.read('main', { last: 1 }));
+    expect(receipt).toMatchObject({ kind: 'redaction', payload: { seq: 2, reason: 'a secret' } });
+    expect(await all(store.verify())).toEqual([]);
+    expect((await refusal(() => store.entries.redact('main', 99, 'x'))).code).toBe('TAPE_NO_SEQ');
+  });
+
+  test('a large output is stored as a blob, and read whole and in ranges', async () => {
+    await using store = await open();
+    await store.sessions.open('main');
+    const text = Array.from({ length: 100_000 }, (_, i) => String(i).padStart(6, '0')).join('');
+    await store.entries.append('main', [asks('c1')]);
+    await store.entries.append('main', [answers('c1', text)]);
+    const [entry] = await all(store.entries.read('main', { last: 1 }));
+    const output = isObject(entry?.payload) && isObject(entry.payload.output) ? entry.payload.output : {};
+    const ref = output.value;
+    expect(isTextRef(ref)).toBe(true);
+    const hash = isTextRef(ref) ? ref.hash : '';
+    const decode = (bytes            ) => new TextDecoder().decode(bytes);
+    expect(decode(await store.entries.blob(hash)) === text).toBe(true);
+    expect(decode(await store.entries.blob(hash, { from: 600, to: 612 }))).toBe('000100000101');
+    expect(textOf(entry)).toBe('tool-result');
+  });
+};

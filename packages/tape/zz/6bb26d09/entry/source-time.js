@@ -1,0 +1,16 @@
+                                            
+
+/**
+ * Returns when an imported entry happened at its source, in milliseconds since the epoch: `meta.timestamp`, in the
+ * form of ISO 8601, where `meta.source` is `import`. Undefined for other entries, and for a text that is no time:
+ * they happened when they were recorded.
+ */
+export function sourceTime(meta                        )                     {
+  if (meta?.source !== 'import' || typeof meta.timestamp !== 'string') return undefined;
+  if (!isoTime.test(meta.timestamp)) return undefined;
+  const time = Date.parse(meta.timestamp);
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/** `Date.parse` accepts much more than ISO 8601, and then depends on the time zone of the machine. */
+const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;

@@ -1,0 +1,200 @@
+                                           
+import { crashPoint } from '../crash-point.js';
+import { keepBlobs } from '../entry/blob.js';
+import {               encodeDraft } from '../entry/encode.js';
+                                                    
+import { bodyText, entryText, hex, sha256 } from '../entry/hash.js';
+import { quote } from '../entry/name.js';
+import {                    heard } from '../entry/speaker.js';
+import { saveTouches } from '../entry/touch.js';
+import { TapeError } from '../errors.js';
+                                              
+import { addCall,                callsRow, saveCalls } from './calls.js';
+                                          
+import { fenced } from './lease.js';
+import { loadBatch, nextBatch, saveBatch } from './open-calls.js';
+import { saveRun } from './open-run.js';
+
+/** The receipt of an append. */
+                           
+                           
+                                                                         
+                     
+                   
+                         
+                            
+                                                            
+                        
+ 
+
+/** The connection and the sources of time, ids and salts that every write needs. */
+                         
+                  
+                            
+ 
+
+                                          
+                      
+                                
+                         
+ 
+
+/**
+ * Appends drafts to a tape, in the caller's transaction, under `epoch`. The update of the tape's row compares
+ * the epoch and head that were read, so a writer that was overtaken changes nothing. A draft whose key is on
+ * the tape adds nothing.
+ * @throws TAPE_FENCED, TAPE_KEY_CONFLICT, TAPE_BAD_ENTRY
+ */
+export function writeEntries                       (
+  writer        ,
+  tape      ,
+  drafts                  ,
+  epoch         = tape.epoch,
+)                {
+  const encoded = drafts.map(encodeDraft);
+  return writeEncoded(writer, tape, encoded, { epoch, repeated: repetitions(writer, tape, encoded) });
+}
+
+/**
+ * Does `writeEntries` for encoded drafts. `repeated`: for each draft the position that already has its key,
+ * if any.
+ */
+export function writeEncoded                       (
+  writer        ,
+  tape      ,
+  drafts                    ,
+  { epoch, repeated }                                                                             ,
+)                {
+  const { db } = writer;
+  const at = writer.sources.now();
+  const seqs        = [];
+  const keys = new Set        ();
+  let seq = tape.head_seq;
+  let head = hex(tape.head_hash);
+  let settled = tape.settled_seq;
+  let spoken = tape.last_message_at;
+  let conversation               = tape;
+  let opensRun                     ;
+  const calls = new Map                  ();
+  let batch = settled < seq ? loadBatch(db, tape.id) : undefined;
+  for (const [i, draft] of drafts.entries()) {
+    // A key can occur twice in a batch; its first entry is on the tape by now.
+    const before = draft.key !== null && keys.has(draft.key) ? findRepeated(db, tape, draft) : repeated[i];
+    if (before !== undefined) {
+      seqs.push(before);
+      continue;
+    }
+    if (draft.key !== null) keys.add(draft.key);
+    seq += 1;
+    head = insertEntry(writer, tape, { draft, seq, at, epoch, previous: head });
+    crashPoint('append/entry');
+    const next = nextBatch(batch, { seq, kind: draft.kind, payload: draft.value });
+    saveBatch(db, tape.id, seq, { was: batch, now: next });
+    crashPoint('append/calls');
+    batch = next;
+    if (batch === undefined) settled = seq;
+    saveTouches(db, tape.id, { seq }, draft.touches);
+    opensRun = draft.opensRun ?? opensRun;
+    if (draft.call !== undefined) {
+      const { model = '' } = draft.call;
+      calls.set(model, addCall(calls.get(model) ?? callsRow(db, tape.id, model), seq, draft.call));
+    }
+    // An old message that is imported later does not turn the time back.
+    if (draft.kind === 'message') spoken = Math.max(spoken ?? 0, draft.sourceAt ?? at);
+    if (draft.speaker !== undefined) conversation = heard(conversation, draft.speaker);
+    crashPoint('append/state');
+    seqs.push(seq);
+  }
+  const { message_count, last_speaker } = conversation;
+  if (opensRun !== undefined) saveRun(db, tape.id, opensRun);
+  if (calls.size > 0) saveCalls(db, tape.id, calls.values());
+  const moved = db.run(
+    `UPDATE tape SET head_seq = ?, head_hash = unhex(?), settled_seq = ?, epoch = ?, updated_at = ?, last_message_at = ?,
+       message_count = ?, last_speaker = ?
+       WHERE id = ? AND epoch = ? AND head_seq = ?`,
+    [seq, head, settled, epoch, at, spoken, message_count, last_speaker, tape.id, tape.epoch, tape.head_seq],
+  );
+  if (moved === 0) throw fenced(tape.name);
+  crashPoint('append/head');
+  return {
+    tape: {
+      ...tape,
+      head_seq: seq,
+      head_hash: Buffer.from(head, 'hex'),
+      settled_seq: settled,
+      epoch,
+      updated_at: at,
+      last_message_at: spoken,
+      message_count,
+      last_speaker,
+    },
+    seqs,
+    added: seq - tape.head_seq,
+  };
+}
+
+                    
+                          
+                    
+                      
+                         
+                            
+ 
+
+/** Inserts an entry, and returns its hash. Hashes are hex, which costs half of what buffers do. */
+function insertEntry(
+  { db, sources }        ,
+  tape          ,
+  { draft, seq, at, epoch, previous }          ,
+)         {
+  const { kind, mark, name, ref, key, meta, payload, blobs } = draft;
+  const salt = sources.salt();
+  const body = sha256(bodyText(hex(salt), payload, meta));
+  const hash = sha256(entryText(tape.ulid, { seq, kind, mark, name, ref, at, key }, body, previous));
+  const id = db.insert(
+    `INSERT INTO entry (tape_id, seq, kind, mark, name, ref, at, key, epoch, salt, body_hash, hash, meta, payload)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), unhex(?), ?, ?)`,
+    [tape.id, seq, kind, mark, name, ref, at, key, epoch, salt, body, hash, meta, payload],
+  );
+  if (blobs.length > 0) keepBlobs(db, id, blobs);
+  return hash;
+}
+
+/** Returns for each draft the position that already has its key, if kind, name and payload are the same. */
+export function repetitions(
+  { db }        ,
+  tape          ,
+  drafts                    ,
+)                               {
+  return drafts.map((draft) => (draft.key === null ? undefined : findRepeated(db, tape, draft)));
+}
+
+function findRepeated(db    , tape          , { key, kind, name, payload }         )                  {
+  const row = db.get                                                                         (
+    'SELECT seq, kind, name, payload FROM entry WHERE tape_id = @tape AND key = @key',
+    { tape: tape.id, key },
+  );
+  if (row === undefined) return undefined;
+  const same = row.kind === kind && row.name === name && (row.payload === null || row.payload === payload);
+  if (same) return row.seq;
+  throw new TapeError(
+    'TAPE_KEY_CONFLICT',
+    `cannot append to '${tape.name}' under key ${quote(key?.replace(/^u:/, '') ?? '')}: ${tape.name}@${row.seq} has this key, with other content`,
+    { data: { session: tape.name, key, seq: row.seq } },
+  );
+}
+
+/** Returns the receipt of a write. */
+export function receipt({ tape, seqs, added }                   )           {
+  const from = seqs.reduce((least, seq) => Math.min(least, seq), seqs[0] ?? tape.head_seq);
+  const to = seqs.reduce((most, seq) => Math.max(most, seq), seqs[0] ?? tape.head_seq);
+  return { session: tape.name, from, to, added, repeated: seqs.length - added, head: hex(tape.head_hash) };
+}
+
+/**
+ * Returns the receipt of a batch that is completely on the tape, or undefined. It requires no right to write.
+ */
+export function repeatedOnly(tape          , repeated                              )                       {
+  const seqs = repeated.filter((seq) => seq !== undefined);
+  return seqs.length === repeated.length ? receipt({ tape, seqs, added: 0 }) : undefined;
+}

@@ -1,0 +1,249 @@
+import {            callOf } from '../entry/call.js';
+                                             
+import { parsed } from '../entry/parsed.js';
+import { totalOf,            } from '../entry/usage.js';
+                                              
+                                     
+
+/** The model calls of one model that the own entries of a session record. */
+                             
+                            
+                      
+                                                         
+                          
+                                                 
+                         
+                        
+                                                                                                 
+                         
+                                                                        
+                                                                 
+ 
+
+/** Selects the sessions whose calls are added up. */
+                             
+                                             
+                         
+                                       
+                          
+ 
+
+/** A row of `usage`: the calls of one model on one tape, in the order in which they were added. */
+                           
+                                                        
+                         
+                          
+                         
+                         
+                          
+                             
+                              
+                               
+                               
+                                
+                                      
+ 
+
+/** Adds a call at a position to the row of its model. Pure. */
+export function addCall(
+  row                      ,
+  seq     ,
+  { model = '', usage, cost, isMessage }      ,
+)           {
+  const { input = 0, output = 0, reasoning = 0, cache_read = 0, cache_write = 0 } = row ?? {};
+  const before = row?.cost ?? null;
+  return {
+    model,
+    first_seq: row?.first_seq ?? seq,
+    steps: (row?.steps ?? 0) + 1,
+    input: input + usage.input,
+    output: output + usage.output,
+    reasoning: reasoning + usage.reasoning,
+    cache_read: cache_read + usage.cacheRead,
+    cache_write: cache_write + usage.cacheWrite,
+    cost: cost === undefined ? before : (before ?? 0) + cost,
+    last_seq: isMessage ? seq : (row?.last_seq ?? null),
+    last_tokens: isMessage ? totalOf(usage) : (row?.last_tokens ?? null),
+  };
+}
+
+/** The columns of a row of `usage`, but for its tape. */
+export const callsColumns =
+  'model, first_seq, steps, input, output, reasoning, cache_read, cache_write, cost, last_seq, last_tokens';
+
+/** Returns the stored row of a model on a tape. */
+export function callsRow(db    , tapeId        , model        )                       {
+  return db.get          (`SELECT ${callsColumns} FROM usage WHERE tape_id = @tapeId AND model = @model`, {
+    tapeId,
+    model,
+  });
+}
+
+/** Writes the rows of models on a tape, in the caller's transaction. */
+export function saveCalls(db    , tapeId        , rows                    )       {
+  for (const row of rows)
+    db.run(
+      `INSERT OR REPLACE INTO usage (tape_id, ${callsColumns})
+         VALUES (@tapeId, @model, @first_seq, @steps, @input, @output, @reasoning, @cache_read, @cache_write, @cost,
+           @last_seq, @last_tokens)`,
+      { tapeId, ...row },
+    );
+}
+
+/** The columns of an entry that say which call it records. */
+                             
+                    
+                        
+                                  
+                               
+ 
+
+/** Returns the call that a stored message or compaction records. */
+export function storedCall({ kind, payload, meta }                         )                   {
+  if (meta?.includes('"usage"') !== true) return undefined;
+  // What the store writes begins with the role: the text need not be parsed.
+  const isAnswer = payload?.startsWith('{"role":"assistant",') === true;
+  return callOf({ kind, payload: isAnswer ? { role: 'assistant' } : parsed(payload), meta: parsed(meta) });
+}
+
+/**
+ * Takes the call of an entry off the row of its model, in the caller's transaction, after the entry was erased. Reads
+ * entries only when it was the first or the last of its model.
+ */
+export function removeCall(db    , tapeId        , seq     , { model = '', usage, cost = 0 }      )       {
+  const row = callsRow(db, tapeId, model);
+  if (row === undefined) return;
+  if (row.steps <= 1) {
+    db.run('DELETE FROM usage WHERE tape_id = @tapeId AND model = @model', { tapeId, model });
+    return;
+  }
+  const left = (row.cost ?? 0) - cost;
+  const last = row.last_seq === seq ? lastMessage(db, tapeId, { model, before: seq }) : undefined;
+  const next           = {
+    ...row,
+    first_seq: row.first_seq === seq ? firstCall(db, tapeId, { model, after: seq }) : row.first_seq,
+    steps: row.steps - 1,
+    input: row.input - usage.input,
+    output: row.output - usage.output,
+    reasoning: row.reasoning - usage.reasoning,
+    cache_read: row.cache_read - usage.cacheRead,
+    cache_write: row.cache_write - usage.cacheWrite,
+    // What rounding leaves is no cost.
+    cost: Math.abs(left) <= 1e-9 * Math.abs(cost) ? null : left,
+    ...(row.last_seq === seq && { last_seq: last?.seq ?? null, last_tokens: last?.tokens ?? null }),
+  };
+  saveCalls(db, tapeId, [next]);
+}
+
+const recorded = `SELECT seq, kind, payload, meta FROM entry WHERE tape_id = @tapeId AND instr(meta, '"usage"') > 0`;
+
+/** Position of the first call of a model after a position; 0 without one. */
+function firstCall(db    , tapeId        , { model, after }                               )      {
+  for (let from = after; ; ) {
+    const row = db.get            (
+      `${recorded} AND kind IN ('message', 'compaction') AND seq > @from ORDER BY seq LIMIT 1`,
+      { tapeId, from },
+    );
+    if (row === undefined) return 0;
+    if (isOf(storedCall(row), model)) return row.seq;
+    from = row.seq;
+  }
+}
+
+/** The last call of a model that wrote a message before a position. */
+function lastMessage(
+  db    ,
+  tapeId        ,
+  { model, before }                                ,
+)                     {
+  for (let to = before; ; ) {
+    const row = db.get            (
+      `${recorded} AND kind = 'message' AND seq < @to ORDER BY seq DESC LIMIT 1`,
+      {
+        tapeId,
+        to,
+      },
+    );
+    if (row === undefined) return undefined;
+    const call = storedCall(row);
+    if (call !== undefined && isOf(call, model)) return { seq: row.seq, tokens: totalOf(call.usage) };
+    to = row.seq;
+  }
+}
+
+function isOf(call                  , model        )          {
+  return call !== undefined && (call.model ?? '') === model;
+}
+
+const belowToo = `WITH RECURSIVE tree (id) AS (
+    SELECT id FROM tape WHERE ulid = @session
+    UNION ALL SELECT c.id FROM tape c JOIN tree ON c.parent_id = tree.id AND c.id > tree.id
+  ) SELECT id FROM tree`;
+
+/** The sums of the calls of all sessions of a realm. */
+                                                                      
+
+/** Adds up the calls of all sessions of a realm from the stored sums. */
+export function totalCalls(db    , realm        )             {
+  const row = db.get 
+                                                                                                      
+   (
+    `SELECT ${summed.map((column) => `coalesce(sum(${column}), 0) AS ${column}`).join(', ')}, sum(cost) AS cost
+       FROM usage u CROSS JOIN tape t ON t.id = u.tape_id WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')`,
+    { realm },
+  );
+  const {
+    steps = 0,
+    input = 0,
+    output = 0,
+    reasoning = 0,
+    cache_read = 0,
+    cache_write = 0,
+    cost = null,
+  } = row ?? {};
+  return {
+    steps,
+    usage: { input, output, reasoning, cacheRead: cache_read, cacheWrite: cache_write },
+    ...(cost !== null && { cost }),
+  };
+}
+
+const summed = ['steps', 'input', 'output', 'reasoning', 'cache_read', 'cache_write'];
+
+/** Lists the calls of sessions (`session` is a ULID), by session in order of creation, and by model in the order of first use. */
+export function listCalls(db    , realm        , { session, tree }            )               {
+  const which =
+    session === undefined
+      ? 't.realm = @realm'
+      : tree === true
+        ? `t.id IN (${belowToo})`
+        : 't.ulid = @session';
+  return db
+    .all                                    (
+      `SELECT t.ulid AS id, ${callsColumns} FROM tape t JOIN usage u ON u.tape_id = t.id WHERE ${which}
+         ORDER BY t.id, first_seq, model`,
+      session === undefined ? { realm } : { session },
+    )
+    .map(
+      ({
+        id,
+        model,
+        steps,
+        input,
+        output,
+        reasoning,
+        cache_read,
+        cache_write,
+        cost,
+        last_seq,
+        last_tokens,
+      }) => ({
+        id,
+        ...(model !== '' && { model }),
+        steps,
+        usage: { input, output, reasoning, cacheRead: cache_read, cacheWrite: cache_write },
+        ...(cost !== null && { cost }),
+        ...(last_seq !== null && { last: { seq: last_seq, tokens: last_tokens ?? 0 } }),
+      }),
+    );
+}

@@ -1,0 +1,13 @@
+                                              
+
+/** The realms of a home in the order of their names, each found by a seek. */
+export function realmsOf(db    )                    {
+  return db
+    .all                          (
+      `WITH RECURSIVE realms (realm) AS (
+           SELECT min(realm) FROM tape
+           UNION ALL SELECT (SELECT min(realm) FROM tape WHERE realm > realms.realm) FROM realms WHERE realm IS NOT NULL)
+         SELECT realm FROM realms WHERE realm IS NOT NULL`,
+    )
+    .flatMap(({ realm }) => realm ?? []);
+}

@@ -1,0 +1,134 @@
+                                                    
+                                              
+import {                lastMarked, visible } from '../tape/interval.js';
+import { resolvePoint } from '../tape/point.js';
+import { readEntries } from '../tape/read.js';
+                                               
+import { rulesOf,                                                 } from './policy.js';
+import { isStructural } from './select.js';
+import { windowStart } from './window.js';
+
+/**
+ * Reads, in order, only the entries that `view` needs for a policy: the cost of the current view, or of a
+ * window, does not grow with the history.
+ * @param tape the session as of the head to read
+ * @throws TAPE_BAD_POLICY, TAPE_NO_ANCHOR
+ */
+export function* viewEntries(db    , tape         , policy            )                   {
+  const { spans, extra } = needed(db, tape, policy);
+  for (const span of spans.toReversed()) {
+    while (extra[0] !== undefined && extra[0].seq <= span.lo) yield* extra.splice(0, 1);
+    yield* readEntries(db, tape, { from: span.lo + 1, to: span.hi });
+  }
+  yield* extra;
+}
+
+/** The positions to read: spans, newest first, and single entries outside all spans. */
+                  
+                                      
+                          
+ 
+
+function needed(db    , tape         , policy            )         {
+  const { base, windows } = rulesOf(policy);
+  const { spans, start } = begun(db, tape, base);
+  const shown = windowed(db, tape, spans, { windows, prunes: base !== 'full' });
+  const isMissing = start !== undefined && isIn(spans, start) && !isIn(shown, start);
+  const single = [
+    ...structuralEntries(db, tape),
+    ...(isMissing ? readEntries(db, tape, { from: start, to: start }) : []),
+  ];
+  const extra = single
+    .filter(
+      (entry, i) =>
+        entry.mark !== undefined &&
+        !isIn(shown, entry.seq) &&
+        single.findIndex(({ seq }) => seq === entry.seq) === i,
+    )
+    .toSorted((a, b) => a.seq - b.seq);
+  return { spans: shown, extra };
+}
+
+function isIn(spans                     , seq     )          {
+  return spans.some(({ lo, hi }) => seq > lo && seq <= hi);
+}
+
+                 
+                                      
+                                        
+                                   
+ 
+
+function begun(db    , tape         , base          )        {
+  if (base === 'full') return { spans: [...visible(db, tape, tape.head_seq)] };
+  return base === 'last-boundary' ? sinceBoundary(db, tape) : since(db, tape, base.fromAnchor);
+}
+
+/** The entries after the last boundary, and its kept tail. */
+function sinceBoundary(db    , tape         )        {
+  const spans             = [];
+  for (const interval of visible(db, tape, tape.head_seq)) {
+    const boundary = lastMarked(db, tape, 'boundary', interval);
+    if (boundary !== undefined)
+      return {
+        spans: [
+          ...spans,
+          ...clipped(db, tape, interval, Math.min(boundary.ref ?? boundary.seq, boundary.seq)),
+        ],
+        start: boundary.seq,
+      };
+    if (interval.lo < interval.hi) spans.push(interval);
+  }
+  return { spans };
+}
+
+/** The visible part of an interval and what precedes it, from a position on. */
+function clipped(db    , tape         , { hi }          , keep     )                      {
+  const spans             = [];
+  for (const interval of visible(db, tape, hi)) {
+    const lo = Math.max(interval.lo, keep - 1);
+    if (lo < interval.hi) spans.push({ lo, hi: interval.hi });
+    if (interval.lo < keep) break;
+  }
+  return spans;
+}
+
+function since(db    , tape         , anchor              )        {
+  const seq = resolvePoint(db, tape, anchor);
+  return { spans: clipped(db, tape, { lo: 0, hi: tape.head_seq }, seq), start: seq };
+}
+
+/** Narrows spans to windows. */
+function windowed(
+  db    ,
+  tape         ,
+  spans                     ,
+  { windows, prunes }                                                                       ,
+)                      {
+  let left = spans;
+  for (const { window } of windows) {
+    const from = windowStart(newestFirst(db, tape, left), window, { prunes });
+    if (from !== undefined)
+      left = left.flatMap(({ lo, hi }) => (hi < from ? [] : [{ lo: Math.max(lo, from - 1), hi }]));
+  }
+  return left;
+}
+
+/** Page size of backward reads. */
+const pageRows = 64;
+
+/** Reads spans backwards, newest entry first, without a fork's own `fork/start` and `intention`. */
+export function* newestFirst(db    , tape         , spans                    )                   {
+  for (const { lo, hi } of spans)
+    for (let to = hi; to > lo; to -= pageRows) {
+      const page = [...readEntries(db, tape, { from: Math.max(lo, to - pageRows) + 1, to })];
+      for (const entry of page.reverse()) if (!isStructural(entry)) yield entry;
+    }
+}
+
+/** Reads a fork's own `fork/start` and `intention`. */
+function structuralEntries(db    , tape         )          {
+  if (tape.parent_id === null) return [];
+  const to = Math.min(tape.base_seq + 2, tape.head_seq);
+  return [...readEntries(db, tape, { from: tape.base_seq + 1, to, own: true })].filter(isStructural);
+}

@@ -1,0 +1,75 @@
+/**
+ * The places where a test can stop the store as a crash would. Each lies after the part of an act that it
+ * names, unless its name says otherwise. Tests assert that every place is reached, so the list stays current.
+ */
+export const crashPoints = [
+  'append/entry',
+  'append/calls',
+  'append/state',
+  'append/head',
+  'session/tape',
+  'session/entries',
+  'session/lineage',
+  'fork/tape',
+  'fork/entries',
+  'fork/lineage',
+  'merge/entries',
+  'merge/touches',
+  'merge/delivery',
+  'merge/lineage',
+  'status/row',
+  'status/lineage',
+  'alias/lineage',
+  'alias/row',
+  'unalias/lineage',
+  'unalias/row',
+  'lineage/row',
+  'publish/visible',
+  'publish/lineage',
+  'redact/entry',
+  'redact/body',
+  'redact/index',
+  'redact/bytes',
+  'redact/before-checkpoint',
+  'lease/epoch',
+  'lease/row',
+  'lease/row-gone',
+  'lease/epoch-moved',
+  'inbox/posted',
+  'inbox/handled',
+  'inbox/removed',
+  'inbox/ownerless-leased',
+  'inbox/ownerless-drained',
+  'inbox/ownerless-released',
+  'settle/appended',
+  'commit/before',
+  'commit/after',
+  'outbox/locked',
+  'outbox/before-append',
+  'outbox/appended',
+  'open/before-outbox',
+  'open/before-inboxes',
+  'open/done',
+]         ;
+
+                                                      
+
+let hook                                       ;
+
+/** Reports to the listener, if a test has set one, that the store reached a place. */
+export function crashPoint(point            )       {
+  reached(point);
+}
+
+/** The same for the places of packages that build on the store, which keep their own lists. */
+export function reached(point        )       {
+  hook?.(point);
+}
+
+/**
+ * Sets the listener for all stores and runs of this process, or removes it. An exception from the listener
+ * acts like an error of the act itself: an open transaction is rolled back, and commits stay.
+ */
+export function onCrashPoint(listener                                       )       {
+  hook = listener;
+}

@@ -1,0 +1,90 @@
+import { isUlid, isWorkerName, nearNames, quote } from '../entry/name.js';
+import { TapeError } from '../errors.js';
+                                              
+import {           selectTape,               tapeById, tapeByName } from './tape.js';
+
+/** Returns the session of a reference; undefined for a session that is still being imported. */
+export function findTape(db    , realm        , ref     )                      {
+  const row = lookUp(db, realm, ref);
+  return row?.lifecycle === 'staging' ? undefined : row;
+}
+
+/**
+ * Returns the session that a whole reference names: `worker:{ULID}` first, so that no name of an old home takes its
+ * place; then a name, `name~n`, an alias, and a ULID.
+ */
+export function findNamed(db    , realm        , ref     )                      {
+  // Plain JavaScript can pass anything, which is the name of no session.
+  if (typeof ref !== 'string') return undefined;
+  if (isUlid(ref)) {
+    const alone = tapeByUlidAlone(db, realm, ref);
+    if (alone !== undefined) return alone;
+  }
+  const worker = isWorkerName(ref) ? tapeByUlid(db, ref.slice('worker:'.length)) : undefined;
+  if (worker !== undefined) return worker;
+  const byName = tapeByName(db, realm, ref);
+  if (byName !== undefined) return byName;
+  const incarnation = /^(.+)~([1-9]\d*)$/.exec(ref);
+  if (incarnation !== null)
+    return db.get         (
+      `${selectTape} WHERE t.realm = @realm AND t.name = @name AND t.incarnation = @incarnation`,
+      { realm, name: incarnation[1] ?? '', incarnation: Number(incarnation[2]) },
+    );
+  const aliased = db.get                     (
+    'SELECT tape_id FROM alias WHERE realm = @realm AND alias = @ref',
+    { realm, ref },
+  );
+  if (aliased !== undefined) return tapeById(db, aliased.tape_id);
+  return isUlid(ref) ? tapeByUlid(db, ref) : undefined;
+}
+
+/** The session of a ULID, unless an old home has a session or an alias of that name. */
+function tapeByUlidAlone(db    , realm        , id        )                      {
+  return db.get         (
+    `${selectTape} WHERE t.ulid = @id AND NOT EXISTS (SELECT 1 FROM tape WHERE realm = @realm AND name = @id)
+       AND NOT EXISTS (SELECT 1 FROM alias WHERE realm = @realm AND alias = @id)`,
+    { realm, id },
+  );
+}
+
+function tapeByUlid(db    , id        )                      {
+  return db.get         (`${selectTape} WHERE t.ulid = @id`, { id });
+}
+
+function lookUp(db    , realm        , ref     )                      {
+  const named = findNamed(db, realm, ref);
+  if (named !== undefined || typeof ref !== 'string' || isUlid(ref)) return named;
+  if (!/^[0-7][0-9A-HJKMNP-TV-Z]{5,25}$/.test(ref)) return undefined;
+  const found = db.all         (`${selectTape} WHERE t.ulid >= @ref AND t.ulid < @end LIMIT 2`, {
+    ref,
+    end: `${ref}[`,
+  });
+  return found.length === 1 ? found[0] : undefined;
+}
+
+/**
+ * Returns the session of a reference.
+ * @throws TAPE_NO_SESSION with the nearest names in `data`
+ */
+export function getTape(db    , realm        , ref     )          {
+  const row = findTape(db, realm, ref);
+  if (row !== undefined) return row;
+  if (typeof ref !== 'string')
+    throw new TapeError('TAPE_NO_SESSION', `cannot find session ${String(ref)}: it is not a text`);
+  const near = nearNames(ref, nameCandidates(db, realm, ref));
+  throw new TapeError('TAPE_NO_SESSION', `cannot find session ${quote(ref)}: no such name, alias or id`, {
+    data: { session: ref, near },
+  });
+}
+
+/**
+ * Returns names to compare with a mistyped one: a bounded number, so that a typing error causes no full scan.
+ */
+function nameCandidates(db    , realm        , ref        )           {
+  const rows = db.all                  (
+    `SELECT name FROM tape WHERE realm = @realm AND lifecycle NOT IN ('staging', 'purged')
+       AND length(name) BETWEEN @length - 12 AND @length + 12 LIMIT 5000`,
+    { realm, length: ref.length },
+  );
+  return rows.map((row) => row.name);
+}

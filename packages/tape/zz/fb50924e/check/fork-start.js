@@ -1,0 +1,143 @@
+                                             
+import { hex, sha256 } from '../entry/hash.js';
+import { isObject,                            } from '../entry/json.js';
+import { parsed } from '../entry/parsed.js';
+import { hashLine } from '../lineage/line.js';
+import { cutField } from '../lineage/outbox.js';
+                                              
+import { segments } from '../tape/interval.js';
+import {               tapeById } from '../tape/tape.js';
+import {               problemsOf } from './problem.js';
+
+/** An entry that a fork begins with, or that its state was copied from. */
+               
+                    
+                        
+                               
+                               
+                                  
+ 
+
+/**
+ * Compares the first entries of a fork with what they repeat: the state in `fork/start` with the parent's, and the
+ * intention with the line of the fork.
+ */
+export function* verifyForkStart(db    , tape         )                     {
+  if (tape.parent_id === null || tape.parent_ulid === null) return;
+  const problem = problemsOf(tape.name);
+  const [start, second] = [1, 2].map((n) => rowAt(db, tape.id, tape.base_seq + n));
+  const from = start?.name === 'fork/start' && start.payload !== null ? sourceOf(db, tape) : undefined;
+  if (start !== undefined && from !== undefined) {
+    const { state } = parsed(start.payload);
+    const isNone = state === undefined && tape.floor_seq === tape.base_seq;
+    if (!isNone && textOf(state) !== textOf(from.state))
+      yield problem(
+        'record-contradicted',
+        start.seq,
+        `${tape.name}@${start.seq} began with another state than ${from.what}`,
+      );
+  }
+  const line = lineOf(db, tape);
+  const fault = line === undefined || second === undefined ? undefined : intentionFault(second, line.fields);
+  if (fault !== undefined && second !== undefined)
+    yield problem(
+      'record-contradicted',
+      second.seq,
+      `${tape.name}@${second.seq} ${fault} line ${line?.g} of the lineage recorded`,
+    );
+}
+
+function rowAt(db    , tape        , seq     )                  {
+  return db.get     (
+    'SELECT seq, kind, mark, name, payload FROM entry WHERE tape_id = @tape AND seq = @seq',
+    { tape, seq },
+  );
+}
+
+/** The state that a fork was made with, and where it comes from, in words. */
+                  
+                                   
+                        
+ 
+
+/** Returns where a fork's state comes from; undefined where that is not known, or was erased. */
+function sourceOf(db    , { parent_id, from_anchor, floor_seq, base_seq }         )                     {
+  const parent = tapeById(db, parent_id ?? 0);
+  if (from_anchor === null) {
+    if (parent.parent_id === null) return { state: undefined, what: `${parent.name} has` };
+    const start = rowAt(db, parent.id, parent.base_seq + 1);
+    return start?.name === 'fork/start' ? stateOf(start, parent.name) : undefined;
+  }
+  if (from_anchor.startsWith('@'))
+    return { state: undefined, what: `${parent.name}${from_anchor}, which is no anchor` };
+  // Where nothing is inherited, the anchor may lie behind the base.
+  if (floor_seq === base_seq) return undefined;
+  const [owner] = segments(db, { ...parent, floor_seq: 0 }, floor_seq - 1, floor_seq);
+  const anchor = owner === undefined ? undefined : rowAt(db, owner.tapeId, floor_seq);
+  if (anchor === undefined) return undefined;
+  const isAnchor = anchor.mark === 'anchor' || anchor.mark === 'boundary';
+  if (!isAnchor || anchor.name !== from_anchor)
+    return {
+      state: { from_anchor },
+      what: `${parent.name}@${floor_seq}, which is no anchor '${from_anchor}'`,
+    };
+  return stateOf(anchor, parent.name);
+}
+
+function stateOf({ seq, payload }     , session        )                     {
+  if (payload === null) return undefined;
+  const { state } = parsed(payload);
+  return { state: isObject(state) ? state : undefined, what: `${session}@${seq} has` };
+}
+
+function textOf(state                  )         {
+  return JSON.stringify(state ?? null);
+}
+
+/** Returns the number and the fields of the line of a fork; undefined when it is missing, or was changed. */
+function lineOf(db    , { id }         )                                                                  {
+  const row = db.get                                               (
+    `SELECT g, line, hash FROM lineage WHERE tape_id = @id AND type = 'fork' ORDER BY g LIMIT 1`,
+    { id },
+  );
+  if (row === undefined || hashLine(row.line) !== hex(row.hash)) return undefined;
+  return { g: row.g, fields: parsed(row.line) };
+}
+
+/** The fields of an intention, as a request has them and as entries and lines do. */
+const fields = [
+  ['nextSteps', 'next_steps'],
+  ['contextSummary', 'context_summary'],
+  ['triggerOnComplete', 'trigger_on_complete'],
+]         ;
+
+/** Returns how an entry differs from the intention in a line, in words before the line's number. */
+function intentionFault({ kind, name, payload }     , { intention }            )                     {
+  const isOne = kind === 'anchor' && name === 'intention';
+  if (!isObject(intention)) return isOne ? 'is an intention, and none' : undefined;
+  if (!isOne) return 'is not the intention that';
+  if (payload === null) return undefined;
+  const { state } = parsed(payload);
+  const given = fields.flatMap(([of, field]) => {
+    const text = isObject(state) ? state[field] : undefined;
+    return text === undefined ? [] : [{ of, field, text }];
+  });
+  const isCut = fields.every(([, field]) => {
+    const text = given.find((one) => one.field === field)?.text;
+    return intention[field] === (typeof text === 'string' ? cutField(text) : undefined);
+  });
+  // The digest has the fields in the order of the request.
+  const isWhole = orders(given).some(
+    (order) =>
+      sha256(JSON.stringify(Object.fromEntries(order.map(({ of, text }) => [of, text])))) ===
+      intention.digest,
+  );
+  return isCut && isWhole ? undefined : 'is another intention than';
+}
+
+function orders   (items              )                            {
+  if (items.length < 2) return [items];
+  return items.flatMap((first) =>
+    orders(items.filter((other) => other !== first)).map((rest) => [first, ...rest]),
+  );
+}

@@ -1,0 +1,62 @@
+import { hash } from 'node:crypto';
+
+/**
+ * The fields of an entry that its hash covers, besides the body (`docs/format.md`). The hash chain covers the
+ * stored bytes and the session's ULID, but no id of one database, so heads are equal on every store.
+ */
+                            
+                       
+                        
+                               
+                               
+                              
+                      
+                              
+ 
+
+/** Returns the hash of an entry's body. The salt prevents guessing a redacted body from its hash. */
+export function bodyHash(salt            , payload        , meta               )         {
+  return hash('sha256', bodyText(hex(salt), payload, meta), 'buffer');
+}
+
+/** Returns the hash of an entry: its fields, its body's hash and the hash of the entry before it. */
+export function entryHash(ulid        , e           , body            , previous            )         {
+  return hash('sha256', entryText(ulid, e, hex(body), hex(previous)), 'buffer');
+}
+
+/** Returns the text that `bodyHash` hashes; `salt` is hex. */
+export function bodyText(salt        , payload        , meta               )         {
+  return `${salt}${payload}\n${meta ?? ''}`;
+}
+
+/** Returns the text that `entryHash` hashes; the hashes are hex. */
+export function entryText(ulid        , e           , body        , previous        )         {
+  return JSON.stringify([
+    'tape.entry.v1',
+    ulid,
+    e.seq,
+    e.kind,
+    e.mark,
+    e.name,
+    e.ref,
+    e.at,
+    e.key,
+    body,
+    previous,
+  ]);
+}
+
+/** Returns the hash that the first entry of a root tape follows. */
+export function genesisHash(ulid        )         {
+  return hash('sha256', JSON.stringify(['tape.genesis.v1', ulid]), 'buffer');
+}
+
+/** Hash of a text, in lower-case hex. */
+export function sha256(text                     )         {
+  return hash('sha256', text);
+}
+
+/** Bytes in lower-case hex. */
+export function hex(bytes            )         {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
+}

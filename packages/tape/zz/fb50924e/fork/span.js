@@ -1,0 +1,105 @@
+                                             
+import { isObject,                 } from '../entry/json.js';
+import { quote } from '../entry/name.js';
+import { TapeError } from '../errors.js';
+                                                
+import { hiddenBy, segments, settledAt, visible } from '../tape/interval.js';
+import { anchorNameAt, isStart, resolvePoint } from '../tape/point.js';
+import { entryAt } from '../tape/read.js';
+                                               
+import { newestFirst } from '../view/source.js';
+import { windowStart } from '../view/window.js';
+import { actOf,                   partOf } from './request.js';
+
+/** The end of the inherited part: as requested and settled (`base`). */
+                      
+                          
+                     
+                            
+ 
+
+export function resolveCut({ db }        , parent         , request             )      {
+  const { inherit, cut, whereShown } = request;
+  const requested =
+    cut === undefined || inherit === 'nothing' ? parent.head_seq : resolvePoint(db, parent, cut);
+  // A cut at the head inherits the visible part, even if a rewind is the newest entry.
+  const hidden =
+    whereShown === true && requested !== parent.head_seq ? hiddenBy(db, parent, requested) : undefined;
+  if (hidden !== undefined)
+    throw new TapeError(
+      'TAPE_BAD_POINT',
+      `cannot ${actOf(request)} '${parent.name}' at @${requested}: the rewind ${parent.name}@${hidden} hides it`,
+      { data: { session: parent.name, seq: requested, hidden } },
+    );
+  const base = requested === parent.head_seq ? parent.settled_seq : settledAt(db, parent, requested);
+  return { requested, base, hash: hashAt(db, parent, base) };
+}
+
+function hashAt(db              , tape         , seq     )             {
+  if (seq === tape.head_seq) return tape.head_hash;
+  const [owner] = segments(db, { ...tape, floor_seq: 0 }, seq - 1, seq);
+  const row =
+    owner === undefined
+      ? undefined
+      : db.get                      ('SELECT hash FROM entry WHERE tape_id = @tape AND seq = @seq', {
+          tape: owner.tapeId,
+          seq,
+        });
+  if (row !== undefined) return row.hash;
+  if (seq === tape.base_seq) return tape.base_hash;
+  throw new TapeError('TAPE_CORRUPT', `cannot find ${tape.name}@${seq}: the entry is missing`, {
+    data: { session: tape.name, seq },
+  });
+}
+
+                        
+                      
+                                      
+                                         
+ 
+
+/** Returns where the inherited part begins, and the state that replaces all entries before it. */
+export function resolveSince(
+  { db }        ,
+  parent         ,
+  { inherit }             ,
+  { requested: cut, base }                               ,
+)        {
+  if (inherit === 'nothing') return { floor: base, anchor: undefined, state: undefined };
+  const { since, last } = partOf(inherit);
+  if (last !== undefined)
+    return {
+      floor: floorOfLast(db, parent, { last, base }),
+      anchor: undefined,
+      state: startState(db, parent),
+    };
+  if (since === undefined || isStart(parent, since))
+    return { floor: Math.min(parent.floor_seq, base), anchor: undefined, state: startState(db, parent) };
+  const requested = resolvePoint(db, parent, since);
+  if (requested > cut)
+    throw new TapeError(
+      'TAPE_BAD_POINT',
+      `cannot fork '${parent.name}' since ${quote(String(since))}: it is at @${requested}, after the cut @${cut}`,
+      { data: { session: parent.name, since: requested, cut } },
+    );
+  const anchor = anchorNameAt(db, parent, requested) ?? `@${requested}`;
+  return { floor: Math.min(requested, base), anchor, state: stateAt(db, parent, requested) };
+}
+
+/** Returns the position before the n-th last message. A call and its result are never separated there. */
+function floorOfLast(db              , tape         , { last, base }                             )      {
+  // Messages that a rewind hides do not count.
+  const start = windowStart(newestFirst(db, tape, visible(db, tape, base)), last, { prunes: false });
+  return start === undefined ? Math.min(tape.floor_seq, base) : start - 1;
+}
+
+function startState(db              , tape         )                         {
+  return tape.parent_id === null ? undefined : stateAt(db, tape, tape.base_seq + 1);
+}
+
+function stateAt(db              , tape         , seq     )                         {
+  const entry = entryAt(db, tape, seq);
+  if (entry?.mark !== 'anchor' && entry?.mark !== 'boundary') return undefined;
+  const { payload } = entry;
+  return isObject(payload) && isObject(payload.state) ? payload.state : undefined;
+}

@@ -1,0 +1,166 @@
+import { crashPoint } from '../crash-point.js';
+import { dropUnneeded } from '../entry/blob.js';
+                                             
+import { TapeError } from '../errors.js';
+import { pause } from '../sqlite/lock-wait.js';
+                                              
+import {              writeEntries } from '../tape/append.js';
+import { removeCall,                  storedCall } from '../tape/calls.js';
+import { segments } from '../tape/interval.js';
+import { settleDead } from '../tape/leftovers.js';
+import { isRunOpen, saveRun } from '../tape/open-run.js';
+import { noSeq } from '../tape/read.js';
+import {               tapeById } from '../tape/tape.js';
+
+/** The receipt of a redaction. */
+                           
+                                                                   
+                           
+                    
+                                                             
+                   
+                                                             
+                             
+     
+                                                                                                     
+                                                                                    
+                                                               
+     
+                                       
+     
+                                                                                                                     
+                                             
+     
+                               
+ 
+
+/** Returns the tape that owns a position of a session. */
+export function ownerOfSeq({ db }                    , tape         , seq     )          {
+  const [owner] = seq > tape.floor_seq && seq <= tape.head_seq ? segments(db, tape, seq - 1, seq) : [];
+  if (owner === undefined) throw noSeq(tape, seq);
+  return tapeById(db, owner.tapeId);
+}
+
+/**
+ * Erases an entry's content, in the caller's transaction: payload, meta and salt, so that not even a guess
+ * can be checked against the hash. The chain still verifies. Records a redaction entry with the reason,
+ * removes blobs that no other entry refers to, and removes the entry from the search index. `settles`: what a run that
+ * died had saved goes to the tape before it.
+ * @throws TAPE_BAD_ENTRY for an entry without content; TAPE_UNSETTLED for one after the settled point
+ */
+export function redactEntry(
+  writer        ,
+  owner         ,
+  { seq, reason, epoch, settles }                                                               ,
+)                               {
+  const { db } = writer;
+  const entry = db.get                                                  (
+    'SELECT id, seq, kind, name, payload, meta FROM entry WHERE tape_id = @id AND seq = @seq',
+    { id: owner.id, seq },
+  );
+  if (entry === undefined) throw noSeq(owner, seq);
+  const quotedBy = [...mergesOf(writer, owner, seq), ...copiesOf(writer, owner, { seq, name: entry.name })];
+  const before = db.get              (
+    `SELECT seq FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction') AND ref = @seq`,
+    { id: owner.id, seq },
+  );
+  if (before !== undefined) return { session: owner.name, seq, by: before.seq, repeated: true, quotedBy };
+  if (entry.kind === 'redaction' || entry.kind === 'rewind')
+    throw new TapeError(
+      'TAPE_BAD_ENTRY',
+      `cannot redact ${owner.name}@${seq}: a ${entry.kind} has no content to erase`,
+    );
+  if (seq > owner.settled_seq)
+    throw new TapeError(
+      'TAPE_UNSETTLED',
+      `cannot redact ${owner.name}@${seq}: tool calls after @${owner.settled_seq} have no result yet`,
+      { data: { session: owner.name, settled: owner.settled_seq } },
+    );
+  const { tape } = writeEntries(
+    writer,
+    settles ? settleDead(writer, owner, { epoch }) : owner,
+    [{ kind: 'redaction', mark: 'redaction', ref: seq, payload: { seq, reason } }],
+    epoch,
+  );
+  crashPoint('redact/entry');
+  db.run('UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE id = @id', { id: entry.id });
+  crashPoint('redact/body');
+  saveRun(db, owner.id, isRunOpen(db, owner.id));
+  const call = storedCall(entry);
+  if (call !== undefined) removeCall(db, owner.id, seq, call);
+  db.run('DELETE FROM touch WHERE tape_id = @id AND seq = @seq', { id: owner.id, seq });
+  // The index keeps a deleted row's words until its segments are merged.
+  if (db.run('DELETE FROM entry_fts WHERE rowid = @id', { id: entry.id }) > 0)
+    db.run(`INSERT INTO entry_fts (entry_fts) VALUES ('optimize')`);
+  crashPoint('redact/index');
+  forgetBlobs(writer, entry.id);
+  crashPoint('redact/bytes');
+  return { session: owner.name, seq, by: tape.head_seq, repeated: false, quotedBy };
+}
+
+/**
+ * Truncates the WAL; retries until no reader blocks it or the lock wait is over. A disk that fails leaves it as it is:
+ * the redaction is committed.
+ */
+export function emptyLog(db    )          {
+  try {
+    for (const deadline = performance.now() + db.lockWaitMs; ; pause(5)) {
+      if (db.checkpoint()) return true;
+      if (performance.now() > deadline) return false;
+    }
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_IO') throw error;
+    return false;
+  }
+}
+
+function forgetBlobs({ db }        , entryId        )       {
+  const hashes = db.all                      ('SELECT hash FROM blob_ref WHERE entry_id = @entryId', {
+    entryId,
+  });
+  db.run('DELETE FROM blob_ref WHERE entry_id = @entryId', { entryId });
+  dropUnneeded(
+    db,
+    hashes.map(({ hash }) => hash),
+  );
+}
+
+/** Returns the unredacted messages of merges whose range includes this position. */
+function mergesOf({ db }        , owner         , seq     )           {
+  return db
+    .all                            (
+      `SELECT t.name, e.seq FROM lineage l JOIN tape t ON t.id = l.peer_id
+         JOIN entry e ON e.tape_id = l.peer_id AND e.seq = l.seq + 1
+         WHERE l.tape_id = @id AND l.type = 'merge' AND l.to_seq >= @seq AND l.line ->> '$.range[0]' <= @seq
+           AND e.payload IS NOT NULL ORDER BY l.g`,
+      { id: owner.id, seq },
+    )
+    .map((row) => `${row.name}@${row.seq}`);
+}
+
+/**
+ * Returns the forks that carry this anchor's state, and the graph lines that carry the beginning of this
+ * intention.
+ */
+function copiesOf(
+  { db }        ,
+  owner         ,
+  { seq, name }                                   ,
+)           {
+  const forks = db.all                                 (
+    `WITH RECURSIVE below(id) AS (
+       SELECT @owner UNION SELECT c.id FROM below b JOIN tape c ON c.parent_id = b.id)
+     SELECT name, base_seq FROM below JOIN tape USING (id) WHERE from_seq = @seq AND from_anchor IS NOT NULL ORDER BY id`,
+    { owner: owner.id, seq },
+  );
+  const lines =
+    name === 'intention'
+      ? db.all               (`SELECT g FROM lineage WHERE tape_id = @owner AND type = 'fork'`, {
+          owner: owner.id,
+        })
+      : [];
+  return [
+    ...forks.map((fork) => `${fork.name}@${fork.base_seq + 1}`),
+    ...lines.map(({ g }) => `session_graph.jsonl:${g}`),
+  ];
+}

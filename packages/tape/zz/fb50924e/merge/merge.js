@@ -1,0 +1,233 @@
+/**
+ * Merges: a child's result becomes a mark and a message at the end of its parent's tape. `plan.ts` reads the
+ * child before the transaction, with `collect.ts`, which puts answers in pieces together by `answer.ts`; this file
+ * decides and writes, with `conflicts.ts`, `drafts.ts` and `block.ts`; `receipt.ts` finds earlier merges. Imports
+ * `lineage` and what lies below it.
+ */
+import { crashPoint } from '../crash-point.js';
+                                               
+import { hex } from '../entry/hash.js';
+import { TapeError } from '../errors.js';
+import { recordLineage } from '../lineage/outbox.js';
+import { ownerOf } from '../owner.js';
+import {              writeEntries } from '../tape/append.js';
+import { liveRuns } from '../tape/chunks.js';
+import {             liveLease, writeEpoch } from '../tape/lease.js';
+import { settleDead } from '../tape/leftovers.js';
+import { postItem } from '../tape/post.js';
+import {                          tapeById } from '../tape/tape.js';
+import { textVersion } from './collect.js';
+import {                      findConflicts, touchMerged } from './conflicts.js';
+import { mergeMark, mergeMessage, noticeOf } from './drafts.js';
+                                                       
+import {
+  delivered,
+                    
+  earlierMerge,
+              
+  receiptOf,
+  visibleMerge,
+} from './receipt.js';
+
+/** A merge request, with what was read from its child. */
+                               
+                             
+                           
+ 
+
+/**
+ * Writes merges, all or nothing, in the caller's transaction. Returns undefined, and writes nothing, when a
+ * child has changed since its plan was made.
+ * @throws the errors of `mergeTape`, and TAPE_CONFLICT for a child that another merge of the batch writes to
+ */
+export function mergeTapes(
+  writer        ,
+  planned                         ,
+  lease                   ,
+)                       {
+  const moved = ({ child }           ) => tapeById(writer.db, child.id).head_seq !== child.head_seq;
+  if (planned.some(({ plan }) => moved(plan))) return undefined;
+  return planned.map(({ plan, draft }) => {
+    // Merging a child writes nothing to it: if it has changed now, another merge of the batch wrote to it.
+    const merged = mergeTape(writer, plan, draft, lease);
+    if (merged === undefined)
+      throw new TapeError(
+        'TAPE_CONFLICT',
+        `cannot merge '${draft.child}': another merge of the batch writes to it`,
+      );
+    return merged;
+  });
+}
+
+/** An earlier merge, or what to write for a new one. */
+                           
+                                 
+     
+                                    
+                              
+                             
+                             
+                                         
+                           
+                                      
+                                        
+      
+
+/**
+ * Writes a merge at the end of the parent's tape, in the caller's transaction: the mark `merge/{child}`, one
+ * message and the lineage line; nothing on the child's tape. Returns undefined when the child has changed
+ * since the plan was made.
+ * @throws the errors of `decideMerge`, and TAPE_BAD_ENTRY
+ */
+export function mergeTape(
+  writer        ,
+  plan           ,
+  draft            ,
+  lease                   ,
+)                     {
+  const { db, sources } = writer;
+  const parent = tapeById(db, plan.into.id);
+  // What a run of the parent that died had said comes before the merge.
+  const mayBeDead = lease === undefined && liveRuns(db, parent).length > 0;
+  const isDead = mayBeDead && liveLease(db, parent.id, sources) === undefined;
+  // A repeat writes nothing.
+  if (isDead && mergedBefore(db, plan, draft) === undefined)
+    settleDead(writer, parent, { epoch: parent.epoch + 1 });
+  const decided = decideMerge(writer, plan, draft, lease);
+  if (decided === undefined || decided.repeated !== undefined) return decided?.repeated;
+  const { child, into, epoch, key, report, drafts } = decided;
+  const discard = draft.strategy === 'discard';
+  const { tape: after, seqs } = writeEntries(writer, into, drafts, epoch);
+  const seq = seqs[0] ?? after.head_seq;
+  crashPoint('merge/entries');
+  // In the same transaction, so that a crash can neither lose nor repeat the notice.
+  if (startsParent(child, into, draft) && !discard)
+    postItem(writer, after, noticeOf(plan, statusOf(writer, child, draft), key));
+  touchMerged(db, plan, { seq, discard });
+  crashPoint('merge/touches');
+  db.run('UPDATE tape SET delivery = @delivery, merged_at = @now, updated_at = @now WHERE id = @id', {
+    id: child.id,
+    delivery: discard ? 'discarded' : 'merged',
+    now: sources.now(),
+  });
+  crashPoint('merge/delivery');
+  recordLineage(writer, tapeById(db, child.id), {
+    type: discard ? 'discard' : 'merge',
+    into: after,
+    seq,
+    range: plan.range,
+    ...(draft.text === undefined && { textVersion }),
+    parentHead: after.head_hash,
+    childHead: plan.childHead,
+  });
+  crashPoint('merge/lineage');
+  return receiptOf(plan, draft, { seq, report });
+}
+
+/** Whether a merge starts a run of its target: the caller or the child's fork asked for it. */
+function startsParent(child         , into         , { notify }            )          {
+  return notify === true || (child.deliver === 'merge+turn' && child.parent_id === into.id);
+}
+
+/**
+ * Decides on a merge without writing: it returns the earlier merge, or the entries to write. Returns
+ * undefined when the child has changed since the plan was made.
+ * @throws TAPE_BUSY, TAPE_UNSETTLED, TAPE_CONFLICT, TAPE_ARCHIVED, TAPE_FENCED
+ */
+export function decideMerge(
+  writer        ,
+  plan           ,
+  draft            ,
+  lease                   ,
+)                            {
+  const { db, sources } = writer;
+  const child = tapeById(db, plan.child.id);
+  const into = tapeById(db, plan.into.id);
+  if (child.head_seq !== plan.child.head_seq) return undefined;
+  const key = mergeKey(plan);
+  const before = visibleMerge(writer, into, key);
+  if (before.receipt !== undefined) {
+    const { receipt, refusal } = earlierMerge(writer, { child, into, draft, seq: before.receipt });
+    if (refusal !== undefined) throw refusal;
+    return { repeated: receipt };
+  }
+  assertMergeable(writer, child, into, draft);
+  const epoch = writeEpoch(db, into, { lease, clock: sources });
+  if (into.settled_seq !== into.head_seq)
+    throw new TapeError(
+      'TAPE_UNSETTLED',
+      `cannot merge '${child.name}' into '${into.name}': tool calls of '${into.name}' have no result yet`,
+      { data: { parent: into.name, settled: into.settled_seq } },
+    );
+  const report = findConflicts(db, plan, draft);
+  if (draft.onConflict === 'refuse' && (report.conflicts.length > 0 || !report.complete))
+    throw refuse(child, into, report);
+  const status = statusOf(writer, child, draft);
+  const gap = into.head_seq - plan.base;
+  const drafts = [
+    mergeMark(plan, draft, { key: before.key, report, gap, status }),
+    ...mergeMessage(plan, draft, status),
+  ];
+  return { child, into, epoch, key: before.key, report, drafts };
+}
+
+/** Returns the visible merge that covers the child's current head, or undefined. */
+export function mergedBefore(db              , plan           , draft            )                           {
+  const [child, into] = [tapeById(db, plan.child.id), tapeById(db, plan.into.id)];
+  const { receipt: seq } = visibleMerge({ db }, into, mergeKey(plan));
+  return seq === undefined ? undefined : earlierMerge({ db }, { child, into, draft, seq });
+}
+
+function mergeKey({ child, childHead }           )         {
+  const head = hex(childHead);
+  return `merge:${child.ulid}:${head}`;
+}
+
+function assertMergeable({ db, sources }        , child         , into         , draft            )       {
+  const act =
+    draft.strategy === 'discard' ? `discard '${child.name}'` : `merge '${child.name}' into '${into.name}'`;
+  const because = (why        , data                          = {}) => ({
+    message: `cannot ${act}: ${why}`,
+    data: { parent: into.name, child: child.name, ...data },
+  });
+  const fail = (code                   , { message, data }                            ) =>
+    new TapeError(code, message, { data });
+  if (child.delivery !== null && (child.delivery === 'discarded') !== (draft.strategy === 'discard'))
+    throw delivered(child, into, child.delivery);
+  if (into.lifecycle !== 'active')
+    throw fail(
+      'TAPE_ARCHIVED',
+      because(`'${into.name}' is ${into.lifecycle}`, { lifecycle: into.lifecycle }),
+    );
+  if (draft.force === true) return;
+  const held = liveLease(db, child.id, sources);
+  if (held !== undefined)
+    throw fail(
+      'TAPE_BUSY',
+      because(`it is still running, in process ${held.pid ?? 'unknown'}`, { owner: ownerOf(held) }),
+    );
+  if (child.settled_seq !== child.head_seq)
+    throw fail(
+      'TAPE_UNSETTLED',
+      because(`tool calls after ${child.name}@${child.settled_seq} have no result yet`, {
+        settled: child.settled_seq,
+      }),
+    );
+}
+
+function refuse(child         , into         , report                )            {
+  const why =
+    report.conflicts.length > 0
+      ? `both wrote ${report.conflicts.map(({ what }) => what).join(', ')}`
+      : 'a tool that does not declare its files ran, so conflicts cannot be ruled out';
+  return new TapeError('TAPE_CONFLICT', `cannot merge '${child.name}' into '${into.name}': ${why}`, {
+    data: { parent: into.name, child: child.name, ...report },
+  });
+}
+
+function statusOf({ db, sources }        , child         , draft            )       {
+  if (draft.status !== undefined) return draft.status;
+  if (child.task !== 'running') return child.task ?? 'completed';
+  // Without a live lease, a child with task `running` was left behind by a crash.
+  return liveLease(db, child.id, sources) === undefined ? 'orphaned' : 'running';
+}

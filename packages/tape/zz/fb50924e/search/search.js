@@ -1,0 +1,251 @@
+                                                        
+                                             
+import { tapeName } from '../entry/name.js';
+import { TapeError } from '../errors.js';
+                                              
+import { getTape } from '../tape/find.js';
+import { segments } from '../tape/interval.js';
+import {           refIn,               tapeById } from '../tape/tape.js';
+import { literal, snippetOf } from './literal.js';
+import {
+  addText,
+              
+  chunkOf,
+               
+  indexedTo,
+  isSpent,
+  newestId,
+                 
+  searchBudget,
+  searchText,
+  spend,
+  unindexed,
+} from './text-index.js';
+
+/** What to look for. */
+                              
+                                            
+                        
+                                                               
+                         
+                            
+                                              
+                          
+     
+                                                                                                                       
+                                                                                   
+     
+                         
+ 
+
+/** What a search found, and what it did not look at. */
+                               
+                                
+     
+                                                                                                                         
+                                                            
+     
+                              
+                                                                                                                    
+                             
+ 
+
+/** An entry that contains the text. An inherited entry is one hit, with all the sessions that inherit it. */
+                      
+                                                                                                             
+                           
+                        
+                    
+                           
+                         
+                      
+                                                      
+                           
+                                                                                                                 
+                                       
+ 
+
+const limitDefault = 20;
+const sessionsMax = 100;
+const pageRows = 200;
+
+/**
+ * Finds entries that contain a text literally, ignoring case, newest first. Entries that are not indexed yet
+ * are matched through a temporary index, so a lagging or dropped index costs time but changes no hit. Of many that are
+ * not indexed, only the newest are scanned.
+ */
+export function searchEntries(db    , realm        , query             )               {
+  const text = query.text.trim();
+  if (text === '' || query.limit === 0) return { hits: [], unsearched: 0, unindexed: unindexed(db) };
+  const session = query.session === undefined ? undefined : getTape(db, realm, query.session);
+  const limit = query.limit ?? limitDefault;
+  const find = literal(text);
+  const hits        = [];
+  let unsearched = 0;
+  const scan       = {
+    budget: searchBudget(query),
+    skipped: (count) => {
+      unsearched = count;
+    },
+  };
+  for (const row of candidates(db, text, scan)) {
+    if (query.kind !== undefined && row.kind !== query.kind) continue;
+    if (session !== undefined && !sees(db, session, row)) continue;
+    const content = row.payload === null ? '' : searchText(db, row.name, JSON.parse(row.payload)        );
+    const found = find(content);
+    if (found === undefined) continue;
+    const owner = tapeById(db, row.tape_id);
+    if (owner.lifecycle === 'staging') continue;
+    hits.push(toHit(db, owner, { realm, row, snippet: snippetOf(content, found) }));
+    if (hits.length >= limit) break;
+  }
+  return { hits, unsearched, unindexed: unindexed(db) };
+}
+
+/** What a search may read without the index. */
+                
+                          
+                                                                                             
+                                 
+ 
+
+/** Yields rows that may match, newest first: unindexed entries, then the index. */
+function* candidates(db    , text        , { budget, skipped }      )                       {
+  const match = matchOf(text);
+  const hi = newestId(db);
+  if (match === undefined || !tokenized(db, text, match)) {
+    skipped(yield* rows(db, { hi, lo: 0 }, budget));
+    return;
+  }
+  const watermark = indexedTo(db);
+  skipped(yield* fresh(db, { match, lo: watermark, hi }, budget));
+  for (let before = watermark + 1; ; ) {
+    const found = db.all                   (
+      'SELECT rowid FROM entry_fts WHERE entry_fts MATCH @match AND rowid < @before ORDER BY rowid DESC LIMIT @limit',
+      { match, before, limit: pageRows },
+    );
+    for (const { rowid } of found) yield* rows(db, { lo: rowid - 1, hi: rowid }, searchBudget({ all: true }));
+    if (found.length < pageRows) return;
+    before = found.at(-1)?.rowid ?? 0;
+  }
+}
+
+/** Yields rows by id, newest first, chunk by chunk, while the budget lasts; returns how many ids are left. */
+function* rows(db    , { lo, hi }         , budget        )                               {
+  let left = budget;
+  for (let to = hi; to > lo; ) {
+    if (isSpent(left)) return to - lo;
+    const chunk = chunkOf(db, { lo, hi: to }, 'newest');
+    yield* chunk;
+    to = (chunk.at(-1)?.id ?? lo + 1) - 1;
+    left = spend(left, chunk);
+  }
+  return 0;
+}
+
+/**
+ * Returns whether the tokenizer of the index finds a word in the text; then the index can find the text. The
+ * tokenizer has the Unicode version of its own release and ignores newer letters.
+ */
+function tokenized(db    , text        , match        )          {
+  if (/[0-9A-Za-z]/.test(match)) return true;
+  if (!makeFresh(db)) return false;
+  db.run('DELETE FROM temp.fresh_fts');
+  db.run('INSERT INTO temp.fresh_fts (rowid, text) VALUES (1, @text)', { text });
+  return db.get('SELECT 1 FROM temp.fresh_fts WHERE fresh_fts MATCH @match', { match }) !== undefined;
+}
+
+/**
+ * Returns false where not even a temporary table can be created, as on a full disk: every row is then
+ * scanned.
+ */
+function makeFresh(db    )          {
+  try {
+    db.exec(
+      "CREATE VIRTUAL TABLE IF NOT EXISTS temp.fresh_fts USING fts5(text, content='', contentless_delete=1)",
+    );
+    return true;
+  } catch (error) {
+    if (error instanceof TapeError && error.code === 'TAPE_IO') return false;
+    throw error;
+  }
+}
+
+/**
+ * Yields matching rows that are not indexed, newest first, through a temporary table with the same tokenizer, while the
+ * budget lasts; returns how many ids are left.
+ */
+function* fresh(
+  db    ,
+  { match, lo, hi: newest }                                      ,
+  budget        ,
+)                               {
+  if (newest <= lo) return 0;
+  if (!makeFresh(db)) return yield* rows(db, { lo, hi: newest }, budget);
+  let left = budget;
+  for (let hi = newest; hi > lo; ) {
+    if (isSpent(left)) return hi - lo;
+    const chunk = chunkOf(db, { lo, hi }, 'newest');
+    const byId = new Map(chunk.map((row) => [row.id, row]));
+    db.run('DELETE FROM temp.fresh_fts');
+    for (const row of chunk) addText(db, 'temp.fresh_fts', row);
+    const found = db.all                   (
+      'SELECT rowid FROM temp.fresh_fts WHERE fresh_fts MATCH @match ORDER BY rowid DESC',
+      { match },
+    );
+    for (const { rowid } of found) {
+      const row = byId.get(rowid);
+      if (row !== undefined) yield row;
+    }
+    hi = (chunk.at(-1)?.id ?? lo + 1) - 1;
+    left = spend(left, chunk);
+  }
+  return 0;
+}
+
+/**
+ * Returns the query of the index: every word in quotes, so that no character is query syntax. Undefined when
+ * the text has no letter or digit: only a full scan finds it.
+ */
+function matchOf(text        )                     {
+  const words = text.slice(0, 200).split(/\s+/).slice(0, 32);
+  // The limit may cut the last word. Dropping it can only add candidates, and each candidate is checked.
+  if (text.length > 200) words.pop();
+  if (!words.some((word) => /[\p{L}\p{N}]/u.test(word))) return undefined;
+  return words.map((word) => `"${word.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' ');
+}
+
+function sees(db    , session         , { tape_id, seq }           )          {
+  return segments(db, session, seq - 1, Math.min(seq, session.head_seq)).some(
+    (segment) => segment.tapeId === tape_id && segment.lo < seq && seq <= segment.hi,
+  );
+}
+
+                 
+                         
+                          
+                           
+ 
+
+function toHit(db    , owner         , { realm, row, snippet }       )      {
+  // The inner limit bounds the children of one session, the outer one the whole tree.
+  const seenBy = db.all                                          (
+    `WITH RECURSIVE seen(id) AS (
+       SELECT @tape UNION SELECT c.id FROM seen s JOIN tape c ON c.id IN (
+         SELECT id FROM tape WHERE parent_id = s.id AND base_seq >= @seq AND floor_seq < @seq LIMIT ${sessionsMax}))
+     SELECT realm, name, ulid FROM (
+       SELECT id, realm, name, ulid FROM seen JOIN tape USING (id) WHERE lifecycle NOT IN ('staging', 'purged') LIMIT ${sessionsMax})
+     ORDER BY id`,
+    { tape: row.tape_id, seq: row.seq },
+  );
+  return {
+    session: refIn(realm, owner),
+    tape: tapeName(owner.realm, owner.name, owner.incarnation),
+    seq: row.seq,
+    kind: row.kind,
+    ...(row.name !== null && { name: row.name }),
+    at: row.at,
+    snippet,
+    sessions: seenBy.map((tape) => refIn(realm, tape)),
+  };
+}

@@ -1,0 +1,93 @@
+import { crashPoint } from '../crash-point.js';
+import { nameKey, parseName, quote } from '../entry/name.js';
+import { TapeError } from '../errors.js';
+import { recordLineage } from '../lineage/outbox.js';
+                                                
+import { findNamed, findTape } from '../tape/find.js';
+                                               
+import {             isAlias, lookAlike } from './session.js';
+
+/**
+ * Adds an alias of a session, with its lineage line, in the caller's transaction. Adding it again, with the same reason
+ * or none, changes nothing.
+ * @throws TAPE_BAD_NAME; TAPE_EXISTS when the alias names another session, is the session's own name or id, looks like
+ * another name, or was given with another reason
+ */
+export function aliasTape(
+  writer        ,
+  realm        ,
+  tape         ,
+  { name: alias, reason }       ,
+)       {
+  parseName(alias);
+  const taken = findTape(writer.db, realm, alias);
+  if (taken?.id === tape.id) {
+    assertSame(writer, realm, tape, { name: alias, reason });
+    return;
+  }
+  if (taken !== undefined)
+    throw new TapeError(
+      'TAPE_EXISTS',
+      `cannot alias '${alias}' to '${tape.name}': it already names '${taken.name}'`,
+      { data: { alias, session: taken.name } },
+    );
+  const near = lookAlike(writer.db, realm, alias);
+  if (near !== undefined)
+    throw new TapeError(
+      'TAPE_EXISTS',
+      `cannot alias '${alias}' to '${tape.name}': it differs from '${near}' only by case or Unicode form`,
+      { data: { alias, session: near, near: [near] } },
+    );
+  const g = recordLineage(writer, tape, { type: 'alias', alias, reason });
+  crashPoint('alias/lineage');
+  writer.db.run(
+    `INSERT INTO alias (realm, alias, name_key, tape_id, reason, g)
+       VALUES (@realm, @alias, @nameKey, @tape, @reason, @g)`,
+    { realm, alias, nameKey: nameKey(alias), tape: tape.id, reason, g },
+  );
+  crashPoint('alias/row');
+}
+
+/** Refuses what would record nothing of what the caller says about a name that the session has already. */
+function assertSame({ db }        , realm        , tape         , { name, reason }       )       {
+  const given = db.get                    (
+    'SELECT reason FROM alias WHERE realm = @realm AND alias = @name',
+    { realm, name },
+  );
+  const fault =
+    given === undefined
+      ? 'it is its name or id'
+      : reason === '' || reason === given.reason
+        ? undefined
+        : `it is its alias already, with another reason (${quote(given.reason)}): take it away first`;
+  if (fault !== undefined)
+    throw new TapeError('TAPE_EXISTS', `cannot alias ${quote(name)} to '${tape.name}': ${fault}`, {
+      data: { alias: name, session: tape.name },
+    });
+}
+
+/**
+ * Takes an alias away from a session, with its lineage line, in the caller's transaction. The name is free then. Taking
+ * away what is no name at all changes nothing.
+ * @throws TAPE_EXISTS when it names another session, or is the session's own name
+ */
+export function unaliasTape(
+  writer        ,
+  realm        ,
+  tape         ,
+  { name: alias, reason }       ,
+)       {
+  const { db } = writer;
+  const taken = findNamed(db, realm, alias);
+  if (taken === undefined) return;
+  if (taken.id !== tape.id || !isAlias(db, realm, alias))
+    throw new TapeError(
+      'TAPE_EXISTS',
+      `cannot take the alias ${quote(alias)} from '${tape.name}': it ${taken.id === tape.id ? 'is its name or id' : `names '${taken.name}'`}`,
+      { data: { alias, session: taken.name } },
+    );
+  recordLineage(writer, tape, { type: 'unalias', alias, reason });
+  crashPoint('unalias/lineage');
+  db.run('DELETE FROM alias WHERE realm = @realm AND alias = @alias', { realm, alias });
+  crashPoint('unalias/row');
+}

@@ -1,0 +1,343 @@
+/**
+ * SQLite and the database file: the connection, the schema, the checks of a file's place (`place.ts`), atomic
+ * new files (`draft-file.ts`), and the wait for the write lock. Imports `owner`, `origin`, `errors` and `crash-point`.
+ */
+import Database from 'better-sqlite3';
+import { crashPoint } from '../crash-point.js';
+import { TapeError } from '../errors.js';
+import {                 nothingElsewhere } from '../origin/elsewhere.js';
+import { isLocked, lockWaitDefault, lockWaitMin, retryLocked, stillLocked } from './lock-wait.js';
+import { cannotOpen, roomAt } from './place.js';
+
+/** A value that SQLite stores. */
+                                                           
+                                                 
+/** Parameters by position, as `?` in a statement: each costs half of what one by name does. For the hot paths. */
+                                  
+
+/**
+ * Settings of every connection, also for reading and copying, before it reads a file that another program may
+ * have made.
+ */
+const safety = [
+  'foreign_keys = ON',
+  'trusted_schema = OFF',
+  'cell_size_check = ON',
+  'mmap_size = 0',
+  ...(process.platform === 'darwin' ? ['fullfsync = ON', 'checkpoint_fullfsync = ON'] : []),
+];
+
+/** The statement that applies settings: one of many costs less than many. */
+export function pragmas(settings                   )         {
+  return settings.map((setting) => `PRAGMA ${setting};`).join('\n');
+}
+
+/**
+ * One connection, and the only code that uses better-sqlite3. It prepares each statement once per text, runs
+ * every write in an immediate transaction with random retries, and turns SQLite's errors into TapeErrors.
+ */
+export class Db {
+           #db                   ;
+           #statements = new Map                            ();
+  /**
+   * Run an act in a transaction, and in a savepoint of the open one. Made once, since making one costs 5 µs.
+   */
+           #transaction                                                       ;
+           #savepoint                                                       ;
+  /** Number of transactions that this connection has committed. */
+  commits = 0;
+  /** Whether it reads a private copy, because the file cannot be read in place. */
+  isCopy = false;
+  /** The path that it was opened by, also when it reads a copy. */
+  file = ':memory:';
+  /** What the file contained when it came to this user and machine. */
+  elsewhere            = nothingElsewhere;
+  /** How long an act blocks the thread to wait for a lock, in milliseconds. */
+  lockWaitMs         = lockWaitDefault;
+
+  /**
+   * Opens an existing file, or `:memory:`.
+   * @throws TAPE_CANNOT_OPEN
+   */
+  constructor(path        , { readonly = false }                         = {}) {
+    const inMemory = path === ':memory:';
+    try {
+      this.#db = new Database(path, {
+        // SQLite's own wait doubles its pauses: `retryLocked` waits instead.
+        timeout: 1,
+        readonly: readonly && !inMemory,
+        fileMustExist: !inMemory,
+      });
+    } catch (cause) {
+      throw cannotOpen(path, (cause         ).message, cause);
+    }
+    try {
+      this.exec(pragmas(safety));
+    } catch (error) {
+      this.#db.close();
+      throw error;
+    }
+    this.#savepoint = this.#db.transaction((act               ) => act());
+    this.#transaction = this.#db.transaction((act               ) => {
+      const result = act();
+      crashPoint('commit/before');
+      return result;
+    });
+  }
+
+  get     (sql        , params                  = {})                  {
+    try {
+      return this.#prepare(sql).get(params)                   ;
+    } catch (error) {
+      return this.#again(error, () => this.#prepare(sql).get(params)                   );
+    }
+  }
+
+  all     (sql        , params                  = {})        {
+    try {
+      return this.#prepare(sql).all(params)         ;
+    } catch (error) {
+      return this.#again(error, () => this.#prepare(sql).all(params)         );
+    }
+  }
+
+  /** Runs a statement and returns the number of changed rows. */
+  run(sql        , params                  = {})         {
+    try {
+      return this.#prepare(sql).run(params).changes;
+    } catch (error) {
+      throw typed(this.#db.name, error);
+    }
+  }
+
+  /** Runs an insert and returns its rowid. */
+  insert(sql        , params                 )         {
+    try {
+      return Number(this.#prepare(sql).run(params).lastInsertRowid);
+    } catch (error) {
+      throw typed(this.#db.name, error);
+    }
+  }
+
+  /** Like `write`, but throws TAPE_LOCKED when another connection holds the write lock for more than a moment. */
+  tryWrite   (act         )    {
+    const tried = () => guard(this.#db.name, () => this.#transaction.immediate(act)     );
+    try {
+      return tried();
+    } catch (error) {
+      if (!isLocked(error)) throw error;
+      return retryLocked(error, tried, lockWaitMin);
+    }
+  }
+
+  /**
+   * Runs `act` in one immediate transaction, all or nothing. `act` does no I/O of its own and awaits nothing.
+   */
+  write   (act         )    {
+    if (this.#db.inTransaction) return act();
+    const result = this.#committed(act);
+    this.commits += 1;
+    crashPoint('commit/after');
+    return result;
+  }
+
+  #committed   (act         )    {
+    try {
+      return this.#transaction.immediate(act)     ;
+    } catch (error) {
+      return this.#again(error, () => this.#transaction.immediate(act)     );
+    }
+  }
+
+  /**
+   * Like `write`, and synced to disk when it returns, with durability `fast` too: the caller writes to the
+   * graph file next, and a power loss must not leave a line there that the database lost.
+   */
+  writeThrough   (act         )    {
+    return this.#writeAt(2, act);
+  }
+
+  /** Like `write`, without waiting for the disk: it survives a kill, but not a power loss. */
+  writeBehind   (act         )    {
+    return this.#writeAt(1, act);
+  }
+
+  #writeAt   (wanted        , act         )    {
+    if (this.#db.inTransaction) return act();
+    const synchronous = this.pragma('synchronous');
+    if (synchronous === wanted) return this.write(act);
+    this.pragma(`synchronous = ${wanted}`);
+    try {
+      return this.write(act);
+    } finally {
+      this.pragma(`synchronous = ${synchronous}`);
+    }
+  }
+
+  /** Runs `act` on one snapshot of the file. */
+  read   (act         )    {
+    if (this.#db.inTransaction) return act();
+    try {
+      return this.#savepoint.deferred(act)     ;
+    } catch (error) {
+      return this.#again(error, () => this.#savepoint.deferred(act)     );
+    }
+  }
+
+  /** Runs `act` inside the open transaction, in a savepoint: if it fails, only its own writes are undone. */
+  savepoint   (act         )    {
+    return guard(this.#db.name, () => this.#savepoint(act)     );
+  }
+
+  /** Like `write`, and overwrites freed bytes with zeros. This costs time, so only redactions do it. */
+  writeAndWipe   (act         )    {
+    this.pragma('secure_delete = ON');
+    try {
+      return this.write(act);
+    } finally {
+      this.#stopWiping();
+    }
+  }
+
+  /** Where it fails, later deletes are wiped too: that takes time, and says nothing of the act before. */
+  #stopWiping()       {
+    try {
+      this.pragma('secure_delete = OFF');
+    } catch (error) {
+      if (!(error instanceof TapeError)) throw error;
+    }
+  }
+
+  pragma(source        )          {
+    try {
+      return this.#db.pragma(source, { simple: true });
+    } catch (error) {
+      return this.#again(error, () => this.#db.pragma(source, { simple: true }));
+    }
+  }
+
+  exec(sql        )       {
+    try {
+      this.#db.exec(sql);
+    } catch (error) {
+      this.#again(error, () => this.#db.exec(sql));
+    }
+  }
+
+  /** Writes the WAL back into the database and truncates it; false when a reader or writer blocked it. */
+  checkpoint()          {
+    const [row] = guard(this.#db.name, () => this.#db.pragma('wal_checkpoint(TRUNCATE)'))     
+                   
+       ;
+    return row?.busy === 0;
+  }
+
+  /** Switches the journal mode, if it differs. */
+  switchJournal(mode                  )       {
+    if (this.pragma('journal_mode') === mode) return;
+    if (this.pragma(`journal_mode = ${mode}`) !== mode)
+      throw new TapeError(
+        'TAPE_CANNOT_OPEN',
+        `cannot open the store: SQLite did not switch its journal to ${mode}`,
+      );
+  }
+
+  /** Returns a number that changes when another connection commits. Takes no lock. */
+  dataVersion()         {
+    return Number(this.pragma('data_version'));
+  }
+
+  /**
+   * Copies the database page by page while it is in use, by SQLite's own backup: a file copy would miss the
+   * WAL.
+   */
+  async backup(file        )                {
+    // In memory or in exclusive mode no other connection can change the file during the copy.
+    if (this.#db.memory || this.pragma('locking_mode') === 'exclusive') {
+      await this.#db.backup(file);
+      return;
+    }
+    // Reads one snapshot through a connection of its own: otherwise the copy would restart with every commit.
+    const source = new Db(this.#db.name, { readonly: true });
+    try {
+      source.#db.exec('BEGIN');
+      source.#db.prepare('SELECT count(*) FROM sqlite_schema').get();
+      await source.#db.backup(file);
+    } finally {
+      source.close();
+    }
+  }
+
+  close()       {
+    this.#db.close();
+  }
+
+  /**
+   * Repeats an act that failed while another connection held a lock. Reads wait too: a process that creates or
+   * recovers the file locks readers out.
+   */
+  #again   (error         , act         )    {
+    const failed = typed(this.#db.name, error);
+    if (this.#db.inTransaction || !isLocked(failed)) throw failed;
+    try {
+      return retryLocked(failed, () => guard(this.#db.name, act), Math.max(this.lockWaitMs, lockWaitMin));
+    } catch (last) {
+      if (!isLocked(last)) throw last;
+      // Reads the leases without waiting: another wait for the lock would not end.
+      const rows =      (sql        ) => this.#db.prepare         (sql).all();
+      throw stillLocked(last, { file: this.#db.name, rows });
+    }
+  }
+
+  /**
+   * With a bare parameter SQLite plans the statement again for every new value, which costs up to ten times
+   * the query. A plus makes the parameter an expression, which is planned once.
+   */
+  #prepare(sql        )                     {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#db.prepare(sql.replaceAll(/[@?]/g, '+$&'));
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+/** Does an act with typed errors. */
+function guard   (file        , act         )    {
+  try {
+    return act();
+  } catch (error) {
+    throw typed(file, error);
+  }
+}
+
+/** Turns SQLite's errors into TapeErrors; others stay as they are. */
+function typed(file        , error         )          {
+  if (error instanceof TypeError && error.message === 'The database connection is not open')
+    return new TapeError('TAPE_CLOSED', 'cannot use the store: it is closed', { cause: error });
+  if (!(error instanceof Database.SqliteError)) return error;
+  const { code, message } = error;
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED'))
+    return new TapeError('TAPE_LOCKED', 'cannot write: another process holds the write lock', {
+      cause: error,
+    });
+  // All statements are in this package, so a missing table or column means that the file has lost it.
+  const lost = code === 'SQLITE_ERROR' && /^no such (?:table|column)/.test(message);
+  if (lost || code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB'))
+    return new TapeError('TAPE_CORRUPT', `cannot read the database: ${message}`, { cause: error });
+  if (/^SQLITE_(?:FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(code))
+    return new TapeError('TAPE_IO', `cannot use the database file: ${diskFull(file, code) ?? message}`, {
+      cause: error,
+    });
+  return error;
+}
+
+/** SQLite needs 32 KiB of shared memory beside a database, and reports a disk without them as an I/O error. */
+const roomMin = 64 * 1024;
+
+function diskFull(file        , code        )                     {
+  const full = `no space is left on the disk of '${file}'`;
+  if (code === 'SQLITE_FULL') return full;
+  return code.startsWith('SQLITE_IOERR') && (roomAt(file) ?? roomMin) < roomMin ? full : undefined;
+}

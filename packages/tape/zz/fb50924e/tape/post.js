@@ -1,0 +1,77 @@
+import { crashPoint } from '../crash-point.js';
+import { extractBlobs, storeBlobs } from '../entry/blob.js';
+                                               
+import { encodeJson,           } from '../entry/json.js';
+import { quote } from '../entry/name.js';
+import { TapeError } from '../errors.js';
+                                          
+import { assertActive,              } from './tape.js';
+
+/**
+ * Inbox items that only a run can process; other owners keep them in the inbox. `input` starts or steers a
+ * run, `answer` answers a call that waits for a person or a client, `abort` aborts the run of the owner that
+ * it names.
+ */
+                     
+                                                                 
+                                                                                   
+                                                                                
+
+/** An item to post to a session's inbox. */
+                                
+                      
+                                                                    
+                         
+                                                       
+                           
+                                                          
+                        
+ 
+
+/** Types of items that start a run of an idle session, with the verb for error messages. */
+const startsRun                                   = { input: 'send to', answer: 'answer a call of' };
+
+/**
+ * Posts an item to a session's inbox, after the caller has checked it; returns its id.
+ * @throws TAPE_KEY_CONFLICT when the key has other content; TAPE_ARCHIVED when the item would start a run
+ */
+export function postItem(
+  { db, sources }        ,
+  tape         ,
+  item                                    ,
+)         {
+  const id = sources.newId();
+  const key = item.key ?? id;
+  const { payload, blobs } = extractBlobs(item.body);
+  const body = encodeJson(payload, 'an inbox item');
+  const before = db.get                                (
+    'SELECT ulid, body FROM inbox WHERE tape_id = @tape AND key = @key',
+    { tape: tape.id, key },
+  );
+  if (before !== undefined) {
+    if (before.body === body) return before.ulid;
+    throw new TapeError(
+      'TAPE_KEY_CONFLICT',
+      `cannot post to '${tape.name}' under key ${quote(key)}: another item has this key`,
+      { data: { session: tape.name, key } },
+    );
+  }
+  const act = startsRun[item.body.type];
+  if (act !== undefined) assertActive({ session: tape.name, lifecycle: tape.lifecycle }, act);
+  storeBlobs(db, blobs);
+  db.run(
+    `INSERT INTO inbox (ulid, tape_id, mode, source, key, body, queued_at)
+       VALUES (@id, @tape, @mode, @source, @key, @body, @now)`,
+    {
+      id,
+      tape: tape.id,
+      mode: item.mode ?? 'queue',
+      source: item.source ?? 'user',
+      key,
+      body,
+      now: sources.now(),
+    },
+  );
+  crashPoint('inbox/posted');
+  return id;
+}
