@@ -8,7 +8,7 @@ export function rawHandle(path: string, synchronous: Synchronous): Database.Data
   db.pragma('page_size = 4096');
   db.pragma('journal_mode = WAL');
   db.pragma(`synchronous = ${synchronous}`);
-  db.pragma('wal_autocheckpoint = 1000');
+  db.pragma('wal_autocheckpoint = 2000');
   db.pragma('temp_store = MEMORY');
   return db;
 }
