@@ -9,6 +9,8 @@ import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import { isLocked, lockWaitDefault, lockWaitMin, retryLocked, stillLocked } from './lock-wait.ts';
 import { cannotOpen, roomAt } from './place.ts';
 
+type Transaction = Database.Transaction<(act: () => unknown) => unknown>;
+
 /** A value that SQLite stores. */
 export type SqlValue = string | number | null | Uint8Array;
 export type Params = Readonly<Record<string, SqlValue>>;
@@ -43,10 +45,10 @@ export class Db {
   readonly #db: Database.Database;
   readonly #statements = new Map<string, Database.Statement>();
   /**
-   * Run an act in a transaction, and in a savepoint of the open one. Made once, since making one costs 5 µs.
+   * Run an act in a transaction, and in a savepoint of the open one. Made once, since making one costs 5 µs, and at the
+   * first use: the first of a connection prepares nine statements, and who reads one view has no transaction.
    */
-  readonly #transaction: Database.Transaction<(act: () => unknown) => unknown>;
-  readonly #savepoint: Database.Transaction<(act: () => unknown) => unknown>;
+  #transactions: { readonly transaction: Transaction; readonly savepoint: Transaction } | undefined;
   /** Number of transactions that this connection has committed. */
   commits = 0;
   /** Whether it reads a private copy, because the file cannot be read in place. */
@@ -80,12 +82,26 @@ export class Db {
       this.#db.close();
       throw error;
     }
-    this.#savepoint = this.#db.transaction((act: () => unknown) => act());
-    this.#transaction = this.#db.transaction((act: () => unknown) => {
-      const result = act();
-      crashPoint('commit/before');
-      return result;
-    });
+  }
+
+  #made() {
+    this.#transactions ??= {
+      savepoint: this.#db.transaction((act: () => unknown) => act()),
+      transaction: this.#db.transaction((act: () => unknown) => {
+        const result = act();
+        crashPoint('commit/before');
+        return result;
+      }),
+    };
+    return this.#transactions;
+  }
+
+  get #transaction(): Transaction {
+    return this.#made().transaction;
+  }
+
+  get #savepoint(): Transaction {
+    return this.#made().savepoint;
   }
 
   get<Row>(sql: string, params: Params | Values = {}): Row | undefined {

@@ -102,18 +102,20 @@ function openConnection(
   try {
     if (alone) for (const pragma of ['locking_mode = EXCLUSIVE', 'query_only = ON']) db.pragma(pragma);
     assertSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
-    // One snapshot: another process may be creating the tables between two reads.
-    const version = db.read(() => versionOf(db, path));
+    const version = versionOf(db, path);
     const synchronous = durability === 'full' ? 2 : 1;
     if (!readonly && !inMemory) {
       if (version === 'new') db.pragma(`page_size = ${pageSize}`);
       db.switchJournal(allowUnsafePlace ? 'delete' : 'wal');
     }
-    // better-sqlite3 is built to open an existing WAL file with synchronous=NORMAL: set it on each open, and
-    // check.
-    db.exec(pragmas([`synchronous = ${synchronous}`, ...settings]));
-    if (db.pragma('synchronous') !== synchronous)
-      throw cannotOpen(path, 'SQLite did not accept the synchronous setting');
+    if (readonly) db.exec(pragmas(readerSettings));
+    else {
+      // better-sqlite3 is built to open an existing WAL file with synchronous=NORMAL: set it on each open, and
+      // check.
+      db.exec(pragmas([`synchronous = ${synchronous}`, ...settings]));
+      if (db.pragma('synchronous') !== synchronous)
+        throw cannotOpen(path, 'SQLite did not accept the synchronous setting');
+    }
     // A database at the current schema opens without a lock.
     if (version === schemaVersion) return db;
     if (readonly) throw notReadable(path, version);
@@ -132,14 +134,15 @@ function openConnection(
 function assertBeforeWriting(path: string): void {
   const db = new Db(path, { readonly: true });
   try {
-    db.read(() => versionOf(db, path));
+    versionOf(db, path);
   } finally {
     db.close();
   }
 }
 
 /** Settings for size and speed; those for safety are in `Db`. */
-const settings = ['journal_size_limit = 16777216', 'wal_autocheckpoint = 2000', 'temp_store = MEMORY'];
+const readerSettings = ['temp_store = MEMORY'];
+const settings = [...readerSettings, 'journal_size_limit = 16777216', 'wal_autocheckpoint = 2000'];
 
 function notReadable(path: string, version: number | 'new'): TapeError {
   if (version === 'new') return new TapeError('TAPE_NOT_A_TAPE', `cannot read '${path}': it has no tapes`);
