@@ -161,6 +161,7 @@ function page(
   limit: number,
   order: 'ASC' | 'DESC',
 ): StoredEntry[] {
+  if (kind === undefined && name === undefined) return db.all(positions[order], [tapeId, lo, hi, limit]);
   const params: Record<string, SqlValue> = {
     tapeId,
     lo,
@@ -176,6 +177,12 @@ function page(
     params,
   );
 }
+
+/** The statements of most pages: a chain of forks has a short page of each. */
+const positions = {
+  ASC: `SELECT ${columns} FROM entry WHERE tape_id = ? AND seq > ? AND seq <= ? ORDER BY seq ASC LIMIT ?`,
+  DESC: `SELECT ${columns} FROM entry WHERE tape_id = ? AND seq > ? AND seq <= ? ORDER BY seq DESC LIMIT ?`,
+} as const;
 
 /**
  * Reads the entries whose name begins with a prefix. An index on names finds their positions, in another order
@@ -251,9 +258,18 @@ export function* ownEntries(
   for (const row of kept) if (row.seq >= lo && row.seq <= hi) yield toEntry(row);
 }
 
+/** What an entry says of the tape that stores it. */
+type Owner = Pick<TapeRow, 'id' | 'realm' | 'name' | 'incarnation'>;
+
+/** Returns the owner of a segment; a chain of forks has many, and the rest of their rows would cost more than their entries. */
+function ownerOf(db: Db, id: number): Owner {
+  const owner = db.get<Owner>('SELECT id, realm, name, incarnation FROM tape WHERE id = ?', [id]);
+  return owner ?? tapeById(db, id);
+}
+
 /** Returns a function that makes entries of the rows of one segment. */
 function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: StoredEntry) => Entry {
-  const owner = tapeId === requested.id ? requested : tapeById(db, tapeId);
+  const owner = tapeId === requested.id ? requested : ownerOf(db, tapeId);
   const tape = tapeName(owner.realm, owner.name, owner.incarnation);
   const session = requested.name;
   const inherited = owner.id !== requested.id;
@@ -294,13 +310,13 @@ function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: Store
   };
 }
 
-function parseMeta(owner: TapeRow, row: StoredEntry, text: string): Meta {
+function parseMeta(owner: Owner, row: StoredEntry, text: string): Meta {
   const meta = parseStored(owner, row, text);
   if (isObject(meta)) return meta;
   throw unreadable(owner, row, 'its stored meta is not a JSON object');
 }
 
-function parseStored(owner: TapeRow, row: StoredEntry, text: string): Json {
+function parseStored(owner: Owner, row: StoredEntry, text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (cause) {
@@ -308,7 +324,7 @@ function parseStored(owner: TapeRow, row: StoredEntry, text: string): Json {
   }
 }
 
-function unreadable({ name }: TapeRow, { seq }: StoredEntry, why: string, cause?: unknown): TapeError {
+function unreadable({ name }: Owner, { seq }: StoredEntry, why: string, cause?: unknown): TapeError {
   return new TapeError('TAPE_CORRUPT', `cannot read ${name}@${seq}: ${why}`, {
     data: { session: name, seq },
     cause,
