@@ -25,7 +25,9 @@ test(`a delegated child with one model call makes at most ${most} calls of the s
     expect(calls.filter((call) => call.startsWith(`${act} `))).toHaveLength(1);
   const settles = (call: string) => call.startsWith('entries.append ') && call.includes('"settles":');
   expect(calls.filter(settles)).toHaveLength(1);
-  expect(calls.length > most ? calls : []).toEqual([]);
+  // Timers save answers and extend leases: how often depends on how long the test takes.
+  const acts = calls.filter((call) => !/^(?:live\.save|leases\.extend) /.test(call));
+  expect(acts.length > most ? acts : []).toEqual([]);
 });
 
 test('the terms of a fork are read once, however often the session runs and is merged', async () => {
