@@ -77,12 +77,11 @@ function single(bench: Bench, synchronous: Synchronous): Row[] {
       'the same statements, hashes and triggers without the store',
       1.4,
     ),
-    row(samples.keyed, samples.raw, `${title}, with a key`, limit),
-    row(samples.bare, samples.raw, `${title}: entry and head alone`, limit),
-    row(samples.indexed, samples.bare, `${title}: with the indexes`, 'without them'),
-    row(samples.guarded, samples.indexed, `${title}: with the triggers`, 'without them'),
-    row(samples.chained, samples.guarded, `${title}: with the hash chain`, 'without it'),
-    row(samples.store, samples.chained, `${title}: with all else that the store does`, 'without it'),
+    row(cpu.keyed, cpu.raw, `${title}, with a key (CPU)`, limit),
+    row(cpu.bare, cpu.raw, `${title}: entry and head alone (CPU)`, limit),
+    row(cpu.indexed, cpu.bare, `${title}: with the indexes (CPU)`, 'without them'),
+    row(cpu.guarded, cpu.indexed, `${title}: with the triggers (CPU)`, 'without them'),
+    row(cpu.chained, cpu.guarded, `${title}: with the hash chain (CPU)`, 'without it'),
   ];
 }
 

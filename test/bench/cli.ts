@@ -2,7 +2,8 @@ import { cpSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gather } from './measure.ts';
 import { processesOf, tape } from './process-time.ts';
-import { tapeOf } from './stores.ts';
+import { sizes, tapeOf } from './stores.ts';
+import { grouped } from './table.ts';
 import { type Bench, compared, type Row } from './topic.ts';
 
 /** The least that a process in Node.js needs to show something of a database. */
@@ -58,6 +59,33 @@ const elsewhere = ['log main -n 20', 'append main', 'verify main'] as const;
 
 /** The processor time of a process from its start to its end, for the verbs that one waits for. */
 export async function cli(bench: Bench): Promise<Row[]> {
+  return [...(await short(bench)), ...(await long(bench))];
+}
+
+/** The verbs that seek in a long session, in place of reading it. */
+const seeking = ['log main --kind anchor', 'log main --kind tool-call -n 5', 'usage main --quiet'] as const;
+
+/** The same verbs in a long session and in a short one. */
+async function long(bench: Bench): Promise<Row[]> {
+  const lengths = [sizes(bench).at(0), sizes(bench).at(-1)].filter((entries) => entries !== undefined);
+  const [few = 0, many = 0] = lengths;
+  const acts = lengths.flatMap((entries) => {
+    const timed = processesOf(dirname(tapeOf(bench, entries)));
+    return seeking.map((line) => [`${line} ${entries}`, timed(tape, ...line.split(' '))] as const);
+  });
+  const samples = await gather(Object.fromEntries(acts), bench.size(9, 1));
+  return seeking.map((line) =>
+    compared(samples[`${line} ${many}`] ?? [], samples[`${line} ${few}`] ?? [], {
+      work: `tape ${line} in a session of ${grouped(many)} entries (CPU)`,
+      against: `in one of ${grouped(few)}`,
+      unit: 'ms',
+      goal: { most: 1.2 },
+    }),
+  );
+}
+
+/** The verbs in a session that is short. */
+async function short(bench: Bench): Promise<Row[]> {
   const path = tapeOf(bench, bench.size(200, 100));
   const timed = processesOf(dirname(path));
   const lines = Object.keys(goals) as (keyof typeof goals)[];

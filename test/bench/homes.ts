@@ -20,7 +20,7 @@ const goals = {
   '__complete show s10': 1.5,
   'audit s0': 1.5,
   'usage s0 --tree': 2,
-  'usage --tree --quiet': undefined,
+  'usage --tree --quiet': 2,
   audit: undefined,
   verify: undefined,
   'graph --all': undefined,

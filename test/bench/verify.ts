@@ -9,7 +9,13 @@ import { fillWithMerged, longSize, tapeOf } from './stores.ts';
 import { grouped } from './table.ts';
 import { type Bench, compared, type Row } from './topic.ts';
 
-/** Verifying a chain, against hashing the same payloads, and all of many sessions, against reading and hashing them. */
+/** What an audit may take for each session beside the graph file, in milliseconds. */
+const auditBudget = 0.05;
+
+/**
+ * Verifying a chain, against hashing the same payloads, and all of many sessions, against reading and hashing them; the
+ * part of an audit that looks at all of them, against a budget.
+ */
 export function verify(bench: Bench): Row[] {
   return [...chain(bench), ...everything(bench)];
 }
@@ -30,6 +36,7 @@ function chain(bench: Bench): Row[] {
           for (const payload of select.iterate()) sha256(payload);
         },
       },
+      rows: { act: () => hashRows(db) },
       store: {
         act: () => {
           const [problem] = store.verify('main');
@@ -52,6 +59,11 @@ function chain(bench: Bench): Row[] {
       against: 'raw SELECT of the payloads and hashing',
       unit: 'ms',
     }),
+    compared(samples.store, samples.rows, {
+      work,
+      against: 'raw SELECT of the same rows, and hashing the same bytes',
+      unit: 'ms',
+    }),
   ];
 }
 
@@ -71,15 +83,28 @@ function everything(bench: Bench): Row[] {
           if (problem !== undefined) throw new Error(problem.message);
         },
       },
+      audit: {
+        act: () => {
+          const { found } = store.looseEnds();
+          if (found.length > 0) throw new Error(`${found.length} sessions are not finished`);
+        },
+      },
     },
     { rounds: bench.size(9, 3), times: 1 },
   );
+  const budget = samples.audit.map(() => sessions * auditBudget * 1000);
   return [
     compared(samples.store, samples.read, {
       work: `verify of ${grouped(sessions)} sessions (CPU)`,
       against: 'raw SELECT of the same rows, and hashing the same bytes',
       unit: 'ms',
       goal: { most: 4 },
+    }),
+    compared(samples.audit, budget, {
+      work: `audit of ${grouped(sessions)} sessions, without the graph file (CPU)`,
+      against: `a budget of ${auditBudget} ms for each`,
+      unit: 'ms',
+      goal: { most: 1 },
     }),
   ];
 }
