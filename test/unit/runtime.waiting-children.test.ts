@@ -1,4 +1,4 @@
-import { type DeckConfig, delegationTools } from '@tapedeck/runtime';
+import { type DeckConfig, delegationTools, openDeck } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
@@ -345,6 +345,25 @@ test('a recovery leaves what waits, and continues a parent whose children have e
   });
   expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main has it.');
   expect(mergesOf(s.store)).toHaveLength(1);
+  expect((await s.deck.recover()).sessions).toEqual([]);
+});
+
+test('a recovery continues a root whose call was approved where its tool is not, in a deck that has it', async () => {
+  await using s = await shop([
+    { toolCalls: [{ name: 'pay', input: { to: 'all' }, id: 'p1' }] },
+    { text: 'All is paid.' },
+  ]);
+  await s.main.run('Go');
+  // A call that waits for a person is no work of a recovery.
+  expect((await s.deck.recover()).sessions).toEqual([]);
+  await using bare = await openDeck({ store: s.store, model: s.spec });
+  await (await (await bare.session('main')).respond('p1', { approved: true })).run;
+  const head = s.store.sessions.find('main')?.head;
+  expect(await bare.recover()).toMatchObject({ waiting: ['main'], resumed: [], failed: [] });
+  expect(s.store.sessions.find('main')?.head).toBe(head);
+  expect(await s.deck.recover()).toMatchObject({ resumed: ['main'], waiting: [], failed: [] });
+  expect(s.paid).toEqual(['all']);
+  expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: All is paid.');
   expect((await s.deck.recover()).sessions).toEqual([]);
 });
 

@@ -19,7 +19,7 @@ export const recover: Verb = defineVerb({
     'Each session continues from its last recorded step, with the model that its tape records: what was saved of an answer goes ' +
     'to the tape first, recorded answers are not requested again, and calls that may have run do not run again unless their tool ' +
     'is safe to repeat. Ended children are merged. Without a name, a session whose recorded model cannot be used is reported as failed, and the others are recovered. With a name: that session and its descendants, and the messages in their ' +
-    'inboxes; calls that an aborted run left open get results. Without: all unfinished delegated children, and all sessions whose process died during a run, in one realm (--base); says on stderr how many sessions others have. Skips what another ' +
+    'inboxes; calls that an aborted run left open get results. Without: all unfinished delegated children, all sessions whose process died during a run, and those with an approved call that waits for a process with its tool, in one realm (--base); says on stderr how many sessions others have. Skips what another ' +
     'process runs, but takes over children that it has not started yet: recover after the process that delegated has ended.',
   examples: [
     ['tape recover', 'Continue all interrupted sessions and children'],

@@ -27,7 +27,8 @@ import { takeTurns } from './take-turns.ts';
 export interface RecoverOptions {
   /**
    * Recover this session and its descendants, inboxes included. By default: all delegated children that are
-   * unfinished, and all sessions whose process died during a run.
+   * unfinished, all sessions whose process died during a run, and those with an approved call that waits for a process
+   * with its tool.
    */
   readonly session?: Ref;
   /** True: abort what is unfinished instead of resuming it. Parents receive the status `aborted`. */

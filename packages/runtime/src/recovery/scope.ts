@@ -6,7 +6,7 @@ import { awaitsAnswer, awaitsChildren, awaitsTool, isOrphan, openBatch } from '.
 /**
  * Why a session is recovered. `task`: it is a delegated child without a merged result; `run`: its process died
  * during a run; `children`: a call waits for children; `inbox`: messages or answers wait in its inbox; `calls`: calls wait
- * for answers, so that nothing but a report can be made; `orphans`: calls of a run that is over have no result.
+ * for answers or, approved, for a process with their tools; `orphans`: calls of a run that is over have no result.
  */
 export type RecoveryReason = 'task' | 'run' | 'children' | 'inbox' | 'calls' | 'orphans';
 
@@ -89,10 +89,12 @@ async function reasonOf(
   if (await isInterrupted(store, info.id)) return 'run';
   const open = await openBatch(store, info);
   if (open.some(awaitsChildren)) return 'children';
-  if (!isNamed) return undefined;
-  const inbox = await store.inbox.list(info.id);
+  const inbox = isNamed ? await store.inbox.list(info.id) : [];
   if (inbox.some(({ body: { type } }) => type === 'input' || type === 'answer')) return 'inbox';
-  if (open.some((call) => awaitsAnswer(call) || awaitsTool(call))) return 'calls';
+  // A person has approved it, and the process that has its tool was not there.
+  if (open.some(awaitsTool)) return 'calls';
+  if (!isNamed) return undefined;
+  if (open.some(awaitsAnswer)) return 'calls';
   return open.some(isOrphan) ? 'orphans' : undefined;
 }
 
