@@ -1,4 +1,4 @@
-import { delegationTools, openDeck } from '@tapedeck/runtime';
+import { type ChildProgress, delegationTools, openDeck } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { lastAssistantMessageIsCompleteWithApprovalResponses, tool } from 'ai';
 import { expect, test } from 'vitest';
@@ -255,7 +255,7 @@ test('a client that leaves while the child works is no failure, and the parent g
   const [child] = s.children();
   void chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
   await isReached.promise;
-  await poll(() => chat.status).toBe('submitted');
+  await poll(() => chat.status).toBe('streaming');
   await chat.stop();
   gate.resolve();
   await poll(() => entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main is done.');
@@ -309,4 +309,104 @@ test('a server without the tool of a child says so, and writes nothing more when
   await chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
   await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
   await s.same(chat);
+});
+
+/** A tool run that a test lets go on, and that says when it has begun. */
+function gated() {
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const paid = async () => {
+    begun.resolve();
+    await gate.promise;
+  };
+  return { paid, begun: begun.promise, open: gate.resolve };
+}
+
+const childParts = (chat: TestChat) =>
+  chat.lastMessage?.parts.flatMap((part) =>
+    part.type === 'data-child' ? [part.data as ChildProgress] : [],
+  ) ?? [];
+
+test('a page that loads while only the child works sees it at work, and then the parent go on', async () => {
+  const { paid, begun, open } = gated();
+  await using s = await chatting(
+    [...delegates('main', undefined, 'Pay rent'), ...pays('Pay rent', 'p1')],
+    paid,
+  );
+  await s.main.run('Go');
+  const [child = ''] = s.children();
+  await s.main.respond(`${child}/p1`, { approved: true });
+  await begun;
+  expect(await s.main.status()).toMatchObject({ state: 'waiting' });
+  const page = s.server.chat('main', { messages: await s.main.uiMessages() });
+  const resumed = page.resumeStream();
+  await poll(() => childParts(page)).toMatchObject([{ session: child, state: 'running', steps: 1 }]);
+  open();
+  await resumed;
+  const [, answer] = await s.same(page);
+  expect(shape(answer)).toEqual([
+    'step-start',
+    'tool-delegate output-available',
+    'data-child',
+    'step-start',
+    'tool-pay output-available',
+    'step-start',
+    'text done',
+  ]);
+  expect(childParts(page)).toMatchObject([{ state: 'ended', status: 'completed', steps: 2 }]);
+  expect((await s.server.ask('/main/stream')).status).toBe(204);
+});
+
+test('while one child works, a page that resumes gets the new question of another', async () => {
+  const { paid, begun, open } = gated();
+  let calls = 0;
+  await using s = await chatting(
+    [
+      ...delegates('main', undefined, 'Pay rent', 'Pay tax'),
+      ...pays('Pay rent', 'p1'),
+      ...pays('Pay tax', 'q1', 'q2'),
+    ],
+    async () => {
+      calls += 1;
+      if (calls === 1) await paid();
+    },
+  );
+  await s.main.run('Go');
+  const [rent = '', tax = ''] = s.children();
+  await s.main.respond(`${rent}/p1`, { approved: true });
+  await begun;
+  const page = s.server.chat('main', { ...automatic, messages: await s.main.uiMessages() });
+  const resumed = page.resumeStream();
+  await s.main.respond(`${tax}/q1`, { approved: true });
+  await poll(() => page.lastMessage?.parts.at(-1)).toMatchObject({
+    toolCallId: `${tax}/q2`,
+    state: 'approval-requested',
+  });
+  open();
+  await resumed;
+  await page.addToolApprovalResponse({ id: `${tax}/q2`, approved: true });
+  await poll(() => shape(page.lastMessage)?.at(-1)).toBe('text done');
+  await s.same(page);
+  expect(s.failures).toEqual([]);
+});
+
+test('a page that resumes while a grandchild works gets the answers of both generations', async () => {
+  const { paid, begun, open } = gated();
+  await using s = await chatting(
+    [
+      ...delegates('main', undefined, 'Plan it'),
+      ...delegates('main-*', 'Plan it', 'Pay tax'),
+      ...pays('Pay tax', 'p1'),
+    ],
+    paid,
+  );
+  await s.main.run('Go');
+  await s.main.respond('p1', { approved: true });
+  await begun;
+  const page = s.server.chat('main', { messages: await s.main.uiMessages() });
+  const resumed = page.resumeStream();
+  await poll(() => page.status).toBe('streaming');
+  open();
+  await resumed;
+  expect(shape((await s.same(page))[1])?.at(-1)).toBe('text done');
 });

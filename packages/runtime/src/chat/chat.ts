@@ -1,7 +1,8 @@
 /**
  * The endpoint of a deck for the AI SDK's chats. `chat.ts` routes requests, `access.ts` decides on their sessions,
- * `body.ts` reads what a chat sends, `send.ts` does it, `streams.ts` makes the answers, `sse.ts` writes them as
- * server-sent events, `node.ts` serves them with `node:http`. Imports `session` and what lies below.
+ * `body.ts` reads what a chat sends, `send.ts` does it, `streams.ts` makes the answers, `below.ts` those that wait for
+ * children that work, `sse.ts` writes them as server-sent events, `node.ts` serves them with `node:http`. Imports
+ * `session` and what lies below.
  */
 import type { TapeStore } from '@tapedeck/tape';
 import type { Awaitable } from '@tapedeck/tape/store';
@@ -20,6 +21,7 @@ import {
   nameOf,
   sessionOf,
 } from './access.ts';
+import { belowStream, turnAtWork } from './below.ts';
 import { readBody } from './body.ts';
 import { ChatError, failureResponse, type OnChatError } from './errors.ts';
 import { assertBegins, take } from './send.ts';
@@ -176,11 +178,13 @@ function lastOf(text: string | null): { readonly last?: number } {
   return { last: Number(text) };
 }
 
-/** The stream of the current run, from its first chunk; undefined without one. */
+/** The stream of the current answer, from its first chunk; undefined when neither the session nor a child of it works. */
 async function current(place: ChatPlace): Promise<AsyncIterable<Chunk> | undefined> {
   const run = place.session.attach();
   if (run !== undefined) return runStream(place, run, { whole: true });
-  return (await isWritten(place)) ? otherStream(place) : undefined;
+  if (await isWritten(place)) return otherStream(place);
+  const turn = await turnAtWork(place);
+  return turn === undefined ? undefined : belowStream(place, turn);
 }
 
 /** Server-sent events of the UI message stream protocol or, with the format `text`, the text of the answer alone. */

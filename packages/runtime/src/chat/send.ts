@@ -13,10 +13,10 @@ import { messageId, turnsShown } from '../ui/messages.ts';
 import { lastTurn, type Turn } from '../ui/turns.ts';
 import { assertMay, type ChatAccess } from './access.ts';
 import { answersIn } from './answers.ts';
+import { belowStream } from './below.ts';
 import type { ChatBody } from './body.ts';
 import { ChatError } from './errors.ts';
 import {
-  belowStream,
   type ChatPlace,
   callsBelow,
   itemStream,
@@ -221,10 +221,7 @@ async function answer(
       place,
       sentStream(place, sent, () => recordedRest(place, calls)),
     );
-  if (below.length > 0) {
-    const sessions = below.map((call) => call.session);
-    return toolsMissing(place, belowStream(place, { shown, turn, sessions }));
-  }
+  if (below.length > 0) return toolsMissing(place, belowStream(place, turn, shown));
   const current = session.attach();
   if (current !== undefined) return toolsMissing(place, runStream(place, current));
   await assertTools(place);

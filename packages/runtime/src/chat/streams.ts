@@ -4,7 +4,6 @@ import { isObject } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import type { Run } from '../run/run.ts';
 import type { StartOptions } from '../session/options.ts';
-import { partsOf } from '../session/parts.ts';
 import type { Session } from '../session/session.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import { watchChunks } from '../stream/replay.ts';
@@ -13,7 +12,7 @@ import { awaitsAnswer, openCallsOf } from '../tools/open-batch.ts';
 import { type ChatStart, chatChunks } from '../ui/chat-chunks.ts';
 import { type ChildCall, childCallsOf } from '../ui/child-calls.ts';
 import { answerFacts, childChunks, turnChunks } from '../ui/messages.ts';
-import { childrenOf } from '../ui/started.ts';
+import { childrenOf, type TurnPlace } from '../ui/started.ts';
 import { isReport, lastTurn, runOf, type Turn, turnOf, turnsOf } from '../ui/turns.ts';
 
 /** A session, and the store that its tape is in. */
@@ -29,12 +28,12 @@ export interface ChatPlace {
 export async function* runStream(
   place: ChatPlace,
   run: Run,
-  { whole = false, shown }: { readonly whole?: boolean; readonly shown?: Shown } = {},
+  { whole = false }: { readonly whole?: boolean } = {},
 ): AsyncGenerator<Chunk> {
   const id = await messageIdOf(run);
   const turn = id === undefined || id === run.id ? undefined : await turnWith(place, id);
   const before = { entries: (turn?.entries ?? []).filter((entry) => runOf(entry) !== run.id) };
-  const rest = whole ? {} : (shown ?? (await shownIn(place, before)));
+  const rest = whole ? {} : await shownIn(place, before);
   const chunks = whole ? joined(turnChunks(at(place), before), run.uiStream()) : run.uiStream();
   const message = {
     id: id ?? run.id,
@@ -51,7 +50,7 @@ export async function* runStream(
 }
 
 /** Why a run failed. */
-async function failureOf(run: Run, text: string): Promise<unknown> {
+export async function failureOf(run: Run, text: string): Promise<unknown> {
   const failure = await run.then(
     ({ error }) => error,
     (error: unknown) => error,
@@ -68,16 +67,16 @@ async function* readAnswer(chunks: AsyncIterable<Chunk>, start: ChatStart): Asyn
 }
 
 /** The id of the message that a run writes; undefined when it fails before it has one. */
-async function messageIdOf(run: Run): Promise<string | undefined> {
+export async function messageIdOf(run: Run): Promise<string | undefined> {
   for await (const chunk of run.uiStream()) if (chunk.type === 'start') return chunk.messageId;
   return undefined;
 }
 
-function at({ store, session }: ChatPlace) {
+export function at({ store, session }: ChatPlace): TurnPlace {
   return { store, session: session.id };
 }
 
-async function turnWith({ store, session }: ChatPlace, id: string): Promise<Turn | undefined> {
+export async function turnWith({ store, session }: ChatPlace, id: string): Promise<Turn | undefined> {
   return await turnOf(store, session.id, id);
 }
 
@@ -119,7 +118,7 @@ export async function callsBelow(
 }
 
 /** The index of the last answer of a turn; 0 without one. */
-function lastAnswer({ entries }: Pick<Turn, 'entries'>): number {
+export function lastAnswer({ entries }: Pick<Turn, 'entries'>): number {
   return Math.max(
     0,
     entries.findLastIndex(
@@ -128,12 +127,12 @@ function lastAnswer({ entries }: Pick<Turn, 'entries'>): number {
   );
 }
 
-async function* joined(...streams: AsyncIterable<Chunk>[]): AsyncGenerator<Chunk> {
+export async function* joined(...streams: AsyncIterable<Chunk>[]): AsyncGenerator<Chunk> {
   for (const stream of streams) yield* stream;
 }
 
-/** How often an item that waits is looked for, in milliseconds. */
-const lookMs = 20;
+/** How often what a stream waits for is looked for, in milliseconds. */
+export const lookMs = 20;
 
 /**
  * The stream of the run that takes up an item of the inbox, once it begins. When no process runs the session, it starts the
@@ -185,62 +184,6 @@ async function startNext(session: Session, item: string, options: StartOptions):
 
 function ignored(): undefined {
   return undefined;
-}
-
-/**
- * What comes of the answers to calls of sessions below, once these have gone on: what the children wait for next, or the
- * run with which the session itself goes on.
- */
-export async function* belowStream(
-  place: ChatPlace,
-  { shown, turn, sessions }: BelowAnswer,
-): AsyncGenerator<Chunk> {
-  const { session, store } = place;
-  for (;;) {
-    const isQuiet = await isQuietBelow(place, sessions);
-    const run = session.attach();
-    if (run !== undefined) {
-      yield* runStream(place, run, { shown });
-      return;
-    }
-    if (!(await isWritten(place)) && isQuiet) break;
-    await sleep(lookMs);
-  }
-  const { id = session.id, entries } = turn;
-  const now = (await turnWith(place, id)) ?? turn;
-  const last = await childrenOf(at(place), { entries: entries.slice(lastAnswer(turn)) });
-  const rest = turnChunks(at(place), { entries: now.entries.slice(entries.length) });
-  yield* readAnswer(joined(childChunks(store, last), rest), {
-    id,
-    ...shown,
-    metadata: async () => answerFacts(now),
-  });
-}
-
-/** What a chat has answered below a session. */
-export interface BelowAnswer {
-  /** What its message showed then. */
-  readonly shown: Shown;
-  /** The turn that the message showed then. */
-  readonly turn: Turn;
-  /** The names of the sessions that have calls in it. */
-  readonly sessions: readonly string[];
-}
-
-/** Whether nothing runs in sessions below, and in those between them and the session. */
-async function isQuietBelow({ session, store }: ChatPlace, names: readonly string[]): Promise<boolean> {
-  const parts = partsOf.get(session);
-  for (const name of names) {
-    // From below: one that ends lets the one above it go on before it is quiet.
-    let info = await store.sessions.find(name);
-    while (info !== undefined && info.id !== session.id) {
-      const { id, parentId } = info;
-      if (parts?.worker(info).isDelivering === true) return false;
-      if ((await store.leases.list()).some((owner) => owner.id === id)) return false;
-      info = parentId === undefined ? undefined : await store.sessions.find(parentId);
-    }
-  }
-  return true;
 }
 
 /** The answer that another process writes, from the beginning of its turn; ends with it, or when the session is idle. */

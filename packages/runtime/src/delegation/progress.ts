@@ -31,8 +31,9 @@ export class DelegationProgress {
     const { childEvents, by } = this.#options;
     if (childEvents === 'none' || this.#meters.has(session)) return;
     const child = { session, task, ...(by !== undefined && { toolCallId: by.toolCallId }) };
+    const begun: ChildProgress = { ...child, state: 'started', steps: 0, tokens: 0 };
     const send = (progress: ChildProgress) => this.#send({ type: 'child-progress', ...progress });
-    this.#meters.set(session, new ProgressMeter(child, send));
+    this.#meters.set(session, new ProgressMeter(begun, send));
   }
 
   /** Takes an event of a child. */
@@ -55,18 +56,15 @@ export class DelegationProgress {
   }
 }
 
-/** Sends the progress of one child: at once when its state changes, else at most twice a second. */
-class ProgressMeter {
+/** Sends the progress of one child from this one on: at once when its state changes, else at most twice a second. */
+export class ProgressMeter {
   #progress: ChildProgress;
   readonly #send: (progress: ChildProgress) => void;
   #sentAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    child: Pick<ChildProgress, 'session' | 'task' | 'toolCallId'>,
-    send: (progress: ChildProgress) => void,
-  ) {
-    this.#progress = { ...child, state: 'started', steps: 0, tokens: 0 };
+  constructor(progress: ChildProgress, send: (progress: ChildProgress) => void) {
+    this.#progress = progress;
     this.#send = send;
     this.#flush();
   }
@@ -83,7 +81,7 @@ class ProgressMeter {
   }
 
   /** Sends what the tape of the child says. */
-  settle({ status, ...rest }: ChildProgress, error: string | undefined): void {
+  settle({ status, ...rest }: ChildProgress, error?: string): void {
     const { task, toolCallId } = this.#progress;
     this.#progress = {
       ...rest,
@@ -112,9 +110,14 @@ class ProgressMeter {
     this.#flush();
   }
 
-  #flush(): void {
+  /** Sends nothing any more. */
+  close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+  }
+
+  #flush(): void {
+    this.close();
     this.#sentAt = performance.now();
     this.#send(this.#progress);
   }

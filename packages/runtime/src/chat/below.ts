@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SessionInfo } from '@tapedeck/tape';
+import { ProgressMeter } from '../delegation/progress.ts';
+import { SessionError } from '../errors.ts';
+import type { Run } from '../run/run.ts';
+import { type DeckParts, partsOf } from '../session/parts.ts';
+import { runningChildren } from '../status/waits.ts';
+import { type Chunk, childChunk } from '../stream/chunks.ts';
+import type { ChildProgress } from '../stream/events.ts';
+import { chatChunks } from '../ui/chat-chunks.ts';
+import { childCallChunks, childCallsOf } from '../ui/child-calls.ts';
+import { progressOf } from '../ui/children.ts';
+import { answerFacts, childChunks, turnChunks } from '../ui/messages.ts';
+import { childrenOf, type StartedChild } from '../ui/started.ts';
+import { lastTurn, type Turn } from '../ui/turns.ts';
+import {
+  at,
+  type ChatPlace,
+  failureOf,
+  isWritten,
+  joined,
+  lastAnswer,
+  lookMs,
+  messageIdOf,
+  type Shown,
+  turnWith,
+} from './streams.ts';
+
+/** The last turn of a session that no process runs, while its last answer waits for children that work. */
+export async function turnAtWork(place: ChatPlace): Promise<Turn | undefined> {
+  const turn = await lastTurn(place.store, place.session.id);
+  if (turn === undefined) return undefined;
+  return (await busyOf(place, await awaitedBy(place, turn))).length > 0 ? turn : undefined;
+}
+
+/**
+ * What comes of a turn while its children work: how they do, what they wait for, and the run with which the session itself
+ * goes on. Ends when nothing works any more. `shown`: what the message shows already; without it, the turn comes first.
+ */
+export async function* belowStream(place: ChatPlace, turn: Turn, shown?: Shown): AsyncGenerator<Chunk> {
+  const { id = place.session.id } = turn;
+  let run: Run | undefined;
+  const follow = (next: Run) => {
+    run = next;
+  };
+  const work = workBelow(place, turn, follow);
+  const chunks = shown === undefined ? joined(turnChunks(at(place), turn), work) : work;
+  const metadata = async () => answerFacts((await turnWith(place, id)) ?? turn);
+  for await (const chunk of chatChunks(chunks, { id, ...shown, metadata })) {
+    if (chunk.type === 'error')
+      throw run === undefined
+        ? new SessionError('SESSION_MODEL_FAILED', chunk.errorText)
+        : await failureOf(run, chunk.errorText);
+    yield chunk;
+  }
+}
+
+async function* workBelow(place: ChatPlace, turn: Turn, follow: (run: Run) => void): AsyncGenerator<Chunk> {
+  const { session, store } = place;
+  using live = new LiveChildren(place);
+  let before: string | undefined;
+  for (;;) {
+    const children = await awaitedBy(place, turn);
+    const busy = await busyOf(place, children);
+    const run = session.attach();
+    const message = run === undefined ? undefined : await messageIdOf(run);
+    // A run that fails before it has a message fails the answer.
+    if (run !== undefined && (message ?? turn.id) === turn.id) {
+      follow(run);
+      yield* run.uiStream();
+      return;
+    }
+    // Where a session has begun or ended to work, its tape says how it does, and what it waits for.
+    const now = busy.join(' ');
+    const isNews = now !== before;
+    await live.look(children, isNews);
+    yield* live.take();
+    if (isNews && before !== undefined) yield* childCallChunks(await childCallsOf(store, children));
+    before = now;
+    if (run !== undefined || (busy.length === 0 && !(await isWritten(place)))) break;
+    await sleep(lookMs);
+  }
+  const { id = session.id, entries } = turn;
+  const more = (await turnWith(place, id))?.entries.slice(entries.length) ?? [];
+  yield* childChunks(store, await awaitedBy(place, turn));
+  yield* turnChunks(at(place), { entries: more });
+}
+
+/** The children for which the last answer of a turn waits. */
+async function awaitedBy(place: ChatPlace, turn: Turn): Promise<readonly StartedChild[]> {
+  const last = { entries: turn.entries.slice(lastAnswer(turn)) };
+  return (await childrenOf(at(place), last)).filter(({ isAwaited }) => isAwaited);
+}
+
+/** The names of these children, and of those to which they delegate in turn, that work or deliver what they have done. */
+async function busyOf(place: ChatPlace, children: readonly StartedChild[]): Promise<readonly string[]> {
+  const owned = new Set((await place.store.leases.list()).map(({ id }) => id));
+  const busy: string[] = [];
+  for (const { info } of children) busy.push(...(await busyFrom(place, info, owned)));
+  return busy;
+}
+
+async function busyFrom(
+  place: ChatPlace,
+  info: SessionInfo,
+  owned: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const { store, session } = place;
+  const unmerged = await store.sessions.list({ parent: info.id, unfinished: true });
+  const below = new Map(
+    [...unmerged, ...(await runningChildren(store, info.id))].map((one) => [one.id, one]),
+  );
+  const busy: string[] = [];
+  // From below: one that ends lets the one above it go on before it is quiet.
+  for (const one of below.values()) busy.push(...(await busyFrom(place, one, owned)));
+  const isBusy = owned.has(info.id) || partsOf.get(session)?.worker(info).isDelivering === true;
+  return isBusy ? [...busy, info.session] : busy;
+}
+
+/** How often the tape is read of a child that another process runs, in milliseconds. */
+const readMs = 500;
+
+/** The progress of children as they work: of those that this process runs from their events, of others from their tapes. */
+class LiveChildren implements Disposable {
+  readonly #place: ChatPlace;
+  readonly #parts: DeckParts | undefined;
+  readonly #stop = new AbortController();
+  readonly #meters = new Map<string, ProgressMeter>();
+  readonly #news = new Map<string, ChildProgress>();
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  constructor(place: ChatPlace) {
+    this.#place = place;
+    this.#parts = partsOf.get(place.session);
+  }
+
+  /** Reads the tapes of children, where one has begun or ended to work, or is run by another process. */
+  async look(children: readonly StartedChild[], isNews: boolean): Promise<void> {
+    const isDue = performance.now() >= this.#readAt + readMs;
+    if (!isNews && !isDue) return;
+    this.#readAt = performance.now();
+    for (const child of children)
+      if (isNews || this.#parts?.worker(child.info).isServing !== true) await this.#read(child);
+  }
+
+  /** The progress of each child that has changed since the last call. */
+  take(): readonly Chunk[] {
+    const chunks = [...this.#news.values()].map(childChunk);
+    this.#news.clear();
+    return chunks;
+  }
+
+  [Symbol.dispose](): void {
+    this.#stop.abort();
+    for (const meter of this.#meters.values()) meter.close();
+  }
+
+  async #read(child: StartedChild): Promise<void> {
+    const { session } = child.info;
+    const progress = await progressOf(this.#place.store, child);
+    const meter = this.#meters.get(session);
+    if (meter === undefined) this.#watch(child, progress);
+    else meter.settle(progress);
+  }
+
+  #watch({ info }: StartedChild, progress: ChildProgress): void {
+    const meter = new ProgressMeter(progress, (next) => this.#news.set(info.session, next));
+    this.#meters.set(info.session, meter);
+    const events = this.#parts?.worker(info).listen(this.#stop.signal);
+    if (events === undefined) return;
+    void (async () => {
+      for await (const event of events) meter.take(event);
+    })();
+  }
+}
