@@ -1,10 +1,11 @@
-import { type DeckConfig, delegationTools, openDeck } from '@tapedeck/runtime';
+import { type DeckConfig, delegationTools } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
 
 /** The call of a parent that delegates these tasks, and what it says when it has their results. */
