@@ -306,10 +306,11 @@ export default { permissions: 'trusted', tools: { run_command } };
       run('c1', 'git log'),
       run('c2', 'git status'),
       run('c3', 'make'),
+      run('c4', 'echo \u001b]52;c;aGk=\u0007\u202e'),
       { text: 'All looked at.' },
     ]),
   );
-  const question = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater' };
+  const question = { until: 'Run it? [y]es, [n]o, n REASON, [l]ater, 1-2 always: ' };
   const { output, code } = await onTerminal({
     argv: [
       process.execPath,
@@ -331,10 +332,18 @@ export default { permissions: 'trusted', tools: { run_command } };
       { until: '1: always exec(make)' },
       question,
       { type: `n not now${enter}` },
+      { until: 'command: echo ' },
+      { until: 'Run it? [y]es, [n]o, n REASON, [l]ater: ' },
+      { type: `1${enter}` },
+      { until: 'Run it? [y]es, [n]o, n REASON, [l]ater: ' },
+      { type: `n${enter}` },
       { until: 'All looked at.' },
     ],
   });
   expect(code, output).toBe(0);
+  // Names and arguments write nothing to the terminal but their letters.
+  expect(output).not.toContain('\u001b]52');
+  expect(output).not.toContain('\u202e');
   using store = openTapeStore(p.file('home/tape.db'));
   const granted = [...store.entries.read('main', { name: 'permission/granted' })].map(
     ({ payload }) => payload,

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
+import { user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { installPackages } from '../support/project.ts';
@@ -68,6 +69,32 @@ test('a call that rules ask about waits in a pipe, and an answer counts for good
   });
 });
 
+test('an answer for good says for whose messages it does not count', async () => {
+  using home = desk('git log', 'git tag');
+  home.session('main');
+  home.session('lead');
+  {
+    using store = home.open();
+    const by = { id: store.sessions.find('lead')?.id ?? '', session: 'lead' };
+    store.entries.append('main', [user('Look', { by })]);
+  }
+  const line = 'messages of lead are asked about each time, by the rules of the sender';
+  const ran = await home.tape(['run', 'main', ...home.model]);
+  expect(ran).toMatchObject({ code: 6, stdout: '' });
+  expect(ran.stderr).toContain(`  --remember 2: always exec(git *)\n  ${line}\n`);
+  const approved = await home.tape(['approve', 'main', '--remember', '2', ...home.model]);
+  // It asks again, for the sender.
+  expect(approved.code).toBe(6);
+  expect(approved.stderr).toContain(`The answer counts for good in main; ${line}\n`);
+  expect(approved.stderr).toContain('run_command waits for approval: c2 {"command":"git tag"}');
+  const denied = await home.tape(['approve', 'main', '--deny', '--remember', '1', ...home.model]);
+  expect(denied).toMatchObject({ code: 0 });
+  expect(denied.stderr).not.toContain('counts for good');
+  expect(json(await home.tape(['permissions', 'main', ...home.config, '--json']))).toMatchObject({
+    grants: ['allow exec(git *)', 'deny exec(git tag)'],
+  });
+});
+
 test('--yes approves what is asked, and lifts no refusal', async () => {
   using home = desk('git log', 'rm x');
   const ran = await home.tape(['run', 'main', 'Go', '--yes', ...home.model]);
@@ -94,8 +121,28 @@ test('the rules of the home follow those of the code, and are refused with line 
   const refused = await home.tape(['permissions', 'main', '--no-config']);
   expect(refused).toMatchObject({ code: 2 });
   expect(refused.stderr).toContain(
-    "line 2: permissions.1 is no rule: line 1, column 7: there is no kind 'exce'; the kinds are send, read, write, exec, opaque",
+    "line 4, column 11: permissions.1 is no rule: there is no kind 'exce'; the kinds are send, read, write, exec, opaque",
   );
+  for (const [text, line, column] of [
+    ['permissions: deny wirte(**)\n', 1, 19],
+    ["permissions:\n  - 'ask exec(git \"x)'\n", 2, 19],
+    ['permissions: |\n  # mine\n  allow *\n  deny\n', 4, 7],
+    ['permissions:\n  - |\n    trusted\n\n    deny write(**\n', 5, 18],
+    ['permissions: [yolo, sandbox]\n', 1, 21],
+  ] as const) {
+    write(text);
+    expect(jsonError(await home.tape(['permissions', 'main', '--no-config', '--json']))).toMatchObject({
+      code: 'CLI_BAD_CONFIG',
+      message: expect.stringContaining(`line ${line}, column ${column}: permissions`),
+      data: { line, column },
+    });
+  }
+  // Folded lines have no such place: the line of the field, and the place in its text.
+  write('permissions: >\n  deny\n  wirte(**)\n');
+  expect((await home.tape(['permissions', 'main', '--no-config'])).stderr).toContain(
+    "line 1: permissions is no rule: line 1, column 6: there is no kind 'wirte'",
+  );
+  write('');
   const fork = await home.tape(['fork', 'main', '--rule', 'deny wirte(**)', '--json']);
   expect(jsonError(fork)).toMatchObject({
     code: 'SESSION_BAD_INPUT',

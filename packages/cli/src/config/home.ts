@@ -7,6 +7,7 @@ import type { Home } from '../home.ts';
 import { decode } from '../input.ts';
 import { homeConfigFile } from './find.ts';
 import { camelCase, keys, snakeCase } from './keys.ts';
+import { offsetIn } from './rule-place.ts';
 
 /** The allowed fields, by prefix. */
 const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map(
@@ -65,12 +66,42 @@ export async function parseHomeConfig(text: string, path: string): Promise<HomeC
     const name = /^(?:windows|mcpServers)\./.test(field)
       ? field.replace(/^[^.]*|[^.]*$/g, snakeCase)
       : snakeCase(field);
+    const fault = await ruleFault(text, document, field);
+    if (fault !== undefined) {
+      const { line, col: column } = counter.linePos(fault.offset);
+      const where = `line ${line}, column ${column}: ${name} is no rule`;
+      throw new ConfigError('CLI_BAD_CONFIG', `cannot use '${path}': ${where}: ${fault.why}`, {
+        data: { config: path, line, column, field: name, why: `${name} ${why}` },
+      });
+    }
     throw refuse(
       `${name} ${why.replace('Infinity', '.inf')}`,
       placeOf(field, places) ?? contents.range[0],
       name,
     );
   }
+}
+
+/** What is wrong with a rule of the file, and where in the file; undefined for another fault, or at no such place. */
+async function ruleFault(
+  file: string,
+  document: Document,
+  field: string,
+): Promise<{ readonly why: string; readonly offset: number } | undefined> {
+  const found = /^permissions(?:\.(\d+))?$/.exec(field);
+  if (found === null) return undefined;
+  const [, at] = found;
+  const node = document.getIn(['permissions', ...(at === undefined ? [] : [Number(at)])], true);
+  if (!isScalar(node)) return undefined;
+  const { parseRules, RuleFault } = await import('@tapedeck/runtime/internal');
+  try {
+    parseRules(String(node.value));
+  } catch (error) {
+    if (!(error instanceof RuleFault)) throw error;
+    const offset = offsetIn(file, node, error);
+    return offset === undefined ? undefined : { why: error.why, offset };
+  }
+  return undefined;
 }
 
 /** The rules of a home follow those of `tape.config.mts`, and do not replace them. */

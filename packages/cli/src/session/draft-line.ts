@@ -27,7 +27,8 @@ export function readDraft(bytes: Uint8Array, number: number): Draft | 'act' | un
   }
   if (!isObject(value)) throw fail('it must be a JSON object');
   const isLogged = typeof value.hash === 'string' && typeof value.tape === 'string';
-  if (isLogged && isOfAct(value)) return 'act';
+  if (isLogged && (isOfAct(value) || isAnswer(value))) return 'act';
+  if (isAnswer(value)) throw fail('what a call may do is answered with: tape approve');
   const draft = toDraft(isLogged ? unplaced(value, fail) : value, fail);
   try {
     assertDraft(draft);
@@ -40,6 +41,12 @@ export function readDraft(bytes: Uint8Array, number: number): Draft | 'act' | un
 /** Whether an entry states what the home did with its session: a copy has another history. */
 function isOfAct({ kind, name }: Record<string, Json>): boolean {
   return kind === 'status' || (kind === 'anchor' && typeof name === 'string' && isReservedAnchor(name));
+}
+
+/** Whether an entry approves a call, once or for good: a person does, and a text that is copied or written does not. */
+function isAnswer({ name, payload }: Record<string, Json>): boolean {
+  if (name === 'permission/granted') return true;
+  return name === 'call/answered' && isObject(payload) && payload.approved === true;
 }
 
 /**

@@ -19,7 +19,7 @@ export const append: Verb = defineVerb({
   summary: 'Append JSON lines from stdin, all or none',
   detail:
     'A line is {"role":"user","content":"…"} or {"kind":…,"payload":…}, with an optional "name", "meta" and "key", or one of ' +
-    'log --jsonl. Of those, it leaves out what only an act writes: starts, merges, states of tasks. It refuses rewinds, ' +
+    'log --jsonl. Of those, it leaves out what only an act writes: starts, merges, states of tasks, approvals. It refuses rewinds, ' +
     'redactions, erased messages, summaries that keep later entries, and integers above 2^53 - 1. ' +
     'Creates the session if it does not exist. While another process writes it, the lines wait in its inbox.',
   examples: [

@@ -17,7 +17,10 @@ export const approve: Verb = defineVerb({
     'Without CALL, answers the only pending call: of the session, or of a session below it, to which it delegates; with --yes, ' +
     'approves all of them. When that ' +
     'session has ended, the one that waits for it goes on, with the same --model. The run continues in this process, or in the process that runs the session. ' +
-    'A message sent to the session instead (run with a prompt, send) denies all pending calls as superseded.',
+    'A message sent to the session instead (run with a prompt, send) denies all pending calls as superseded. ' +
+    'What rules ask has offers, such as write(/a/b), write(/a/**), exec(git *) or mcp_notes_*: tape run lists them by number. With --remember, ' +
+    'the answer counts for good for the offers of these numbers. It answers what asks, and never lifts what is denied; a rewind takes it back. ' +
+    'While the session answers a message of another session whose rules ask, it asks again.',
   examples: [
     [
       'tape approve main --model openai-compatible/gpt-oss',

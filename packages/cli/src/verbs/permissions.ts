@@ -15,7 +15,7 @@ export const permissions: Verb = defineVerb({
   detail:
     'Without TOOL, one row for each rule that counts in the session: the session that it counts for, its scope, and the rule. The root comes ' +
     'first; of each session the last rule about a call decides, and of all sessions the strictest. With TOOL, the verdict on a call of ' +
-    'it with INPUT, and what decided it. The tool must be one of the configuration, and INPUT fit its schema. Nothing runs, and nothing is written. Rules are no sandbox: they decide on what tools say that they do.',
+    'it with INPUT, and what decided it: the claim, the rule, its scope and session; --json has all claims, and the offers that approve --remember takes. The tool must be one of the configuration, and INPUT fit its schema. Nothing runs, and nothing is written. Rules are no sandbox: they decide on what tools say that they do.',
   examples: [
     ['tape permissions main', 'Show the rules of main'],
     [`tape permissions main write_file '{"path":"src/a.ts"}'`, 'Show what they say of a call'],

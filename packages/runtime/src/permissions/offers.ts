@@ -3,15 +3,9 @@ import type { Claim } from './claim.ts';
 
 /** Programs that run whatever their arguments say. */
 const shells: ReadonlySet<string> = new Set([
-  'sh',
-  'bash',
-  'zsh',
-  'dash',
-  'ksh',
-  'fish',
-  'env',
-  'sudo',
-  'xargs',
+  ...['sh', 'bash', 'zsh', 'dash', 'ksh', 'csh', 'tcsh', 'fish', 'pwsh', 'busybox'],
+  ...['env', 'sudo', 'doas', 'su', 'xargs', 'nohup', 'nice', 'setsid', 'time', 'timeout', 'watch'],
+  ...['command', 'builtin', 'exec', 'eval', 'source', '.'],
 ]);
 
 /** The longest pattern that is offered. */

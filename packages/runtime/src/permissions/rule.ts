@@ -47,9 +47,11 @@ export class RuleFault extends Error {
   readonly line: number;
   /** The first character that does not fit, counted from 1. */
   readonly column: number;
+  readonly why: string;
 
   constructor(why: string, { line, column }: { line: number; column: number }) {
     super(`line ${line}, column ${column}: ${why}`);
+    this.why = why;
     this.line = line;
     this.column = column;
   }
