@@ -36,16 +36,17 @@ export interface Asked {
   /** The scopes of each session of the line, the root first. */
   readonly line: readonly Scopes[];
   readonly grants?: RuleTexts;
+  readonly ignoresCase?: boolean;
 }
 
 /** The rulings on a call of the last session of a line `s0`, `s1`, …, the strictest first. */
 export function rulingsOn(
-  { workspace, home, line, grants = [] }: Asked,
+  { workspace, home, line, grants = [], ignoresCase = false }: Asked,
   tool: string,
   input: unknown,
 ): readonly [Ruling, ...Ruling[]] {
   const real = rememberedPaths();
-  const disk = { home, real };
+  const disk = { home, real, ignoresCase };
   const target = (text: string) => ({ session: text, parent: parents[text] });
   const claims = claimsOf({ tool, input }, traits[tool] ?? {}, { place: { ...disk, workspace }, target });
   return decideCall([partyOf({ workspace, line, grants })], claims, disk);
@@ -55,7 +56,7 @@ export function rulingsOn(
 const parents: Readonly<Record<string, string>> = { s1: 's0', below: 's1', other: 's0' };
 
 /** The last session of a line. */
-function partyOf({ workspace, line, grants = [] }: Omit<Asked, 'home'>): Party {
+function partyOf({ workspace, line, grants = [] }: Omit<Asked, 'home' | 'ignoresCase'>): Party {
   let rules: readonly ScopedRule[] = [];
   const lineage = line.map((scopes, i) => {
     rules = [...rules, ...rulesIn(scopes)];

@@ -14,6 +14,8 @@ import {
 } from '@tapedeck/runtime/internal';
 import { afterAll, describe, expect, test } from 'vitest';
 import { rulingsOn, type Scopes } from '../support/permissions.ts';
+import { seeded } from '../support/seeded.ts';
+import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const dir = tempDir();
@@ -254,6 +256,59 @@ test.each<[string, readonly Scopes[]]>([
   );
 });
 
+test('where names in another case are the same, what forbids covers them, and what allows does not', () => {
+  const of = (rule: string, tool: string, input: unknown) =>
+    rulingsOn({ workspace, home, line: [{ manifest: rule.split('; ') }], ignoresCase: true }, tool, input)[0]
+      .verdict;
+  const none = 'allow *; deny write(**/.env); deny write(Caf\u00e9/**); ask exec(git *); deny exec(rm *)';
+  expect(of(none, 'write_file', { path: 'src/.ENV' })).toBe('deny');
+  expect(of(none, 'write_file', { path: 'CAFE\u0301/x' })).toBe('deny');
+  expect(of(none, 'run_command', { command: 'RM x' })).toBe('deny');
+  expect(of(none, 'run_command', { command: '/BIN/Rm x' })).toBe('deny');
+  expect(of(none, 'run_command', { command: 'Git log' })).toBe('ask');
+  expect(of(none, 'write_file', { path: 'src/env' })).toBe('allow');
+  const some = 'deny *; allow write_file; allow write(docs/**)';
+  expect(of(some, 'write_file', { path: 'DOCS/x' })).toBe('deny');
+  expect(verdict([{ manifest: ['allow *', 'deny exec(rm *)'] }], 'run_command', { command: 'RM x' })).toBe(
+    'allow',
+  );
+});
+
+test.each([
+  ['exec(curl *a*b)', { kind: 'exec', what: '', words: ['curl', 'a'.repeat(131_000)] }],
+  ['exec(*a*a*a*a*a*a*b *)', { kind: 'exec', what: '', words: ['a'.repeat(131_000), 'b'] }],
+  ['write(**/a*a*a*a*a*a*b)', { kind: 'write', what: `/${'a'.repeat(255)}`.repeat(15) }],
+  ['write(**/x/**/x/**/x/**/x/**/x/**/y)', { kind: 'write', what: '/x'.repeat(2_000) }],
+  ['a*a*a*a*a*b', { kind: 'tool', what: 'a'.repeat(1_000_000) }],
+] as const)('a rule is compared in few steps, whatever the text is: %s', (pattern, claim) => {
+  const place = { workspace, home, real: (path: string) => path, session: 's0', parent: undefined };
+  const rule = parseRule(`deny ${pattern}`);
+  // One that backtracks takes hours.
+  expect(covers(rule, claim, place)).toBe(false);
+});
+
+test('a pattern of names covers what the same regular expression does', () => {
+  const random = seeded(20_261_125);
+  const place = { workspace: '/w', home, real: (path: string) => path, session: 's0', parent: undefined };
+  const word = (of: readonly string[], most: number) =>
+    Array.from({ length: random.below(most + 1) }, () => random.of(of)).join('');
+  const seen = new Set<boolean>();
+  for (let i = 0; i < sized(5_000, 50_000, 1_000_000); i += 1) {
+    const names = Array.from({ length: 1 + random.below(4) }, () =>
+      random.chance(30) ? '**' : word(['a', 'b', '*'], 4).replaceAll(/\*+/g, '*') || 'a',
+    );
+    const path = `/${Array.from({ length: 1 + random.below(4) }, () => word(['a', 'b'], 3) || 'b').join('/')}`;
+    const source = names
+      .map((name) => (name === '**' ? '(?:/[^]*)?' : `/${name.replaceAll('*', '[^/]*')}`))
+      .join('');
+    const expected = new RegExp(`^${source}$`).test(path);
+    seen.add(expected);
+    const rule = parseRule(`deny write(/${names.join('/')})`);
+    expect(covers(rule, { kind: 'write', what: path }, place), `${rule.text} ${path}`).toBe(expected);
+  }
+  expect(seen.size).toBe(2);
+});
+
 describe('rules and links', () => {
   test('a rule counts for the place that its path leads to', () => {
     const line = [{ manifest: ['allow *', `deny read(${root}/keys/**)`] }];
@@ -405,6 +460,7 @@ describe('texts', () => {
     ['deny two words', 1, 9, 'the name of a tool has no space'],
     ['deny write({home}/x)', 1, 12, 'only {workspace} has braces, at the beginning; write \\{ for a brace'],
     ['deny write(*/../x)', 1, 13, "no '..' may follow a *"],
+    ['deny read(~/.ssh/)', 1, 17, 'a directory alone has no / at its end; write /** for all that is below'],
     ['deny exec(git "a)', 1, 15, 'a quote is not closed'],
     ['deny read(a\\)', 1, 13, 'nothing follows the backslash'],
     ['deny a\u202eb', 1, 7, 'a rule has no control and no invisible characters'],

@@ -61,7 +61,7 @@ export function areRuled(parties: readonly Party[]): boolean {
 export function decide(
   parties: readonly Party[],
   claims: readonly Claim[],
-  disk: Pick<Place, 'home' | 'real'>,
+  disk: Pick<Place, 'home' | 'real' | 'ignoresCase'>,
 ): readonly [Ruling, ...Ruling[]] {
   const [first, ...more] = claims.map((claim) =>
     parties.map((party) => ofParty(party, claim, { ...disk, ...placeOf(party) })).reduce(stricter),

@@ -114,6 +114,11 @@ function patternFault(kind: string, pattern: string): { why: string; at: number 
   }
   if (kind !== 'read' && kind !== 'write') return undefined;
   const bare = pattern.replaceAll(/\\./g, '__');
+  if (/.\/$/.test(bare))
+    return {
+      why: 'a directory alone has no / at its end; write /** for all that is below',
+      at: bare.length - 1,
+    };
   const brace = /[{}]/.exec(bare.replace(/^\{workspace\}(?=\/|$)/, '_'.repeat(11)));
   if (brace !== null)
     return { why: 'only {workspace} has braces, at the beginning; write \\{ for a brace', at: brace.index };

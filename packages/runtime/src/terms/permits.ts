@@ -34,6 +34,9 @@ import type { ToolTraits } from '../tools/traits.ts';
 import { workspaceOf } from '../workspace/open.ts';
 import { type Ancestry, ancestryOf, factsOf } from './terms.ts';
 
+/** Whether file systems take names in another case as the same, which those of these systems do by default. */
+const ignoresCase = process.platform === 'darwin' || process.platform === 'win32';
+
 /** The name of the note about an answer that counts for good. */
 export const grantedNote = 'permission/granted';
 
@@ -165,7 +168,7 @@ export class Permits {
   async permit(call: ClaimingCall, traits: ToolTraits): Promise<Permit> {
     const real = rememberedPaths();
     const { workspace } = this.#own;
-    const disk = { home: this.#home, real };
+    const disk = { home: this.#home, real, ignoresCase };
     const targets = await this.#targets(targetsIn(traits, call.input));
     const target = (text: string) => targets.get(text) ?? { session: text };
     const claims = claimsOf(call, traits, { place: { ...disk, workspace }, target });
