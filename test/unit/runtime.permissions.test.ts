@@ -197,8 +197,8 @@ test('a child only narrows, whatever it or its own children are given', async ()
   expect((await below.permits(asked)).verdict).toBe('deny');
   expect((await below.rules()).lineage.map(({ session, rules }) => [session, rules.length])).toEqual([
     ['main', 0],
-    ['child', 9],
-    ['below', 10],
+    ['child', 10],
+    ['below', 11],
   ]);
   const branch = await below.branch();
   expect((await branch.permits(asked)).verdict).toBe('deny');

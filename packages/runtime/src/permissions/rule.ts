@@ -19,16 +19,26 @@ export interface Rule {
 /** Rules as configurations and sessions hold them: a text with one on each line, or several such texts. */
 export type RuleTexts = string | readonly string[];
 
-/** Named lists of rules. A line with such a name stands for them. */
+/**
+ * Named lists of rules. A line with such a name stands for them. The home of the sessions in a workspace has rules, too,
+ * which no session writes.
+ */
 export const levels: Readonly<Record<'yolo' | 'trusted' | 'sandboxed', readonly string[]>> = {
   yolo: ['allow *'],
-  trusted: ['allow *', 'ask write(**)', 'allow write({workspace}/**)', 'ask exec(*)'],
+  trusted: [
+    'allow *',
+    'ask write(**)',
+    'allow write({workspace}/**)',
+    'deny! write({workspace}/.tape/*)',
+    'ask exec(*)',
+  ],
   sandboxed: [
     'allow *',
     'deny read(**)',
     'allow read({workspace}/**)',
     'deny write(**)',
     'allow write({workspace}/**)',
+    'deny! write({workspace}/.tape/*)',
     'deny exec(*)',
     'deny opaque(*)',
     'deny send(*)',
