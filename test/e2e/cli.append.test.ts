@@ -39,7 +39,10 @@ test.each([
 
 test('a log that is appended to another session grants nothing there', async () => {
   using home = tempHome();
-  const [call, granted] = [{ toolCallId: 'c1', approved: true }, { rule: 'allow *', toolCallId: 'c1' }];
+  const [call, granted] = [
+    { toolCallId: 'c1', approved: true },
+    { rule: 'allow *', toolCallId: 'c1' },
+  ];
   home.session('main', user('Go'), note('call/answered', call), note('permission/granted', granted));
   home.session('copy');
   const { stdout } = await home.tape(['log', 'main', '--jsonl', '--own']);
