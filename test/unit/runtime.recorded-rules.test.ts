@@ -1,9 +1,11 @@
 import { existsSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { recorded, recordedTools, type Session } from '@tapedeck/runtime';
 import { user } from '@tapedeck/tape';
-import { generateText, isStepCount, type ModelMessage, streamText, type ToolSet } from 'ai';
+import { generateText, isStepCount, type ModelMessage, streamText, type ToolSet, tool } from 'ai';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { byAgent, call, desk, done, run } from '../support/ruled.ts';
 
 type Desk = Awaited<ReturnType<typeof desk>>;
@@ -206,5 +208,21 @@ test('a stream of an application asks and answers in the same way, for a tool th
   await stream(answered(asked, { approved: true }));
   expect(s.ran).toEqual(['pay']);
   expect(s.events('call/answered')).toEqual([{ toolCallId: 'pay-1', approved: true }]);
+  expect(s.events('history/diverged')).toEqual([]);
+});
+
+test('an error of a tool has ~ in the place of the home directory, for the model and on the tape', async () => {
+  await using s = await desk([call('fails'), done]);
+  const file = join(homedir(), 'notes.txt');
+  const fails = tool({
+    inputSchema: z.object({}),
+    execute: (): string => {
+      throw new RangeError(`cannot open ${file}`);
+    },
+  });
+  const said = await go(s, ask, { tools: recordedTools(s.main, { fails }) });
+  expect(s.outputs()).toEqual(['RangeError: cannot open ~/notes.txt']);
+  expect(JSON.stringify(said)).toContain('RangeError: cannot open ~/notes.txt');
+  expect(JSON.stringify(said)).not.toContain(file);
   expect(s.events('history/diverged')).toEqual([]);
 });

@@ -2,6 +2,7 @@ import type { Tool, ToolSet } from 'ai';
 import { SessionError } from '../errors.ts';
 import { partsOf } from '../session/parts.ts';
 import type { Session } from '../session/session.ts';
+import { withTilde } from '../tools/tilde.ts';
 import { isAsked } from './approval.ts';
 import { BegunCall } from './begun-call.ts';
 import type { ToolPlace } from './tool-lease.ts';
@@ -10,6 +11,9 @@ import type { ToolPlace } from './tool-lease.ts';
  * Wraps the tools of an application whose model `recorded` wraps. A call is marked on the tape as begun before its
  * `execute` runs, and its result is recorded right after, before the AI SDK has it. While calls run, the process has the
  * session. After a crash, a call that had begun is known to have an unknown outcome, and one that had not can run.
+ *
+ * Rules count as in a run: what they ask waits for approval on the tape, and the AI SDK asks the application; what has no
+ * answer does not run.
  *
  * Tools without `execute` stay as they are. A function that returns an async iterable is given its last value only,
  * unless it is an async generator.
@@ -64,7 +68,8 @@ function recordedTool(place: ToolPlace, name: string, tool: ToolSet[string]): To
         yield value;
       }
       end = () => call.succeeded(last);
-    } catch (error) {
+    } catch (thrown) {
+      const error = shownError(thrown);
       end = () => call.failed(error);
       throw error;
     } finally {
@@ -76,7 +81,8 @@ function recordedTool(place: ToolPlace, name: string, tool: ToolSet[string]): To
     let output: unknown;
     try {
       output = await call.during(async () => await lastOf(run(call, input, options)));
-    } catch (error) {
+    } catch (thrown) {
+      const error = shownError(thrown);
       await call.failed(error);
       throw error;
     }
@@ -88,6 +94,14 @@ function recordedTool(place: ToolPlace, name: string, tool: ToolSet[string]): To
     await isAsked(place, { ...tool, name }, { input, options });
   const isGenerator = Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]';
   return { ...tool, needsApproval, execute: isGenerator ? yields : returns } as ToolSet[string];
+}
+
+/** The error that the AI SDK shows to a model: with `~` in the place of the home directory, as in a run. */
+function shownError(error: unknown): unknown {
+  if (!(error instanceof Error)) return typeof error === 'string' ? withTilde(error) : error;
+  const message = withTilde(error.message);
+  if (message === error.message) return error;
+  return Object.assign(new Error(message, { cause: error }), { name: error.name });
 }
 
 async function lastOf(output: unknown): Promise<unknown> {
