@@ -477,6 +477,7 @@ describe('where a value comes from', () => {
       'redact.in': 'all',
       'alias.*': 'log',
       permissions: 'sandboxed',
+      builtin_tools: '[read_file]',
       'compaction.preset': 'at-85',
       'compaction.keep.over': 'split',
       'compaction.prune': 'false',

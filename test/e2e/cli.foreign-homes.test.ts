@@ -234,6 +234,20 @@ describe.each(consents)('in a home that came from elsewhere and is %s', (_, cons
     expect(existsSync(join(at.repo, 'started'))).toBe(false);
   });
 
+  test('a configuration in it gives no tools, and allows nothing', async () => {
+    using at = desk();
+    ship(at.shipped);
+    writeFileSync(
+      join(at.shipped, 'config.yaml'),
+      'builtin_tools: [run_command]\npermissions: [yolo, trusted, deny read(**)]\n',
+    );
+    await consent(at);
+    const { stderr } = await at.tape([...run, 'x'], at.withModel);
+    expect(stderr).toContain('Ignored permissions, builtin_tools of ');
+    const { stdout } = await at.tape(['permissions', 'main', '--quiet', ...option], at.withModel);
+    expect(stdout).toBe('ask write(**)\nask exec(*)\ndeny read(**)\n');
+  });
+
   test('an open call does not run again, though its tool is safe to repeat', async () => {
     using at = desk();
     ship(at.shipped, openCall('open'));

@@ -22,6 +22,9 @@ export {
   type NextStep,
 } from './audit/index.ts';
 export { type Blame, type BlamedPart, type BlameOptions, blame } from './blame/index.ts';
+export { type BuiltinName, type BuiltinOptions, builtins } from './builtins/builtins.ts';
+export { BuiltinError, type BuiltinErrorCode } from './builtins/errors.ts';
+export type { BuiltinLimits } from './builtins/limits.ts';
 export type { Authorize, ChatAccess, ChatRight } from './chat/access.ts';
 export { type ChatHandler, type ChatOptions, type ChatRequest, chatHandler } from './chat/chat.ts';
 export { ChatError, type ChatErrorCode, type OnChatError } from './chat/errors.ts';
@@ -150,6 +153,7 @@ export { watchChunks } from './stream/replay.ts';
 export { type Fresh, type TailOptions, tail } from './stream/tail.ts';
 export type { Permit } from './terms/permits.ts';
 export type { Budget } from './terms/terms.ts';
+export type { FilePlace, Reach } from './tools/file-place.ts';
 export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tools/traits.ts';
 export { type Trace, type TraceDestination, type TraceSource, trace } from './trace/index.ts';
 export {

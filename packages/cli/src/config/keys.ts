@@ -27,6 +27,7 @@ export const keys: readonly string[] = [
     'concurrent_calls.*',
     ...['concurrent_mcp_servers', 'mcp_start_timeout_ms', 'mcp_result_bytes'],
   ].map((name) => `limits.${name}`),
+  'builtin_tools',
   ...['command', 'args', 'env.*', 'cwd', 'url', 'headers.*', 'timeout_ms'].map(
     (name) => `mcp_servers.*.${name}`,
   ),

@@ -101,6 +101,7 @@ function dataOf(config: DeckConfig): unknown {
     view,
     redact,
     permissions,
+    builtinTools,
     mcpServers,
   } = config;
   const { providerOptions, ...others } = settings ?? {};
@@ -121,6 +122,7 @@ function dataOf(config: DeckConfig): unknown {
     view,
     redact,
     permissions,
+    builtin_tools: builtinTools,
     mcp_servers:
       mcpServers &&
       Object.fromEntries(

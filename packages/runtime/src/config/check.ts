@@ -1,6 +1,7 @@
 import type { ViewPolicy } from '@tapedeck/tape';
 import { redactFault, rulesOf, secretFault, secretNamePattern, type ViewRule } from '@tapedeck/tape/internal';
 import { z } from 'zod';
+import { builtinNames } from '../builtins/builtins.ts';
 import { compactionField, reserveFault, windowsField } from '../compaction/check.ts';
 import { messageOf } from '../errors.ts';
 import { nameFault } from '../mcp/spec.ts';
@@ -184,6 +185,12 @@ const fields = z.strictObject(
     summarizer: model,
     titles: model,
     tools: z.record(z.string(), tool, 'must be an object of tools').optional(),
+    builtinTools: z
+      .array(
+        z.enum(builtinNames, `must be one of ${builtinNames.join(', ')}`),
+        'must be a list of names of built-in tools',
+      )
+      .optional(),
     mcpServers,
     instructions: z
       .union([z.string(), z.record(z.string(), z.string())], 'must be a string, or an object of strings')

@@ -6,6 +6,7 @@
 import type { Json, Redact, ViewPolicy } from '@tapedeck/tape';
 import type { ViewWindow } from '@tapedeck/tape/internal';
 import type { Awaitable } from '@tapedeck/tape/store';
+import { type BuiltinName, builtins } from '../builtins/builtins.ts';
 import type { CompactionConfig } from '../compaction/policy.ts';
 import type { McpServers } from '../mcp/spec.ts';
 import { type CallSettings, mergeSettings } from '../model/call-settings.ts';
@@ -15,6 +16,7 @@ import type { PromptConfig } from '../prompt/config.ts';
 import type { Sections } from '../prompt/system-prompt.ts';
 import type { Decision } from '../stream/call.ts';
 import type { Budget } from '../terms/terms.ts';
+import { withToolRules } from '../terms/tool-rules.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import type { CostOf } from '../usage/usage.ts';
 import type { Hooks } from './hooks.ts';
@@ -30,6 +32,11 @@ export interface DeckConfig extends CompactionConfig {
   readonly titles?: ModelSpec;
   /** Tools of the AI SDK, by name. Children get them too. */
   readonly tools?: DeckTools;
+  /**
+   * Names of built-in tools to have beside those: `['read_file', 'search_files']`. As with `builtins()`, the rules of
+   * `sandboxed` count where there are no others.
+   */
+  readonly builtinTools?: readonly BuiltinName[];
   /**
    * MCP servers, by name. The tools of `notes` are called `mcp_notes_…`, and are tools of the deck like any other. A server
    * is started when a session runs that may call one of them, and ended with the deck.
@@ -171,6 +178,16 @@ export const defaultLimits: Required<Limits> = {
  */
 export function defineDeck(config: DeckConfig): DeckConfig {
   return config;
+}
+
+/**
+ * A configuration with the built-in tools that it names, those of the program first, and with the rules that its tools
+ * bring where it has none.
+ */
+export function withBuiltins({ builtinTools, ...config }: DeckConfig): DeckConfig {
+  const tools =
+    builtinTools === undefined ? config.tools : { ...builtins({ only: builtinTools }), ...config.tools };
+  return withToolRules({ ...config, ...(tools !== undefined && { tools }) }, tools);
 }
 
 /** The limits of a configuration, completed with the defaults. */

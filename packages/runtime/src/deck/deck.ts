@@ -10,7 +10,7 @@ import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import PQueue from 'p-queue';
 import { ulid } from 'ulid';
 import type { ChatHandler, ChatOptions } from '../chat/chat.ts';
-import { type DeckConfig, limitsOf } from '../config/config.ts';
+import { type DeckConfig, limitsOf, withBuiltins } from '../config/config.ts';
 import { parseConfig } from '../config/parse.ts';
 import { continueWaiting } from '../delegation/continue.ts';
 import { deliverUnattended } from '../delegation/deliver.ts';
@@ -22,6 +22,7 @@ import { callQueues } from '../model/call-queues.ts';
 import type { CallSettings } from '../model/call-settings.ts';
 import type { RuleTexts } from '../permissions/rule.ts';
 import type { RecoverOptions, RecoveryReport } from '../recovery/recover.ts';
+import { directoryFor } from '../run/place.ts';
 import { Worker } from '../run/worker.ts';
 import { Child } from '../session/child.ts';
 import type { DeckParts } from '../session/parts.ts';
@@ -152,7 +153,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   assertPlace(options);
   const {
     home,
-    store: given,
+    store: open,
     engine,
     env = process.env,
     base,
@@ -163,17 +164,18 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     now = Date.now,
     onStrayError,
     chat,
-    ...config
+    ...unchecked
   } = options;
-  await parseConfig(config, 'the options of a deck');
+  await parseConfig(unchecked, 'the options of a deck');
+  const config = withBuiltins(unchecked);
   const secrets = [...secretsOf(config.secrets), ...secretsIn(env), ...secretsOfServers(config.mcpServers)];
   const { redact = true } = config;
   const redactor = redactorFor(redact);
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const { store, catchUp: drain }: OpenedHome =
-    given === undefined
+    open === undefined
       ? openHome(home, file, { env, secrets, redact, base, trust: trust ?? true })
-      : { store: given, catchUp: () => {} };
+      : { store: open, catchUp: () => {} };
   const startedChildren: DeckParts['startedChildren'] = new Map();
   const delegations: DeckParts['delegations'] = new Set();
   const closing = new AbortController();
@@ -196,7 +198,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     if (!isOver) drain();
   };
   // The program can have opened its store with other secrets.
-  const masked = given === undefined ? store : maskedStore(store, maskFor(secrets), redactor);
+  const masked = open === undefined ? store : maskedStore(store, maskFor(secrets), redactor);
   const patient = patientStore(masked, () => {
     if (isOver)
       throw new SessionError('SESSION_CLOSED', 'cannot use a session or its deck: the deck was closed');
@@ -244,6 +246,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
         session: parts.session(info),
         run,
         ...(workspace !== undefined && { workspace }),
+        ...directoryFor({ cwd }, workspace),
       }) satisfies ToolContext,
     onServed: async (session, above) => {
       giveTitle(session);
@@ -283,8 +286,8 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     await active?.close();
     stopHandling?.();
     // A store that the deck opened is closed, and every act refuses alike. In another one a message can still be left.
-    isOver = given === undefined;
-    if (given === undefined) await store[Symbol.asyncDispose]();
+    isOver = open === undefined;
+    if (open === undefined) await store[Symbol.asyncDispose]();
   };
   const close = () => (closed ??= end());
   const stopHandling =

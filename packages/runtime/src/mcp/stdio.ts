@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import type { JSONRPCMessage, MCPTransport } from '@ai-sdk/mcp';
 import { messageOf } from '../errors.ts';
+import { endGroup, spawnGroup } from '../process-group.ts';
 import { type Line, Lines } from './lines.ts';
-import { endGroup, spawnGroup } from './process-group.ts';
 import type { McpProgram } from './spec.ts';
 
 /** The variables of the deck's environment that every server gets. It has keys of providers, which none gets. */
@@ -39,7 +39,7 @@ export class StdioTransport implements MCPTransport {
   #unanswered = 0;
   #ended: string | undefined;
   #isClosed = false;
-  #ending: Promise<void> | undefined;
+  #ending: Promise<unknown> | undefined;
 
   constructor(server: McpProgram, options: StdioOptions) {
     this.#server = server;

@@ -8,6 +8,7 @@ import type { Decision, OpenCall } from '../stream/call.ts';
 import { grantNotes, recordPermit } from '../terms/permit-notes.ts';
 import { openPermits, type Permit, type Permits } from '../terms/permits.ts';
 import { lastSenders } from '../terms/senders.ts';
+import { withToolRules } from '../terms/tool-rules.ts';
 import { batchNotes, openBatch } from '../tools/open-batch.ts';
 import type { ToolTraits } from '../tools/traits.ts';
 import { askProgram, requestOf } from '../turn/approval.ts';
@@ -23,10 +24,15 @@ export interface Given {
 type AskingTool = ToolTraits & Pick<Tool, 'needsApproval'> & { readonly name: string };
 
 /** What decides on the calls of a session now. */
-export async function permitsOf({ parts, session }: ToolPlace): Promise<Permits> {
+export async function permitsOf(
+  { parts, session }: ToolPlace,
+  tool: ToolTraits & { readonly name: string },
+): Promise<Permits> {
   const line = await parts.worker({ session: session.name, id: session.id }).line();
   const senders = await lastSenders(parts.store, session.id);
-  return await openPermits(parts, { line, workspace: await workspaceOf(parts, session.id) }, senders);
+  const tools = { ...parts.config.tools, [tool.name]: tool };
+  const ruled = { ...parts, config: withToolRules(parts.config, tools) };
+  return await openPermits(ruled, { line, workspace: await workspaceOf(parts, session.id) }, senders);
 }
 
 /**
@@ -39,7 +45,7 @@ export async function isAsked(place: ToolPlace, tool: AskingTool, given: Given):
     typeof tool.needsApproval === 'function'
       ? await tool.needsApproval(input as never, options as never)
       : tool.needsApproval;
-  const permits = await permitsOf(place);
+  const permits = await permitsOf(place, tool);
   if (own !== true && !permits.isRuled) return false;
   const permit = await permits.permit({ tool: tool.name, input }, tool);
   if (permit.verdict === 'deny') return false;

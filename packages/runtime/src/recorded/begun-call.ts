@@ -3,6 +3,7 @@ import type { Tool, ToolSet } from 'ai';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable, messageOf, SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
+import { directoryFor } from '../run/place.ts';
 import type { DeckParts } from '../session/parts.ts';
 import type { ToolContext } from '../session/tool-context.ts';
 import type { Decision, OpenCall } from '../stream/call.ts';
@@ -14,6 +15,7 @@ import { batchNotes } from '../tools/open-batch.ts';
 import { withTilde } from '../tools/tilde.ts';
 import { pathsOf, type ToolTraits } from '../tools/traits.ts';
 import { hasChanged } from '../turn/approval.ts';
+import { workspaceOf } from '../workspace/open.ts';
 import { answerIn, openCall, permitsOf } from './approval.ts';
 import { leaseOf, type ToolPlace } from './tool-lease.ts';
 
@@ -27,8 +29,8 @@ interface Given {
 
 /** A call of a tool that has begun. */
 export class BegunCall {
-  /** What tools of this package need: the session, and the run that their children belong to. */
-  readonly context: ToolContext;
+  /** What tools of this package need: the session, the run that their children belong to, and where files are. */
+  context: ToolContext;
   readonly #place: ToolPlace;
   readonly #tool: NamedTool;
   readonly #call: OpenCall;
@@ -105,12 +107,14 @@ export class BegunCall {
   async #refusal(answer: Decision | undefined): Promise<string | undefined> {
     const { parts, session } = this.#place;
     const { name } = this.#tool;
+    this.context = { ...this.context, ...directoryFor(parts, await workspaceOf(parts, session.id)) };
     const allowed = usedTools(await parts.worker({ session: session.name, id: session.id }).line());
     if (allowed !== undefined && !allowed.has(name)) return `Tool '${name}' may not be used in this session.`;
-    const permits = await permitsOf(this.#place);
+    const permits = await permitsOf(this.#place, this.#tool);
     const isWaiting = this.#call.for === 'approval';
     if (!permits.isRuled && !isWaiting) return undefined;
     const permit = await permits.permit({ tool: name, input: this.#given.input }, this.#tool);
+    if (permits.isRuled) this.context = { ...this.context, mayReach: await permits.reach(permit) };
     const append = async (drafts: readonly Draft[]) => await this.#append(drafts);
     if (answer === undefined || permit.verdict !== 'allow')
       await recordPermit({ append, run: this.context.run }, this.#call, permit);
@@ -143,7 +147,10 @@ export class BegunCall {
         input: input as never,
         output: output as never,
       });
-      await this.#record((typed as Json | undefined) ?? outputOf(output), pathsOf(this.#tool, input));
+      await this.#record(
+        (typed as Json | undefined) ?? outputOf(output),
+        pathsOf(this.#tool, input, this.context.directory),
+      );
     } finally {
       await leaseOf(this.#place).release();
     }
@@ -154,7 +161,10 @@ export class BegunCall {
     const { abortSignal } = this.#given.options;
     try {
       if (abortSignal?.aborted !== true)
-        return await this.#record(await errorOutput(error), pathsOf(this.#tool, this.#given.input));
+        return await this.#record(
+          await errorOutput(error),
+          pathsOf(this.#tool, this.#given.input, this.context.directory),
+        );
       await this.#append([note('run/aborted', { reason: messageOf(abortSignal.reason), unbegun: [] })]);
     } finally {
       await leaseOf(this.#place).release();

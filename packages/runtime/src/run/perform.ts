@@ -16,6 +16,7 @@ import { boundsOf, timerFor } from '../terms/budget.ts';
 import { modelFor, namedFor, type RunModel, summarizerOf } from '../terms/model-for.ts';
 import { openPermits } from '../terms/permits.ts';
 import { isBranch, keptInstructions, usedTools } from '../terms/terms.ts';
+import { withToolRules } from '../terms/tool-rules.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 import { definitionsOf } from '../tools/schema.ts';
@@ -86,7 +87,8 @@ export async function perform(
     { info: before, origin: scope.origin, above: async () => line.slice(1) },
     request,
   );
-  const permits = await openPermits(parts, { line, workspace }, senders);
+  const ruled = { ...parts, config: withToolRules(config, tools) };
+  const permits = await openPermits(ruled, { line, workspace }, senders);
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));

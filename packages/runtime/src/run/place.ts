@@ -11,13 +11,22 @@ export type RunPlace = JsonObject;
  * @param workspace the directory of the session's worktree, if it has one
  */
 export function placeOf({ cwd }: Pick<Shared, 'cwd'>, workspace: string | undefined): RunPlace {
-  const directory = workspace ?? cwd ?? currentDirectory();
+  const { directory } = directoryFor({ cwd }, workspace);
   const git = directory === undefined ? undefined : gitHead(directory);
   return {
     ...(directory !== undefined && { cwd: directory }),
     host: hostname(),
     ...(git !== undefined && { git: { ...git } }),
   };
+}
+
+/** The directory that the relative paths of a session start from; absent when that of the process was deleted. */
+export function directoryFor(
+  { cwd }: Pick<Shared, 'cwd'>,
+  workspace: string | undefined,
+): { readonly directory?: string } {
+  const directory = workspace ?? cwd ?? currentDirectory();
+  return directory === undefined ? {} : { directory };
 }
 
 /** Undefined when the directory of the process was deleted. */

@@ -64,6 +64,7 @@ import { type Fresh, tail } from '../stream/tail.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { openPermits, type Permit, type Permits } from '../terms/permits.ts';
 import type { Ancestry, SessionFacts } from '../terms/terms.ts';
+import { withToolRules } from '../terms/tool-rules.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
 import { answerFault, awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import type { DeckTools } from '../tools/traits.ts';
@@ -678,7 +679,7 @@ export class Session {
     call: PossibleCall,
     { tools = this.#parts.config.tools ?? {} }: { readonly tools?: DeckTools } = {},
   ): Promise<Permit> {
-    const permits = await this.#permits();
+    const permits = await this.#permits(tools);
     return await permitOf(
       { line: await this.#line(), permits, tools: toolsOf(this.#parts, { tools }) },
       call,
@@ -704,9 +705,10 @@ export class Session {
     };
   }
 
-  async #permits(): Promise<Permits> {
+  async #permits(tools = this.#parts.config.tools): Promise<Permits> {
     const workspace = await workspaceOf(this.#parts, this.id);
-    return await openPermits(this.#parts, { line: await this.#line(), workspace });
+    const parts = { ...this.#parts, config: withToolRules(this.#parts.config, tools) };
+    return await openPermits(parts, { line: await this.#line(), workspace });
   }
 
   /**

@@ -1,7 +1,8 @@
+import type { FilePlace } from '../tools/file-place.ts';
 import type { Session } from './session.ts';
 
 /** Where a tool runs: passed to it as the `context` of its options. */
-export interface ToolContext {
+export interface ToolContext extends FilePlace {
   /** The session whose model called the tool. */
   readonly session: Session;
   readonly run: string;

@@ -30,6 +30,7 @@ import {
   type RuleTexts,
   unreadable,
 } from '../permissions/rule.ts';
+import type { Reach } from '../tools/file-place.ts';
 import type { ToolTraits } from '../tools/traits.ts';
 import { workspaceOf } from '../workspace/open.ts';
 import { type Ancestry, ancestryOf, factsOf } from './terms.ts';
@@ -61,6 +62,8 @@ export interface Permit {
   readonly fault?: string;
   /** All that the call claims to do. */
   readonly claims: readonly string[];
+  /** The real paths that it claims to read and write. */
+  readonly files: Readonly<Record<'read' | 'write', readonly string[]>>;
   /** What an answer can be given for, for good: parts of rules behind their verdicts, narrowest first. */
   readonly offers: readonly string[];
   /** The same for a tool that asks by itself. */
@@ -183,6 +186,21 @@ export class Permits {
     return { ...permitOf(rulings, claims), askedFor, isGranted: isGranted(rulings, granted) };
   }
 
+  /**
+   * Which files a call may reach while it runs, by their real paths: what the rules allow, and of what they ask about that
+   * which lies in a place that the call was let through with.
+   */
+  async reach({ files }: Pick<Permit, 'files'>): Promise<Reach> {
+    const own = { ...this.#own, grants: await this.grants() };
+    const parties = [own, ...this.#senders.values()];
+    const disk = { home: this.#home, real: rememberedPaths() };
+    return (kind, path) => {
+      const [{ verdict }] = decide(parties, [{ kind, what: path }], disk);
+      const isIn = (place: string) => path === place || path.startsWith(place === '/' ? '/' : `${place}/`);
+      return verdict === 'allow' || (verdict === 'ask' && files[kind].some(isIn));
+    };
+  }
+
   /** The sessions that texts name, with their parents. */
   async #targets(texts: readonly string[]): Promise<ReadonlyMap<string, Target>> {
     const { store } = this.#parts;
@@ -224,10 +242,15 @@ function permitOf(
     ...(session !== undefined && { session }),
     ...(claim.fault !== undefined && { fault: claim.fault }),
     claims: claims.map(claimText),
+    files: { read: pathsOf(claims, 'read'), write: pathsOf(claims, 'write') },
     // What is always asked cannot be answered for good.
     offers: offersOf(asks.filter(({ rule }) => rule?.pinned !== true).map((one) => one.claim)),
     toolOffers: offersOf(claims),
   };
+}
+
+function pathsOf(claims: readonly Claim[], kind: 'read' | 'write'): readonly string[] {
+  return claims.flatMap((claim) => (claim.kind === kind && claim.fault === undefined ? [claim.what] : []));
 }
 
 /** The ruling to name: the strictest; of a call that is allowed, a grant that it needed, else a rule. */

@@ -10,6 +10,7 @@ import { messageOf } from '../errors.ts';
 import type { ModelMessage } from '../model/model.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { ChildrenWait } from './children-wait.ts';
+import { placeIn } from './file-place.ts';
 import { parseArguments } from './schema.ts';
 import { withTilde } from './tilde.ts';
 import { type DeckTool, type DeckTools, isRepeatable, pathsOf, toolOf } from './traits.ts';
@@ -67,7 +68,7 @@ export async function executeCall(
   if (checked === 'timeout')
     return failed(call, `Checking the arguments took longer than ${timeoutMs} ms.`, noPaths);
   if ('fault' in checked) return failed(call, checked.fault, noPaths);
-  const paths = pathsOf(tool, checked.value);
+  const paths = pathsOf(tool, checked.value, placeIn(settings.context).directory);
   const abandoned = new AbortController();
   const work = outcomeOf(tool, call, { input: checked.value, abandoned: abandoned.signal, settings });
   const outcome = await within(work, own);

@@ -17,7 +17,8 @@ const flagSchema = { type: 'boolean', description: 'True to run the calls of thi
 export async function definitionsOf(tools: DeckTools): Promise<ToolSet> {
   const sent: Record<string, ToolSet[string]> = {};
   for (const [name, tool] of Object.entries(tools)) {
-    const { execute, needsApproval, paths, command, target, safeToRepeat, timeoutMs, ...definition } = tool;
+    const { execute, needsApproval, paths, command, target, safeToRepeat, timeoutMs, rules, ...definition } =
+      tool;
     sent[name] = { ...definition, inputSchema: await sentSchema(name, tool) } as ToolSet[string];
   }
   return sent;

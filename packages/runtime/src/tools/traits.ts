@@ -1,3 +1,4 @@
+import { isAbsolute, normalize, relative } from 'node:path';
 import type { Json } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { ToolSet } from 'ai';
@@ -24,6 +25,8 @@ export interface ToolTraits {
   readonly target?: string;
   /** True if running a call twice is harmless: a call that a crash interrupted then runs again. */
   readonly safeToRepeat?: boolean;
+  /** Rules that count in a deck that has none, neither its own nor those of its home. */
+  readonly rules?: string | readonly string[];
   /** Timeout of a call in milliseconds, instead of the deck's limit. */
   readonly timeoutMs?: number;
 }
@@ -61,16 +64,29 @@ export function nameOf(
   return { toolCallId, name: toolName, ...(typeof shown === 'string' && { display: shown }) };
 }
 
-/** The paths that a call reads and writes; undefined for a tool that declares no path arguments. */
+/**
+ * The paths that a call reads and writes, those below the directory of the session as they are from there, so that two
+ * spellings of one path are one file to a merge. Undefined for a tool that declares no path arguments.
+ */
 export function pathsOf(
   { paths }: ToolTraits,
   input: unknown,
+  directory?: string,
 ): { readonly read: readonly string[]; readonly write: readonly string[] } | undefined {
   if (paths === undefined) return undefined;
   const values = (names: readonly string[] = []): string[] =>
     names
       .map((name) => (input as Readonly<Record<string, Json>> | null)?.[name])
       .flatMap((value) => (Array.isArray(value) ? value : [value]))
-      .filter((value) => typeof value === 'string');
+      .filter((value) => typeof value === 'string')
+      .map((path) => fromDirectory(path, directory));
   return { read: values(paths.read), write: values(paths.write) };
+}
+
+/** A path in its shortest form, from the directory where it leads below that. Pure: follows no links. */
+function fromDirectory(path: string, directory: string | undefined): string {
+  const normal = normalize(path).replace(/(?<=[^/])\/+$/, '');
+  if (directory === undefined || !isAbsolute(normal)) return normal;
+  const below = relative(directory, normal);
+  return below === '..' || below.startsWith('../') ? normal : below === '' ? '.' : below;
 }

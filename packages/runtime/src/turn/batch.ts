@@ -113,6 +113,8 @@ interface Gated {
   /** What the call waits for before it runs; `held` after a waiting call. */
   readonly gate: 'open' | 'denied' | 'held' | AwaitedAnswer;
   readonly reason?: string | undefined;
+  /** What lets it run; absent where no rule counts. */
+  readonly permit?: Permit;
   /** What the request for its approval says. */
   readonly request?: CallRequest | undefined;
 }
@@ -146,7 +148,7 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
   if (call.decision !== undefined)
     return hasChanged(call, permit)
       ? { call, gate: 'denied', reason: 'what it would do has changed since it was approved' }
-      : decided(call, call.decision);
+      : { ...decided(call, call.decision), permit };
   const asks = { tool, call, input: checked.value, permit };
   const request = requestOf(permit, call);
   const decision = await within(decisionOn(context, { ...asks, request }), {
@@ -159,9 +161,9 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
     const answered = note(batchNotes.answered, { toolCallId, ...decision } as unknown as JsonObject);
     await context.append([answered, ...grantNotes(toolCallId, decision)]);
     runPoint('call/approved');
-    return decided({ ...call, decision, claims: request.claims }, decision);
+    return { ...decided({ ...call, decision, claims: request.claims }, decision), permit };
   }
-  return decision === 'needless' ? { call, gate: 'open' } : { call, gate: 'approval', request };
+  return decision === 'needless' ? { call, gate: 'open', permit } : { call, gate: 'approval', request };
 }
 
 function decided(call: OpenCall, { approved, reason }: Decision): Gated {
@@ -219,7 +221,7 @@ function patienceOf({ limits, signal }: LoopContext): Patience {
  */
 async function runOne(
   { context, messages, unbegun }: Batch,
-  { call, gate, reason }: Gated,
+  { call, gate, reason, permit }: Gated,
 ): Promise<boolean | 'children' | undefined> {
   if (context.signal.aborted) return undefined;
   if (gate === 'denied') return await finish(context, call, denied(call, reason));
@@ -231,11 +233,12 @@ async function runOne(
   unbegun.delete(toolCallId);
   context.emitEvent({ type: 'tool-started', ...nameOf(context.tools, call), at: context.now() });
   runPoint('call/before-run');
-  const { store, session } = context;
+  const { store, session, permits } = context;
+  const mayReach = permit === undefined || !permits.isRuled ? undefined : await permits.reach(permit);
   const executed = await duringCall({ store, session, toolName: call.toolName, toolCallId }, async () =>
     executeCall(call, {
       tools: context.tools,
-      context: context.toolContext,
+      context: { ...context.toolContext, ...(mayReach !== undefined && { mayReach }) },
       forbidden: context.forbidden,
       messages,
       patience: patienceOf(context),

@@ -52,6 +52,10 @@ export const config: Topic = {
                 'Rules for the calls of tools, one on each line or a list; those of both files count',
               ],
               [
+                '`builtin_tools`',
+                'Tools for files, search and commands, by name: `builtinTools` in code; rules decide on their calls: see `tape help rules`',
+              ],
+              [
                 '`mcp_servers.NAME`',
                 'MCP server whose tools sessions may call: a `command` with `args` and `env`, or a `url` with `headers`; ' +
                   '`mcpServers` in code',

@@ -49,18 +49,22 @@ export function spawnGroup(command: string, args: readonly string[], options: Sp
 /**
  * Ends a group. Its input ends first, as programs expect that talk over their standard streams; what is then left of the
  * group gets SIGTERM, and at last SIGKILL.
+ * @param waitMs how long it may take to end after its input has ended
+ * @returns whether any of it was left then
  */
-export async function endGroup(child: ChildProcess): Promise<void> {
+export async function endGroup(child: ChildProcess, waitMs: number = quietMs): Promise<boolean> {
   const { pid } = child;
-  if (pid === undefined || !groups.has(pid)) return;
+  if (pid === undefined || !groups.has(pid)) return false;
   child.stdin?.end();
-  await hasEndedWithin(child, quietMs);
-  if (signal(pid, 'SIGTERM')) {
+  await hasEndedWithin(child, waitMs);
+  const isLeft = signal(pid, 'SIGTERM');
+  if (isLeft) {
     await hasEndedWithin(child, termMs);
     if (!(await isEmptyWithin(pid, restMs))) signal(pid, 'SIGKILL');
   }
   groups.delete(pid);
   if (groups.size === 0) stopListening();
+  return isLeft;
 }
 
 async function hasEndedWithin(child: ChildProcess, ms: number): Promise<void> {
