@@ -150,6 +150,10 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['rewind', 0, ['rewind', 'aside@3']],
     ['undo', 0, ['undo', 'aside']],
     ['rewind', 1, ['rewind', 'aside@3', '--mode', 'resend', '--model', 'script:answers.json']],
+    ['logs', 0, ['logs', 'main', '--tree']],
+    ['logs', 1, ['logs', 'main', '--verbose', '--jsonl']],
+    ['logs', 2, ['logs', 'main', '--tree', '-o', 'logs']],
+    ['logs', 3, ['logs', 'main', '--verbose', '--jsonl', '-o', 'logs']],
     ['trace', 0, ['trace', 'main@head']],
     ['blame', 0, ['blame', 'main']],
     ['blame', 1, ['blame', 'main', '--jsonl']],
@@ -306,8 +310,8 @@ describe('with --json', () => {
       error: {
         code: 'CLI_NOT_FOUND',
         message: "cannot print the schema of 'lgo': no such verb",
-        hint: "did you mean 'log'? All verbs: tape --help",
-        data: { verb: 'lgo', near: ['log'] },
+        hint: "did you mean 'log' or 'logs'? All verbs: tape --help",
+        data: { verb: 'lgo', near: ['log', 'logs'] },
       },
     });
     const all = jsonSchema();

@@ -64,6 +64,12 @@ describe('a heap of 192 MB suffices for', () => {
       );
       expect(await scaled(home, ['log', 'main', '--quiet', '-n', '5'])).toMatchObject({ lines: 5 });
       expect(await scaled(home, ['search', `entry ${count - 1}`, '--quiet'])).toMatchObject({ lines: 1 });
+      // Per entry a heading, its text and two empty lines.
+      expect(await scaled(home, ['logs', 'main'])).toMatchObject({ lines: 5 + 4 * count });
+      expect((await scaled(home, ['logs', 'main', '--verbose', '--jsonl'])).lines).toBe(count + 2);
+      expect((await scaled(home, ['logs', 'main', '-o', home.file('logs')])).last).toContain(
+        'Wrote 1 file to',
+      );
       expect(await scaled(home, ['usage', 'main', '--quiet'])).toMatchObject({ last: `${3 * count}\n` });
     },
     limit,

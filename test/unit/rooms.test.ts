@@ -81,6 +81,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'audit',
     'blame',
     'trace',
+    'logs',
     'import',
     'config',
     'compaction',

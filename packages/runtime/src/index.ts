@@ -84,6 +84,7 @@ export { SessionError, type SessionErrorCode } from './errors.ts';
 export { type BranchOptions, branchSession } from './history/branch.ts';
 export { type RewindMode, type RewoundMessage, rewindSession } from './history/rewind.ts';
 export { type Undone, type UndoneAct, undoSession } from './history/undo.ts';
+export { type LogFile, type LogName, type LogOptions, type LogPiece, renderLogs } from './logs/index.ts';
 export type { McpAddress, McpProgram, McpServer, McpServers } from './mcp/spec.ts';
 export type { MergeOptions } from './merge/merge.ts';
 export type { MergeText } from './merge/text.ts';

@@ -112,6 +112,24 @@ const Source: z.ZodObject = shape('Source', 'A source of an entry.', {
   },
 });
 
+const LogPiece: z.ZodObject = shape('LogPiece', 'A part of the logs of a session.', {
+  session,
+  id: text('ULID of the session'),
+  file: text('the file, below the directory of the logs'),
+  seq: count(
+    'position of the entry that it renders, or of the last that it leaves out; null: the heading',
+  ).nullable(),
+  text: text('Markdown'),
+});
+
+const LogFile: z.ZodObject = shape('LogFile', 'A file of the logs of a session.', {
+  session,
+  id: text('ULID of the session'),
+  file: text('the file, below the directory'),
+  head: count('the last position that it renders'),
+  bytes: count('its size'),
+});
+
 const BlamedPart: z.ZodObject = shape('BlamedPart', 'A part of a view, and what is recorded of its making.', {
   seq,
   what: z
@@ -170,6 +188,28 @@ export const entryVerbs: Contracts = {
   },
   anchor: anchored,
   handoff: anchored,
+  logs: {
+    json: [
+      ...listed(LogPiece),
+      ...printed(
+        {
+          session,
+          id: text('ULID of the session'),
+          dir: text('the directory'),
+          files: z.array(LogFile).describe('each file'),
+        },
+        '`--output`',
+      ),
+      lines(LogFile, '`--output`, with `--jsonl`'),
+    ],
+    quiet: 'the texts; with `--output` the paths of the files, one a line',
+    exits: {
+      1: 'a file could not be written',
+      2: 'the directory is a link, or has another file of one of the names',
+      ...noSession,
+      130: 'Ctrl-C ended `--follow`',
+    },
+  },
   log: {
     json: [
       ...listed(Entry),

@@ -26,6 +26,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   children: async () => (await import('./sessions.ts')).children,
   status: async () => (await import('./status.ts')).status,
   log: async () => (await import('./log.ts')).log,
+  logs: async () => (await import('./logs.ts')).logs,
   show: async () => (await import('./show.ts')).show,
   view: async () => (await import('./view.ts')).view,
   search: async () => (await import('./search.ts')).search,
