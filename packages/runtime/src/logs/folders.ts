@@ -34,7 +34,7 @@ export class Folders {
  * The name of the folder of a session: the beginning of its name as every file system takes it, and its ULID, so that
  * no two sessions and no file of a folder have one name.
  */
-export function folderName({ session, id }: Pick<Named, 'session' | 'id'>): string {
+function folderName({ session, id }: Pick<Named, 'session' | 'id'>): string {
   const begin = session
     .slice(0, nameMax)
     .toLowerCase()
