@@ -16,7 +16,7 @@ describe('a shell offers', () => {
     using home = homeToComplete();
     expect(await offered(home, 'sess')).toEqual(['sessions']);
     expect(await offered(home, '')).toEqual(expect.arrayContaining(['log', 'run', 'completion']));
-    expect(await offered(home, '--home', home.path, 'lo')).toEqual(['log']);
+    expect(await offered(home, '--home', home.path, 'lo')).toEqual(['log', 'logs']);
     expect(await offered(home, `--home=${home.path}`, 'show', 'mo')).toEqual(['mom']);
   });
 
