@@ -55,7 +55,8 @@ export async function chat(bench: Bench): Promise<Row[]> {
     compared(times.runs, times.all, {
       work: `${many} such runs at once, read by a chat each`,
       against: 'the AI SDK alone, as many at once',
-      goal: { most: 1.1 },
+      // Each begins with five waits for the disk, one after another: see docs/performance.md.
+      goal: { most: 1.15 },
       unit: 'ms',
     }),
     await firstToken(deck, bench),

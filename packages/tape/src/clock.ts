@@ -35,7 +35,7 @@ export function systemSources(given: Partial<Sources>): Sources {
  * Makes ULIDs in order. The factory's own source of randomness is WebCrypto, which takes 3 ms to load; this one takes a
  * byte for each of the 32 letters' places, and 32 divides 256.
  */
-function newIds(now: () => number): () => string {
+export function newIds(now: () => number): () => string {
   const take = pooledBytes();
   const next = monotonicFactory(() => (take(1)[0] ?? 0) / 256);
   return () => next(now());

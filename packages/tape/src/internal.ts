@@ -4,7 +4,7 @@
  */
 export type { Finding } from './check/doctor.ts';
 export type { LooseEnds } from './check/loose-ends.ts';
-export type { Sources } from './clock.ts';
+export { newIds, type Sources } from './clock.ts';
 export { artifactOf, isObjectName, patchPaths, workspaceClosed } from './entry/artifact.ts';
 export { type Call, callOf } from './entry/call.ts';
 export { argumentsText, callText } from './entry/call-text.ts';

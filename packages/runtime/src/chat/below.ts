@@ -22,6 +22,7 @@ import {
   lastAnswer,
   lookMs,
   messageIdOf,
+  readRun,
   type Shown,
   turnWith,
 } from './streams.ts';
@@ -67,7 +68,7 @@ async function* workBelow(place: ChatPlace, turn: Turn, follow: (run: Run) => vo
     // A run that fails before it has a message fails the answer.
     if (run !== undefined && (message ?? turn.id) === turn.id) {
       follow(run);
-      yield* run.uiStream();
+      yield* readRun(run);
       return;
     }
     // Where a session has begun or ended to work, its tape says how it does, and what it waits for.

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Entry, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
-import type { Run } from '../run/run.ts';
+import { chunksOf, type Run } from '../run/run.ts';
 import type { StartOptions } from '../session/options.ts';
 import type { Session } from '../session/session.ts';
 import type { Chunk } from '../stream/chunks.ts';
@@ -34,7 +34,7 @@ export async function* runStream(
   const turn = id === undefined || id === run.id ? undefined : await turnWith(place, id);
   const before = { entries: (turn?.entries ?? []).filter((entry) => runOf(entry) !== run.id) };
   const rest = whole ? {} : await shownIn(place, before);
-  const chunks = whole ? joined(turnChunks(at(place), before), run.uiStream()) : run.uiStream();
+  const chunks = whole ? joined(turnChunks(at(place), before), readRun(run)) : readRun(run);
   const message = {
     id: id ?? run.id,
     ...rest,
@@ -47,6 +47,11 @@ export async function* runStream(
     if (chunk.type === 'error') throw await failureOf(run, chunk.errorText);
     yield chunk;
   }
+}
+
+/** The chunks of a run, from the first. */
+export function readRun(run: Run): AsyncIterable<Chunk> {
+  return chunksOf.get(run) ?? run.uiStream();
 }
 
 /** Why a run failed. */
@@ -68,7 +73,7 @@ async function* readAnswer(chunks: AsyncIterable<Chunk>, start: ChatStart): Asyn
 
 /** The id of the message that a run writes; undefined when it fails before it has one. */
 export async function messageIdOf(run: Run): Promise<string | undefined> {
-  for await (const chunk of run.uiStream()) if (chunk.type === 'start') return chunk.messageId;
+  for await (const chunk of readRun(run)) if (chunk.type === 'start') return chunk.messageId;
   return undefined;
 }
 

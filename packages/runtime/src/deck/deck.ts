@@ -5,10 +5,9 @@
  */
 import { join } from 'node:path';
 import type { Elsewhere, Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
-import { maskedStore, maskFor, redactorFor, secretsIn, secretsOf } from '@tapedeck/tape/internal';
+import { maskedStore, maskFor, newIds, redactorFor, secretsIn, secretsOf } from '@tapedeck/tape/internal';
 import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import PQueue from 'p-queue';
-import { ulid } from 'ulid';
 import type { ChatHandler, ChatOptions } from '../chat/chat.ts';
 import { type DeckConfig, limitsOf, withBuiltins } from '../config/config.ts';
 import { parseConfig } from '../config/parse.ts';
@@ -160,7 +159,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     trust,
     modelFrom,
     cwd,
-    newId = ulid,
+    newId = newIds(Date.now),
     now = Date.now,
     onStrayError,
     chat,

@@ -3,9 +3,12 @@ import { leftoverEntries } from '@tapedeck/tape/internal';
 import { isUnstorable } from '../errors.ts';
 import type { Hold } from './hold.ts';
 
-/** Records the saved text and calls of live answers whose process died, as partial answers. */
-export async function settleLeftovers(store: TapeStore, session: string, { lease }: Hold): Promise<void> {
-  for (const live of await store.live.read(session)) {
+/**
+ * Records the saved text and calls of live answers whose process died, as partial answers. Returns whether there were any.
+ */
+export async function settleLeftovers(store: TapeStore, session: string, { lease }: Hold): Promise<boolean> {
+  const left = await store.live.read(session);
+  for (const live of left) {
     const entries = leftoverEntries(live);
     try {
       await store.entries.append(lease.id, entries, { lease, settles: live.run });
@@ -15,4 +18,5 @@ export async function settleLeftovers(store: TapeStore, session: string, { lease
       await store.entries.append(lease.id, entries.slice(-1), { lease, settles: live.run });
     }
   }
+  return left.length > 0;
 }

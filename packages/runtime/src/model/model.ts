@@ -75,14 +75,16 @@ export async function callModel(call: ModelCall): Promise<Answer> {
   return await hearingWarnings(call.onWarning, async () => await streamed(call));
 }
 
+let sdk: typeof import('ai') | undefined;
+
 async function streamed(call: ModelCall): Promise<Answer> {
   const { model, instructions, messages, tools, signal, maxOutputTokens, output } = call;
   const { temperature, effort, providerOptions } = call.settings ?? {};
   try {
     signal.throwIfAborted();
-    const { isStepCount, jsonSchema, Output, streamText, toUIMessageChunk, wrapLanguageModel } = await import(
-      'ai'
-    );
+    // Each `import` of a loaded module is looked up anew, for as long as a part of a model call takes.
+    sdk ??= await import('ai');
+    const { isStepCount, jsonSchema, Output, streamText, toUIMessageChunk, wrapLanguageModel } = sdk;
     const result = streamText({
       model: withLegalNames(model, tools, wrapLanguageModel),
       messages: [...messages],

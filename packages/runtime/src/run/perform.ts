@@ -75,11 +75,13 @@ export async function perform(
   const summarizer = await summarizerOf(parts, session.name);
   runPoint('run/before-leftovers');
   const usable = withoutForbidden(tools, forbidden);
-  const again = isFresh ? [] : await closeLeft(scope, usable);
+  const isRead = request.input !== undefined || request.items !== undefined;
+  const left = isFresh ? nothingLeft : await closeLeft(scope, usable, isRead ? info : undefined);
+  const { again } = left;
   runPoint('run/orphans-closed');
   const workspace =
     worktree === undefined ? undefined : await openWorktree(parts, session.id, { lease: hold.lease });
-  const before = isFresh && workspace === undefined ? info : await infoOf(scope);
+  const before = left.isNothing && workspace === undefined ? info : await infoOf(scope);
   if (isTask) await store.sessions.update(session.id, { task: 'running' }, { lease: hold.lease });
   const stamp = stampOf(placeOf(parts, workspace));
   const named = await namedFor(
@@ -156,7 +158,7 @@ export async function perform(
       config.onApproval !== undefined || (await canContinue(store, await infoOf(scope), call)),
     waitsBelow: async () => (await Array.fromAsync(waitsBelow(store, session.id))).flatMap(waitingBelow),
     cost: config.cost,
-    signal: AbortSignal.any([scope.signal, hold.lost, broken.signal, time.signal]),
+    signal: firstOf([scope.signal, hold.lost, broken.signal, time.signal]),
     now,
     emit: show,
     emitEvent: (event) => show(eventChunk(event)),
@@ -246,14 +248,40 @@ export async function perform(
   }
 }
 
-/** Settles the leftovers of earlier runs. Returns the calls to run again. */
+/** What earlier runs have left. */
+interface LeftOver {
+  /** The calls to run again. */
+  readonly again: readonly OpenCall[];
+  /** Nothing was left, and nothing was written. */
+  readonly isNothing: boolean;
+}
+
+const nothingLeft: LeftOver = { again: [], isNothing: true };
+
+/** Settles the leftovers of earlier runs. `info` is the row, where nothing was written since it was read. */
 async function closeLeft(
   { parts: { store }, session, hold }: RunScope,
   tools: DeckTools,
-): Promise<readonly OpenCall[]> {
-  await settleLeftovers(store, session.id, hold);
+  info: SessionInfo | undefined,
+): Promise<LeftOver> {
+  const hadLeftovers = await settleLeftovers(store, session.id, hold);
+  // Without open calls there are none to answer.
+  if (!hadLeftovers && info !== undefined && info.settled === info.head) return nothingLeft;
   await answerSpawns(store, session.id, { hold, tools });
-  return await closeOrphans(store, session.id, { hold, tools });
+  return { again: await closeOrphans(store, session.id, { hold, tools }), isNothing: false };
+}
+
+/**
+ * Aborts with the first of the signals of one run, which end with it. Node.js keeps a table of what `AbortSignal.any` has
+ * joined, which grows with the number of runs between two collections of garbage.
+ */
+function firstOf(signals: readonly AbortSignal[]): AbortSignal {
+  const either = new AbortController();
+  for (const signal of signals) {
+    if (signal.aborted) either.abort(signal.reason);
+    else signal.addEventListener('abort', () => either.abort(signal.reason), { once: true });
+  }
+  return either.signal;
 }
 
 function withoutForbidden(tools: DeckTools, forbidden: (name: string) => boolean): DeckTools {

@@ -102,6 +102,9 @@ export function newRun(
   return { run, control };
 }
 
+/** The chunks of each run, from the first: for readers to whom a stream for each of them would cost too much. */
+export const chunksOf: WeakMap<Run, AsyncIterable<Chunk>> = new WeakMap();
+
 /**
  * A run. It continues without a reader. Iterate it for its events, each time from the first; await it for its
  * result. It rejects when it could not start or could not be recorded; a failed model call is a result with
@@ -135,6 +138,7 @@ export class Run<T = unknown> implements AsyncIterable<SessionEvent>, PromiseLik
   /** Calls `begin` with the control of the run. */
   constructor(id: string, begin: (control: RunControl) => void, signal?: AbortSignal) {
     this.id = id;
+    chunksOf.set(this, this.#chunks);
     // A caller that awaits the run sees the failure; without one, the rejection must not end the process.
     this.#result.promise.catch(() => {});
     // A signal of `AbortSignal.any` with a listener is never collected, and neither would be the run.

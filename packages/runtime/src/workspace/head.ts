@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 /** The commit and branch that are checked out in a directory. */
@@ -68,6 +68,8 @@ function isCommit(text: string): boolean {
  * a run more than reading all of them. A pipe is not waited for.
  */
 function textOf(path: string, bytesMax: number): string | undefined {
+  // Most of the places that are looked at have no file, and an exception for each would cost more than the others.
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return undefined;
   let file: number | undefined;
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);

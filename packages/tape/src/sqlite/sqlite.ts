@@ -44,6 +44,8 @@ export function pragmas(settings: readonly string[]): string {
 export class Db {
   readonly #db: Database.Database;
   readonly #statements = new Map<string, Database.Statement>();
+  /** How a write waits for the disk, as the file was opened. */
+  #synchronous: number | undefined;
   /**
    * Run an act in a transaction, and in a savepoint of the open one. Made once, since making one costs 5 µs, and at the
    * first use: the first of a connection prepares nine statements, and who reads one view has no transaction.
@@ -183,13 +185,15 @@ export class Db {
 
   #writeAt<T>(wanted: number, act: () => T): T {
     if (this.#db.inTransaction) return act();
-    const synchronous = this.pragma('synchronous');
+    // It is set when the file is opened, and nowhere else. A statement for each pragma costs as much as a small write.
+    this.#synchronous ??= Number(this.pragma('synchronous'));
+    const synchronous = this.#synchronous;
     if (synchronous === wanted) return this.write(act);
-    this.pragma(`synchronous = ${wanted}`);
+    this.exec(`PRAGMA synchronous = ${wanted}`);
     try {
       return this.write(act);
     } finally {
-      this.pragma(`synchronous = ${synchronous}`);
+      this.exec(`PRAGMA synchronous = ${synchronous}`);
     }
   }
 
