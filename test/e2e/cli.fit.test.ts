@@ -103,9 +103,9 @@ test.each([60, 80, 120])(
   },
 );
 
-test('the ends of cut names are kept, for these tell the children of a session apart', async () => {
+test('where the beginnings of names have no room, their ends tell the children of a session apart', async () => {
   using home = withLongNames();
-  const { stdout } = await home.here(['children', parent, '--no-color'], { isTerminal: true });
+  const { stdout } = await home.here(['sessions', '--no-color'], { isTerminal: true, columns: 60 });
   expect(stdout).toMatch(/^check-.+….*-0001 {2}merged/m);
 });
 

@@ -342,6 +342,26 @@ test.each([24, 40, 60])(
   },
 );
 
+test('what a table leaves of a cut name can be typed: no other session or alias begins with it', async () => {
+  using home = tempHome();
+  home.session('release', user('Go'));
+  {
+    using store = home.open();
+    for (const name of ['check-the-changelog-of-2-4-0-773ef036', 'check-the-tests-of-the-release-965d6c46'])
+      store.lineage.fork('release', { name });
+    // Not in the tables of the children, and no name of a session.
+    store.sessions.update('release', { alias: { name: 'check-the-tests-again', reason: 'asked' } });
+  }
+  const lines = ['sessions', 'sessions --tree', 'children release', 'usage', 'usage --tree', 'overview'];
+  for (const line of lines)
+    for (const columns of [60, 80]) {
+      const { stdout } = await home.here(line.split(' '), { isTerminal: true, columns });
+      const names = [...stripVTControlCharacters(stdout).matchAll(/check-[^\s…]*/g)].map(([name]) => name);
+      expect(names.length, line).toBeGreaterThanOrEqual(2);
+      for (const name of names) expect((await home.here(['show', name, '--quiet'])).code, name).toBe(0);
+    }
+});
+
 test('a name that a table has cut is found as it is shown', async () => {
   using home = tempHome();
   home.session('main');
@@ -350,7 +370,7 @@ test('a name that a table has cut is found as it is shown', async () => {
     for (const name of ['check-the-tests-of-the-release-965d6c46', 'check-the-tests-of-the-release-773ef036'])
       store.lineage.fork('main', { name });
   }
-  const { stdout } = await home.here(['sessions'], { isTerminal: true, columns: 60 });
+  const { stdout } = await home.here(['sessions'], { isTerminal: true, columns: 40 });
   const shown = [...stripVTControlCharacters(stdout).matchAll(/check-\S*…\S*/g)].map(([name]) => name);
   expect(shown).toHaveLength(2);
   for (const name of shown) expect((await home.here(['show', name, '--quiet'])).code).toBe(0);

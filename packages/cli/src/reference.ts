@@ -85,6 +85,30 @@ function beginning(store: SqliteTapeStore, text: string): SessionInfo | undefine
   return onlyOf(text, store.sessions.list({ prefix: text, all: true, limit: candidatesMax + 1 }));
 }
 
+/**
+ * Returns a function that counts the characters at the beginning of a name that are no beginning of another name or
+ * alias: all of them, where others begin with the whole name; 1 for what is no session.
+ */
+export function distinctIn(store: SqliteTapeStore): (name: string) => number {
+  const known = new Map<string, number>();
+  const isOnly = (prefix: string) => store.sessions.list({ prefix, all: true, limit: 2 }).length === 1;
+  const count = (name: string) => {
+    if (store.sessions.find(name) === undefined) return 1;
+    let [least, most] = [1, name.length];
+    while (least < most) {
+      const middle = Math.floor((least + most) / 2);
+      if (isOnly(name.slice(0, middle))) most = middle;
+      else least = middle + 1;
+    }
+    return least;
+  };
+  return (name) => {
+    const found = known.get(name) ?? count(name);
+    known.set(name, found);
+    return found;
+  };
+}
+
 /** Finds the session whose name a table has cut: `main-check-…d6c46`, with one or three dots for what is left out. */
 function cutName(store: SqliteTapeStore, text: string): SessionInfo | undefined {
   const [, start, end = ''] = /^(.+?)(?:…|\.\.\.)(.*)$/s.exec(text) ?? [];

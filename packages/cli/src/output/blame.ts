@@ -14,7 +14,11 @@ const textMax = 60;
 /** The parts of a view, one row each: position, role, session, who made it, run, what it brings, and its text. */
 export function blameText(
   parts: readonly BlamedPart[],
-  { aligned, width }: { readonly aligned: boolean; readonly width: number },
+  {
+    aligned,
+    width,
+    distinct,
+  }: { readonly aligned: boolean; readonly width: number; readonly distinct?: (name: string) => number },
 ): string {
   const rows = parts.map((part) => [
     `${part.inherited ? '↑' : ''}${part.seq}`,
@@ -28,5 +32,5 @@ export function blameText(
     ].join(', '),
     oneLine(part.text, textMax),
   ]);
-  return aligned ? table({ rows, width, names: 2 }) : tabbed(rows);
+  return aligned ? table({ rows, width, names: [2, 5], distinct }) : tabbed(rows);
 }

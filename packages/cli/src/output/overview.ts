@@ -48,11 +48,13 @@ export function overviewJson(overview: Overview): Readonly<Record<string, unknow
   };
 }
 
+/** How an overview looks, and how much of a name tells it from the others of the home. */
+interface Look extends Pick<Context, 'io' | 'style' | 'link' | 'inHome'> {
+  readonly distinct?: (name: string) => number;
+}
+
 /** An overview for people: only the parts that have something. */
-export function overviewText(
-  overview: Overview,
-  context: Pick<Context, 'io' | 'style' | 'link' | 'inHome'>,
-): string {
+export function overviewText(overview: Overview, context: Look): string {
   const { io, style, inHome } = context;
   const { running, waiting, interrupted, ended, more, recent, others } = overview;
   const part = (heading: string, lines: readonly string[]) =>
@@ -83,7 +85,7 @@ export function overviewText(
   return [...parts, sessions, ...rest, ''].join('\n');
 }
 
-function endedRows(ended: readonly Ended[], { io, style }: Pick<Context, 'io' | 'style'>): readonly string[] {
+function endedRows(ended: readonly Ended[], { io, style, distinct }: Look): readonly string[] {
   if (ended.length === 0) return [];
   const rows = ended.map(({ session, parent, state, at }) => [
     session,
@@ -93,5 +95,5 @@ function endedRows(ended: readonly Ended[], { io, style }: Pick<Context, 'io' | 
   ]);
   const paint = (cell: string, column: number) =>
     column === 0 ? style.text('bold', cell) : column === 1 ? painted(style, cell) : style.text('dim', cell);
-  return table({ rows, names: 0, width: io.columns - 2, paint }).split('\n');
+  return table({ rows, names: [0], distinct, width: io.columns - 2, paint }).split('\n');
 }

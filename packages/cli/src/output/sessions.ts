@@ -17,7 +17,10 @@ export interface Listed {
   readonly depth: number;
 }
 
-type Look = Pick<Context, 'io' | 'style' | 'link'>;
+/** How a table looks, and how much of a name tells it from the others of the home. */
+interface Look extends Pick<Context, 'io' | 'style' | 'link'> {
+  readonly distinct?: ((name: string) => number) | undefined;
+}
 
 /** What a table has room for, from all of it to the least. */
 interface Room {
@@ -38,16 +41,21 @@ const rooms: readonly [Room, ...Room[]] = [
 /** Sessions as a table for a terminal: what does not fit its width is said in fewer words, or not at all. */
 export function sessionsTable(sessions: readonly Listed[], context: Look): string {
   const { io } = context;
+  const some = {
+    children: sessions.some(({ info: { counts } }) => (counts?.children ?? 0) > 0),
+    tokens: sessions.some(({ info: { counts } }) => (counts?.tokens ?? 0) > 0),
+    about: sessions.some(({ about }) => about.trim() !== ''),
+  };
   const tableIn = ({ isBrief, has, least }: Room) => {
     const timeOf = isBrief ? briefTime : relativeTime;
     const headings = [
       'session',
       'state',
       isBrief ? 'msgs' : 'messages',
-      has.children ? 'children' : '',
-      has.tokens ? 'tokens' : '',
+      has.children && some.children ? 'children' : '',
+      has.tokens && some.tokens ? 'tokens' : '',
       'last',
-      'about',
+      some.about ? 'about' : '',
     ];
     const rows = sessions.map(({ info, state, about, depth }) => [
       `${depth === 0 ? '' : `${'  '.repeat(depth - 1)}╰ `}${info.session}`,
@@ -64,7 +72,8 @@ export function sessionsTable(sessions: readonly Listed[], context: Look): strin
     return {
       rows: [headings, ...rows],
       right: [2, 4],
-      names: 0,
+      names: [0],
+      distinct: context.distinct,
       width: io.columns,
       least,
       paint: painter(context, { headings, idOf }),
@@ -110,7 +119,8 @@ export function childrenTable(children: readonly ListedChild[], context: Look): 
     return {
       rows: [headings, ...rows],
       right: [3],
-      names: 0,
+      names: [0],
+      distinct: context.distinct,
       width: io.columns,
       least: isBrief ? 16 : 24,
       paint: painter(context, { headings, idOf }),

@@ -8,7 +8,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Status } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { jsonText, oneLine, safe } from '../escape.ts';
-import { cutMiddle, textWidth } from '../terminal/width.ts';
+import { textWidth } from '../terminal/width.ts';
 import { wrapText } from '../terminal/wrap.ts';
 import { awaitedOf, inputMax, toolHint } from './run.ts';
 import { painted } from './session.ts';
@@ -69,10 +69,11 @@ function statusRows(
 ): string {
   const { style } = context;
   const [name = '', standing = '', ...others] = statusParts(status, context);
-  const session = cutMiddle(name, columns - standing.length - 2);
-  let row = `${style.text('bold', session)}  ${painted(style, standing)}`;
-  let used = textWidth(`${session}  ${standing}`);
-  const rows: string[] = [];
+  const fits = textWidth(`${name}  ${standing}`) <= columns;
+  // The name stays whole, so that it can be typed.
+  const rows: string[] = fits ? [] : [style.text('bold', name)];
+  let row = `${fits ? style.text('bold', name) : ''}  ${painted(style, standing)}`;
+  let used = textWidth(stripVTControlCharacters(row));
   for (const part of others) {
     if (used + 2 + textWidth(part) <= columns) row += `  ${part}`;
     else {

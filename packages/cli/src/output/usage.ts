@@ -60,7 +60,15 @@ interface Row {
  */
 export function usageTable(
   sessions: readonly SessionUsage[],
-  { total, width }: { readonly total?: UsageSum | undefined; readonly width: number | undefined },
+  {
+    total,
+    width,
+    distinct,
+  }: {
+    readonly total?: UsageSum | undefined;
+    readonly width: number | undefined;
+    readonly distinct?: (name: string) => number;
+  },
 ): string {
   const rows = [
     ...rowsOf(sessions),
@@ -77,7 +85,14 @@ export function usageTable(
     const heading = ['session', ...names, ...(costs ? ['cost'] : [])];
     const all = [heading, ...rows.map((row) => [row.name, ...texts(row)])];
     const kept = all.map((row) => row.filter((_, i) => wanted.includes(i)));
-    return { rows: kept, right: kept[0]?.map((_, i) => i).slice(1) ?? [], names: 0, width, least: 16 };
+    return {
+      rows: kept,
+      right: kept[0]?.map((_, i) => i).slice(1) ?? [],
+      names: [0],
+      distinct,
+      width,
+      least: 16,
+    };
   };
   const exact = (row: Row) => cellsOf(row, { costs, text: numberText });
   const short = (row: Row) => cellsOf(row, { costs, text: shortText });

@@ -2,25 +2,35 @@ import { sep } from 'node:path';
 import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { partText } from '../output/entry.ts';
+import { commandText, isTyped } from '../output/local-command.ts';
 
-/** Number of a session's own first entries among which its prompt and its directory are looked for. */
+/** Number of a session's own first entries among which its directory is looked for. */
 const firstMax = 20;
+/** Number of those among which its prompt is looked for: an import has many records before it that are no messages. */
+const promptMax = 100;
 
 /** The title of a session, or the text of its first prompt, or of its task. */
 export function aboutOf(store: SqliteTapeStore, info: SessionInfo): string {
   return info.title ?? promptOf(store, info);
 }
 
-/** The text of the first prompt of a session, or of its task. */
+/** The text of the first prompt of a session, or of its task; where there is neither, the command that was typed first. */
 export function promptOf(store: SqliteTapeStore, info: SessionInfo): string {
-  const first = firstEntries(store, info);
-  const prompt = first.find(
-    ({ kind, payload }) => kind === 'message' && isObject(payload) && payload.role === 'user',
-  );
-  if (prompt !== undefined) return textIn(prompt);
-  const intention = first.find(({ name }) => name === 'intention')?.payload;
-  const state = isObject(intention) && isObject(intention.state) ? intention.state : {};
-  return typeof state.next_steps === 'string' ? state.next_steps : '';
+  let command = '';
+  for (const entry of store.entries.read(info.id, {
+    own: true,
+    kind: 'message',
+    to: info.base + promptMax,
+    limit: firstMax,
+  })) {
+    if (!isObject(entry.payload) || entry.payload.role !== 'user') continue;
+    if (isTyped(entry)) return textIn(entry);
+    if (command === '') command = commandText(entry) ?? '';
+  }
+  const [intention] = store.entries.read(info.id, { own: true, name: 'intention', limit: 1 });
+  const { payload } = intention ?? {};
+  const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
+  return typeof state.next_steps === 'string' ? state.next_steps : command;
 }
 
 /** Whether a session began in a directory or below it. One that records no directory is where its parent began. */

@@ -61,10 +61,14 @@ export function cutText(text: string, columns: number): string {
   return text;
 }
 
-/** A name cut to a number of columns, with `…` in place of its middle: the ends of names tell them apart. */
-export function cutMiddle(text: string, columns: number): string {
-  const end = Math.floor((columns - 1) / 3);
-  if (textWidth(text) <= columns || end < 1 || !narrow.test(text)) return cutText(text, columns);
+/**
+ * A name cut to a number of columns, with `…` in place of its middle. Of its beginning at least the given number of
+ * characters stay, with which it can be typed, and of its end what has room then.
+ */
+export function cutName(text: string, columns: number, start = 1): string {
+  if (textWidth(text) <= columns || !narrow.test(text)) return cutText(text, columns);
+  const end = Math.min(Math.floor((columns - 1) / 3), columns - 1 - start);
+  if (end < 3) return cutText(text, columns);
   return `${text.slice(0, columns - 1 - end)}…${text.slice(-end)}`;
 }
 

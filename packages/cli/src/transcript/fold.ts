@@ -1,12 +1,13 @@
 import type { Entry } from '@tapedeck/tape';
 import { clientCalls, isObject } from '@tapedeck/tape/internal';
+import { commandText, isCommandOutput } from '../output/local-command.ts';
 
-/** What a reader sees as one: an entry, with the results of its calls or the message of its merge. */
+/** What a reader sees as one: an entry, with the results of its calls, the message of its merge or what a command printed. */
 export interface Item {
   readonly entry: Entry;
   /** The results of the calls of the entry, by the ids of the calls. */
   readonly results: ReadonlyMap<string, Entry>;
-  /** The message that a merge gave to the model. */
+  /** The message that a merge gave to the model, or what the command of an imported agent printed. */
   readonly report?: Entry;
 }
 
@@ -29,9 +30,12 @@ interface Growing {
   awaitsReport: boolean;
 }
 
-/** Whether an entry belongs to an item before it: the result of a call, or the message of a merge. */
-export function isPart({ kind, meta }: Entry): boolean {
-  return kind === 'tool-result' || (kind === 'message' && meta.source === 'merge');
+/** Whether an entry belongs to an item before it: the result of a call, the message of a merge, what a command printed. */
+export function isPart(entry: Entry): boolean {
+  const { kind, meta } = entry;
+  return (
+    kind === 'tool-result' || (kind === 'message' && (meta.source === 'merge' || isCommandOutput(entry)))
+  );
 }
 
 /** How many items wait for the results of the first: what comes between calls and results is little. */
@@ -68,7 +72,8 @@ export function* fold(entries: Iterable<Entry | Gap>): Generator<Item | Gap> {
 
 function growing(entry: Entry): Growing {
   const awaited = new Set(entry.kind === 'message' ? clientCalls(entry.payload) : []);
-  const awaitsReport = entry.kind === 'anchor' && entry.name?.startsWith('merge/') === true;
+  const isMerge = entry.kind === 'anchor' && entry.name?.startsWith('merge/') === true;
+  const awaitsReport = isMerge || (entry.kind === 'message' && commandText(entry) !== undefined);
   return { entry, results: new Map(), awaited, awaitsReport };
 }
 
@@ -76,7 +81,9 @@ function growing(entry: Entry): Growing {
 function takes(waiting: readonly Growing[], entry: Entry): boolean {
   if (!isPart(entry)) return false;
   if (entry.kind === 'message') {
-    const item = waiting.find(({ awaitsReport }) => awaitsReport);
+    const item = waiting.find(
+      ({ awaitsReport, entry: { kind } }) => awaitsReport && (kind === 'message') === isCommandOutput(entry),
+    );
     if (item !== undefined) item.report = entry;
     return item !== undefined;
   }

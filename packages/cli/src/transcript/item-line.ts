@@ -1,6 +1,7 @@
 import type { Entry, JsonObject } from '@tapedeck/tape';
 import { callText, isObject } from '@tapedeck/tape/internal';
 import { briefText, intentionText, partText } from '../output/entry.ts';
+import { commandOutput, commandText, isTyped } from '../output/local-command.ts';
 import { cutText } from '../terminal/width.ts';
 import type { Item } from './fold.ts';
 import { anchorText, mergeOf, otherText, stateIn } from './item-rows.ts';
@@ -28,13 +29,26 @@ export function itemLine(item: Item): string {
   return `${anchorText(entry, state)}${summary}`;
 }
 
-function messageLine({ entry, results }: Item): string {
+function messageLine(item: Item): string {
+  const { entry, results } = item;
   const parts = partsOf(entry);
+  if (!isTyped(entry)) return untypedLine(item);
   const said = parts.filter(({ type }) => !/^(?:reasoning|tool-call|tool-result)$/.test(String(type)));
   const calls = parts.filter(({ type }) => type === 'tool-call');
   const shown = [...said.map(partText), ...calls.map((call) => callLine(call, { entry, results }))];
   // Reasoning alone is what a message can have that was cut off.
   return (shown.length === 0 ? parts.map(partText) : shown).join(' ');
+}
+
+function untypedLine({ entry, report }: Item): string {
+  const command = commandText(entry);
+  const printed = commandOutput(report ?? entry);
+  if (command === undefined && printed === undefined) return `(${briefText(entry)})`;
+  const output =
+    printed && (printed.text !== '' || command === undefined)
+      ? resultText({ type: printed.failed ? 'error-text' : 'text', value: printed.text })
+      : undefined;
+  return [command, output].filter((text) => text !== undefined).join(' → ');
 }
 
 function callLine(call: JsonObject, { entry, results }: Pick<Item, 'entry' | 'results'>): string {

@@ -4,9 +4,10 @@ import { argumentsText, isObject } from '@tapedeck/tape/internal';
 import { safe } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { briefText, entryText, intentionText, partText, startText } from '../output/entry.ts';
+import { commandOutput, commandText, isTyped } from '../output/local-command.ts';
 import { markdown } from '../terminal/markdown.ts';
 import type { Style } from '../terminal/style.ts';
-import { cutMiddle, cutText, textWidth } from '../terminal/width.ts';
+import { cutText, textWidth } from '../terminal/width.ts';
 import { styledLines, wrapText } from '../terminal/wrap.ts';
 import type { Gap, Item } from './fold.ts';
 import { argumentLines, callOf, outputOf, partsOf, type ToolCall } from './parts.ts';
@@ -42,6 +43,8 @@ const summaryRows = 3;
 const charsMax = 16_000;
 /** Characters of a line of text, and of a line that stands for more, in a pipe, which has no columns. */
 const lineMax = 2_000;
+/** Columns of a name: more than the name of a session has. */
+const nameMax = 220;
 const rowMax = 160;
 
 /** The text of an item, as lines. */
@@ -66,6 +69,7 @@ export function stateIn(payload: Json): JsonObject {
 function messageRows(item: Item, place: Place): string[] {
   const { entry, results } = item;
   if (entry.meta.source === 'merge') return textLines(briefText(entry), { place, entry, most: summaryRows });
+  if (!isTyped(entry)) return untypedRows(item, place);
   const rows: string[] = [];
   // Only the line that comes first shares its place.
   const here = () => (rows.length === 0 ? place : { ...place, first: place.columns });
@@ -87,6 +91,23 @@ function messageRows(item: Item, place: Place): string[] {
       );
   }
   return rows;
+}
+
+/** A command of the agent that was imported, with what it printed; or a text that its user did not type, on one line. */
+function untypedRows({ entry, report }: Item, place: Place): string[] {
+  const command = commandText(entry);
+  const printed = commandOutput(report ?? entry);
+  const where = report ?? entry;
+  if (command === undefined && printed === undefined)
+    return parenthesised(entryText(entry), { place, entry });
+  const rows = command === undefined ? [] : textLines(command, { place, entry });
+  if (printed === undefined || (printed.text === '' && rows.length > 0)) return rows;
+  const output = { type: printed.failed ? 'error-text' : 'text', value: printed.text };
+  const room = command === undefined ? { ...place, columns: place.first } : place;
+  return [
+    ...rows,
+    ...outputRows(output, { place: room, where, ...(command === undefined && { indent: '' }) }),
+  ];
 }
 
 /** Whether a text is rendered as Markdown: that of an answer, on a terminal with colours. */
@@ -148,8 +169,12 @@ function oneRow(text: string, columns: number): string {
   return cutText(flat, Math.min(columns, rowMax));
 }
 
-function reasoningRows(part: JsonObject, { place, entry }: Of): string[] {
-  const text = String(part.text ?? '');
+function reasoningRows(part: JsonObject, of: Of): string[] {
+  return parenthesised(String(part.text ?? ''), of);
+}
+
+/** What was not said: one line of it, unless all is shown. */
+function parenthesised(text: string, { place, entry }: Of): string[] {
   if (text.trim() === '') return [];
   const rows = place.full
     ? textLines(`(${text.trim()})`, { place, entry })
@@ -232,21 +257,21 @@ function mergeRows(
   { place, entry }: Of & { readonly entry: Entry },
 ): string[] {
   const { child, rest } = mergeOf(entry, state);
-  const name = cutMiddle(oneRow(child, lineMax), Math.max(12, place.first - rest.length));
-  const head = oneRow(name + rest, place.first);
-  const linked = head.startsWith(name)
-    ? place.link(String(state.child), name) + head.slice(name.length)
-    : head;
-  const row = state.status === 'completed' ? linked : place.style.text('yellow', linked);
+  const name = cutText(safe(child.slice(0, lineMax)).replace(/\s+/g, ' '), nameMax);
+  // The name stays whole, so that it can be typed: what has no room beside it is on the next line.
+  const lines = wrapText(name + rest, place.columns, place.first).map((line, i) =>
+    i === 0 && line.startsWith(name) ? place.link(String(state.child), name) + line.slice(name.length) : line,
+  );
+  const head = state.status === 'completed' ? lines : lines.map((line) => place.style.text('yellow', line));
   const text = report === undefined ? '' : briefText(report);
-  if (text.trim() === '') return [row];
+  if (text.trim() === '') return head;
   const below = { ...place, first: place.columns };
-  if (place.full) return [row, ...textLines(text, { place: below, entry: report ?? entry })];
-  const lines = text.trim().split('\n');
-  const size = lines.length > 1 ? ` … (${lines.length} lines)` : '';
+  if (place.full) return [...head, ...textLines(text, { place: below, entry: report ?? entry })];
+  const words = text.trim().split('\n');
+  const size = words.length > 1 ? ` … (${words.length} lines)` : '';
   return [
-    row,
-    `  └ ${oneRow(lines[0] ?? '', Math.max(8, place.columns - 4 - size.length))}${place.style.text('dim', size)}`,
+    ...head,
+    `  └ ${oneRow(words[0] ?? '', Math.max(8, place.columns - 4 - size.length))}${place.style.text('dim', size)}`,
   ];
 }
 

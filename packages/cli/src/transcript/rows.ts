@@ -7,7 +7,7 @@ import { painted, stateOf } from '../output/session.ts';
 import { shortNumber } from '../terminal/number.ts';
 import type { Style } from '../terminal/style.ts';
 import { isoDay, relativeTime, timeOfDay } from '../terminal/time.ts';
-import { textWidth } from '../terminal/width.ts';
+import { cutName, textWidth } from '../terminal/width.ts';
 import { type Gap, type Item, isGap } from './fold.ts';
 import type { Left } from './forks.ts';
 import { itemLine } from './item-line.ts';
@@ -44,6 +44,8 @@ export type Shown = Item | Gap | Left;
 
 /** Columns before the text: position, mark and label. */
 const indent = ' '.repeat(20);
+/** Columns of a name: more than the name of a session has. */
+const nameMax = 220;
 /** Where the right margin of a log in a pipe is. */
 const pipeColumns = 100;
 
@@ -153,7 +155,10 @@ function gapRow(gap: Gap, { style, ...look }: Look): string {
 function leftRows({ children, more }: Left, look: Look): string[] {
   const { style, columns = 2_000, session, inHome } = look;
   const row = (text: string) => `        ${style.text('cyan', '├─')} ${text}`;
-  const rows = children.map((child) => row(childText(child, columns - 11, look)));
+  const rows = children.flatMap((child) => {
+    const [first = '', ...others] = childRows(child, columns - 11, look);
+    return [row(first), ...others.map((line) => `        ${style.text('cyan', '│')}  ${line}`)];
+  });
   return more === 0
     ? rows
     : [
@@ -167,11 +172,14 @@ function leftRows({ children, more }: Left, look: Look): string[] {
       ];
 }
 
-function childText(child: SessionInfo, room: number, { style, link }: Look): string {
+/** A child with its state, which is on a line of its own where the name, that a reader types, leaves no room for it. */
+function childRows(child: SessionInfo, room: number, { style, link }: Look): readonly string[] {
   const { id, session, title } = child;
   const state = stateOf(child);
-  const name = oneLine(session, Math.max(8, room - state.length - 9));
+  const name = cutName(oneLine(session, nameMax), Math.max(8, room - 7));
   const rest = room - 9 - textWidth(name) - state.length;
+  const forked = `forked ${link(id, style.text('bold', name))}`;
+  if (rest < 0) return [forked, `       ${painted(style, state)}`];
   const about = title === undefined || rest < 12 ? '' : `  ${style.text('dim', oneLine(title, rest - 2))}`;
-  return `forked ${link(id, style.text('bold', name))}  ${painted(style, state)}${about}`;
+  return [`${forked}  ${painted(style, state)}${about}`];
 }

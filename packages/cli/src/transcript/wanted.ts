@@ -1,6 +1,7 @@
 import type { Entry, SessionInfo } from '@tapedeck/tape';
 import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import { entryText } from '../output/entry.ts';
+import { isNote } from '../output/local-command.ts';
 import { callsOf } from './parts.ts';
 
 /** Which entries a reader wants. */
@@ -74,7 +75,9 @@ function isFrom(
  * Whether an entry is of the conversation: what was said, called and returned, and what changes what is read of it.
  * Of the events those are that say why an answer is missing.
  */
-export function isConversation({ kind, name = '' }: Entry): boolean {
+export function isConversation(entry: Entry): boolean {
+  const { kind, name = '' } = entry;
+  if (kind === 'message') return !isNote(entry);
   if (kind === 'event') return /\/(?:error|failed|halted|aborted)$/.test(name);
   if (kind === 'anchor') return name !== 'session/start';
   return kind !== 'status' && kind !== 'ui' && !kind.startsWith('x-');

@@ -1,4 +1,5 @@
 import { jsonText, safe } from '../escape.ts';
+import { distinctIn } from '../reference.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -34,7 +35,10 @@ export const blame: Verb = defineVerb({
       else if (options.quiet === true)
         for (const { session, seq } of parts) await io.out(`${session}@${seq}\n`);
       else if (parts.length === 0) status('The view is empty');
-      else await io.out(`${safe(blameText(parts, { aligned: io.isTerminal, width: io.columns }))}\n`);
+      else
+        await io.out(
+          `${safe(blameText(parts, { aligned: io.isTerminal, width: io.columns, distinct: distinctIn(store) }))}\n`,
+        );
       return 0;
     });
   },

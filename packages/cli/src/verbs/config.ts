@@ -87,7 +87,7 @@ async function list(
     ]);
     const paint = (cell: string, column: number) =>
       showOrigin && column === 0 ? style.text('dim', cell) : cell;
-    const names = showOrigin ? { names: 0 } : {};
+    const names = showOrigin ? { names: [0] } : {};
     await io.out(
       `${io.isTerminal ? table({ rows, width: io.columns, paint, ...names }) : tabbed(rows, paint)}\n`,
     );

@@ -3,6 +3,7 @@ import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { hasTapesToRead } from '../home.ts';
 import { type Ended, type Overview, overviewJson, overviewText } from '../output/overview.ts';
 import { stateOf } from '../output/session.ts';
+import { distinctIn } from '../reference.ts';
 import { aboutOf } from '../session/listing.ts';
 import { userOf } from '../user.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -27,7 +28,7 @@ export const overview: Verb = defineVerb({
       const { json, jsonl, quiet } = context.options;
       if (json === true || jsonl === true || quiet === true)
         await context.answer({ json: overviewJson(found), quiet: names.join('\n'), human: '' });
-      else await context.io.out(overviewText(found, context));
+      else await context.io.out(overviewText(found, { ...context, distinct: distinctIn(store) }));
       userOf(store)?.looks(store.lineageHash()?.g ?? 0);
       return 0;
     });

@@ -59,7 +59,7 @@ async function showRules(session: Session, context: Context): Promise<void> {
     ]),
   ];
   const list = context.io.isTerminal
-    ? table({ rows: shown, width: context.io.columns, names: 0 })
+    ? table({ rows: shown, width: context.io.columns, names: [0] })
     : tabbed(shown);
   await context.answer({
     json: { session: session.name, lineage, grants, ...(servers !== undefined && { servers }) },

@@ -12,6 +12,7 @@ import { printArray, printLines } from '../output/array.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { sessionJson, sessionRow, stateOf } from '../output/session.ts';
 import { childrenTable, sessionsTable } from '../output/sessions.ts';
+import { distinctIn } from '../reference.ts';
 import { aboutOf, beganIn, promptOf, withDescendants } from '../session/listing.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -155,7 +156,8 @@ async function show(
     state: stateIn(info),
     about: aboutOf(store, info),
   }));
-  if (listed.length > 0) await context.io.out(`${sessionsTable(listed, context)}\n`);
+  if (listed.length > 0)
+    await context.io.out(`${sessionsTable(listed, { ...context, distinct: distinctIn(store) })}\n`);
   else context.status('No sessions');
   if (rows.length > limit) context.status(`There are more sessions (see them with -n ${limit * 4})`);
 }
@@ -195,7 +197,7 @@ export const children: Verb = defineVerb({
           state: stateIn(info),
           text: textOf(info),
         }));
-        await context.io.out(`${childrenTable(listed, context)}\n`);
+        await context.io.out(`${childrenTable(listed, { ...context, distinct: distinctIn(store) })}\n`);
         if (earlier > 0)
           context.status(
             `There ${earlier === 1 ? 'is 1 earlier child' : `are ${earlier} earlier children`} (see them with -n ${children.length})`,

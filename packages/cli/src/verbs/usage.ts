@@ -4,6 +4,7 @@ import type { Context } from '../context.ts';
 import { jsonText } from '../escape.ts';
 import { printArray } from '../output/array.ts';
 import { sessionUsageJson, sumJson, usageLines, usageTable } from '../output/usage.ts';
+import { distinctIn } from '../reference.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -52,7 +53,11 @@ async function printOne(
   await answer({
     json: sessionUsageJson(own),
     quiet: String(total.total),
-    human: usageTable([own], { width: widthOf(io), total: tree ? total : undefined }),
+    human: usageTable([own], {
+      width: widthOf(io),
+      total: tree ? total : undefined,
+      distinct: distinctIn(store),
+    }),
   });
 }
 
@@ -85,7 +90,9 @@ async function printAll(
       after: `,"total":${jsonText(sumJson(total))}}`,
     });
   else if (io.isTerminal)
-    await io.out(`${usageTable(await Array.fromAsync(found), { width: widthOf(io), total })}\n`);
+    await io.out(
+      `${usageTable(await Array.fromAsync(found), { width: widthOf(io), total, distinct: distinctIn(store) })}\n`,
+    );
   else for await (const line of usageLines(found, total)) await io.out(`${line}\n`);
   if (limit !== undefined && io.isTerminal && !isData && newestOf(store, tree, limit + 1).length > limit)
     status(`There are more sessions (see them with -n ${limit * 4})`);

@@ -14,6 +14,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { entryBytesMax } from '@tapedeck/tape/store';
 import type { RecordedResult } from './answers.ts';
 import { wordsOf } from './blocks.ts';
+import { commandRecordOf } from './commands.ts';
 import type { Call, Message, MessageUsage } from './message.ts';
 import { interrupted, outputOf } from './outputs.ts';
 import { type CodeRecord, text } from './records.ts';
@@ -33,12 +34,14 @@ export function messageDraft(record: CodeRecord, { parts }: Message, usage?: Mes
 }
 
 /**
- * A user message. Skills and commands also write texts that the user did not type (`isMeta`). The model
- * received them, so they are messages as well, with the fact in their meta.
+ * A user message. Skills and commands also write texts that the user did not type (`isMeta`), and commands of
+ * Claude Code itself are written as prompts (`localCommand`). The model received them, so they are messages as well,
+ * with the fact in their meta.
  */
 export function userDraft(record: CodeRecord, parts: readonly Part[]): Draft {
   const isMeta = record.raw.isMeta === true ? true : undefined;
-  return { ...user(parts, origin(record, { isMeta })), key: record.key };
+  const localCommand = commandRecordOf(wordsOf(record.raw));
+  return { ...user(parts, origin(record, { isMeta, localCommand })), key: record.key };
 }
 
 /** The result of a call. Its meta names the subagent that produced it, if any. */

@@ -145,13 +145,24 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     await store.sessions.open('main');
     await store.entries.append('main', [assistant('Hello'), user('Plan\nthe  release'), user('More')]);
     await store.lineage.fork('main', { name: 'child', intention: { nextSteps: 'Check the tests' } });
+    await store.sessions.open('imported');
+    await store.entries.append('imported', [
+      user('<command-name>/clear</command-name>', { source: 'import', localCommand: 'command' }),
+      user('What a skill wrote', { source: 'import', isMeta: true }),
+      user('What was typed', { source: 'import' }),
+    ]);
     await store.sessions.open('long');
     await store.entries.append('long', [user(`${'word '.repeat(100)}end`)]);
     await store.sessions.open('huge');
     await store.entries.append('huge', [user(`Read "this": ${'x'.repeat(50_000)}`)]);
     const { long, huge, ...others } = await titles();
     expect(huge).toMatch(/^Read "this": x{66}…$/);
-    expect(others).toEqual({ given: 'Given', main: 'Plan the release', child: 'Check the tests' });
+    expect(others).toEqual({
+      given: 'Given',
+      main: 'Plan the release',
+      child: 'Check the tests',
+      imported: 'What was typed',
+    });
     expect(long).toBe(`${'word '.repeat(15).trimEnd()}…`);
     expect((await store.sessions.find('main'))?.title).toBe(undefined);
     await store.entries.append('main', [naming('First'), naming('Release\u001b[31m\u202e notes\r\nin red')]);

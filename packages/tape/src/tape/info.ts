@@ -117,8 +117,11 @@ function besideTape(id: string): string {
       ORDER BY seq DESC LIMIT 1) AS title_event`;
 }
 
-/** Number of a session's own first entries among which its first prompt is looked for. */
-const firstMax = 20;
+/**
+ * Number of a session's own first entries among which its first prompt is looked for: an import has many records before
+ * it that are no messages.
+ */
+const firstMax = 100;
 
 /** The most bytes of a payload that is parsed for the beginning of its text; of a larger one SQLite returns the beginning. */
 const parsedMax = 16_384;
@@ -132,11 +135,14 @@ function briefly(text: string): string {
 const firstPart = `(SELECT part.value ->> '$.text' FROM json_each(payload, '$.content') part
   WHERE part.type = 'object' AND part.value ->> '$.type' = 'text' LIMIT 1)`;
 
+/** What no user typed as a prompt: texts that skills write, and commands of the agent that was imported. */
+const isTyped = `(meta IS NULL OR instr(meta, '"isMeta":true') = 0 AND instr(meta, '"localCommand":') = 0)`;
+
 /** The first prompt of a session, or its intention. What the store writes of a message begins with its role. */
 const firstText = `CASE WHEN t.title IS NULL THEN coalesce(
     (SELECT ${briefly(firstPart)} FROM entry
       WHERE tape_id = t.id AND seq <= t.base_seq + ${firstMax} AND kind = 'message'
-        AND substr(payload, 1, 15) = '{"role":"user",' ORDER BY seq LIMIT 1),
+        AND substr(payload, 1, 15) = '{"role":"user",' AND ${isTyped} ORDER BY seq LIMIT 1),
     (SELECT ${briefly("payload ->> '$.state.next_steps'")} FROM entry
       WHERE tape_id = t.id AND name = 'intention' ORDER BY seq LIMIT 1)) END`;
 
