@@ -78,6 +78,26 @@ describe('a shell offers', () => {
     expect(await offered(home, '--home', home.path, 'log', '--one')).toEqual(['--oneline']);
   });
 
+  test('what a home has with a blank in its name, whose quoted words bash splits', async () => {
+    using home = homeToComplete();
+    using user = tempDir();
+    symlinkSync(home.path, user.file('a long deck'));
+    const env = { HOME: user.path, TAPE_HOME: user.file('none') };
+    const at = user.path;
+    for (const given of [
+      `"${at}/a long deck"`,
+      `'${at}/a long deck'`,
+      `${at}/a\\ long\\ deck`,
+      `${at}/"a long"\\ d''eck`,
+    ])
+      for (const line of [`--home ${given} log mo`, `log --home ${given} mo`, `log --home=${given} mo`]) {
+        const { stdout } = await home.here(['__complete', ...line.split(' ')], { env });
+        expect(stdout, line).toBe('mom\n');
+      }
+    // The word that is being typed is one of the quotes.
+    expect((await home.here(['__complete', 'log', '--home', `"${at}/a`, 'mo'], { env })).stdout).toBe('');
+  });
+
   test('sessions and aliases, where the verb takes one', async () => {
     using home = homeToComplete();
     expect(await offered(home, 'log', 'rel')).toEqual(['release', 'release-notes']);

@@ -12,7 +12,8 @@ import { type Asked, askedBy } from './asked.ts';
  * Prints what the last word of an unfinished command line can be, one text a line. A failure prints
  * nothing: the user has not finished typing.
  */
-export async function complete(words: readonly string[], io: Io): Promise<void> {
+export async function complete(given: readonly string[], io: Io): Promise<void> {
+  const words = quotedWords(given);
   const before = words.slice(0, -1).map((word) => asPassed(word, io));
   const line = [...before, words.at(-1) ?? ''];
   // The word that is being typed ends no options: it is the beginning of one.
@@ -27,6 +28,23 @@ export async function complete(words: readonly string[], io: Io): Promise<void> 
   } catch {
     // A home that cannot be read offers nothing.
   }
+}
+
+/** Words as the user has typed them: bash splits one in quotes at its blanks. */
+function quotedWords(words: readonly string[]): readonly string[] {
+  const whole: string[] = [];
+  let begun: string | undefined;
+  for (const word of words) {
+    const text: string = begun === undefined ? word : `${begun} ${word}`;
+    begun = isOpen(text) ? text : undefined;
+    if (begun === undefined) whole.push(text);
+  }
+  return begun === undefined ? whole : [...whole, begun];
+}
+
+/** Whether a word ends inside of quotes, or with a backslash, which takes the blank behind it into the word. */
+function isOpen(word: string): boolean {
+  return !/^(?:[^\\'"]|\\.|'[^']*'|"(?:[^\\"]|\\.)*")*$/s.test(word);
 }
 
 /** A word as a shell passes it: the scripts for shells give words as the user has typed them. */
