@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { user } from '@tapedeck/tape';
+import { result, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonLines } from '../support/cli.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
@@ -92,7 +92,7 @@ test('the note to the model that commands follow is outside of the conversation'
   expect(JSON.stringify(stored[2]?.payload)).toContain(caveat);
 });
 
-test('a session is about its first prompt, or about the command that was typed where there is none', async () => {
+test('a session is about its first prompt, and without one about the first command', async () => {
   using home = await withCommands();
   const rows = (await look(home, 'sessions')).trimEnd().split('\n');
   expect(rows.find((row) => row.startsWith('typed'))).toMatch(/ {2}Fix the parser\.$/);
@@ -113,6 +113,32 @@ test('the first prompt of an import is found behind many records that are no mes
   await imported(home, 'late', [...summaries, person({ uuid: 'u' }, 'Here I am.')]);
   expect(await look(home, 'sessions')).toMatch(/Here I am\.$/m);
   expect(json<{ title?: string }[]>(await home.here(['sessions', '--json']))[0]?.title).toBe('Here I am.');
+});
+
+test('a session is about no message of a merge, which a search shows without the words around its result', async () => {
+  using home = tempHome();
+  home.session('main');
+  {
+    using store = home.open();
+    store.lineage.fork('main', { name: 'kid' });
+    store.entries.append('kid', [result('The parser is right.')]);
+    store.lineage.merge('kid');
+  }
+  const about = async () => (await look(home, 'sessions')).split('\n').find((row) => row.startsWith('main'));
+  expect(await about()).not.toContain('reported');
+  expect(json<{ session: string; title?: string }[]>(await home.here(['sessions', '--json']))).toEqual([
+    expect.not.objectContaining({ title: expect.anything() }),
+    expect.not.objectContaining({ title: expect.anything() }),
+  ]);
+  const { stdout } = await home.here(['search', 'parser']);
+  expect(stdout).toMatch(/^main@\d+ message: The parser is right\.$/m);
+  expect(stdout).not.toContain('<merge-');
+  home.session('other', user('Go'));
+  {
+    using store = home.open();
+    store.entries.append('main', [user('Go on.')]);
+  }
+  expect(await about()).toMatch(/Go on\.$/);
 });
 
 test('a prompt of a session of this home that looks like a command stays a prompt', async () => {

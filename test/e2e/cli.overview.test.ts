@@ -38,6 +38,8 @@ test('tape alone shows what waits, and the children that ended since the last lo
     using store = home.open();
     store.lineage.merge('two', { strategy: 'discard' });
   }
+  // A program that asks is not the user.
+  for (const form of ['--json', '--quiet']) await look('overview', form);
   expect((await look('overview')).stdout).toMatch(/Children that ended\n.*two\s+discarded\s+of main/);
 });
 

@@ -103,3 +103,16 @@ test.each([
   expect(coloured.stdout).toContain('\u001b[');
   expect(stripVTControlCharacters(coloured.stdout)).toBe(plain.stdout);
 });
+
+test('a long text of wide characters is broken into lines, each of them once', async () => {
+  using home = tempHome();
+  const text = '漢字かな'.repeat(10_000);
+  home.session('main', user(text));
+  const { stdout } = await home.here(['log', 'main', '--full', '--no-color'], {
+    isTerminal: true,
+    columns: 60,
+  });
+  const lines = stdout.split('\n').map((line) => line.slice(20).trimEnd());
+  expect(lines.map((line) => line.replace(/ +\d{4}-.*Z$/, '')).join('')).toBe(text);
+  expect(Math.max(...lines.slice(1).map((line) => line.length))).toBe(20);
+});

@@ -7,6 +7,7 @@ export const meanings: Readonly<Record<string, readonly string[]>> = {
   add: ['append', 'new'],
   allow: ['approve'],
   ancestors: ['lineage'],
+  anchors: ['log --kind anchor'],
   annotate: ['blame'],
   apply: ['merge --apply'],
   ask: ['run'],

@@ -8,9 +8,9 @@ import { isObject } from '@tapedeck/tape/internal';
  */
 type Message = Pick<Entry, 'kind' | 'payload' | 'meta'>;
 
-/** Whether a message is a prompt, and no command, no output of one, and no text that a skill wrote. */
+/** Whether a message of the user is a prompt: of no merge or skill, no command, and no output of one. */
 export function isTyped({ meta }: Message): boolean {
-  return meta.localCommand === undefined && meta.isMeta !== true;
+  return meta.localCommand === undefined && meta.isMeta !== true && meta.source !== 'merge';
 }
 
 /** Whether a message tells the model alone that local commands follow. */

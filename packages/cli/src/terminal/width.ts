@@ -72,13 +72,16 @@ export function cutName(text: string, columns: number, start = 1): string {
   return `${text.slice(0, columns - 1 - end)}…${text.slice(-end)}`;
 }
 
+/** The most code units of a column that are looked at: emoji of families have a dozen. */
+const unitsMax = 64;
+
 /** The beginning of a text that fills at most a number of columns. */
 export function fitText(text: string, columns: number): string {
   const start = text.slice(0, columns + 1);
   if (narrow.test(start)) return start.slice(0, columns);
   let width = 0;
   let end = 0;
-  for (const cluster of clusters(text)) {
+  for (const cluster of clusters(text.slice(0, unitsMax * (columns + 1)))) {
     width += cluster.width;
     if (width > columns) break;
     end += cluster.cluster.length;

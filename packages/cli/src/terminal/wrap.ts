@@ -9,8 +9,11 @@ export function wrapText(text: string, columns: number, first: number = columns)
   const lines: string[] = [];
   for (const line of text.split('\n')) {
     let rest = line;
-    for (let room = lines.length === 0 ? first : columns; textWidth(rest) > room; room = columns) {
-      const end = lineEnd(rest, room);
+    // Looks at no more of the rest than a line needs: a text can have megabytes.
+    for (let room = lines.length === 0 ? first : columns; ; room = columns) {
+      const fitting = fitText(rest, room);
+      if (fitting.length === rest.length) break;
+      const end = lineEnd(rest, fitting);
       lines.push(rest.slice(0, end).trimEnd());
       rest = rest.slice(end).trimStart();
     }
@@ -30,8 +33,7 @@ export function hangingLines(line: string, columns: number, indent: number): str
 }
 
 /** Where to break a text that is longer than its line: after the last word that fits, or inside of a longer one. */
-function lineEnd(text: string, columns: number): number {
-  const fitting = fitText(text, columns);
+function lineEnd(text: string, fitting: string): number {
   const blank = text[fitting.length] === ' ' ? fitting.length : fitting.lastIndexOf(' ');
   if (blank > 0 && text.slice(0, blank).trim() !== '') return blank;
   // A character wider than the line stands alone.

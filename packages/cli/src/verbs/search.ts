@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { jsonText, oneLine, shellWord } from '../escape.ts';
 import { joined } from '../input.ts';
 import { counted } from '../output/counted.ts';
-import { entryText } from '../output/entry.ts';
+import { briefText } from '../output/entry.ts';
 import { withProgress } from '../output/progress.ts';
 import { needSession } from '../session/place.ts';
 import { cutText, textWidth } from '../terminal/width.ts';
@@ -88,17 +88,19 @@ async function opened(
 }
 
 /**
- * What a line has of a hit: the text around the match, but of an anchor or an event what `log` says of it. Its payload
- * has ids and times, too, and is shown where the text is found in nothing else.
+ * What a line has of a hit: the text around the match, but of an anchor, an event or the message of a merge what `log` says
+ * of it. Payloads have ids and times, too, and messages of merges the words around their results: they are shown where the
+ * text is found in nothing else.
  */
 function textOf(
   store: SqliteTapeStore,
   { session, seq, kind, snippet }: SearchResult['hits'][number],
   text: string,
 ): string {
-  if (kind !== 'anchor' && kind !== 'event') return snippet;
+  if (kind !== 'anchor' && kind !== 'event' && kind !== 'message') return snippet;
   const [entry] = store.entries.read(session, { from: seq, to: seq });
-  const words = entry === undefined ? '' : entryText(entry);
+  if (kind === 'message' && entry?.meta.source !== 'merge') return snippet;
+  const words = entry === undefined ? '' : briefText(entry);
   const at = words.toLowerCase().indexOf(text.toLowerCase());
   return at >= 0 && at < wordsMax ? words : snippet;
 }

@@ -135,8 +135,9 @@ function briefly(text: string): string {
 const firstPart = `(SELECT part.value ->> '$.text' FROM json_each(payload, '$.content') part
   WHERE part.type = 'object' AND part.value ->> '$.type' = 'text' LIMIT 1)`;
 
-/** What no user typed as a prompt: texts that skills write, and commands of the agent that was imported. */
-const isTyped = `(meta IS NULL OR instr(meta, '"isMeta":true') = 0 AND instr(meta, '"localCommand":') = 0)`;
+/** Whether a user typed a message as a prompt: it is of no merge or skill, and no command of an imported agent. */
+const isTyped = `(meta IS NULL OR instr(meta, '"isMeta":true') = 0 AND instr(meta, '"localCommand":') = 0
+  AND instr(meta, '"source":"merge"') = 0)`;
 
 /** The first prompt of a session, or its intention. What the store writes of a message begins with its role. */
 const firstText = `CASE WHEN t.title IS NULL THEN coalesce(
