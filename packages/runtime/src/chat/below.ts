@@ -56,11 +56,19 @@ export async function* belowStream(place: ChatPlace, turn: Turn, shown?: Shown):
   }
 }
 
+/** The store is asked what works below only each so many looks: many pages can watch one session. */
+const looksApart = 5;
+
 async function* workBelow(place: ChatPlace, turn: Turn, follow: (run: Run) => void): AsyncGenerator<Chunk> {
   const { session, store } = place;
   using live = new LiveChildren(place);
   let before: string | undefined;
-  for (;;) {
+  for (let looks = 0; ; looks += 1) {
+    if (looks % looksApart !== 0 && session.attach() === undefined) {
+      yield* live.take();
+      await sleep(lookMs);
+      continue;
+    }
     const children = await awaitedBy(place, turn);
     const busy = await busyOf(place, children);
     const run = session.attach();
