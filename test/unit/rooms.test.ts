@@ -97,6 +97,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'lease',
     'ui',
     'stream',
+    'telemetry',
     'usage',
     'store-of',
     'process-group',
@@ -187,6 +188,7 @@ const topFiles: Readonly<Record<string, string>> = {
   'packages/runtime/src/recovery': 'recover.ts',
   'packages/runtime/src/stream': 'chunks.ts',
   'packages/runtime/src/tools': 'execute.ts',
+  'packages/runtime/src/telemetry': 'span.ts',
   'packages/runtime/src/permissions': 'decide.ts',
   'packages/runtime/src/mcp': 'servers.ts',
 };

@@ -4,6 +4,8 @@
  * (`progress.ts`), and merges each when it ends (`deliver.ts`). These files know sessions and children only as the
  * interfaces of `parts.ts`. Imports `run` and what lies below.
  */
+
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { note, type SessionInfo, TapeError } from '@tapedeck/tape';
 import PQueue from 'p-queue';
@@ -152,7 +154,10 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     const outcomes = forked.map(async (one) => {
       const turn = before;
       const outcome = (async () => {
-        const run = await queue.add(async () => await this.#run(one), { priority: one.task.priority ?? 0 });
+        const run = await queue.add(
+          AsyncLocalStorage.bind(async () => await this.#run(one)),
+          { priority: one.task.priority ?? 0 },
+        );
         if (options.order === 'spawn') await turn.catch(() => {});
         try {
           return await this.#merge(one, run);

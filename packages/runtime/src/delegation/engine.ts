@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import PQueue from 'p-queue';
 import { defaultLimits } from '../config/config.ts';
 
@@ -80,13 +81,13 @@ export function inProcessEngine({
       const controller = new AbortController();
       runs.set(run.id, controller);
       const work = queueOf(run.depth).add(
-        async () => {
+        AsyncLocalStorage.bind(async () => {
           try {
             await handle(run, controller.signal);
           } finally {
             runs.delete(run.id);
           }
-        },
+        }),
         { priority: run.priority ?? 0 },
       );
       // The handler records its failures on the tape, where the callers that wait read them.

@@ -19,6 +19,7 @@ import { SessionError } from '../errors.ts';
 import { assertFields, type Fields, type KnownFields } from '../fields.ts';
 import { hold } from '../lease/hold.ts';
 import { settleLeftovers } from '../lease/settle-leftovers.ts';
+import { traceMerge } from '../telemetry/runs.ts';
 import type { SessionFacts } from '../terms/terms.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 import { closeWorktree } from '../workspace/close.ts';
@@ -96,6 +97,7 @@ export async function mergeChild(
       whileWaiting,
     }));
   if (origin.worktree !== undefined) await releaseWorktree(parts, info.id);
+  await traceMerge(info.parentId, [info.id]);
   return merged;
 }
 
@@ -178,6 +180,8 @@ export async function mergeChildren(
       const merged = await store.lineage.merge(drafts);
       for (const { info, origin } of children)
         if (origin.worktree !== undefined) await releaseWorktree(parts, info.id);
+      const ids = children.map(({ info }) => info.id);
+      await traceMerge(children[0]?.info.parentId, ids);
       return merged;
     } catch (error) {
       if (!parentIsBusy(error)) throw error;

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import PQueue from 'p-queue';
 
 /**
@@ -14,6 +15,7 @@ export function callQueues(
     if (most === Number.POSITIVE_INFINITY) return async (call) => await call();
     const queue = queues.get(name) ?? new PQueue({ concurrency: most });
     queues.set(name, queue);
-    return async (call) => await queue.add(call);
+    // A queue starts a call where another ended.
+    return async (call) => await queue.add(AsyncLocalStorage.bind(call));
   };
 }

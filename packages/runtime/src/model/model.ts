@@ -1,7 +1,7 @@
 /**
  * Models. `model.ts` makes one model call, and loads the AI SDK for it; `spec.ts` finds the model that a name means,
  * `script.ts` is the scripted one. `prompt.ts`, `cache-points.ts`, `window.ts` and `retry.ts` are rules
- * about a call, `call-queues.ts` bounds how many run at once. Imports `stream`, `usage` and `errors`.
+ * about a call, `call-queues.ts` bounds how many run at once. Imports `stream`, `telemetry`, `usage` and `errors`.
  */
 import { assistant, type Json, type JsonObject, type Meta, type Part, toolCall } from '@tapedeck/tape';
 import { assertDraft } from '@tapedeck/tape/store';
@@ -9,6 +9,8 @@ import type { LanguageModel, ModelMessage, SystemModelMessage, TextStreamPart, T
 import { messageOf, SessionError } from '../errors.ts';
 import { type OpenCall, rawMax } from '../stream/call.ts';
 import type { Chunk } from '../stream/chunks.ts';
+import { modelAttributes, usageAttributes } from '../telemetry/chat.ts';
+import { traced } from '../telemetry/span.ts';
 import { normaliseUsage, type Usage } from '../usage/usage.ts';
 import type { CallSettings } from './call-settings.ts';
 import { withLegalNames } from './offered-names.ts';
@@ -72,7 +74,24 @@ function shortened(message: string): string {
  * @throws ModelFailure, with the reason of the signal as its cause when it aborts
  */
 export async function callModel(call: ModelCall): Promise<Answer> {
-  return await hearingWarnings(call.onWarning, async () => await streamed(call));
+  const of = modelMeta(call.model);
+  return await traced(
+    () => ({
+      name: `chat ${of.model}`,
+      isClient: true,
+      attributes: { 'gen_ai.operation.name': 'chat', ...modelAttributes(of) },
+    }),
+    async (span) => {
+      const answer = await hearingWarnings(call.onWarning, async () => await streamed(call));
+      const { response } = answer.meta;
+      span?.set({
+        ...usageAttributes(answer.usage),
+        'gen_ai.response.finish_reasons': [answer.finish],
+        ...(typeof response === 'string' && { 'gen_ai.response.id': response }),
+      });
+      return answer;
+    },
+  );
 }
 
 let sdk: typeof import('ai') | undefined;

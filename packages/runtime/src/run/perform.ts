@@ -36,6 +36,7 @@ import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { RunResult } from './run.ts';
 import { fitModel, withoutModel } from './switch-model.ts';
 import { assertUnended, markFailed, taskAfter } from './task.ts';
+import { tracedRun } from './traced-run.ts';
 import { recordUnusable } from './unusable.ts';
 
 /**
@@ -45,7 +46,22 @@ import { recordUnusable } from './unusable.ts';
 export async function perform(
   scope: RunScope,
   request: RunRequest,
-  { chosen, info }: { readonly chosen: RunModel; readonly info: SessionInfo },
+  known: { readonly chosen: RunModel; readonly info: SessionInfo },
+): Promise<RunResult> {
+  const { store } = scope.parts;
+  return await tracedRun({ store, request, ...known }, async (traceparent) =>
+    performIn(scope, request, { ...known, traceparent }),
+  );
+}
+
+async function performIn(
+  scope: RunScope,
+  request: RunRequest,
+  {
+    chosen,
+    info,
+    traceparent,
+  }: { readonly chosen: RunModel; readonly info: SessionInfo; readonly traceparent: string | undefined },
 ): Promise<RunResult> {
   const { parts, session, hold, emit } = scope;
   const { store, config, now } = parts;
@@ -83,7 +99,7 @@ export async function perform(
     worktree === undefined ? undefined : await openWorktree(parts, session.id, { lease: hold.lease });
   const before = left.isNothing && workspace === undefined ? info : await infoOf(scope);
   if (isTask) await store.sessions.update(session.id, { task: 'running' }, { lease: hold.lease });
-  const stamp = stampOf(placeOf(parts, workspace));
+  const stamp = stampOf(placeOf(parts, workspace), traceparent);
   const named = await namedFor(
     store,
     { info: before, origin: scope.origin, above: async () => line.slice(1) },

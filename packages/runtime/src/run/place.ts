@@ -42,16 +42,17 @@ function currentDirectory(): string | undefined {
 export type Stamp = (drafts: readonly Draft[]) => readonly Draft[];
 
 /**
- * Makes the stamp of one run: the first entries that pass get the place in their meta, on the first message if there is
+ * Makes the stamp of one run: the first entries that pass get the place, and the span of the run, in their meta, on the first message if there is
  * one, else on the first entry. Later ones return unchanged.
  */
-export function stampOf(place: RunPlace): Stamp {
+export function stampOf(place: RunPlace, traceparent?: string): Stamp {
+  const facts = { place, ...(traceparent !== undefined && { traceparent }) };
   let isStamped = false;
   return (drafts) => {
     if (isStamped || drafts.length === 0) return drafts;
     isStamped = true;
     const message = drafts.findIndex(({ kind }) => kind === 'message');
     const target = message === -1 ? 0 : message;
-    return drafts.map((draft, i) => (i === target ? { ...draft, meta: { ...draft.meta, place } } : draft));
+    return drafts.map((draft, i) => (i === target ? { ...draft, meta: { ...draft.meta, ...facts } } : draft));
   };
 }

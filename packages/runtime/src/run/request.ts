@@ -5,6 +5,7 @@ import type { Hold } from '../lease/hold.ts';
 import type { OutputSpec } from '../model/output.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import type { Phase } from '../stream/events.ts';
+import type { Scope } from '../telemetry/span.ts';
 import type { Ancestry, Origin } from '../terms/terms.ts';
 import type { Above } from './above.ts';
 import type { Input, RunOptions } from './options.ts';
@@ -18,6 +19,8 @@ export interface RunRequest {
   /** The inbox was read under the lease, and nothing waited in it. */
   readonly inboxIsEmpty?: boolean;
   readonly options: RunOptions;
+  /** The span that the run was started in. */
+  readonly caller?: Scope | undefined;
   readonly above?: Above | undefined;
   /** The schema that makes the value of the session's result, which its terms hold as JSON Schema. */
   readonly output?: OutputSpec<unknown> | undefined;

@@ -61,6 +61,7 @@ import { type Chunk, eventsOf } from '../stream/chunks.ts';
 import type { SessionEvent } from '../stream/events.ts';
 import { watchChunks } from '../stream/replay.ts';
 import { type Fresh, tail } from '../stream/tail.ts';
+import { isTraced, scopeHere } from '../telemetry/span.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { openPermits, type Permit, type Permits } from '../terms/permits.ts';
 import type { Ancestry, SessionFacts } from '../terms/terms.ts';
@@ -149,7 +150,9 @@ export class Session {
       fieldFault(options, runFields, `run '${this.name}'`) ??
       inputFault(this.name, { input, settings: options.settings, tools: options.tools, meta: options.meta });
     const given = fault === undefined ? options : {};
-    return this.#worker.start({ run: this.#parts.newId(), input, options: given, output }, fault) as Run<T>;
+    const caller = isTraced() ? scopeHere() : undefined;
+    const request = { run: this.#parts.newId(), input, options: given, output, caller };
+    return this.#worker.start(request, fault) as Run<T>;
   }
 
   /**

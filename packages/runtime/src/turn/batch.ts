@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Draft, type Json, type JsonObject, note } from '@tapedeck/tape';
 import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
@@ -10,6 +11,8 @@ import {
   isAwaited,
   type OpenCall,
 } from '../stream/call.ts';
+import { rememberCall } from '../telemetry/runs.ts';
+import { traced } from '../telemetry/span.ts';
 import { grantNotes, recordPermit, refusedBy } from '../terms/permit-notes.ts';
 import type { Permit } from '../terms/permits.ts';
 import { duringCall } from '../tools/current-call.ts';
@@ -94,12 +97,13 @@ async function runTogether(batch: Batch): Promise<readonly Gated[]> {
   const ends = await Promise.allSettled(
     gated.map(async (one): Promise<Gated> => {
       if (isAwaited(one.gate)) return one;
-      return await queue.add(async () => {
+      const work = AsyncLocalStorage.bind(async () => {
         // The calls before it can have changed where its paths lead.
         const now = context.permits.isRuled ? await gate(context, one.call) : one;
         const success = isAwaited(now.gate) ? now.gate : await runOne(batch, now);
         return isAwaited(success) ? { ...now, gate: success } : now;
       });
+      return await queue.add(work);
     }),
   );
   return ends.flatMap((end) => {
@@ -233,9 +237,9 @@ async function runOne(
   unbegun.delete(toolCallId);
   context.emitEvent({ type: 'tool-started', ...nameOf(context.tools, call), at: context.now() });
   runPoint('call/before-run');
-  const { store, session, permits } = context;
+  const { permits } = context;
   const mayReach = permit === undefined || !permits.isRuled ? undefined : await permits.reach(permit);
-  const executed = await duringCall({ store, session, toolName: call.toolName, toolCallId }, async () =>
+  const executed = await tracedCall(context, call, async () =>
     executeCall(call, {
       tools: context.tools,
       context: { ...context.toolContext, ...(mayReach !== undefined && { mayReach }) },
@@ -248,6 +252,34 @@ async function runOne(
   );
   runPoint('call/ran');
   return typeof executed === 'object' ? await finish(context, call, executed) : executed;
+}
+
+/** Executes a call within its span. */
+async function tracedCall(
+  { store, session }: LoopContext,
+  { toolName, toolCallId }: OpenCall,
+  act: () => ReturnType<typeof executeCall>,
+): ReturnType<typeof executeCall> {
+  const during = async () => await duringCall({ store, session, toolName, toolCallId }, act);
+  return await traced(
+    () => ({
+      name: `execute_tool ${toolName}`,
+      attributes: {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': toolName,
+        'gen_ai.tool.call.id': toolCallId,
+        'gen_ai.tool.type': 'function',
+      },
+    }),
+    async (span) => {
+      if (span === undefined) return await during();
+      using _ = rememberCall(toolCallId, span);
+      const executed = await during();
+      if (typeof executed === 'object' && !executed.success) span.fail('tool_error');
+      if (executed === undefined) span.fail('aborted');
+      return executed;
+    },
+  );
 }
 
 /** Appends a result. One that cannot be stored (too large, not JSON) becomes an error result. */

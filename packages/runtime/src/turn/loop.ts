@@ -3,6 +3,7 @@ import { assistantText } from '@tapedeck/tape/internal';
 import type { Answer, ModelMessage } from '../model/model.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { finishAfter } from '../stream/events.ts';
+import { Steps } from '../telemetry/steps.ts';
 import type { Reached } from '../terms/budget.ts';
 import { addUsage, noUsage } from '../usage/usage.ts';
 import { type BatchEnd, runBatch } from './batch.ts';
@@ -17,6 +18,18 @@ import { promptOf, takeTurn } from './turn.ts';
  * the open calls, if any.
  */
 export async function runLoop(context: LoopContext, open: readonly OpenCall[] = []): Promise<LoopResult> {
+  const steps = new Steps();
+  try {
+    return await loop(context, open, steps);
+  } catch (error) {
+    steps.fail(error);
+    throw error;
+  } finally {
+    steps.end();
+  }
+}
+
+async function loop(context: LoopContext, open: readonly OpenCall[], steps: Steps): Promise<LoopResult> {
   const { limits, signal, emitEvent } = context;
   let done: Omit<LoopResult, 'finish' | 'error'> = { text: '', steps: 0, usage: noUsage };
   let calls = open;
@@ -27,7 +40,8 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
     return await giveResult(context, { schema: context.output, done, pending });
   for (;;) {
     if (calls.length > 0) context.enter('processing');
-    const { end, unbegun } = calls.length === 0 ? nothingToRun : await runBatch(context, calls, messages);
+    const { end, unbegun } =
+      calls.length === 0 ? nothingToRun : await steps.within(() => runBatch(context, calls, messages));
     if (end === 'waiting') return { ...done, ...complete(context, 'waiting') };
     if (signal.aborted) return { ...done, ...(await recordAbort(context, answer, { ...done, unbegun })) };
     const more = answer === undefined || calls.length > 0;
@@ -45,9 +59,11 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
         return await giveResult(context, { schema: context.output, done, pending: { state: 'due' } });
       return { ...done, ...complete(context, finish) };
     }
-    const turn = await takeTurn(context, done.steps + 1);
+    await steps.begin(done.steps + 1);
+    const turn = await steps.within(() => takeTurn(context, done.steps + 1));
     done = { ...done, steps: done.steps + 1 };
     if ('failure' in turn) {
+      steps.fail(turn.failure);
       const text = turn.partial.map(({ payload }) => assistantText(payload as Json)).join('');
       return { ...done, ...(text !== '' && { text }), ...(await recordFailure(context, turn)) };
     }
