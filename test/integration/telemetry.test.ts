@@ -14,6 +14,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { program } from '../support/programs.ts';
 import { scriptedDeck } from '../support/scripted.ts';
+import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 const exporter = new InMemorySpanExporter();
@@ -46,10 +47,13 @@ const usage = { input: 12, output: 4 };
 const measure = tool({ inputSchema: z.object({}), execute: async () => 'secret warmth' });
 const fails = tool({
   inputSchema: z.object({}),
-  execute: async () => {
+  execute: async (): Promise<string> => {
     throw new Error('secret failure');
   },
 });
+
+/** Sessions that run at once. */
+const many = sized(8, 50, 200);
 
 const answers = [
   { text: 'I measure.', toolCalls: [{ id: 'c1', name: 'measure', input: {} }], usage },
@@ -123,15 +127,15 @@ describe.each(['with', 'without'] as const)('%s a context manager of the program
 
   test('of many sessions at once, each span is below the right one', async () => {
     await using scripted = await scriptedDeck(
-      Array.from({ length: 50 }, (_, n) =>
+      Array.from({ length: many }, (_, n) =>
         answers.map((answer) => ({ when: { session: `s${n}` }, delayMs: n % 3, ...answer })),
       ).flat(),
       { tools: { measure }, limits: { concurrentCalls: 3 } },
     );
     const { deck } = scripted;
-    const sessions = await Promise.all(Array.from({ length: 50 }, (_, n) => deck.session(`s${n}`)));
+    const sessions = await Promise.all(Array.from({ length: many }, (_, n) => deck.session(`s${n}`)));
     await Promise.all(sessions.map(async (session) => await session.run('Go')));
-    expect(named('invoke_agent')).toHaveLength(50);
+    expect(named('invoke_agent')).toHaveLength(many);
     for (const { id } of sessions) {
       const own = spans().filter(({ attributes }) => attributes['gen_ai.conversation.id'] === id);
       expect(own.map(path).sort()).toEqual([
