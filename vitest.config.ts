@@ -37,6 +37,7 @@ const lanes = [
     'shells',
     'similar-names',
     'stray-errors',
+    'working-agent',
     'workspace',
   ].map((name) => `test/e2e/cli.${name}.test.ts`),
   'test/e2e/bench.*.test.ts',

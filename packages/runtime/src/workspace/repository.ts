@@ -123,7 +123,13 @@ export async function withSnapshot<T>(
     });
     const { env, ...call } = callIn(at, doing);
     const own = { ...call, env: { ...env, GIT_INDEX_FILE: index, ...(!keep && objectsIn(dir, at.common)) } };
-    await git(own, 'add', '--all', '--', '.', ...excluding(at.top, without, doing));
+    const excluded = excluding(at.top, without, doing);
+    // git refuses to exclude what it ignores.
+    const isIgnored =
+      without !== undefined &&
+      excluded.length > 0 &&
+      (await tryGit(own, ['check-ignore', '-q', '--', without])).ok;
+    await git(own, 'add', '--all', '--', '.', ...(isIgnored ? [] : excluded));
     return await act({ tree: await gitLine(own, 'write-tree'), call: own, dir });
   } finally {
     await rm(dir, { recursive: true, force: true });
