@@ -137,6 +137,7 @@ export type {
   SubscribeOptions,
 } from './session/options.ts';
 export type { Session } from './session/session.ts';
+export { tapeTools } from './session/tape-tools.ts';
 export type { ToolContext } from './session/tool-context.ts';
 export { type Status, statusesOf, statusOf, untilIdle } from './status/status.ts';
 export type { StoreSource } from './store-of.ts';

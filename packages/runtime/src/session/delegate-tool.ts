@@ -119,21 +119,30 @@ export function sendMessageTool(): DeckTool {
     ) => {
       const { session } = contextOf(context);
       const other = to === 'manager' ? await session.manager() : await session.child(to);
-      const { settled } = await session.info();
-      // The call's own entry: the same when the call is repeated after a crash.
-      const [call] = await Array.fromAsync(session.entries({ from: settled + 1, to: settled + 1 }));
-      const message = agentMessage(
-        { session: session.name, id: session.id },
-        { text, callHash: call?.hash ?? '', senders: await sendersTo(session) },
-      );
-      const { state } = await other.send(message.text, {
-        source: 'agent',
-        key: `message:${session.id}:${settled}:${toolCallId}`,
-        meta: message.meta,
-      });
-      return { to: other.name, state };
+      return await sendAsAgent(session, other, { text, toolCallId });
     },
   } as DeckTool;
+}
+
+/** Sends a message of one agent to another. A call that is repeated after a crash sends it once. */
+export async function sendAsAgent(
+  session: Session,
+  other: Session,
+  { text, toolCallId }: { readonly text: string; readonly toolCallId: string },
+): Promise<{ readonly to: string; readonly state: string }> {
+  const { settled } = await session.info();
+  // The call's own entry: the same when the call is repeated after a crash.
+  const [call] = await Array.fromAsync(session.entries({ from: settled + 1, to: settled + 1 }));
+  const message = agentMessage(
+    { session: session.name, id: session.id },
+    { text, callHash: call?.hash ?? '', senders: await sendersTo(session) },
+  );
+  const { state } = await other.send(message.text, {
+    source: 'agent',
+    key: `message:${session.id}:${settled}:${toolCallId}`,
+    meta: message.meta,
+  });
+  return { to: other.name, state };
 }
 
 /** The sessions whose rules bind the run that sends a message. */
@@ -160,12 +169,12 @@ function taskOf(
 }
 
 /** @throws SESSION_BAD_CONFIG when the tool does not run in a session */
-function contextOf(context: unknown): ToolContext {
+export function contextOf(context: unknown): ToolContext {
   const { session, run }: Partial<ToolContext> = isObject(context as Json) ? (context as ToolContext) : {};
   if (session !== undefined && run !== undefined) return { session: session as Session, run };
   throw new SessionError(
     'SESSION_BAD_CONFIG',
-    'cannot delegate: the tool does not run in a session of a deck',
+    'cannot run the tool: it does not run in a session of a deck',
     {},
   );
 }

@@ -9,6 +9,24 @@ import type { ModelWindow } from '../model/window.ts';
 import { usedBy } from './call-meta.ts';
 import type { LoopContext, Prompt } from './context.ts';
 
+/** The name of the event with which the model of a run asks for a summary before its next call. */
+export const compactionRequested = 'compaction/requested';
+
+/** The last request that a run has followed. */
+const followed = new WeakMap<LoopContext, number>();
+
+/** The request of this run that it has not followed, with its focus. */
+function requestIn(context: LoopContext, entries: readonly Entry[]): { readonly focus?: string } | undefined {
+  const request = entries.findLast(
+    ({ name, payload }) =>
+      name === compactionRequested && (payload as { readonly run?: string } | null)?.run === context.run,
+  );
+  if (request === undefined || request.seq <= (followed.get(context) ?? 0)) return undefined;
+  followed.set(context, request.seq);
+  const { focus } = request.payload as { readonly focus?: string };
+  return focus === undefined ? {} : { focus };
+}
+
 /** Runs whose compaction failed. They do not try again before each step. */
 const gaveUp = new WeakSet<LoopContext>();
 
@@ -23,24 +41,35 @@ export async function compactIfNeeded(
   { entries, view: shown }: Prompt,
 ): Promise<boolean> {
   const { policy, window } = context.compaction;
+  const requested = requestIn(context, entries);
+  if (requested !== undefined) return await compactNow(context, entries, { trigger: 'manual', ...requested });
   if (window === undefined || !policy.enabled) return false;
   const instructions = await context.instruct(entries);
   const used = usedBy({ ...context, instructions }, shown);
   const saved = isToBePruned(policy, window, used) ? await pruneDown(context, entries, { used, window }) : 0;
   const isPruned = saved > 0;
   if (gaveUp.has(context) || !isTooFull(policy, window, used - saved)) return isPruned;
+  const now = isPruned ? await Array.fromAsync(context.store.views.entries(context.session)) : entries;
+  return (await compactNow(context, now, { trigger: 'threshold' })) || isPruned;
+}
+
+/** Compacts. When the summary fails, it warns. Returns whether it wrote entries. */
+async function compactNow(
+  context: LoopContext,
+  entries: readonly Entry[],
+  order: { readonly trigger: 'threshold' | 'manual'; readonly focus?: string },
+): Promise<boolean> {
   context.enter('compacting');
   try {
-    const now = isPruned ? await Array.fromAsync(context.store.views.entries(context.session)) : entries;
-    return (await compact(context, now, { trigger: 'threshold' })) !== undefined || isPruned;
+    return (await compact(context, entries, order)) !== undefined;
   } catch (error) {
-    gaveUp.add(context);
+    if (order.trigger === 'threshold') gaveUp.add(context);
     const why = reasonOf(context, error);
     const message = `cannot summarise '${context.session}': ${why.message}`;
     await context.append([
       note('context/not-compacted', {
         run: context.run,
-        trigger: 'threshold',
+        trigger: order.trigger,
         message: why.message,
         ...(why.response !== undefined && { response: why.response }),
         ...(why.summarizer !== undefined && { summarizer: { ...why.summarizer } }),
