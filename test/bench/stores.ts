@@ -49,8 +49,9 @@ export function manySessions(bench: Bench): string {
 
 const usage = { input: 100, output: 20, reasoning: 0, cacheRead: 10, cacheWrite: 5 };
 
-/** Makes a database of roots with ten children each, whose work is merged. */
+/** Makes a database of roots with ten children each, whose work is merged, at its first use. */
 export function fillWithMerged(path: string, sessions: number): void {
+  if (existsSync(path)) return;
   using store = openTapeStore(path, { durability: 'fast' });
   for (let n = 0; n < sessions; n += 11) {
     const root = `s${n}`;

@@ -112,10 +112,10 @@ if (sized(false, true, true))
 
     test('a configuration and the command share one copy of the packages', async () => {
       using home = tempDir();
-      writeFileSync(dir.file('tape.config.mjs'), oneCopyConfig);
+      writeFileSync(dir.file('tape.config.mts'), oneCopyConfig);
       writeFileSync(dir.file('whose.json'), JSON.stringify(oneCopyAnswers));
       const tape = `npx tape --home ${home.path}/.tape`;
-      const run = `${tape} run main Whose? --model script:whose.json --config tape.config.mjs`;
+      const run = `${tape} run main Whose? --model script:whose.json --config tape.config.mts`;
       expect(await shellOutside(dir.path, run)).toBe('Done.\n');
       expect(await shellOutside(dir.path, `${tape} log main`)).toContain('one copy');
     });
