@@ -22,7 +22,7 @@ export function append(bench: Bench): Row[] {
 
 const titles = { FULL: 'durable append', NORMAL: "append, durability 'fast'" } as const;
 /** By the clock, which a sync rules: see `docs/performance.md`. */
-const goals = { FULL: 1.6, NORMAL: undefined } as const;
+const goals = { FULL: 2, NORMAL: undefined } as const;
 
 function single(bench: Bench, synchronous: Synchronous): Row[] {
   const file = (name: string) => join(bench.dir, `append-${synchronous}-${name}.db`);
@@ -67,6 +67,8 @@ function single(bench: Bench, synchronous: Synchronous): Row[] {
   const row = (ours: Sample, limit: Sample, work: string, against: string, goal?: number) =>
     compared(ours, limit, { work, against, unit: 'µs', ...(goal !== undefined && { goal: { most: goal } }) });
   const limit = `raw insert, synchronous=${synchronous}`;
+  // A sync takes most of the time of a durable append, and little of the processor.
+  const [parts, by] = synchronous === 'FULL' ? [samples, ''] : [cpu, ' (CPU)'];
   return [
     row(samples.store, samples.raw, title, limit, goals[synchronous]),
     row(cpu.store, cpu.raw, `${title} (CPU)`, limit),
@@ -77,11 +79,12 @@ function single(bench: Bench, synchronous: Synchronous): Row[] {
       'the same statements, hashes and triggers without the store',
       1.4,
     ),
-    row(cpu.keyed, cpu.raw, `${title}, with a key (CPU)`, limit),
-    row(cpu.bare, cpu.raw, `${title}: entry and head alone (CPU)`, limit),
-    row(cpu.indexed, cpu.bare, `${title}: with the indexes (CPU)`, 'without them'),
-    row(cpu.guarded, cpu.indexed, `${title}: with the triggers (CPU)`, 'without them'),
-    row(cpu.chained, cpu.guarded, `${title}: with the hash chain (CPU)`, 'without it'),
+    row(parts.keyed, parts.raw, `${title}, with a key${by}`, limit),
+    row(parts.bare, parts.raw, `${title}: entry and head alone${by}`, limit),
+    row(parts.indexed, parts.bare, `${title}: with the indexes${by}`, 'without them'),
+    row(parts.guarded, parts.indexed, `${title}: with the triggers${by}`, 'without them'),
+    row(parts.chained, parts.guarded, `${title}: with the hash chain${by}`, 'without it'),
+    row(parts.store, parts.chained, `${title}: with all else that the store does${by}`, 'without it'),
   ];
 }
 
