@@ -14,6 +14,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'internal',
     'conformance',
     'store',
+    'bundle',
     'check',
     'inbox',
     'fork',

@@ -53,6 +53,7 @@ export const lineageLine: z.ZodType<LineageLine> = z.object({
   tape: text,
   kind: text,
   row: z.exactOptional(text),
+  was: z.exactOptional(text),
   base: z.exactOptional(position),
   range: z.exactOptional(z.tuple([position, position]).nullable()),
   spawn_key: z.exactOptional(text),

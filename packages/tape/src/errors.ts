@@ -53,6 +53,8 @@ export type TapeErrorCode =
   | 'TAPE_SCHEMA_OLDER'
   | 'TAPE_NOT_A_TAPE'
   | 'TAPE_CORRUPT'
+  | 'TAPE_BAD_BUNDLE'
+  | 'TAPE_DIVERGED'
   | 'TAPE_IO'
   | 'GRAPH_DIVERGED';
 

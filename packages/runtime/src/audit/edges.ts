@@ -70,7 +70,9 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
   // The lines of each child are read once.
   const known = new Map<string, ReadonlySet<Seq>>();
   for await (const mark of store.entries.read(info.id, { own: true, kind: 'anchor', namePrefix: 'merge/' })) {
-    const { seq, name = '', payload } = mark;
+    const { seq, name = '', payload, adopted, key } = mark;
+    // The mark of a copy has no key. What a bundle brought may be of a child that it did not bring.
+    if (adopted === true && key?.startsWith('merge:') !== true) continue;
     const state = stateOf(mark);
     const of = name.slice('merge/'.length);
     // A redacted mark has only the name, which is unique in the tree that the mark can be about.
@@ -78,6 +80,7 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
       payload === null
         ? (await store.sessions.list({ under: info.id, all: true })).find((one) => one.session === of)
         : await store.sessions.find(String(state.child));
+    if (child === undefined && adopted === true) continue;
     if (child === undefined) {
       yield oneSided(
         info.session,
@@ -88,13 +91,13 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
     }
     const seqs = known.get(child.id) ?? (await linesInto(store, child.id, info.id));
     known.set(child.id, seqs);
-    if (!seqs.has(seq))
+    if (!seqs.has(seq) && adopted !== true)
       yield oneSided(
         info.session,
         seq,
         `the lineage has no line of the mark ${info.session}@${seq} of '${of}'`,
       );
-    const fault = payload === null ? undefined : await rangeFault(store, child, state);
+    const fault = payload === null || adopted === true ? undefined : await rangeFault(store, child, state);
     if (fault !== undefined)
       yield oneSided(
         info.session,

@@ -62,6 +62,7 @@ export const kinds: Readonly<Record<CheckCode, readonly [CheckSection, CheckWeig
   'record-contradicted': ['integrity', 'damage'],
   'views-unproved': ['integrity', 'note'],
   'body-erased': ['integrity', 'damage'],
+  'not-here': ['integrity', 'note'],
   'blob-changed': ['integrity', 'damage'],
   'open-calls-differ': ['integrity', 'damage'],
   'open-run-differs': ['integrity', 'damage'],

@@ -42,6 +42,8 @@ interface MarkAbove {
   readonly seq: Seq;
   readonly key: string;
   readonly payload: string | null;
+  /** 1 when a bundle brought it. */
+  readonly isAdopted: 0 | 1;
 }
 
 /** An entry that has the name or the key of a merge's mark, or that a line of the lineage calls one. */
@@ -82,6 +84,8 @@ export interface Beside {
   /** How many touches each position has, in order. */
   readonly touches: readonly { readonly seq: Seq; readonly n: number }[];
   readonly aliases: readonly AliasRow[];
+  /** The positions that a bundle brought. */
+  readonly adopted: readonly { readonly from_seq: Seq; readonly to_seq: Seq }[];
   readonly inbox: readonly { readonly ulid: string; readonly body: string; readonly queued_at: number }[];
   /** Saved pieces of streams that are not JSON. */
   readonly badChunks: readonly { readonly run: string; readonly idx: number }[];
@@ -89,6 +93,11 @@ export interface Beside {
   readonly stray: Seq | undefined;
   /** The child of the same parent that has the number before its own. */
   readonly childBefore: number | undefined;
+}
+
+/** Whether a bundle brought an entry of a tape. */
+export function isAdopted({ adopted }: Beside, seq: Seq): boolean {
+  return adopted.some(({ from_seq, to_seq }) => from_seq <= seq && seq <= to_seq);
 }
 
 /** The ids of tapes that are verified together, both included. */
@@ -163,6 +172,15 @@ export class BesideTapes {
     if (known !== undefined) return known;
     const row = this.#db.get<{ id: number }>('SELECT id FROM tape WHERE ulid = @ulid', { ulid });
     return row === undefined ? undefined : this.tape(row.id);
+  }
+
+  /** The name of a session where it comes from, if a bundle brought it under another one. */
+  nameElsewhere(id: number): string | undefined {
+    const row = this.#db.get<{ was: string | null }>(
+      `SELECT line ->> '$.was' AS was FROM lineage WHERE tape_id = @id AND type IN ('session','fork') ORDER BY g LIMIT 1`,
+      { id },
+    );
+    return row?.was ?? undefined;
   }
 
   #keep(row: TapeRow): TapeRow {
@@ -272,6 +290,10 @@ class BesideTape implements Beside {
     return this.#rows(selectAliases);
   }
 
+  get adopted(): Beside['adopted'] {
+    return this.#rows(selectAdopted);
+  }
+
   get inbox(): Beside['inbox'] {
     return this.#rows(selectInbox);
   }
@@ -320,7 +342,8 @@ const selectBelow = `WITH RECURSIVE below(root, id, reach) AS (
 const selectMarksAbove = `WITH RECURSIVE above(child, id) AS (
     SELECT id, parent_id FROM tape WHERE id BETWEEN @first AND @last AND parent_id < id
     UNION SELECT a.child, t.parent_id FROM above a JOIN tape t ON t.id = a.id WHERE t.parent_id < t.id)
-  SELECT a.child AS tape_id, t.name, e.seq, e.key, e.payload
+  SELECT a.child AS tape_id, t.name, e.seq, e.key, e.payload,
+    EXISTS (SELECT 1 FROM adopted d WHERE d.tape_id = a.id AND d.from_seq <= e.seq AND d.to_seq >= e.seq) AS isAdopted
     FROM above a CROSS JOIN tape c ON c.id = a.child CROSS JOIN tape t ON t.id = a.id
       CROSS JOIN entry e ON e.tape_id = a.id AND e.key >= 'merge:' || c.ulid || ':' AND e.key < 'merge:' || c.ulid || ';'`;
 
@@ -349,6 +372,9 @@ const selectTouches = `SELECT tape_id, seq, count(*) AS n FROM touch WHERE tape_
 
 const selectAliases = `SELECT tape_id, realm, alias, name_key, reason, g FROM alias
   WHERE tape_id BETWEEN @first AND @last ORDER BY tape_id, alias`;
+
+const selectAdopted =
+  'SELECT tape_id, from_seq, to_seq FROM adopted WHERE tape_id BETWEEN @first AND @last ORDER BY tape_id, from_seq';
 
 const selectInbox = `SELECT tape_id, ulid, body, queued_at FROM inbox WHERE tape_id BETWEEN @first AND @last
   ORDER BY tape_id, id`;

@@ -22,27 +22,40 @@ export class CallsOnTape {
   readonly #stored: readonly BatchRow[];
   readonly #found = new Map<Seq, BatchRow>();
   #batch: OpenBatch | undefined;
+  /** How many results of the open batch are erased. */
+  #unknown: { readonly from: Seq; readonly n: number } | undefined;
   /** Last position of a batch that is taken from the stored rows. */
   #takenTo: Seq = 0;
 
-  /** @param stored its rows in `open_calls`, in order */
-  constructor(tape: TapeRow, stored: readonly BatchRow[]) {
+  /**
+   * @param stored its rows in `open_calls`, in order
+   * @param open the batch before the first entry that it will see, and how many results in it are erased
+   */
+  constructor(
+    tape: TapeRow,
+    stored: readonly BatchRow[],
+    open?: { readonly batch: OpenBatch; readonly unknown: number },
+  ) {
     this.#tape = tape;
     this.#stored = stored;
+    if (open === undefined) return;
+    this.#batch = open.batch;
+    this.#unknown = { from: open.batch.from, n: open.unknown };
   }
 
   /** Receives the entries of the tape, in order. */
   saw({ seq, kind, payload }: CallEntry): void {
     if (seq <= this.#takenTo) return;
     if (kind !== 'message' && kind !== 'tool-result' && kind !== 'rewind') return;
-    if (payload === null) {
-      this.#take(seq);
+    if (payload === null && kind !== 'rewind') {
+      this.#take(seq, kind);
       return;
     }
-    if (kind === 'message' && !payload.includes('"tool-call"')) return;
+    if (kind === 'message' && payload?.includes('"tool-call"') !== true) return;
     if (kind !== 'message' && this.#batch === undefined) return;
-    const now = nextBatch(this.#batch, { seq, kind, payload: parsed(payload) });
-    if (now === this.#batch) return;
+    const next = nextBatch(this.#batch, { seq, kind, payload: parsed(payload) });
+    if (next === this.#batch) return;
+    const now = kind === 'tool-result' && this.#isAnswered(next) ? undefined : next;
     const from = (now ?? this.#batch)?.from ?? seq;
     this.#batch = now;
     this.#found.set(from, {
@@ -53,14 +66,37 @@ export class CallsOnTape {
   }
 
   /** Takes the stored batch that an erased entry lies in. An erased entry in none had no calls. */
-  #take(seq: Seq): void {
+  #take(seq: Seq, kind: string): void {
     const row = this.#stored.find(
       ({ from_seq, to_seq }) => to_seq !== null && from_seq < seq && seq <= to_seq + 1,
     );
-    if (row === undefined) return;
+    if (row === undefined) {
+      // Whose result it is, is not known: the last one ends the batch, whichever calls are left.
+      if (kind === 'tool-result') this.#settleUnknown(seq);
+      return;
+    }
     this.#batch = undefined;
     this.#found.set(row.from_seq, row);
     this.#takenTo = (row.to_seq ?? seq) + 1;
+  }
+
+  #settleUnknown(seq: Seq): void {
+    if (this.#batch === undefined) return;
+    const { from } = this.#batch;
+    this.#unknown = { from, n: 1 + (this.#unknown?.from === from ? this.#unknown.n : 0) };
+    if (!this.#isAnswered(this.#batch)) return;
+    this.#batch = undefined;
+    this.#found.set(from, { from_seq: from, to_seq: seq - 1, calls: '[]' });
+  }
+
+  /** Whether as many results of a batch are erased as it has open calls. */
+  #isAnswered(batch: OpenBatch | undefined): boolean {
+    return batch !== undefined && this.#unknown?.from === batch.from && this.#unknown.n >= batch.calls.length;
+  }
+
+  /** The position up to which a tape that ends at a head is settled, by the entries seen so far. */
+  settledAt(head: Seq): Seq {
+    return this.#batch?.from ?? head;
   }
 
   /** The rows that follow from the entries seen so far. */
@@ -78,7 +114,7 @@ export class CallsOnTape {
         null,
         `the recorded open calls of '${name}' differ from its entries`,
       );
-    const settled = this.#batch?.from ?? head_seq;
+    const settled = this.settledAt(head_seq);
     if (settled !== settled_seq)
       yield problem(
         'row-changed',
@@ -94,8 +130,9 @@ function textOf(rows: readonly BatchRow[]): string {
 
 /**
  * Rebuilds a tape's rows in `open_calls` from its entries, in the caller's transaction. Those of erased messages stay.
+ * Returns the position up to which the tape is settled.
  */
-export function rebuildBatches(db: Db, tape: TapeRow): void {
+export function rebuildBatches(db: Db, tape: TapeRow): Seq {
   const stored = db.all<BatchRow>(
     'SELECT from_seq, to_seq, calls FROM open_calls WHERE tape_id = @id ORDER BY from_seq',
     { id: tape.id },
@@ -119,4 +156,5 @@ export function rebuildBatches(db: Db, tape: TapeRow): void {
       to: to_seq,
       open,
     });
+  return calls.settledAt(tape.head_seq);
 }

@@ -6,12 +6,13 @@ import { backMax, collectResult, textVersion } from '../merge/collect.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import type { BesideTapes, MarkRow } from './beside.ts';
+import { type BesideTapes, isAdopted, type MarkRow } from './beside.ts';
 import type { EntryRow } from './kept-entries.ts';
 import { type LineOfMerge, type Mark, markOf, mergesInLines } from './marks.ts';
 import { factFaults } from './merge-facts.ts';
 import { type Problem, problemsOf } from './problem.ts';
 import { isReadable } from './readable.ts';
+import { isAbsentIn } from './touches.ts';
 
 /** An entry of a merge: its mark, or the message after it. */
 interface MergeEntry {
@@ -39,11 +40,29 @@ export function* verifyMerges(
   const seqs = new Set([...rows.keys(), ...recorded.keys()]);
   for (const seq of [...seqs].filter((one) => one <= to).toSorted((a, b) => a - b)) {
     const row = rows.get(seq) ?? rowAt({ db, tapes, tape }, seq);
+    // A copy of a session has the marks without their keys: they say what was, and merge nothing.
+    if (row?.key === null && isAdopted(beside, seq)) continue;
+    if (row !== undefined && isChildElsewhere({ db, tapes, tape }, row, recorded.get(seq))) {
+      yield problem('not-here', seq, `the child of the merge ${tape.name}@${seq} is not here`);
+      continue;
+    }
     // A missing entry is reported by its chain.
     const fault = row === undefined ? undefined : faultIn({ db, tapes, tape }, row, recorded.get(seq));
     if (fault !== undefined)
       yield problem('merge-contradicted', seq, `the mark of a merge ${tape.name}@${seq} ${fault}`);
   }
+}
+
+/** Whether a bundle brought a mark, and not the child that it is of. */
+function isChildElsewhere(
+  { tapes, tape }: Within,
+  { seq, key, payload }: MarkRow,
+  recorded: LineOfMerge | undefined,
+): boolean {
+  if (recorded !== undefined || !isAdopted(tapes.of(tape.id), seq)) return false;
+  const [scheme, ulid] = key?.split(':') ?? [];
+  const child = payload === null ? undefined : markOf(seq, tapes.parsed(payload))?.state.child;
+  return scheme === 'merge' && (child === undefined || child === ulid) && tapes.tapeOf(ulid) === undefined;
 }
 
 /** Returns what contradicts an entry that should be a mark. `recorded`: the line of the lineage that names it. */
@@ -82,14 +101,17 @@ function lineFault({ state, range }: Mark, line: JsonObject | undefined): string
 
 /** Yields the heads of children, as the marks on a tape recorded them, that the children do not have. */
 export function* verifyMergedHeads(db: Db, tape: TapeRow, tapes: BesideTapes): Generator<Problem> {
-  for (const { seq, payload } of tapes.of(tape.id).marks) {
-    const mark = payload === null ? undefined : markOf(seq, tapes.parsed(payload));
+  const beside = tapes.of(tape.id);
+  for (const { seq, key, payload } of beside.marks) {
+    const mark = payload === null || key === null ? undefined : markOf(seq, tapes.parsed(payload));
     const child = mark === undefined ? undefined : tapes.tapeOf(String(mark.state.child));
     if (mark === undefined || child === undefined) continue;
     const [, last] = mark.range;
     const problem = problemsOf(child.name);
     const by = `the mark ${tape.name}@${seq} recorded ${mark.childHead.slice(0, 8)}`;
-    if (last > child.head_seq)
+    if (last > child.head_seq && isAdopted(beside, seq))
+      yield problem('not-here', child.head_seq + 1, `the end of ${child.name} up to ${last} is not here; ${by}`);
+    else if (last > child.head_seq)
       yield problem(
         'tail-missing',
         child.head_seq + 1,
@@ -185,6 +207,7 @@ function isUnknown(
   { mark, kept }: { readonly mark: Mark; readonly kept: readonly EntryRow[] | undefined },
 ): boolean {
   const [from, to] = [mark.range[0] - backMax, mark.range[1]];
+  if (isAbsentIn(db, child.id, [from, to])) return true;
   if (kept !== undefined)
     return kept.some(
       ({ mark: kind, seq, ref, is_readable }) =>

@@ -1,6 +1,9 @@
 import type { Seq } from '../entry/entry.ts';
 
-/** Damage and its place. `session` owns the damaged entry; `seq` is null when no single entry is damaged. */
+/**
+ * Damage and its place. `session` owns the damaged entry; `seq` is null when no single entry is damaged. `not-here` is no
+ * damage: content, or a child, that a bundle did not bring.
+ */
 export interface Problem {
   /** The kind of damage; `docs/format.md` explains each. */
   readonly code:
@@ -12,6 +15,7 @@ export interface Problem {
     | 'tail-missing'
     | 'base-wrong'
     | 'body-erased'
+    | 'not-here'
     | 'row-changed'
     | 'open-calls-differ'
     | 'open-run-differs'

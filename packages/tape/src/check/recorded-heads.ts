@@ -25,7 +25,7 @@ export function recordedHeads(db: Db, tape: TapeRow, tapes: BesideTapes): readon
   return [
     ...inOwnLines(beside),
     ...inLinesBelow(tape, beside),
-    ...inMarks(beside, tapes),
+    ...inMarks(tape, beside, tapes),
     ...asSummarizer(db, tape),
   ];
 }
@@ -60,11 +60,13 @@ function inLinesBelow({ id, base_seq }: TapeRow, { below }: Beside): RecordedHea
 const makesEdges: ReadonlySet<string> = new Set(['fork', 'merge', 'discard']);
 
 /** The heads in the marks of its merges, on all tapes above it. The key of an erased mark still has the hash. */
-function inMarks({ marksAbove }: Beside, tapes: BesideTapes): RecordedHead[] {
-  return marksAbove.flatMap(({ name, seq, key, payload }) => {
+function inMarks({ head_seq }: TapeRow, { marksAbove }: Beside, tapes: BesideTapes): RecordedHead[] {
+  return marksAbove.flatMap(({ name, seq, key, payload, isAdopted }) => {
     const by = `the mark ${name}@${seq}`;
-    if (payload === null) return headOf(null, key.split(':')[2], by);
+    // A bundle may have brought a mark of more than is here of its child.
+    if (payload === null) return isAdopted === 1 ? [] : headOf(null, key.split(':')[2], by);
     const { state } = tapes.parsed(payload);
+    if (isAdopted === 1 && isObject(state) && Number(lastOf(state.range)) > head_seq) return [];
     return isObject(state) ? headOf(lastOf(state.range), state.child_head, by) : [];
   });
 }

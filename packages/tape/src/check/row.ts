@@ -4,7 +4,7 @@ import { nameKey, tapeName } from '../entry/name.ts';
 import { rowDigest } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import type { BesideTapes } from './beside.ts';
+import { type BesideTapes, isAdopted } from './beside.ts';
 import type { Problem } from './problem.ts';
 
 /**
@@ -44,7 +44,7 @@ export function* verifyRow(db: Db, tape: TapeRow, tapes: BesideTapes): Generator
     ...(startDiffers(db, tape, tapes) ? ['fork/start'] : []),
     ...(tape.from_seq === (tape.parent_id === null ? null : tape.floor_seq) ? [] : ['from_seq']),
     ...((tape.request_hash === null) === (tape.parent_id === null) ? [] : ['request_hash']),
-    ...(ordinalFollows(tape, childBefore) ? [] : ['ordinal']),
+    ...(isAdopted(tapes.of(tape.id), tape.base_seq + 1) || ordinalFollows(tape, childBefore) ? [] : ['ordinal']),
     ...(tape.name_key === nameKey(tape.name) ? [] : ['name_key']),
     ...((tape.merged_at === null) === (tape.delivery === null) ? [] : ['merged_at']),
   ];
@@ -74,12 +74,17 @@ function startDiffers(db: Db, tape: TapeRow, tapes: BesideTapes): boolean {
     start.name !== 'fork/start' ||
     differing(tapes.parsed(start.payload), {
       parent: tape.parent_ulid,
-      parent_name: tape.parent_name,
+      parent_name: parentNameIn(tapes, tape),
       from_anchor: tape.from_anchor,
       range: tape.floor_seq === tape.base_seq ? null : [tape.floor_seq + 1, tape.base_seq],
       base: tape.base_seq,
     }).length > 0
   );
+}
+
+/** The name that the parent of a fork has in its first entry: another one than here, where a bundle renamed it. */
+function parentNameIn(tapes: BesideTapes, { parent_id, parent_name }: TapeRow): string | null {
+  return parent_id === null ? null : (tapes.nameElsewhere(parent_id) ?? parent_name);
 }
 
 /**

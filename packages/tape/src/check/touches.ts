@@ -123,7 +123,7 @@ function rowsOf(touches: readonly Touch[]): Rows {
 }
 
 /** What a merge brings: what the child touched in its range, then the files of its patch. */
-function broughtBy(
+export function broughtBy(
   db: Db,
   tapes: BesideTapes,
   { child, state: { range, strategy, artifact } }: { readonly child: number; readonly state: JsonObject },
@@ -151,6 +151,7 @@ function isErasedIn(
   { entries }: BesideTapes,
   { child, range: [from, to] }: { readonly child: number; readonly range: readonly [Seq, Seq] },
 ): boolean {
+  if (isAbsentIn(db, child, [from, to])) return true;
   const kept = entries?.of(child);
   if (kept !== undefined)
     return kept.some(({ mark, ref }) => mark === 'redaction' && ref !== null && ref >= from && ref <= to);
@@ -160,6 +161,17 @@ function isErasedIn(
          AND ref BETWEEN @from AND @to LIMIT 1`,
       { child, from, to },
     ) !== undefined
+  );
+}
+
+/** Whether a bundle did not bring the content of an entry in a range. */
+export function isAbsentIn(db: Db, tape: number, [from, to]: readonly [Seq, Seq]): boolean {
+  return (
+    db.get('SELECT 1 FROM absent WHERE tape_id = @tape AND seq BETWEEN @from AND @to LIMIT 1', {
+      tape,
+      from,
+      to,
+    }) !== undefined
   );
 }
 

@@ -51,14 +51,16 @@ export function* tapesToVerify(db: Db, tape: TapeRow): Generator<{ tape: TapeRow
  * compares it with every head that was recorded of it, and with what is stored beside it. Each damage is reported
  * once, where it is; the check continues after it.
  * @param tapes what is beside the tape
+ * @param from the first position to verify: what lies before it was verified earlier
  * @param to the last position to verify
  * @param watchers see the entries as well, which spares another reading
  */
 export function* verifyTape(
   db: Db,
   tape: TapeRow,
-  { tapes, to = tape.head_seq, watchers: others }: Verified,
+  { tapes, from = tape.base_seq + 1, to = tape.head_seq, watchers: others }: Verified,
 ): Generator<Problem> {
+  const isAll = from <= tape.base_seq + 1 && to === tape.head_seq;
   const beside = tapes.of(tape.id);
   const heads = new HeadsOnTape(tape, recordedHeads(db, tape, tapes), to);
   const calls = new CallsOnTape(tape, beside.batches);
@@ -72,18 +74,18 @@ export function* verifyTape(
   const reported = new Set<Seq | null>();
   let isChained = true;
   let isWhole = true;
-  for (const problem of verifyChain(db, tape, { tapes, to, watchers })) {
+  for (const problem of verifyChain(db, tape, { tapes, from, to, watchers })) {
     if (problem.code === 'row-changed' && reported.has(problem.seq)) continue;
     if (problem.code === 'entry-missing' || problem.code === 'chain-broken') isChained = false;
     if (damagesBody.has(problem.code)) isWhole = false;
     reported.add(problem.seq);
     yield problem;
   }
-  for (const problem of heads.problems({ isChained })) if (!reported.has(problem.seq)) yield problem;
+  for (const problem of heads.problems({ isChained: isChained && isAll })) if (!reported.has(problem.seq)) yield problem;
   for (const problem of [...copies.problems(), ...verifyForkStart(db, tape, tapes)])
     if (!reported.has(problem.seq)) yield problem;
   // What follows from all entries is not known of a part, nor where one is missing or another one.
-  if (to !== tape.head_seq || !isChained) return;
+  if (!isAll || !isChained) return;
   yield* calls.problems();
   yield* spoken.problems();
   yield* run.problems(db, tape, tapes);
@@ -103,18 +105,23 @@ const damagesBody: ReadonlySet<Problem['code']> = new Set([
 /** What to verify of a tape, and what looks at the entries on the way. */
 interface Verification {
   readonly tapes: BesideTapes;
+  readonly from: Seq;
   readonly to: Seq;
   readonly watchers: readonly Watcher[];
 }
 
-type Verified = Omit<Verification, 'to'> & Partial<Verification>;
+type Verified = Omit<Verification, 'from' | 'to'> & Partial<Verification>;
 
 /** Looks at each entry of a tape, in order, while its chain is verified. */
 export interface Watcher {
   saw(entry: EntryRow): void;
 }
 
-function* verifyChain(db: Db, tape: TapeRow, { tapes, to, watchers }: Verification): Generator<Problem> {
+function* verifyChain(
+  db: Db,
+  tape: TapeRow,
+  { tapes, from, to, watchers }: Verification,
+): Generator<Problem> {
   const problem = problemsOf(tape.name);
   const base = baseHash(db, tape, tapes);
   if (base !== hex(tape.base_hash))
@@ -123,10 +130,12 @@ function* verifyChain(db: Db, tape: TapeRow, { tapes, to, watchers }: Verificati
       tape.base_seq,
       `${tape.name} does not continue from its parent's entry at ${tape.base_seq}`,
     );
-  let previous: readonly string[] = [hex(tape.base_hash)];
-  let expected = tape.base_seq + 1;
+  const before = from > tape.base_seq + 1 ? hashAt(db, tape, from - 1) : hex(tape.base_hash);
+  let previous: readonly string[] = before === undefined ? [] : [before];
+  let expected = from;
   let epoch = 0;
-  for (const rows of pagesOf(db, tape, { tapes, to }))
+  const missing = new ContentElsewhere(db, tape);
+  for (const rows of pagesOf(db, tape, { tapes, from, to }))
     for (const row of rows) {
       if (row.seq !== expected) {
         yield problem('entry-missing', expected, `${tape.name}@${expected} is missing`);
@@ -134,7 +143,7 @@ function* verifyChain(db: Db, tape: TapeRow, { tapes, to, watchers }: Verificati
         previous = [];
       }
       if (isIntact(tape, row, previous)) previous = [row.hash];
-      else previous = yield* verifyEntry(db, tape, { row, previous, problem });
+      else previous = yield* verifyEntry(db, tape, { row, previous, missing, problem });
       if (row.v !== 1) yield problem('row-changed', row.seq, `the v of ${tape.name}@${row.seq} is not 1`);
       // After a wrong epoch those of later entries are wrong too.
       if (row.epoch < epoch || row.epoch > tape.epoch) {
@@ -149,23 +158,63 @@ function* verifyChain(db: Db, tape: TapeRow, { tapes, to, watchers }: Verificati
     yield problem('entry-missing', expected, `${tape.name}@${expected} is missing: the head is at ${to}`);
   else if (to === tape.head_seq && !previous.includes(hex(tape.head_hash)))
     yield problem('head-wrong', to, `the recorded head of ${tape.name} is not the hash of its last entry`);
+  yield* missing.problems();
   const { stray } = tapes.of(tape.id);
   if (stray !== undefined)
     yield problem('head-wrong', stray, `${tape.name}@${stray} is outside the positions of its tape`);
 }
 
-/** The entries of a tape up to a position, in pages. */
+/** Counts the entries of a tape whose content a bundle did not bring. */
+class ContentElsewhere {
+  readonly #db: Db;
+  readonly #tape: TapeRow;
+  #first: Seq | undefined;
+  #count = 0;
+
+  constructor(db: Db, tape: TapeRow) {
+    this.#db = db;
+    this.#tape = tape;
+  }
+
+  /** Whether the content of an entry is not here. Counts it. */
+  has(seq: Seq): boolean {
+    const isAbsent =
+      this.#db.get('SELECT 1 FROM absent WHERE tape_id = @id AND seq = @seq', { id: this.#tape.id, seq }) !==
+      undefined;
+    if (isAbsent) {
+      this.#first ??= seq;
+      this.#count += 1;
+    }
+    return isAbsent;
+  }
+
+  *problems(): Generator<Problem> {
+    if (this.#first === undefined) return;
+    const { name } = this.#tape;
+    const of = this.#count === 1 ? 'one entry' : `${this.#count} entries`;
+    yield problemsOf(name)('not-here', this.#first, `the content of ${of} of '${name}' is not here`);
+  }
+}
+
+function hashAt(db: Db, { id }: TapeRow, seq: Seq): string | undefined {
+  return db.get<{ hash: string }>(
+    'SELECT lower(hex(hash)) AS hash FROM entry WHERE tape_id = @id AND seq = @seq',
+    { id, seq },
+  )?.hash;
+}
+
+/** The entries of a tape in a range of positions, in pages. */
 function* pagesOf(
   db: Db,
-  { id, base_seq }: TapeRow,
-  { tapes, to }: Pick<Verification, 'tapes' | 'to'>,
+  { id }: TapeRow,
+  { tapes, from, to }: Pick<Verification, 'tapes' | 'from' | 'to'>,
 ): Generator<readonly EntryRow[]> {
   const kept = tapes.entries?.of(id);
   if (kept !== undefined) {
-    yield kept.filter(({ seq }) => seq > base_seq && seq <= to);
+    yield kept.filter(({ seq }) => seq >= from && seq <= to);
     return;
   }
-  for (let after = base_seq; after < to; ) {
+  for (let after = from - 1; after < to; ) {
     const rows = db.all<EntryRow>(
       `SELECT ${entryColumns} FROM entry WHERE tape_id = @id AND seq > @after AND seq <= @to ORDER BY seq LIMIT @limit`,
       { id, after, to, limit: pageRows },
@@ -180,6 +229,7 @@ interface Link {
   readonly row: EntryRow;
   /** Hashes that the entry may follow; empty after a gap, where no check is possible. */
   readonly previous: readonly string[];
+  readonly missing: ContentElsewhere;
   readonly problem: ReportProblem;
 }
 
@@ -204,14 +254,18 @@ const blobMark = '"type":"blob"';
 /**
  * Verifies one entry; returns the hashes that the next one may follow, so that damage is not reported twice.
  */
-function* verifyEntry(db: Db, tape: TapeRow, { row, previous, problem }: Link): Generator<Problem, string[]> {
+function* verifyEntry(
+  db: Db,
+  tape: TapeRow,
+  { row, previous, missing, problem }: Link,
+): Generator<Problem, string[]> {
   const at = `${tape.name}@${row.seq}`;
   if (row.payload === null && row.meta === null && row.salt === null) {
     const redacted = db.get(
       `SELECT 1 FROM entry WHERE tape_id = @id AND mark = 'redaction' AND ref = @seq LIMIT 1`,
       { id: tape.id, seq: row.seq },
     );
-    if (redacted === undefined)
+    if (redacted === undefined && !missing.has(row.seq))
       yield problem('body-erased', row.seq, `the body of ${at} was erased without a redaction`);
   } else if (
     row.payload === null ||

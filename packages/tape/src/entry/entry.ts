@@ -67,6 +67,10 @@ export interface Entry {
   readonly inherited: boolean;
   /** It was written before the home came to this user and machine: see `StoreOptions.trust`. */
   readonly elsewhere?: true;
+  /** A bundle brought it: it was written in another home, and counts as written elsewhere. */
+  readonly adopted?: true;
+  /** Its content is not here, since the bundle did not bring it: `payload` is null, as that of a redacted entry. */
+  readonly absent?: true;
 }
 
 /** An entry before it is written. Use the constructors below rather than spelling a kind. */

@@ -47,6 +47,8 @@ export interface LineageLine {
   readonly kind: string;
   /** Of the line that makes a session: digest of what its row has beside the line, see `rowDigest`. */
   readonly row?: string;
+  /** Of the line that makes a session: its name where it comes from, if a bundle brought it under another one. */
+  readonly was?: string;
   readonly base?: number;
   /** Positions that a fork inherits, or that a merge covers on the child; both ends included. */
   readonly range?: readonly [number, number] | null;

@@ -46,43 +46,63 @@ export interface LineageEvent {
 
 /** Adds the lineage line of an act to the outbox, in the act's transaction; returns the line's number. */
 export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: LineageEvent): number {
+  return addLine(
+    db,
+    {
+      event_id: sources.newId(),
+      type: event.type,
+      session_id: tape.name,
+      parent_session_id: tape.parent_name,
+      from_anchor: tape.from_anchor,
+      created_at: isoTime(tape.created_at),
+      status: graphStatus(tape),
+      at: new Date(sources.now()).toISOString(),
+      session: tape.ulid,
+      parent: tape.parent_ulid,
+      tape: tapeName(tape.realm, tape.name, tape.incarnation),
+      kind: tape.kind,
+      ...((event.type === 'session' || event.type === 'fork') && { row: rowDigest(tape) }),
+      ...(event.type === 'fork' && {
+        base: tape.base_seq,
+        ...(tape.spawn_key !== null && { spawn_key: tape.spawn_key }),
+      }),
+      ...(event.range !== undefined && { range: event.range }),
+      ...(event.intention !== undefined && { intention: lineIntention(event.intention) }),
+      ...(event.into !== undefined && { into: event.into.ulid, into_session_id: event.into.name }),
+      ...(event.seq !== undefined && { seq: event.seq }),
+      ...(event.textVersion !== undefined && { text_version: event.textVersion }),
+      ...(event.parentHead !== undefined && { parent_head: hex(event.parentHead) }),
+      ...(event.childHead !== undefined && { child_head: hex(event.childHead) }),
+      ...(event.alias !== undefined && { alias: event.alias }),
+      ...(event.reason !== undefined && { reason: event.reason }),
+      lifecycle: tape.lifecycle,
+      ...(tape.task !== null && { task: tape.task }),
+      ...(tape.delivery !== null && { delivery: tape.delivery }),
+    },
+    { tape: tape.id, peer: event.into?.id ?? tape.parent_id },
+  );
+}
+
+/** What a line says of its act: all but its place among the lines. */
+export type SaidLine = Omit<LineageLine, 'v' | 'g' | 'prev'>;
+
+/**
+ * Adds a line at the end of the lineage, in the caller's transaction; returns its number.
+ * @param about the tape that it is about, and its parent or the one that received a merge
+ */
+export function addLine(
+  db: Db,
+  said: SaidLine,
+  about: { readonly tape: number; readonly peer: number | null },
+): number {
   const last = db.get<{ g: number; hash: Uint8Array }>(
     'SELECT g, hash FROM lineage WHERE g = (SELECT max(g) FROM lineage)',
   );
   const g = (last?.g ?? 0) + 1;
-  const eventId = sources.newId();
   const line: LineageLine = {
     v: 1,
     g,
-    event_id: eventId,
-    type: event.type,
-    session_id: tape.name,
-    parent_session_id: tape.parent_name,
-    from_anchor: tape.from_anchor,
-    created_at: isoTime(tape.created_at),
-    status: graphStatus(tape),
-    at: new Date(sources.now()).toISOString(),
-    session: tape.ulid,
-    parent: tape.parent_ulid,
-    tape: tapeName(tape.realm, tape.name, tape.incarnation),
-    kind: tape.kind,
-    ...((event.type === 'session' || event.type === 'fork') && { row: rowDigest(tape) }),
-    ...(event.type === 'fork' && {
-      base: tape.base_seq,
-      ...(tape.spawn_key !== null && { spawn_key: tape.spawn_key }),
-    }),
-    ...(event.range !== undefined && { range: event.range }),
-    ...(event.intention !== undefined && { intention: lineIntention(event.intention) }),
-    ...(event.into !== undefined && { into: event.into.ulid, into_session_id: event.into.name }),
-    ...(event.seq !== undefined && { seq: event.seq }),
-    ...(event.textVersion !== undefined && { text_version: event.textVersion }),
-    ...(event.parentHead !== undefined && { parent_head: hex(event.parentHead) }),
-    ...(event.childHead !== undefined && { child_head: hex(event.childHead) }),
-    ...(event.alias !== undefined && { alias: event.alias }),
-    ...(event.reason !== undefined && { reason: event.reason }),
-    lifecycle: tape.lifecycle,
-    ...(tape.task !== null && { task: tape.task }),
-    ...(tape.delivery !== null && { delivery: tape.delivery }),
+    ...said,
     prev: last === undefined ? firstLinePrev : hex(last.hash),
   };
   const text = encodeLine(line);
@@ -91,12 +111,11 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
        VALUES (@g, @eventId, @type, @tape, @peer, @seq, @to, @text, @hash)`,
     {
       g,
-      eventId,
-      type: event.type,
-      tape: tape.id,
-      peer: event.into?.id ?? tape.parent_id,
-      seq: event.seq ?? null,
-      to: event.range?.[1] ?? null,
+      eventId: said.event_id,
+      type: said.type,
+      ...about,
+      seq: said.seq ?? null,
+      to: said.range?.[1] ?? null,
       text,
       hash: Buffer.from(hashLine(text), 'hex'),
     },
@@ -268,6 +287,6 @@ function matches(db: Db, tail: { readonly g: number; readonly hash: string }): b
 }
 
 /** The status in the graph: delivery, else task, else lifecycle. */
-function graphStatus(row: Pick<TapeRow, 'delivery' | 'task' | 'lifecycle'>): string {
+export function graphStatus(row: Pick<TapeRow, 'delivery' | 'task' | 'lifecycle'>): string {
   return row.delivery ?? row.task ?? row.lifecycle;
 }

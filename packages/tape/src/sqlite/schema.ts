@@ -2,7 +2,7 @@
 export const applicationId = 0x54415045;
 
 /** The schema version that this build reads and writes. */
-export const schemaVersion = 4;
+export const schemaVersion = 5;
 
 export const pageSize = 4096;
 
@@ -83,6 +83,18 @@ export const tapeColumnsOf4: readonly string[] = [
   "last_speaker TEXT CHECK (last_speaker IN ('user','assistant'))",
 ];
 
+/**
+ * What schema 5 added, for bundles: the positions of each tape that one brought, and those entries of them whose content
+ * is not here. Content that comes later is put there, and its row in `absent` goes.
+ */
+export const bundleTables: string = `
+CREATE TABLE adopted (
+  tape_id INTEGER NOT NULL REFERENCES tape(id), from_seq INTEGER NOT NULL, to_seq INTEGER NOT NULL,
+  PRIMARY KEY (tape_id, from_seq)) STRICT, WITHOUT ROWID;
+CREATE TABLE absent (
+  tape_id INTEGER NOT NULL REFERENCES tape(id), seq INTEGER NOT NULL, PRIMARY KEY (tape_id, seq)) STRICT, WITHOUT ROWID;
+`;
+
 /** What schema 2 added to the table of leases. */
 export const leaseColumnsOf2: readonly string[] = ['pid_ns TEXT', 'expires_up INTEGER'];
 
@@ -144,7 +156,7 @@ CREATE TABLE stream_chunk (
   tape_id INTEGER NOT NULL, run TEXT NOT NULL, idx INTEGER NOT NULL, chunk TEXT NOT NULL,
   PRIMARY KEY (tape_id, run, idx)) STRICT;
 CREATE VIRTUAL TABLE entry_fts USING fts5(text, content='', contentless_delete=1);
-${openRunTable}${usageTable}${indexesOf3}`;
+${openRunTable}${usageTable}${indexesOf3}${bundleTables}`;
 
 /**
  * Triggers that make the file itself append-only: they abort every statement that would change or remove a
@@ -162,8 +174,10 @@ CREATE TRIGGER entry_update BEFORE UPDATE ON entry WHEN NOT (
   AND NEW.kind IS OLD.kind AND NEW.mark IS OLD.mark AND NEW.name IS OLD.name AND NEW.ref IS OLD.ref
   AND NEW.at IS OLD.at AND NEW.key IS OLD.key AND NEW.epoch IS OLD.epoch
   AND NEW.body_hash IS OLD.body_hash AND NEW.hash IS OLD.hash
-  AND NEW.payload IS NULL AND NEW.meta IS NULL AND NEW.salt IS NULL
-  AND EXISTS (SELECT 1 FROM entry r WHERE r.tape_id = OLD.tape_id AND r.mark = 'redaction' AND r.ref = OLD.seq))
+  AND ((NEW.payload IS NULL AND NEW.meta IS NULL AND NEW.salt IS NULL
+      AND EXISTS (SELECT 1 FROM entry r WHERE r.tape_id = OLD.tape_id AND r.mark = 'redaction' AND r.ref = OLD.seq))
+    OR (OLD.payload IS NULL AND OLD.meta IS NULL AND OLD.salt IS NULL
+      AND EXISTS (SELECT 1 FROM absent a WHERE a.tape_id = OLD.tape_id AND a.seq = OLD.seq))))
   BEGIN SELECT RAISE(ABORT, 'entries are append-only: only a recorded redaction may erase a body'); END;
 CREATE TRIGGER entry_delete BEFORE DELETE ON entry
   BEGIN SELECT RAISE(ABORT, 'entries are append-only: none is ever deleted'); END;
@@ -183,7 +197,8 @@ CREATE TRIGGER tape_update BEFORE UPDATE ON tape WHEN
   OR NEW.base_hash IS NOT OLD.base_hash OR NEW.created_at IS NOT OLD.created_at
   OR NEW.ordinal IS NOT OLD.ordinal OR NEW.name_key IS NOT OLD.name_key
   OR (OLD.last_message_at IS NOT NULL AND coalesce(NEW.last_message_at < OLD.last_message_at, 1))
-  OR NEW.epoch < OLD.epoch OR NEW.head_seq < OLD.head_seq OR NEW.settled_seq < OLD.settled_seq
+  OR NEW.epoch < OLD.epoch OR NEW.head_seq < OLD.head_seq
+  OR (NEW.settled_seq < OLD.settled_seq AND NOT EXISTS (SELECT 1 FROM adopted a WHERE a.tape_id = OLD.id))
   OR (NEW.head_seq = OLD.head_seq AND NEW.head_hash IS NOT OLD.head_hash)
   OR (NEW.head_seq > OLD.head_seq
     AND NEW.head_hash IS NOT (SELECT hash FROM entry WHERE tape_id = NEW.id AND seq = NEW.head_seq))

@@ -5,6 +5,10 @@
  *
  * @module @tapedeck/tape/store
  */
+export type { Adopted, AdoptedSession } from '../bundle/adopt.ts';
+export type { BundleScope } from '../bundle/bundle.ts';
+export type { BundleSource } from '../bundle/unpack.ts';
+export type { BundleWritten } from '../bundle/write.ts';
 export type { Problem } from '../check/problem.ts';
 export type { Artifact, PatchFile, RecordedArtifact } from '../entry/artifact.ts';
 export {
@@ -68,6 +72,7 @@ export { fenced, leaseTtlMs, type SessionOwner } from '../tape/lease.ts';
 export type { SessionOrder, SessionQuery } from '../tape/listing.ts';
 export type { RunItem } from '../tape/post.ts';
 export type { Delivery } from '../tape/tape.ts';
+export type { AdoptOptions, BundleOptions, Bundles } from './bundles.ts';
 export {
   type AppendOptions,
   assertOptions,

@@ -8,6 +8,7 @@ import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
 import { cannotOpen } from '../sqlite/place.ts';
 import {
   applicationId,
+  bundleTables,
   indexesOf3,
   openCallsTable,
   openRunTable,
@@ -92,6 +93,7 @@ const steps: Readonly<Record<number, (db: Db, homeId: string) => void>> = {
     for (const column of tapeColumnsOf4) db.exec(`ALTER TABLE tape ADD COLUMN ${column}`);
     for (const tape of db.all<{ id: number }>('SELECT id FROM tape')) rebuildConversation(db, tape);
   },
+  4: (db) => db.exec(bundleTables),
 };
 
 /**

@@ -39,6 +39,7 @@ import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { realmsOf } from '../tape/realms.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import { backupTo } from './backup.ts';
+import { type Bundles, bundlesOn } from './bundles.ts';
 import { Connection, type GraphFileState } from './connection.ts';
 import { entriesOn } from './entries.ts';
 import { historyOn } from './history.ts';
@@ -176,6 +177,7 @@ export class SqliteTapeStore implements TapeStore {
   readonly inbox: InProcess<Inbox>;
   readonly live: InProcess<Live>;
   readonly imports: InProcess<Imports>;
+  readonly bundles: Bundles;
   readonly #at: Connection;
 
   /** @internal Use `openTapeStore`. */
@@ -195,6 +197,7 @@ export class SqliteTapeStore implements TapeStore {
     this.inbox = inboxOn(at);
     this.live = liveOn(at);
     this.imports = importsOn(at);
+    this.bundles = bundlesOn(at);
   }
 
   /**

@@ -273,11 +273,13 @@ function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: Store
   const tape = tapeName(owner.realm, owner.name, owner.incarnation);
   const session = requested.name;
   const inherited = owner.id !== requested.id;
+  const adopted = adoptedIn(db, owner.id);
   return (row) => {
     const meta = row.meta === null ? {} : parseMeta(owner, row, row.meta);
     const sourceAt = sourceTime(meta);
     const { mark, name, ref, at, key, hash } = row;
-    const isElsewhere = row.id <= db.elsewhere.entries || meta.elsewhere === true;
+    const isAdopted = adopted.some(({ from_seq, to_seq }) => from_seq <= row.seq && row.seq <= to_seq);
+    const isElsewhere = isAdopted || row.id <= db.elsewhere.entries || meta.elsewhere === true;
     const payload = row.payload === null ? null : parseStored(owner, row, row.payload);
     const kind = row.kind as EntryKind;
     // Most entries have nothing else, and what an object may have costs more than what it has.
@@ -306,8 +308,19 @@ function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: Store
       hash,
       inherited,
       ...(isElsewhere && { elsewhere: true as const }),
+      ...(isAdopted && { adopted: true as const }),
+      ...(isAdopted && payload === null && isAbsent(db, owner.id, row.seq) && { absent: true as const }),
     };
   };
+}
+
+/** The positions of a tape that bundles brought. Most tapes have none. */
+function adoptedIn(db: Db, tape: number): readonly { readonly from_seq: Seq; readonly to_seq: Seq }[] {
+  return db.all('SELECT from_seq, to_seq FROM adopted WHERE tape_id = ?', [tape]);
+}
+
+function isAbsent(db: Db, tape: number, seq: Seq): boolean {
+  return db.get('SELECT 1 FROM absent WHERE tape_id = ? AND seq = ?', [tape, seq]) !== undefined;
 }
 
 function parseMeta(owner: Owner, row: StoredEntry, text: string): Meta {

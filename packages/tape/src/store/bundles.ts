@@ -1,0 +1,104 @@
+import { type Adopted, adoptBundle } from '../bundle/adopt.ts';
+import { type BundleScope, bundleScopes } from '../bundle/bundle.ts';
+import { scanBundle } from '../bundle/scan.ts';
+import { type BundleSource, quarantine } from '../bundle/unpack.ts';
+import { Withholding } from '../bundle/withhold.ts';
+import { type BundleWritten, writeBundle } from '../bundle/write.ts';
+import { TapeError } from '../errors.ts';
+import type { Redact } from '../secrets/redactor.ts';
+import { type Secret, secretsIn } from '../secrets/secrets.ts';
+import type { Ref } from '../tape/tape.ts';
+import type { Connection } from './connection.ts';
+import { assertOptions } from './options.ts';
+
+/** What of a session travels. */
+export interface BundleOptions {
+  /**
+   * `session` (default): the session, and of its ancestors what it reads. `lineage`: the session and all of its ancestors.
+   * `tree`: also all of its descendants.
+   */
+  readonly scope?: BundleScope;
+  /** Also the content in which a secret is found. */
+  readonly raw?: boolean;
+  /** Known secrets. Default: those of the environment, as for `StoreOptions.secrets`. */
+  readonly secrets?: readonly Secret[];
+  /** Further forms of secrets, as for `StoreOptions.redact`; those that are built in are always looked for. */
+  readonly redact?: Redact;
+}
+
+/** How to take a bundle in. */
+export interface AdoptOptions {
+  /**
+   * Name for the exported session, where its own is taken. A session that went on in another way here is then taken
+   * alongside, as a copy with an id of its own.
+   */
+  readonly as?: string;
+}
+
+/**
+ * Bundles of sessions, `store.bundles`: files of JSON lines (`docs/bundle.md`), which another home takes in with the ids
+ * and hashes that the sessions have.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using here = openTapeStore(':memory:');
+ * here.sessions.open('main');
+ * here.entries.append('main', [user('Plan the release.')]);
+ *
+ * using there = openTapeStore(':memory:');
+ * const chunks = [...here.bundles.write('main')].map((line) => Buffer.from(line));
+ * const { session, entries } = await there.bundles.adopt({ name: 'main.tape', chunks });
+ * console.log(session, entries); // main 2
+ * console.log(there.sessions.find('main')?.headHash === here.sessions.find('main')?.headHash); // true
+ * ```
+ */
+export interface Bundles {
+  /**
+   * Writes a bundle as lines, each with its LF; the generator returns what was written.
+   * @throws TAPE_NO_SESSION
+   */
+  write(ref: Ref, o?: BundleOptions): Generator<string, BundleWritten>;
+  /**
+   * Takes a bundle in: a file, also a compressed one (gzip or zstd), or its bytes. It is read as a whole first, then
+   * everything that is not here is added in one transaction, and verified there before its commit. Taking it in again adds
+   * nothing; one that has grown adds what is new.
+   * @throws TAPE_BAD_BUNDLE, with `file` and `line` in `data`; TAPE_DIVERGED for a session that went on in another way here;
+   *   TAPE_EXISTS for a name that another session has; TAPE_BUSY for one that is written here
+   */
+  adopt(source: BundleSource, o?: AdoptOptions): Promise<Adopted>;
+}
+
+/** Makes `store.bundles`. */
+export function bundlesOn(at: Connection): Bundles {
+  const { db, realm, writer } = at;
+  return {
+    write(ref: Ref, o: BundleOptions = {}): Generator<string, BundleWritten> {
+      assertOptions(
+        o,
+        { scope: bundleScopes, raw: 'flag', secrets: true, redact: true },
+        'export',
+        at.named(ref),
+      );
+      const { scope = 'session', raw = false, secrets = secretsIn(process.env), redact = 'all' } = o;
+      const withholding = raw ? undefined : new Withholding(secrets, redact);
+      return writeBundle(db, at.need(ref), { scope, withholding });
+    },
+
+    async adopt(source: BundleSource, o: AdoptOptions = {}): Promise<Adopted> {
+      const name = typeof source === 'string' ? source : source.name;
+      assertOptions(o, { as: 'text' }, 'import', name);
+      if (at.readonly) throw new TapeError('TAPE_IO', `cannot import '${name}': the store is open for reading`);
+      const file = await quarantine(source, db.file);
+      try {
+        const scanned = await scanBundle(file);
+        const adopted = db.writeThrough(() => adoptBundle(writer, scanned, { realm, as: o.as }));
+        at.drainOutbox();
+        return adopted;
+      } finally {
+        file.close();
+      }
+    },
+  };
+}
