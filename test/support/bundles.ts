@@ -15,10 +15,11 @@ export async function adopt(
   return await store.bundles.adopt({ name: 'a.tape', chunks: [Buffer.from(bundle)] }, o);
 }
 
-/** What of a session must be the same wherever it lands. */
-export function faceOf(store: SqliteTapeStore, ref: string): unknown {
+/** What of a session is the same wherever it lands. How many messages it had is not known once one was redacted. */
+export function faceOf(store: SqliteTapeStore, ref: string): object | undefined {
   const info = store.sessions.find(ref);
   if (info === undefined) return undefined;
-  const { updatedAt: _updatedAt, mergedAt: _mergedAt, ...same } = info;
-  return { ...same, calls: store.sessions.calls({ session: ref }) };
+  const { updatedAt: _updatedAt, mergedAt: _mergedAt, messageCount, ...same } = info;
+  const isErased = [...store.entries.read(ref, { own: true })].some(({ payload }) => payload === null);
+  return { ...same, ...(!isErased && { messageCount }), calls: store.sessions.calls({ session: ref }) };
 }

@@ -1,6 +1,7 @@
 import type { Seq } from '../entry/entry.ts';
 import { parsed } from '../entry/parsed.ts';
 import { sourceTime } from '../entry/source-time.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
@@ -19,6 +20,7 @@ export class SpokenOnTape {
   #last: number | null = null;
   /** An erased message may have been imported; the time at its source was erased with it. Others bound the time. */
   #isErased = false;
+  #lastErased: number | null = null;
 
   constructor(tape: TapeRow) {
     this.#tape = tape;
@@ -29,10 +31,17 @@ export class SpokenOnTape {
     if (kind !== 'message') return;
     if (payload === null) {
       this.#isErased = true;
+      this.#lastErased = Math.max(this.#lastErased ?? 0, at);
       return;
     }
     const time = meta?.includes('"timestamp"') ? sourceTime(parsed(meta)) : undefined;
     this.#last = Math.max(this.#last ?? 0, time ?? at);
+  }
+
+  /** The time that follows from the entries seen so far; an erased message counts as of when it was recorded. */
+  get found(): number | null {
+    if (this.#lastErased === null) return this.#last;
+    return Math.max(this.#last ?? 0, this.#lastErased);
   }
 
   /** Yields a difference from the row, once all entries were seen. */
@@ -46,4 +55,20 @@ export class SpokenOnTape {
       `the row of '${name}' was changed: its last_message_at is not the time of its newest message`,
     );
   }
+}
+
+/** Makes the time of the newest message of a tape again from its entries, in the caller's transaction. */
+export function rebuildSpoken(db: Db, tape: TapeRow): void {
+  const spoken = new SpokenOnTape(tape);
+  for (let after = tape.base_seq; ; ) {
+    const rows = db.all<SpokenEntry>(
+      `SELECT seq, kind, at, meta, payload FROM entry WHERE tape_id = @id AND seq > @after AND kind = 'message'
+         ORDER BY seq LIMIT 500`,
+      { id: tape.id, after },
+    );
+    for (const row of rows) spoken.saw(row);
+    if (rows.length < 500) break;
+    after = rows.at(-1)?.seq ?? after;
+  }
+  db.run('UPDATE tape SET last_message_at = @last WHERE id = @id', { id: tape.id, last: spoken.found });
 }

@@ -196,9 +196,10 @@ CREATE TRIGGER tape_update BEFORE UPDATE ON tape WHEN
   OR NEW.floor_seq IS NOT OLD.floor_seq OR NEW.base_seq IS NOT OLD.base_seq
   OR NEW.base_hash IS NOT OLD.base_hash OR NEW.created_at IS NOT OLD.created_at
   OR NEW.ordinal IS NOT OLD.ordinal OR NEW.name_key IS NOT OLD.name_key
-  OR (OLD.last_message_at IS NOT NULL AND coalesce(NEW.last_message_at < OLD.last_message_at, 1))
   OR NEW.epoch < OLD.epoch OR NEW.head_seq < OLD.head_seq
-  OR (NEW.settled_seq < OLD.settled_seq AND NOT EXISTS (SELECT 1 FROM adopted a WHERE a.tape_id = OLD.id))
+  OR ((NEW.settled_seq < OLD.settled_seq
+      OR (OLD.last_message_at IS NOT NULL AND coalesce(NEW.last_message_at < OLD.last_message_at, 1)))
+    AND NOT EXISTS (SELECT 1 FROM adopted a WHERE a.tape_id = OLD.id))
   OR (NEW.head_seq = OLD.head_seq AND NEW.head_hash IS NOT OLD.head_hash)
   OR (NEW.head_seq > OLD.head_seq
     AND NEW.head_hash IS NOT (SELECT hash FROM entry WHERE tape_id = NEW.id AND seq = NEW.head_seq))
