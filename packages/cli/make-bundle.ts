@@ -23,6 +23,7 @@ const later: Readonly<Record<string, RegExp>> = {
   writes:
     /\/tape\/src\/(?:fork\/|lineage\/outbox|session\/session|tape\/(?:append|leftovers|open-calls|partial-answer|post)|entry\/(?:blob|child-name|encode|normalise|spill))|\/graph\/src\/(?:chain|compare|display|journal|lines|tail)\.ts/,
   checks: /\/tape\/src\/(?:check\/|store\/verify|tape\/calls)/,
+  bundles: /\/tape\/src\/bundle\//,
   merges: /\/tape\/src\/merge\//,
   views: /\/tape\/src\/view\//,
   searches: /\/tape\/src\/search\//,

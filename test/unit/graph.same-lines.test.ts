@@ -64,6 +64,7 @@ const lineageLine: fc.Arbitrary<LineageLine> = fc
     tape: text,
     kind: text,
     row: option(text),
+    was: option(text),
     base: option(position),
     range: option(fc.option(fc.tuple(position, position))),
     spawn_key: option(text),

@@ -1,4 +1,4 @@
-import { openTapeStore, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { openTapeStore, type SqliteTapeStore, view } from '@tapedeck/tape';
 import type { BundleScope } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

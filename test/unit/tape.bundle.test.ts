@@ -1,6 +1,6 @@
-import { type Problem } from '@tapedeck/tape/store';
-import { expect, test } from 'vitest';
 import { view } from '@tapedeck/tape';
+import type { Problem } from '@tapedeck/tape/store';
+import { expect, test } from 'vitest';
 import { adopt, bundleOf, faceOf } from '../support/bundles.ts';
 import { fillForForgeries } from '../support/random-forgery.ts';
 import { openStore } from '../support/store.ts';
@@ -22,9 +22,11 @@ test('a bundle lands in an empty home with the same heads, views and states', as
     expect(view(there.views.entries(name)).digest).toBe(view(here.views.entries(name)).digest);
   }
   expect([...there.verify()] as Problem[]).toEqual([]);
-  expect(bundleOf(there, 'main', { scope: 'tree' }).split('\n').filter((l) => l.startsWith('{"e"'))).toEqual(
-    bundle.split('\n').filter((l) => l.startsWith('{"e"')),
-  );
+  expect(
+    bundleOf(there, 'main', { scope: 'tree' })
+      .split('\n')
+      .filter((l) => l.startsWith('{"e"')),
+  ).toEqual(bundle.split('\n').filter((l) => l.startsWith('{"e"')));
   const again = await adopt(there, bundle);
   expect([again.entries, again.lines, again.filled]).toEqual([0, 0, 0]);
 });

@@ -42,12 +42,14 @@ const Entry: z.ZodObject = shape('Entry', 'An entry of a tape.', {
     .describe('effect of the entry on the view of its tape'),
   name: entryName,
   ref: count('position that a rewind returns to, or at which a kept tail begins').optional(),
-  payload: z.unknown().describe('content; null once redacted'),
+  payload: z.unknown().describe('content; null once redacted, and where it is not here'),
   meta: z.record(z.string(), z.unknown()).describe('facts about the entry: run, step, model, source'),
   at: text('time of recording, ISO 8601 in UTC'),
   source_at: text('time at the source, for an imported entry').optional(),
   key: text('idempotency key; the keys of callers begin with `u:`').optional(),
   hash: text('64 hex digits'),
+  adopted: mark('a bundle brought it').optional(),
+  absent: mark('its content is not here: the bundle did not bring it').optional(),
 });
 
 const Hit: z.ZodObject = shape('Hit', 'An entry that a search found.', {

@@ -86,22 +86,60 @@ export const homeVerbs: Contracts = {
     exits: { 1: 'the file cannot be made or opened', 5: 'another kind of file is in its place' },
   },
   import: {
-    json: printed({
-      sessions: count('number of imported sessions: 1'),
-      entries: count('number of new entries; 0 when all existed before'),
-      repaired: count('tool calls without a result, answered as interrupted'),
-      derived: count('number of derived edges: 0'),
-      names: names('names of the sessions'),
-      counts: z
-        .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
-        .describe('numbers of records by outcome'),
-    }),
+    json: [
+      ...printed(
+        {
+          session: text('name of the exported session here'),
+          sessions: count('number of sessions in the bundle'),
+          entries: count('number of new entries; 0 when all existed before'),
+          filled: count('entries that were here, and got their content'),
+          absent: count('entries of these sessions whose content is not here'),
+          names: names('names of the sessions'),
+          became: z
+            .record(z.string(), z.enum(['new', 'grown', 'same', 'copy', 'kept']))
+            .describe('what became of each session; `kept`: an ancestor that went on in another way here'),
+          aliases_taken: names('other names that name something else here'),
+          redacted_elsewhere: names('entries that were redacted elsewhere, and have their content here'),
+        },
+        'for a bundle',
+      ),
+      ...printed(
+        {
+          sessions: count('number of imported sessions: 1'),
+          entries: count('number of new entries; 0 when all existed before'),
+          repaired: count('tool calls without a result, answered as interrupted'),
+          derived: count('number of derived edges: 0'),
+          names: names('names of the sessions'),
+          counts: z
+            .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
+            .describe('numbers of records by outcome'),
+        },
+        'for a transcript',
+      ),
+    ],
     quiet: 'the name of the session',
     exits: {
-      1: 'the file cannot be read, is empty, or is no transcript of Claude Code',
+      1: 'the file cannot be read, is empty, or is neither a whole bundle nor a transcript of Claude Code',
       2: 'the name is not allowed',
       3: 'there is no such file',
-      4: 'another session has the name, or the file contradicts an earlier import of it',
+      4: 'another session has the name, a session went on in another way here or is being written, or the file contradicts an earlier import of it',
+    },
+  },
+  export: {
+    json: printed({
+      file: text('absolute path of the new file'),
+      session: text('name of the session'),
+      sessions: count('number of sessions in it'),
+      entries: count('number of entries in it'),
+      withheld: count('entries of which it has the hashes alone, because a secret was found in them'),
+      hashed: count('other entries of which it has the hashes alone'),
+    }),
+    quiet: 'the file',
+    exits: {
+      1: 'the file cannot be written',
+      2: 'the options contradict each other',
+      3: 'no such session, or no tape home',
+      4: 'a file of that name exists',
     },
   },
   demo: {
@@ -151,6 +189,7 @@ export const homeVerbs: Contracts = {
       ok: flag('there are no problems'),
       ...checked,
       problems: z.array(problem).describe('the codes are in [findings.md](findings.md)'),
+      not_here: z.array(problem).describe('what bundles did not bring, which is no damage').optional(),
       graph_lagging: mark('the graph file lacks the last lines, or all').optional(),
     }),
     quiet: '`ok` or `damaged`',

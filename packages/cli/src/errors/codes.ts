@@ -79,6 +79,11 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   TAPE_SCHEMA_OLDER: [exit.failed, 'an older version wrote the file, which was opened for reading only'],
   TAPE_NOT_A_TAPE: [exit.damaged, 'the file is the database of another program, or has no tapes'],
   TAPE_CORRUPT: [exit.damaged, 'the database or a stored text is damaged'],
+  TAPE_BAD_BUNDLE: [
+    exit.failed,
+    'the bundle is not whole, was changed, or is of a newer format; `data.file` and `data.line` say where',
+  ],
+  TAPE_DIVERGED: [exit.conflict, 'the session of a bundle went on in another way here, at `data.seq`'],
   TAPE_IO: [exit.failed, 'the disk is full, failing or read-only'],
   GRAPH_DIVERGED: [
     exit.damaged,

@@ -75,7 +75,12 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `choose another directory; or look at these tapes with: tape check --home ${shellWord(data.home)}`;
       if (Array.isArray(data.aliases))
         return `aliases of ${session}: ${data.aliases.length === 0 ? 'none' : data.aliases.join(', ')}`;
+      if (data.bundle === true) return 'choose another name with: --as NAME';
       return near === '' ? 'choose another name' : `use ${near}, or choose another name`;
+    case 'TAPE_DIVERGED':
+      return data.alongside === true
+        ? `take it in beside the session, under another name, with: --as NAME`
+        : 'nothing was imported: ask for a bundle of the session alone, or look at both with: tape log';
     case 'TAPE_ARCHIVED':
       return `make it active again with: tape archive ${String(data.parent ?? session)} --undo`;
     case 'TAPE_UNSETTLED':

@@ -6,6 +6,7 @@ import { eventText } from './event.ts';
 /** An entry as `--json` and `--jsonl` print it; part of the documented contract. */
 export function entryJson(entry: Entry): Readonly<Record<string, unknown>> {
   const { session, tape, seq, kind, mark, name, ref, payload, meta, at, sourceAt, key, hash } = entry;
+  const { adopted, absent } = entry;
   return {
     session,
     tape,
@@ -20,6 +21,8 @@ export function entryJson(entry: Entry): Readonly<Record<string, unknown>> {
     ...(sourceAt !== undefined && { source_at: isoTime(sourceAt) }),
     ...(key !== undefined && { key }),
     hash,
+    ...(adopted && { adopted }),
+    ...(absent && { absent }),
   };
 }
 
@@ -44,10 +47,15 @@ export function briefText(entry: Entry): string {
   return entry.kind === 'message' && entry.meta.source === 'merge' ? (mergedText(text) ?? text) : text;
 }
 
+/** What stands for content that is gone, or that a bundle did not bring. */
+export function absentText({ absent }: Pick<Entry, 'absent'>): string {
+  return absent === true ? '(not here)' : '(redacted)';
+}
+
 /** The content of an entry as one text. */
 export function entryText(entry: Entry): string {
   const { kind, name, payload } = entry;
-  if (payload === null) return '(redacted)';
+  if (payload === null) return absentText(entry);
   switch (kind) {
     case 'message':
       return isObject(payload) && Array.isArray(payload.content)

@@ -39,7 +39,9 @@ export async function lookAt(context: Context): Promise<Looked> {
   const { home, reading } = context;
   return await reading(async (store) => {
     const problems = [...store.verifyDatabase()].map(problemJson);
-    problems.push(...(await tapeProblems(store, undefined, context)));
+    // What a bundle did not bring is no damage, and nothing here can bring it.
+    const found = await tapeProblems(store, undefined, context);
+    problems.push(...found.filter(({ code }) => code !== 'not-here'));
     const graph = await unlessDamaged(problems, { g: 0, problems: [] }, () => verifyGraph(store, home.graph));
     const behind: FileFinding[] = (graph.behind === undefined ? [] : [graph.behind]).map(({ message }) => ({
       code: 'graph-behind',

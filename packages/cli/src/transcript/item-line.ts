@@ -1,6 +1,6 @@
 import type { Entry, JsonObject } from '@tapedeck/tape';
 import { callText, isObject } from '@tapedeck/tape/internal';
-import { briefText, intentionText, partText } from '../output/entry.ts';
+import { absentText, briefText, intentionText, partText } from '../output/entry.ts';
 import { commandOutput, commandText, isTyped } from '../output/local-command.ts';
 import { cutText } from '../terminal/width.ts';
 import type { Item } from './fold.ts';
@@ -14,7 +14,7 @@ import { outputOf, partsOf } from './parts.ts';
 export function itemLine(item: Item): string {
   const { entry, report } = item;
   const { kind, name = '', payload } = entry;
-  if (payload === null) return '(redacted)';
+  if (payload === null) return absentText(entry);
   if (kind === 'message') return entry.meta.source === 'merge' ? briefText(entry) : messageLine(item);
   if (kind === 'tool-result' && isObject(payload))
     return `${String(payload.toolName)}: ${resultText(payload.output)}`;
@@ -64,8 +64,9 @@ function callLine(call: JsonObject, { entry, results }: Pick<Item, 'entry' | 're
 /** Columns that a call leaves to its result. */
 const callMax = 60;
 
-function outputIn({ payload }: Entry): unknown {
-  return isObject(payload) ? payload.output : { type: 'text', value: '(redacted)' };
+function outputIn(entry: Entry): unknown {
+  const { payload } = entry;
+  return isObject(payload) ? payload.output : { type: 'text', value: absentText(entry) };
 }
 
 /** The first line of what a tool returned. */

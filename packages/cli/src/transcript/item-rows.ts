@@ -3,7 +3,7 @@ import type { Entry, Json, JsonObject } from '@tapedeck/tape';
 import { argumentsText, isObject } from '@tapedeck/tape/internal';
 import { safe } from '../escape.ts';
 import { counted } from '../output/counted.ts';
-import { briefText, entryText, intentionText, partText, startText } from '../output/entry.ts';
+import { absentText, briefText, entryText, intentionText, partText, startText } from '../output/entry.ts';
 import { commandOutput, commandText, isTyped } from '../output/local-command.ts';
 import { markdown } from '../terminal/markdown.ts';
 import type { Style } from '../terminal/style.ts';
@@ -51,7 +51,7 @@ const rowMax = 160;
 export function itemRows(item: Item, place: Place): string[] {
   const { entry, report } = item;
   const { kind, name = '', payload } = entry;
-  if (payload === null) return [place.style.text('dim', '(redacted)')];
+  if (payload === null) return [place.style.text('dim', absentText(entry))];
   if (kind === 'message') return messageRows(item, place);
   if (kind === 'tool-result') return resultRows(entry, { place, indent: '' });
   const state = stateIn(payload);
@@ -200,7 +200,7 @@ function resultRows(
   { place, indent }: { readonly place: Place; readonly indent?: '' },
 ): string[] {
   const { payload } = entry;
-  if (!isObject(payload)) return [`${indent ?? '  '}└ ${place.style.text('dim', '(redacted)')}`];
+  if (!isObject(payload)) return [`${indent ?? '  '}└ ${place.style.text('dim', absentText(entry))}`];
   const name = indent === undefined ? '' : `${safe(String(payload.toolName))}: `;
   return outputRows(payload.output, { place, where: entry, indent, name });
 }

@@ -2,7 +2,7 @@ import type { Entry, JsonObject } from '@tapedeck/tape';
 import { isObject, isoTime } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { safe } from '../escape.ts';
-import { partText } from '../output/entry.ts';
+import { absentText, partText } from '../output/entry.ts';
 import { markdown } from '../terminal/markdown.ts';
 import type { Style } from '../terminal/style.ts';
 import { hangingLines } from '../terminal/wrap.ts';
@@ -53,7 +53,7 @@ function bodyOf(
   { paper, inHome }: { readonly paper: Paper } & Pick<Context, 'inHome'>,
 ): readonly string[] {
   const { kind, payload, session, seq } = entry;
-  if (payload === null) return ['(redacted)'];
+  if (payload === null) return [absentText(entry)];
   if (kind === 'message') return partsOf(entry).map((part) => partPage(part, paper));
   if (kind === 'tool-result' && isObject(payload))
     return [

@@ -2,45 +2,57 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Draft, note, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import { redactedDraft, redactorFor } from '@tapedeck/tape/internal';
+import { isBundle, redactedDraft, redactorFor } from '@tapedeck/tape/internal';
 import { assertDraft, nameFault } from '@tapedeck/tape/store';
 import { redactIn } from '../config/redact.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { readAll, stdinWord } from '../input.ts';
 import type { Io } from '../io.ts';
 import { counted } from '../output/counted.ts';
+import { beginningOf, headOf, importBundle } from '../session/import-bundle.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const importVerb: Verb = defineVerb({
   command: 'import <file>',
   group: 'Start',
-  summary: 'Import a transcript of Claude Code as a session',
+  summary: 'Import a bundle of another home, or a transcript of Claude Code',
   detail:
-    'A transcript becomes one session: the path from its last message back to the first. Records off that path ' +
+    'A bundle, which tape export wrote, is verified as a whole before anything of it is visible. Its sessions keep their ids and hashes, and are foreign data: ' +
+    'nothing that was approved elsewhere is approved here. Importing it again adds nothing; a bundle that has grown adds what is new; one whose session went on in another way here is refused, or ' +
+    'taken alongside with --as. A transcript becomes one session: the path from its last message back to the first. Records off that path ' +
     'become entries that views skip. Importing a file that has grown appends the new records.',
   examples: [
+    ['tape import main.tape.zst', 'Import a bundle'],
     ['tape import ~/.claude/projects/app/2f1c.jsonl --as main', 'Import a transcript as session main'],
   ],
-  arguments: { file: 'Transcript (-: stdin)' },
+  arguments: { file: 'Bundle, also compressed, or transcript (-: stdin)' },
   options: {
-    as: { type: 'string', describe: 'Name of the session (default: the id in the transcript)' },
+    as: {
+      type: 'string',
+      describe: 'Name of the session (default: that of the bundle, or the id in the transcript)',
+    },
     format: {
       type: 'string',
       default: 'auto',
-      choices: ['auto', 'claude-code'],
-      describe: 'Format of the transcript',
+      choices: ['auto', 'claude-code', 'bundle'],
+      describe: 'Format of the file',
     },
     raw: { type: 'boolean', describe: 'Keep what has the form of a secret' },
   },
-  run: async ({ file, as, format, raw }, { io, home, writing, answer, status }) => {
+  run: async ({ file, as, format, raw }, context) => {
+    const { io, home, writing, answer, status } = context;
     const isStdin = file === stdinWord;
     const path = isStdin ? 'stdin' : await existingFile(file, io);
+    const piped = isStdin ? await beginningOf('stdin', io.stdin) : undefined;
+    const isOne =
+      format === 'bundle' || (format === 'auto' && (await isBundle(piped?.head ?? (await headOf(path)))));
+    if (isOne) return await importBundle(piped?.source ?? path, { as, raw }, context);
     const { readTranscript } = await import('@tapedeck/runtime/import');
     const keeps = raw === true ? false : ((await redactIn({ io, home })) ?? true);
     const redactor = redactorFor(typeof keeps === 'object' ? { ...keeps, in: 'all' } : keeps && 'all');
     const transcript = readTranscript(path, {
       format: format as 'auto' | 'claude-code',
-      ...(isStdin && { chunks: [await readAll(io.stdin)] }),
+      ...(piped !== undefined && { chunks: [await readAll(piped.chunks)] }),
     });
     const name = as ?? transcript.session;
     const fault = nameFault(name);

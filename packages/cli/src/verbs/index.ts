@@ -57,6 +57,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   attest: async () => (await import('./attest.ts')).attest,
   redact: async () => (await import('./redact.ts')).redact,
   trust: async () => (await import('./trust.ts')).trust,
+  export: async () => (await import('./export.ts')).exportVerb,
   backup: async () => (await import('./backup.ts')).backup,
   restore: async () => (await import('./restore.ts')).restore,
   mcp: async () => (await import('./mcp.ts')).mcp,

@@ -21,7 +21,9 @@ export const verify: Verb = defineVerb({
     const { reading, answer, home, status } = context;
     return await reading(async (store) => {
       const ref = name === undefined ? undefined : needSession(store, name).id;
-      const problems = [...(await tapeProblems(store, ref, context))];
+      const found = await tapeProblems(store, ref, context);
+      const problems = found.filter(({ code }) => code !== 'not-here');
+      const notHere = found.filter(({ code }) => code === 'not-here');
       const graph =
         ref === undefined
           ? await unlessDamaged(problems, { g: 0, problems: [] }, () => verifyGraph(store, home.graph))
@@ -35,6 +37,7 @@ export const verify: Verb = defineVerb({
           sessions,
           entries,
           problems,
+          ...(notHere.length > 0 && { not_here: notHere }),
           ...(graph?.behind !== undefined && { graph_lagging: true }),
         },
         quiet: ok ? 'ok' : 'damaged',
@@ -44,6 +47,7 @@ export const verify: Verb = defineVerb({
               '\n',
             ),
       });
+      for (const { message } of notHere) status(message);
       if (graph?.behind !== undefined) status(graph.behind.message);
       return ok ? exit.done : exit.damaged;
     });

@@ -110,7 +110,11 @@ export function* verifyMergedHeads(db: Db, tape: TapeRow, tapes: BesideTapes): G
     const problem = problemsOf(child.name);
     const by = `the mark ${tape.name}@${seq} recorded ${mark.childHead.slice(0, 8)}`;
     if (last > child.head_seq && isAdopted(beside, seq))
-      yield problem('not-here', child.head_seq + 1, `the end of ${child.name} up to ${last} is not here; ${by}`);
+      yield problem(
+        'not-here',
+        child.head_seq + 1,
+        `the end of ${child.name} up to ${last} is not here; ${by}`,
+      );
     else if (last > child.head_seq)
       yield problem(
         'tail-missing',

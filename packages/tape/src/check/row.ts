@@ -44,7 +44,9 @@ export function* verifyRow(db: Db, tape: TapeRow, tapes: BesideTapes): Generator
     ...(startDiffers(db, tape, tapes) ? ['fork/start'] : []),
     ...(tape.from_seq === (tape.parent_id === null ? null : tape.floor_seq) ? [] : ['from_seq']),
     ...((tape.request_hash === null) === (tape.parent_id === null) ? [] : ['request_hash']),
-    ...(isAdopted(tapes.of(tape.id), tape.base_seq + 1) || ordinalFollows(tape, childBefore) ? [] : ['ordinal']),
+    ...(isAdopted(tapes.of(tape.id), tape.base_seq + 1) || ordinalFollows(tape, childBefore)
+      ? []
+      : ['ordinal']),
     ...(tape.name_key === nameKey(tape.name) ? [] : ['name_key']),
     ...((tape.merged_at === null) === (tape.delivery === null) ? [] : ['merged_at']),
   ];

@@ -81,7 +81,8 @@ export function* verifyTape(
     reported.add(problem.seq);
     yield problem;
   }
-  for (const problem of heads.problems({ isChained: isChained && isAll })) if (!reported.has(problem.seq)) yield problem;
+  for (const problem of heads.problems({ isChained: isChained && isAll }))
+    if (!reported.has(problem.seq)) yield problem;
   for (const problem of [...copies.problems(), ...verifyForkStart(db, tape, tapes)])
     if (!reported.has(problem.seq)) yield problem;
   // What follows from all entries is not known of a part, nor where one is missing or another one.

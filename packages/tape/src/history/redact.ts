@@ -67,7 +67,9 @@ function decideRedaction(writer: Writer, owner: TapeRow, seq: Seq): Redactable {
     `SELECT seq FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction') AND ref = @seq`,
     { id: owner.id, seq },
   )?.seq;
-  const found = { session: owner.name, seq, entry, before, repeated: before !== undefined, quotedBy };
+  // A bundle may have brought the redaction alone: it erases nothing here.
+  const repeated = before !== undefined && entry.payload === null;
+  const found = { session: owner.name, seq, entry, before, repeated, quotedBy };
   if (before !== undefined) return found;
   if (entry.kind === 'redaction' || entry.kind === 'rewind')
     throw new TapeError(
@@ -102,14 +104,16 @@ export function redactEntry(
   { seq, reason, epoch, settles }: { seq: Seq; reason: string; epoch: number; settles: boolean },
 ): Omit<Redacted, 'logEmptied'> {
   const { db } = writer;
-  const { entry, before, quotedBy } = decideRedaction(writer, owner, seq);
-  if (before !== undefined) return { session: owner.name, seq, by: before, repeated: true, quotedBy };
-  const { tape } = writeEntries(
-    writer,
-    settles ? settleDead(writer, owner, { epoch }) : owner,
-    [{ kind: 'redaction', mark: 'redaction', ref: seq, payload: { seq, reason } }],
-    epoch,
-  );
+  const { entry, before, repeated, quotedBy } = decideRedaction(writer, owner, seq);
+  if (repeated) return { session: owner.name, seq, by: before ?? seq, repeated, quotedBy };
+  const by =
+    before ??
+    writeEntries(
+      writer,
+      settles ? settleDead(writer, owner, { epoch }) : owner,
+      [{ kind: 'redaction', mark: 'redaction', ref: seq, payload: { seq, reason } }],
+      epoch,
+    ).tape.head_seq;
   crashPoint('redact/entry');
   db.run('UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE id = @id', { id: entry.id });
   crashPoint('redact/body');
@@ -123,7 +127,7 @@ export function redactEntry(
   crashPoint('redact/index');
   forgetBlobs(writer, entry.id);
   crashPoint('redact/bytes');
-  return { session: owner.name, seq, by: tape.head_seq, repeated: false, quotedBy };
+  return { session: owner.name, seq, by, repeated: false, quotedBy };
 }
 
 /**

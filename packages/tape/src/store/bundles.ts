@@ -1,8 +1,9 @@
 import { type Adopted, adoptBundle } from '../bundle/adopt.ts';
-import { type BundleScope, bundleScopes } from '../bundle/bundle.ts';
+import type { BundleScope } from '../bundle/bundle.ts';
+import { saveBundle } from '../bundle/pack.ts';
 import { scanBundle } from '../bundle/scan.ts';
 import { type BundleSource, quarantine } from '../bundle/unpack.ts';
-import { Withholding } from '../bundle/withhold.ts';
+import { withholdingOf } from '../bundle/withhold.ts';
 import { type BundleWritten, writeBundle } from '../bundle/write.ts';
 import { TapeError } from '../errors.ts';
 import type { Redact } from '../secrets/redactor.ts';
@@ -61,6 +62,12 @@ export interface Bundles {
    */
   write(ref: Ref, o?: BundleOptions): Generator<string, BundleWritten>;
   /**
+   * Writes a bundle to a new file, compressed where its name ends with `.zst` or `.gz`. Nothing has that name before it
+   * is complete.
+   * @throws TAPE_NO_SESSION, TAPE_EXISTS, TAPE_CANNOT_OPEN, TAPE_IO
+   */
+  save(ref: Ref, file: string, o?: BundleOptions): Promise<BundleWritten>;
+  /**
    * Takes a bundle in: a file, also a compressed one (gzip or zstd), or its bytes. It is read as a whole first, then
    * everything that is not here is added in one transaction, and verified there before its commit. Taking it in again adds
    * nothing; one that has grown adds what is new.
@@ -73,23 +80,29 @@ export interface Bundles {
 /** Makes `store.bundles`. */
 export function bundlesOn(at: Connection): Bundles {
   const { db, realm, writer } = at;
+  const write = (ref: Ref, o: BundleOptions = {}): Generator<string, BundleWritten> => {
+    assertOptions(
+      o,
+      { scope: ['session', 'lineage', 'tree'], raw: 'flag', secrets: true, redact: true },
+      'export',
+      at.named(ref),
+    );
+    const { scope = 'session', raw = false, secrets = secretsIn(process.env), redact = 'all' } = o;
+    const withholding = raw ? undefined : withholdingOf(secrets, redact);
+    return writeBundle(db, at.need(ref), { scope, withholding });
+  };
   return {
-    write(ref: Ref, o: BundleOptions = {}): Generator<string, BundleWritten> {
-      assertOptions(
-        o,
-        { scope: bundleScopes, raw: 'flag', secrets: true, redact: true },
-        'export',
-        at.named(ref),
-      );
-      const { scope = 'session', raw = false, secrets = secretsIn(process.env), redact = 'all' } = o;
-      const withholding = raw ? undefined : new Withholding(secrets, redact);
-      return writeBundle(db, at.need(ref), { scope, withholding });
+    write,
+
+    async save(ref: Ref, file: string, o: BundleOptions = {}): Promise<BundleWritten> {
+      return await saveBundle(file, write(ref, o));
     },
 
     async adopt(source: BundleSource, o: AdoptOptions = {}): Promise<Adopted> {
       const name = typeof source === 'string' ? source : source.name;
       assertOptions(o, { as: 'text' }, 'import', name);
-      if (at.readonly) throw new TapeError('TAPE_IO', `cannot import '${name}': the store is open for reading`);
+      if (at.readonly)
+        throw new TapeError('TAPE_IO', `cannot import '${name}': the store is open for reading`);
       const file = await quarantine(source, db.file);
       try {
         const scanned = await scanBundle(file);

@@ -94,6 +94,9 @@ export interface StoreOptions extends OpenOptions, Partial<Sources> {
   readonly redact?: Redact;
 }
 
+/** Findings that keep no copy from being made: a view that contradicts its entries, and what a bundle did not bring. */
+const isHarmless: ReadonlySet<Problem['code']> = new Set(['view-contradicted', 'not-here']);
+
 const storeFields: Fields<StoreOptions> = {
   durability: ['full', 'fast'],
   readonly: true,
@@ -433,7 +436,7 @@ export class SqliteTapeStore implements TapeStore {
     await backupTo(this.#at.db, file, function* (copy) {
       using store = openTapeStore(copy, { readonly: true });
       // A recorded view that was copied from another session is no fault of the copy, and must not prevent it.
-      for (const problem of store.verify()) if (problem.code !== 'view-contradicted') yield problem;
+      for (const problem of store.verify()) if (!isHarmless.has(problem.code)) yield problem;
     });
   }
 

@@ -1,0 +1,93 @@
+import { createReadStream } from 'node:fs';
+import type { Adopted, BundleSource } from '@tapedeck/tape/store';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { counted } from '../output/counted.ts';
+
+/** Enough bytes to see whether a file is a bundle. */
+const headBytes = 64 * 1024;
+
+/** The beginning of what is imported, and all of it. */
+export interface Importing {
+  readonly head: Uint8Array;
+  readonly source: BundleSource;
+  /** All bytes, the beginning included. */
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** Reads the beginning of a stream, which can still be read as a whole. */
+export async function beginningOf(name: string, stream: AsyncIterable<Uint8Array>): Promise<Importing> {
+  const reading = stream[Symbol.asyncIterator]();
+  const first: Uint8Array[] = [];
+  let size = 0;
+  while (size < headBytes) {
+    const { done, value } = await reading.next();
+    if (done === true) break;
+    first.push(value);
+    size += value.byteLength;
+  }
+  async function* all(): AsyncGenerator<Uint8Array> {
+    yield* first;
+    for (;;) {
+      const { done, value } = await reading.next();
+      if (done === true) return;
+      yield value;
+    }
+  }
+  const chunks = all();
+  return { head: Buffer.concat(first), source: { name, chunks }, chunks };
+}
+
+/** Reads the beginning of a file. */
+export async function headOf(path: string): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of createReadStream(path, { end: headBytes - 1 })) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+/** Takes a bundle in, and prints what it brought. */
+export async function importBundle(
+  source: BundleSource,
+  { as, raw }: { readonly as: string | undefined; readonly raw: boolean | undefined },
+  { writing, answer, status }: Context,
+): Promise<number> {
+  if (raw === true)
+    throw new UsageError('cannot import a bundle with --raw: it has what its export put there', {
+      hint: 'export it with --raw, and import it again: what was left out is added',
+    });
+  return await writing(async (store) => {
+    const adopted = await store.bundles.adopt(source, as === undefined ? {} : { as });
+    const { session, sessions, entries, filled, absent, aliasesTaken, redactedElsewhere } = adopted;
+    await answer({
+      json: {
+        session,
+        sessions: sessions.length,
+        entries,
+        filled,
+        absent,
+        names: sessions.map((one) => one.session),
+        became: Object.fromEntries(sessions.map((one) => [one.session, one.became])),
+        aliases_taken: aliasesTaken,
+        redacted_elsewhere: redactedElsewhere.map((one) => `${one.session}@${one.seq}`),
+      },
+      quiet: session,
+      human: textOf(adopted),
+    });
+    if (absent > 0)
+      status(`the content of ${counted(absent, 'entry', 'entries')} is not here: a later bundle can add it`);
+    for (const alias of aliasesTaken) status(`the other name ${alias} is taken here, and was left out`);
+    if (redactedElsewhere.length > 0)
+      status(
+        `redacted elsewhere, and still here: ${redactedElsewhere.map((one) => `${one.session}@${one.seq}`).join(', ')}; erase each with: tape redact SESSION@SEQ`,
+      );
+    return 0;
+  });
+}
+
+function textOf({ session, sessions, entries, lines, filled }: Adopted): string {
+  if (entries === 0 && lines === 0 && filled === 0) return `${session} is here already: nothing to do`;
+  const more = filled === 0 ? '' : `, and the content of ${counted(filled, 'entry', 'entries')}`;
+  const of = sessions.filter(({ became }) => became !== 'same' && became !== 'kept');
+  const named = of.length <= 1 ? '' : ` in ${counted(of.length, 'session')}`;
+  return `Imported ${session}: ${counted(entries, 'entry', 'entries')}${named}${more}`;
+}
