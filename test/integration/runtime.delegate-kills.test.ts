@@ -20,7 +20,7 @@ const passed: readonly string[] = [
   ...runPoints,
   ...crashPoints,
   ...journalPoints,
-].filter((point) => !/^(?:call\/approved|(?:alias|publish|redact)\/.*)$/.test(point));
+].filter((point) => !/^(?:call\/approved|(?:alias|publish|redact|bundle)\/.*)$/.test(point));
 const own = passed.filter((point) => (delegationPoints as readonly string[]).includes(point));
 const near = passed.filter((point) => /^(?:fork|merge|inbox|run|answer|call)\//.test(point));
 const points = sized(own, [...own, ...near], passed);

@@ -232,6 +232,8 @@ const rebuilt: ReadonlySet<Problem['code']> = new Set([
 ]);
 
 function withStep(problem: Problem): Found {
+  // What a bundle did not bring is not lost: no backup has it.
+  if (problem.code === 'not-here') return problem;
   return { ...problem, next: { act: rebuilt.has(problem.code) ? 'fix' : 'restore' } };
 }
 
