@@ -4,7 +4,7 @@
     python3 verify.py [--json] PATH      PATH: a tape home, or its tape.db
 
 It shares no code with Tapedeck, needs Python 3.8 with its standard library (and SQLite 3.38), and writes nothing.
-Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of schema 1 to 4.
+Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of schema 1 to 5.
 
 It reports the codes of the section "Verification" of the specification, for the same session and position as
 `tape verify`. It leaves out what it cannot know from the specification alone: `view-contradicted` (the rules of
@@ -24,13 +24,13 @@ import sys
 import unicodedata
 from datetime import datetime, timedelta, timezone
 
-SCHEMA = 4
+SCHEMA = 5
 APPLICATION = 0x54415045
 # Type, name and the first digits of the SHA-256 of the SQL of all tables, indexes and triggers.
 TEXTS = (
-    "trigger:entry_insert:1d3b51fa0000e47c trigger:entry_update:3412a7f2d466a437 "
+    "trigger:entry_insert:1d3b51fa0000e47c trigger:entry_update:f63170c1f79d0ad3 "
     "trigger:entry_delete:f507ce5cf1acde2b trigger:tape_insert:3c315d8a2bbdd5ab "
-    "trigger:tape_update:d14d5bf631538f73 trigger:tape_delete:a6d0e015ab96180e "
+    "trigger:tape_update:9e5d3092565e489d trigger:tape_delete:a6d0e015ab96180e "
     "trigger:blob_update:183ae7378cd7c4b9 trigger:blob_delete:187de2c8d6f54288 "
     "trigger:blob_insert:114017712de1fb8a trigger:blob_ref_update:02b3c0cec53254fc "
     "trigger:blob_ref_delete:ca0e04d867fe6c68 trigger:lineage_insert:4ead1fb0acbd84e0 "
@@ -40,6 +40,7 @@ TEXTS = (
     "table:inbox:b462a748a09f53eb table:alias:c3995ae4687df688 table:touch:83fa7b4a49fd5a1f "
     "table:blob:c608029a269fcf94 table:blob_ref:5997f7e4759e379d table:stream_chunk:db423695a0f58823 "
     "table:entry_fts:3e7e13806b094144 table:open_run:4db8a7704d91ca8d table:usage:6024d5f1f884a0f9 "
+    "table:adopted:84e770425b72a549 table:absent:9f19c2189dcf9ffb "
     "index:tape_spawn:8863d5100f191401 index:tape_ordinal:d31db0896abb32a4 "
     "index:tape_name_key:1c3f021494147504 index:tape_unfinished:ad2b5bbb1abc8b9f "
     "index:entry_key:6222a85d8666692a index:entry_turn:6dac24532ca33fd6 index:entry_name:0468747733efcf0f "
@@ -191,6 +192,18 @@ class Home:
     def report(self, code, session, seq, message):
         self.problems.append({"code": code, "session": session, "seq": seq, "message": message})
 
+    def is_adopted(self, tape, seq):
+        """Whether a bundle brought an entry."""
+        if self.version < 5:
+            return False
+        return self.one("SELECT 1 FROM adopted WHERE tape_id = ? AND ? BETWEEN from_seq AND to_seq", tape["id"], seq) is not None
+
+    def lacks(self, tape, first, last):
+        """Whether a bundle did not bring the content of an entry in a range."""
+        if self.version < 5:
+            return False
+        return self.one("SELECT 1 FROM absent WHERE tape_id = ? AND seq BETWEEN ? AND ?", tape["id"], first, last) is not None
+
     def above(self, tape):
         """The parents of a tape, nearest first."""
         while tape is not None and tape["parent_id"] is not None and tape["parent_id"] < tape["id"]:
@@ -289,14 +302,17 @@ def collect_marked_heads(home, tape):
         if parts[0] != "merge" or len(parts) < 3:
             continue
         child = home.by_ulid.get(parts[1])
+        # A bundle may have brought a mark of more than is here of its child.
+        is_adopted = home.is_adopted(tape, mark["seq"])
         if child is None or all(one["id"] != tape["id"] for one in home.above(child)):
             continue
         if mark["payload"] is None:
-            home.record_head(child, None, parts[2], by)
+            if not is_adopted:
+                home.record_head(child, None, parts[2], by)
             continue
         state = object_in(parsed(mark["payload"]), "state")
         last = last_of(state.get("range"))
-        if last is not None:
+        if last is not None and not (is_adopted and last > child["head_seq"]):
             home.record_head(child, last, state.get("child_head"), by)
 
 
@@ -521,7 +537,7 @@ def verify_entry(home, tape, entry, previous, report):
     missing = [entry[name] is None for name in ("payload", "meta", "salt")]
     if all(missing):
         erased = "SELECT 1 FROM entry WHERE tape_id = ? AND mark = 'redaction' AND ref = ?"
-        if home.one(erased, tape["id"], seq) is None:
+        if home.one(erased, tape["id"], seq) is None and not home.lacks(tape, seq, seq):
             report("body-erased", seq, "the body of %s was erased without a redaction" % at)
     elif missing[0] or missing[2] or sha256(entry["salt"].hex() + entry["payload"] + "\n" + (entry["meta"] or "")) != body:
         report("entry-changed", seq, "the body of %s was changed" % at)
@@ -598,17 +614,27 @@ class Calls:
         self.found = {}
         self.start, self.open = None, []
         self.taken_to = 0
+        self.unknown, self.unknown_in = 0, None
 
     def saw(self, entry):
         seq, kind = entry["seq"], entry["kind"]
         if seq <= self.taken_to or kind not in ("message", "tool-result", "rewind"):
             return
-        if entry["payload"] is None:
+        if entry["payload"] is None and kind != "rewind":
             for row in self.stored:
                 if row[1] is not None and row[0] < seq <= row[1] + 1:
                     self.start, self.open, self.taken_to = None, [], row[1] + 1
                     self.found[row[0]] = row
-                    break
+                    return
+            if kind != "tool-result" or self.start is None:
+                return
+            # Whose result it is, is not known: the last one ends the batch, whichever calls are left.
+            self.unknown = self.unknown + 1 if self.unknown_in == self.start else 1
+            self.unknown_in = self.start
+            if self.unknown >= len(self.open):
+                self.open = []
+                self.found[self.start] = (self.start, seq - 1, "[]")
+                self.start = None
             return
         if kind == "message":
             calls = client_calls(parsed(entry["payload"]))
@@ -625,6 +651,8 @@ class Calls:
             if call not in self.open:
                 return
             self.open.remove(call)
+            if self.unknown_in == self.start and self.unknown >= len(self.open):
+                self.open = []
         self.found[self.start] = (self.start, None if self.open else seq - 1, compact(self.open))
         self.start = self.start if self.open else None
 
@@ -791,7 +819,8 @@ class Touches:
                     if isinstance(path, str):
                         brought.setdefault("file:" + whole_pairs(path), (1, child["name"]))
         erased = "SELECT 1 FROM entry WHERE tape_id = ? AND mark = 'redaction' AND ref BETWEEN ? AND ?"
-        if self.home.one(erased, child["id"], first, last) is None:
+        is_known = not self.home.lacks(child, first, last)
+        if is_known and self.home.one(erased, child["id"], first, last) is None:
             self.is_wrong = self.is_wrong or found != brought
         elif any(found.get(what, (0, None))[1] != child["name"] for what in brought):
             self.is_wrong = True
@@ -912,7 +941,7 @@ def verify_row(home, tape):
     start = home.one("SELECT name, payload FROM entry WHERE tape_id = ? AND seq = ?", tape["id"], tape["base_seq"] + 1)
     if tape["parent_id"] is not None and start is not None and start["payload"] is not None:
         told = {field: made[field] for field in ("parent", "from_anchor", "base", "range")}
-        told["parent_name"] = parent and parent["name"]
+        told["parent_name"] = parent and name_elsewhere(home, parent)
         fields = parsed(start["payload"])
         is_other = start["name"] != "fork/start" or any(fields.get(field) != value for field, value in told.items())
         wrong += ["fork/start"] if is_other else []
@@ -932,7 +961,15 @@ def verify_row(home, tape):
         home.report("row-changed", name, None, "the row of %s was changed: %s" % (name, ", ".join(wrong)))
 
 
+def name_elsewhere(home, tape):
+    """The name of a session where it comes from, which a bundle may have changed."""
+    lines = home.lines_of.get(tape["id"], [])
+    return lines[0].fields.get("was", tape["name"]) if lines else tape["name"]
+
+
 def ordinal_follows(home, tape):
+    if home.is_adopted(tape, tape["base_seq"] + 1):
+        return True
     if tape["parent_id"] is None or tape["spawn_key"] != tape["ulid"]:
         return tape["ordinal"] is None
     if tape["ordinal"] is None or tape["ordinal"] < 2:
@@ -1019,6 +1056,10 @@ def verify_merges(home, tape):
 
 def mark_fault(home, tape, mark, told):
     parts = (mark["key"] or "").split(":")
+    if told is None and home.is_adopted(tape, mark["seq"]):
+        # A copy has marks without keys, and a bundle may not have brought the child.
+        if mark["key"] is None or (parts[0] == "merge" and len(parts) == 3 and parts[1] not in home.by_ulid):
+            return None
     if mark["kind"] != "anchor" or mark["mark"] != "anchor" or parts[0] != "merge" or len(parts) < 3:
         return "has not the form of one"
     state = object_in(parsed(mark["payload"]), "state")
@@ -1131,9 +1172,10 @@ def quoted_text(payload, meta, state, child):
 
 
 def is_unknown(home, child, bounds):
-    """Whether an entry that the merge had read was erased after it, or is no JSON."""
+    """Whether an entry that the merge had read was erased after it, is not here, or is no JSON."""
     return (
-        home.one(
+        home.lacks(child, bounds[0] - PIECES_BACK, bounds[1])
+        or home.one(
             "SELECT 1 FROM entry WHERE tape_id = ? AND mark = 'redaction' AND seq > ? AND ref BETWEEN ? AND ?"
             " UNION ALL SELECT 1 FROM entry WHERE tape_id = ? AND seq BETWEEN ? AND ? AND NOT %s" % IS_READABLE,
             child["id"], bounds[1], bounds[0] - PIECES_BACK, bounds[1], child["id"], bounds[0] - PIECES_BACK, bounds[1],

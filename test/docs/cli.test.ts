@@ -92,7 +92,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
   [
     ['init', 0, ['init']],
     ['new', 0, ['new', 'main', '--title', 'Release']],
-    ['import', 0, ['import', join(root, 'packages/cli/demo/transcript.jsonl'), '--as', 'old']],
+    ['import', 1, ['import', join(root, 'packages/cli/demo/transcript.jsonl'), '--as', 'old']],
     ['append', 0, ['append', 'main'], message],
     ['append', 1, ['append', 'main', '--each'], '{"content":"again"}\n'],
     ['anchor', 0, ['anchor', 'main', 'task-start', '--state', '{"goal":"release"}']],
@@ -202,6 +202,8 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['alias', 0, ['alias', 'fix', 'repair']],
     ['unalias', 0, ['unalias', 'repair']],
     ['archive', 0, ['archive', 'fix']],
+    ['export', 0, ['export', 'main', '-o', 'main.tape']],
+    ['import', 0, ['import', 'main.tape']],
     ['backup', 0, ['backup', 'copy.db']],
     ['check', 0, ['check', '--against', 'heads.txt']],
     ['restore', 0, ['restore', 'copy.db', 'restored']],

@@ -58,11 +58,21 @@ test('no bit of a bundle can be changed, and no byte be left out', { timeout }, 
 
 const values: readonly unknown[] = [
   ...[null, true, -1, 0, 1, 2, 3, 99, 1e15, 1.5, '', 'x', '@', 'main', 'child', '..', '__proto__', [], {}],
-  ...['0'.repeat(64), 'f'.repeat(64), '01JD0000000000000000000001', '{"a":1}', '[[[[', 'a\u0000b', 'a\ud800b'],
+  ...[
+    '0'.repeat(64),
+    'f'.repeat(64),
+    '01JD0000000000000000000001',
+    '{"a":1}',
+    '[[[[',
+    'a\u0000b',
+    'a\ud800b',
+  ],
   ...['2026-01-01T00:00:00.000Z', 'archived', 'merged', 'merge:x:y', 'x'.repeat(5_000), 'rewind', 'boundary'],
 ];
 
-test('a bundle with a right digest and any other value in it is refused, or is whole', { timeout }, async () => {
+test('a bundle with a right digest and any other value in it is refused, or is whole', {
+  timeout,
+}, async () => {
   using here = filled();
   const records = recordsOf(bundleOf(here, 'main', { scope: 'tree' }));
   const random = seeded(seed);
@@ -100,7 +110,11 @@ test('records in another order, twice, or left out are refused at their line', {
     const how = random.below(3);
     if (how === 0) changed.splice(a, 1);
     else if (how === 1) changed.splice(b, 0, records[a] as Record<string, unknown>);
-    else [changed[a], changed[b]] = [records[b] as Record<string, unknown>, records[a] as Record<string, unknown>];
+    else
+      [changed[a], changed[b]] = [
+        records[b] as Record<string, unknown>,
+        records[a] as Record<string, unknown>,
+      ];
     if (how === 2 && a === b) continue;
     using there = openTapeStore(':memory:', { secrets: [] });
     const error = await refused(there, sealed(changed));
@@ -120,7 +134,10 @@ test('forms that no bundle has are refused with their line', async () => {
   const at = (field: string) => records.findIndex((record) => field in record);
   const last = records.findLastIndex((record) => 'e' in record);
   const [tape, entry, line] = [at('tape'), at('e'), at('line')];
-  const put = (index: number, record: object | string) => sealed((records as (object | string)[]).with(index, record));
+  const ofTape = (records[tape]?.tape ?? {}) as { readonly ulid: string };
+  const ofLast = (records[last]?.e ?? []) as unknown[];
+  const put = (index: number, record: object | string) =>
+    sealed((records as (object | string)[]).with(index, record));
   const cases: readonly (readonly [string, string | Uint8Array, RegExp])[] = [
     ['nothing', '', /it is empty/],
     ['another file', 'hello\n', /not JSON/],
@@ -128,19 +145,47 @@ test('forms that no bundle has are refused with their line', async () => {
     ['a newer version', put(0, { ...records[0], v: 2 }), /version 2/],
     ['another format', put(0, { ...records[0], bundle: 'tar' }), /header/],
     ['deep JSON', put(entry, `{"e":${'['.repeat(200_000)}${']'.repeat(200_000)}}`), /list of 9 or 11/],
-    ['__proto__', put(tape, JSON.stringify(records[tape]).replace('"kind"', '"__proto__":{"x":1},"kind"')), /unknown field/],
+    [
+      '__proto__',
+      put(tape, JSON.stringify(records[tape]).replace('"kind"', '"__proto__":{"x":1},"kind"')),
+      /unknown field/,
+    ],
     ['__proto__ at the top', put(entry, `{"__proto__":{"e":1}}`), /no record/],
-    ['its own parent', put(tape, { tape: { ...(records[tape]?.tape as object), parent: (records[tape]?.tape as { ulid: string }).ulid } }), /parent/],
-    ['a bad name', put(tape, { tape: { ...(records[tape]?.tape as object), name: '../x' } }), /name/],
-    ['a bad id', put(tape, { tape: { ...(records[tape]?.tape as object), ulid: 'ILLEGAL' } }), /id/],
-    ['a deep payload', put(last, { e: [...(records[last]?.e as unknown[]).slice(0, 9), '['.repeat(100) + ']'.repeat(100), null] }), /nested/],
-    ['a wrong hash on the last entry', put(last, { e: (records[last]?.e as unknown[]).with(7, 'a'.repeat(64)) }), /head|follow|line|hash/],
+    [
+      'its own parent',
+      put(tape, {
+        tape: { ...ofTape, parent: ofTape.ulid },
+      }),
+      /parent/,
+    ],
+    ['a bad name', put(tape, { tape: { ...ofTape, name: '../x' } }), /name/],
+    ['a bad id', put(tape, { tape: { ...ofTape, ulid: 'ILLEGAL' } }), /id/],
+    [
+      'a deep payload',
+      put(last, {
+        e: [...ofLast.slice(0, 9), '['.repeat(100) + ']'.repeat(100), null],
+      }),
+      /nested/,
+    ],
+    [
+      'a wrong hash on the last entry',
+      put(last, { e: ofLast.with(7, 'a'.repeat(64)) }),
+      /head|follow|line|hash/,
+    ],
     ['a line that is no line', put(line, { line: '{"v":1}' }), /line of the lineage/],
-    ['a line of invalid UTF-8', Buffer.from(`${whole.slice(0, 200)}\xff${whole.slice(200)}`, 'latin1'), /UTF-8|JSON/],
+    [
+      'a line of invalid UTF-8',
+      Buffer.from(`${whole.slice(0, 200)}\xff${whole.slice(200)}`, 'latin1'),
+      /UTF-8|JSON/,
+    ],
     ['more after the end', `${whole}{}\n`, /follows the end/],
     ['a cut gzip', gzipSync(whole).subarray(0, 300), /unpacked/],
     ['a cut zstd', zstdCompressSync(whole).subarray(0, 300), /unpacked|cut off/],
-    ['what is no gzip', Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.from('xxxxxxxxxxxxxxxx')]), /unpacked/],
+    [
+      'what is no gzip',
+      Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.from('xxxxxxxxxxxxxxxx')]),
+      /unpacked/,
+    ],
   ];
   for (const [what, bundle, why] of cases) {
     const error = await refused(there, bundle);
@@ -156,5 +201,8 @@ test('a bundle that unpacks to much more than its size is refused on the way', {
   using there = openTapeStore(':memory:', { secrets: [] });
   const zeros = Buffer.alloc(sized(70, 200, 400) * 1024 * 1024, '\n');
   for (const bomb of [gzipSync(zeros, { level: 9 }), zstdCompressSync(zeros)])
-    expect(await refused(there, bomb)).toMatchObject({ code: 'TAPE_BAD_BUNDLE', message: expect.stringMatching(/times its size/) });
+    expect(await refused(there, bomb)).toMatchObject({
+      code: 'TAPE_BAD_BUNDLE',
+      message: expect.stringMatching(/times its size/),
+    });
 });

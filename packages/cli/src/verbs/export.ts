@@ -18,7 +18,7 @@ export const exportVerb: Verb = defineVerb({
   examples: [
     ['tape export main -o main.tape.zst', 'Write session main, compressed'],
     ['tape export main --tree -o main.tape', 'Write it with all sessions that were forked from it'],
-    ['tape export main | ssh host tape import -', 'Send it to another machine'],
+    ['tape export main | tape import - --home ../other', 'Take it into another home'],
   ],
   arguments: { name: 'Session' },
   options: {
