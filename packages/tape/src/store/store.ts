@@ -2,7 +2,8 @@
  * Stores. `TapeStore` below is what all of them promise: nine groups of methods, one for each thing that a home of
  * tapes has. `sqlite.ts` implements it with one file for each group (`entries.ts` is `store.entries`), each method by
  * an act of the other rooms in one transaction, on the `connection.ts` that they share; `options.ts` has the options of
- * the methods; the rest opens, migrates, backs up and checks the database file. Imports `check`, `inbox` and what
+ * the methods; `bundles.ts` is a group of this store alone; the rest opens, migrates, backs up and checks the database
+ * file. Imports `bundle`, `check`, `inbox` and what
  * lies below.
  */
 import type { Problem } from '../check/problem.ts';
