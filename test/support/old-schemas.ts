@@ -20,7 +20,7 @@ export function toSchema0(path: string): void {
     DROP TABLE alias;
     ALTER TABLE older RENAME TO alias;
     DELETE FROM home WHERE key = 'id';
-    DROP TABLE open_calls; PRAGMA user_version = 0;`);
+    DROP TABLE adopted; DROP TABLE absent; DROP TABLE open_calls; PRAGMA user_version = 0;`);
   db.all('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
