@@ -13,8 +13,9 @@ if (isMissing) console.warn(`skipped the chat in a browser: there is no ${progra
 
 let browser: Browser;
 beforeAll(async () => {
-  if (!isMissing) browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
-});
+  if (!isMissing)
+    browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'], timeout: 110_000 });
+}, 120_000);
 afterAll(async () => {
   if (!isMissing) await browser.close();
 });
