@@ -40,7 +40,17 @@ test('sessions call tools of the servers of config.yaml, and verbs show servers 
   expect(json(await home.tape(['show', 'main', '--json']))).toMatchObject({
     mcp: { notes: expect.arrayContaining(['echo', 'env']) },
   });
+  expect(
+    (await home.tape(['view', 'main', '--instructions', '--model', model], { env })).stdout,
+  ).not.toContain('mcp_');
+  await set('prompt.tools', 'true');
+  expect((await home.tape(['view', 'main', '--instructions', '--model', model], { env })).stdout).toContain(
+    'mcp_notes_echo',
+  );
   await home.tape(['new', 'kept', '--rule', 'deny mcp_notes_*']);
+  expect(
+    (await home.tape(['view', 'kept', '--instructions', '--model', model], { env })).stdout,
+  ).not.toContain('mcp_');
   expect(json(await home.tape(['permissions', 'kept', '--json']))).toMatchObject({
     servers: [{ server: 'notes', callable: false }],
   });

@@ -49,7 +49,7 @@ import type { OutputSpec } from '../model/output.ts';
 import type { ScopedRule } from '../permissions/decide.ts';
 import { type Above, optionsFor } from '../run/above.ts';
 import { type Instructions, instructionsOf, toolsOf } from '../run/instructions.ts';
-import { callableServers } from '../run/mcp-tools.ts';
+import { borrowServers, callableServers } from '../run/mcp-tools.ts';
 import { type Input, type RunOptions, runFields } from '../run/options.ts';
 import { defaultMode, effectOf } from '../run/queue.ts';
 import { callbackFields, type Run } from '../run/run.ts';
@@ -721,7 +721,14 @@ export class Session {
   async instructions(
     options: Pick<RunOptions, 'model' | 'instructions' | 'tools' | 'useTools'> = {},
   ): Promise<Instructions> {
-    return await instructionsOf(this.#parts, await this.info(), options);
+    const info = await this.info();
+    // Only a prompt that describes the tools needs those of servers, which start for it.
+    if (this.#parts.config.prompt?.tools !== true) return await instructionsOf(this.#parts, info, options);
+    const subject = { line: await this.#line(), senders: [] };
+    const { signal } = new AbortController();
+    using loan = await borrowServers(this.#parts, subject, { options, signal });
+    const tools = { ...toolsOf(this.#parts, options), ...loan?.tools };
+    return await instructionsOf(this.#parts, info, loan === undefined ? options : { ...options, tools });
   }
 
   /** The entries of the session, inherited ones too, in ascending order. */
