@@ -301,9 +301,9 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
     expect(disagreements(home.path, [])).toContainEqual(expect.stringContaining('head-contradicted'));
     {
       using db = rawDb(home.db);
-      db.exec('PRAGMA user_version = 5');
+      db.exec('PRAGMA user_version = 6');
     }
-    expect(() => disagreements(home.path, [])).toThrow('it has schema 5');
+    expect(() => disagreements(home.path, [])).toThrow('it has schema 6');
   });
 });
 
