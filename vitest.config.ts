@@ -52,6 +52,7 @@ const lanes = [
   'test/unit/runner.test.ts',
   'test/contract/sqlite-memory.test.ts',
   ...[
+    'builtins.races',
     'deck.weeks',
     'faults.commands',
     'faults.disk',
