@@ -220,9 +220,10 @@ test('log -n of a long tape neither reads the rest of the tape nor loads the AI 
   const db = new Database(home.db, { readonly: true });
   for (const sql of reads) {
     const names = [...sql.matchAll(/@(\w+)/g)].map(([, name = '']) => [name, 1]);
+    const marks = sql.match(/\?/g)?.map(() => 1) ?? [];
     const plan = db
-      .prepare<[Record<string, unknown>], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
-      .all(Object.fromEntries(names));
+      .prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+      .all(...(names.length > 0 ? [Object.fromEntries(names)] : []), ...marks);
     expect(
       plan.filter(({ detail }) => /^SCAN (?:entry|tape|e|t)\b/.test(detail)),
       sql,

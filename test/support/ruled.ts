@@ -4,19 +4,16 @@ import { type DeckConfig, type DeckTools, delegateTool, sendMessageTool } from '
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
-import { afterAll } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { scriptedDeck } from './scripted.ts';
 import { tempDir } from './temp-dir.ts';
 
-const dir = tempDir();
-afterAll(() => dir[Symbol.dispose]());
-let places = 0;
-
 /** A deck in a new directory, with a session `main`, and tools that write files and note the commands they are given. */
 export async function desk(answers: readonly ScriptAnswer[], config: DeckConfig = {}) {
-  places += 1;
-  const cwd = join(realpathSync(dir.path), `${places}`, 'work');
+  const dir = tempDir();
+  onTestFinished(() => dir[Symbol.dispose]());
+  const cwd = join(realpathSync(dir.path), 'work');
   mkdirSync(cwd, { recursive: true });
   const ran: string[] = [];
   const tools: DeckTools = {

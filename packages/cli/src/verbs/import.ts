@@ -15,7 +15,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const importVerb: Verb = defineVerb({
   command: 'import <file>',
   group: 'Start',
-  summary: 'Import a bundle of another home, or a transcript of Claude Code',
+  summary: 'Import a transcript of Claude Code, or a bundle',
   detail:
     'A bundle, which tape export wrote, is verified as a whole before anything of it is visible. Its sessions keep their ids and hashes, and are foreign data: ' +
     'nothing that was approved elsewhere is approved here. Importing it again adds nothing; a bundle that has grown adds what is new; one whose session went on in another way here is refused, or ' +

@@ -62,7 +62,10 @@ export async function runInGroup({
       ? Promise.resolve('exit' as const)
       : once(child, 'exit').then(() => 'exit' as const);
   const timeout = sleep(timeoutMs, 'timeout' as const, { signal: over.signal });
-  const aborted = once(signal, 'abort', { signal: over.signal }).then(() => 'aborted' as const);
+  // The call can be aborted while its process starts.
+  const aborted = signal.aborted
+    ? Promise.resolve('aborted' as const)
+    : once(signal, 'abort', { signal: over.signal }).then(() => 'aborted' as const);
   for (const waiting of [timeout, aborted]) waiting.catch(() => {});
   const end = await Promise.race([exited, timeout, aborted]);
   over.abort();

@@ -21,12 +21,10 @@ import {
   nameOf,
   sessionOf,
 } from './access.ts';
-import { belowStream, turnAtWork } from './below.ts';
 import { readBody } from './body.ts';
 import { ChatError, failureResponse, type OnChatError } from './errors.ts';
-import { assertBegins, take } from './send.ts';
 import { eventHeaders, eventStream, textHeaders, textStream } from './sse.ts';
-import { type ChatPlace, isWritten, otherStream, runStream } from './streams.ts';
+import type { ChatPlace } from './streams.ts';
 
 /** Options of `chatHandler`. */
 export interface ChatOptions {
@@ -129,6 +127,7 @@ async function route(
   const access = await accessOf(request, options);
   if (method === 'POST') {
     const body = await readBody(request, options.maxBytes ?? maxBytesDefault);
+    const { assertBegins, take } = await import('./send.ts');
     const chat = id ?? body.id;
     if (chat === undefined) throw new ChatError('CHAT_BAD_BODY', 'cannot read the body: it has no id');
     const found = await sessionOf(deck, access, { id: chat, creates: false });
@@ -180,9 +179,11 @@ function lastOf(text: string | null): { readonly last?: number } {
 
 /** The stream of the current answer, from its first chunk; undefined when neither the session nor a child of it works. */
 async function current(place: ChatPlace): Promise<AsyncIterable<Chunk> | undefined> {
+  const { isWritten, otherStream, runStream } = await import('./streams.ts');
   const run = place.session.attach();
   if (run !== undefined) return runStream(place, run, { whole: true });
   if (await isWritten(place)) return otherStream(place);
+  const { belowStream, turnAtWork } = await import('./below.ts');
   const turn = await turnAtWork(place);
   return turn === undefined ? undefined : belowStream(place, turn);
 }

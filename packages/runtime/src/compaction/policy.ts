@@ -1,5 +1,8 @@
 import type { ModelWindow, Windows } from '../model/window.ts';
 
+/** The name of the event with which the model of a run asks for a summary before its next call. */
+export const compactionRequested = 'compaction/requested';
+
 /**
  * Policies by name: when a session is compacted, and how much of its end stays. `reserve` keeps room for the
  * longest answer of the model, `reserve-16k` keeps 16,384 tokens; `at-85` allows 85 % of the window, `at-90`

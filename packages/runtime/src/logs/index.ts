@@ -14,7 +14,22 @@ import { firstLine, type LogName, type LogPiece, piecesOf } from './pieces.ts';
 
 export type { LogName, LogPiece } from './pieces.ts';
 
-/** A file of the logs of sessions. */
+/**
+ * A file of the logs of sessions.
+ *
+ * @example
+ * ```ts
+ * import { renderLogs } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * for await (const { path, firstLine } of renderLogs(store, 'main', { verbose: true }))
+ *   console.log(path.join('/'), firstLine.startsWith('# '));
+ *   // context.md true
+ *   // verbose.md true
+ * ```
+ */
 export interface LogFile {
   /** The folders below the one of the logs, and the name of the file: `['context.md']`. */
   readonly path: readonly string[];

@@ -3,8 +3,7 @@ import { SessionError } from '../errors.ts';
 import { partsOf } from '../session/parts.ts';
 import type { Session } from '../session/session.ts';
 import { withTilde } from '../tools/tilde.ts';
-import { isAsked } from './approval.ts';
-import { BegunCall } from './begun-call.ts';
+import type { BegunCall } from './begun-call.ts';
 import type { ToolPlace } from './tool-lease.ts';
 
 /**
@@ -58,8 +57,12 @@ function recordedTool(place: ToolPlace, name: string, tool: ToolSet[string]): To
   if (execute === undefined) return tool;
   const run = (call: BegunCall, input: unknown, options: Options): unknown =>
     Reflect.apply(execute, tool, [input, { ...options, context: { ...call.context, ...options.context } }]);
+  const begin = async (input: unknown, options: Options): Promise<BegunCall> => {
+    const { BegunCall } = await import('./begun-call.ts');
+    return await BegunCall.begin(place, { ...tool, name }, { input, options });
+  };
   const yields = async function* (input: unknown, options: Options): AsyncGenerator<unknown> {
-    const call = await BegunCall.begin(place, { ...tool, name }, { input, options });
+    const call = await begin(input, options);
     let last: unknown;
     let end = () => call.failed(new Error('the application stopped reading the values of the tool'));
     try {
@@ -77,7 +80,7 @@ function recordedTool(place: ToolPlace, name: string, tool: ToolSet[string]): To
     }
   };
   const returns = async (input: unknown, options: Options): Promise<unknown> => {
-    const call = await BegunCall.begin(place, { ...tool, name }, { input, options });
+    const call = await begin(input, options);
     let output: unknown;
     try {
       output = await call.during(async () => await lastOf(run(call, input, options)));
@@ -90,8 +93,10 @@ function recordedTool(place: ToolPlace, name: string, tool: ToolSet[string]): To
     return output;
   };
   /** What rules ask, the AI SDK asks, as for a tool that asks by itself. */
-  const needsApproval: NonNullable<Tool['needsApproval']> = async (input, options) =>
-    await isAsked(place, { ...tool, name }, { input, options });
+  const needsApproval: NonNullable<Tool['needsApproval']> = async (input, options) => {
+    const { isAsked } = await import('./approval.ts');
+    return await isAsked(place, { ...tool, name }, { input, options });
+  };
   const isGenerator = Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]';
   return { ...tool, needsApproval, execute: isGenerator ? yields : returns } as ToolSet[string];
 }

@@ -1,7 +1,7 @@
 import { anchor, type Draft, handoff, type JsonObject, note } from '@tapedeck/tape';
+import { compactionRequested } from '../compaction/policy.ts';
 import { jsonInput } from '../tools/json-input.ts';
 import type { DeckTool, DeckTools, ToolTraits } from '../tools/traits.ts';
-import { compactionRequested } from '../turn/compact-if-needed.ts';
 import { contextOf, sendAsAgent } from './delegate-tool.ts';
 import { partsOf } from './parts.ts';
 import type { Session } from './session.ts';

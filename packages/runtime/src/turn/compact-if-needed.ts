@@ -2,15 +2,12 @@ import { type Entry, note, prune } from '@tapedeck/tape';
 import { select } from '@tapedeck/tape/internal';
 import { compact, notCompacted } from '../compaction/compact.ts';
 import { NoSummary } from '../compaction/no-summary.ts';
-import { isToBePruned, isTooFull } from '../compaction/policy.ts';
+import { compactionRequested, isToBePruned, isTooFull } from '../compaction/policy.ts';
 import { outputsToPrune } from '../compaction/prune-outputs.ts';
 import { ModelFailure } from '../model/model.ts';
 import type { ModelWindow } from '../model/window.ts';
 import { usedBy } from './call-meta.ts';
 import type { LoopContext, Prompt } from './context.ts';
-
-/** The name of the event with which the model of a run asks for a summary before its next call. */
-export const compactionRequested = 'compaction/requested';
 
 /** The last request that a run has followed. */
 const followed = new WeakMap<LoopContext, number>();
