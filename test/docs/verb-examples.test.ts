@@ -101,7 +101,10 @@ const needs: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> = 
   },
   'tape check --acknowledge graph-aside:1a2b3c4d': ({ dir }) =>
     writeFileSync(join(dir, '.tape/session_graph.jsonl.aside-1a2b3c4d'), '{}\n'),
-  'tape import main.tape.zst': async ({ first }) => await first('export main -o main.tape.zst'),
+  'tape import main.tape.zst': async ({ store, first }) => {
+    store.sessions.open('main');
+    await first('export main -o main.tape.zst');
+  },
   restore: async ({ first }) => await first('backup ~/tapes-friday.db'),
   'tape undo main': async ({ first }) => await first('rewind main@42'),
   'tape undo main@42': async ({ first }) => await first('rewind main@40'),

@@ -205,9 +205,13 @@ test('it ends with its client, however that leaves, and skips what is no message
 });
 
 // The SDK reads a line in quadratic time up to its limit.
-test.runIf(sized(false, true, true))('a line without an end ends it', async () => {
-  using home = tempHome();
-  const flooded = startTape(['mcp'], { home: home.path });
-  flooded.child.stdin?.write('x'.repeat(11 * 1024 * 1024));
-  expect((await flooded.done).stdout).toBe('');
-});
+test.runIf(sized(false, true, true))(
+  'a line without an end ends it',
+  async () => {
+    using home = tempHome();
+    const flooded = startTape(['mcp'], { home: home.path });
+    flooded.child.stdin?.write('x'.repeat(11 * 1024 * 1024));
+    expect((await flooded.done).stdout).toBe('');
+  },
+  300_000,
+);

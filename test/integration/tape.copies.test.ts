@@ -171,6 +171,9 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
       ([name, text]) => name.startsWith('tape/') && text.includes("'node:fs"),
     );
     expect(users.map(([name]) => name).sort()).toEqual([
+      'tape/src/bundle/pack.ts',
+      'tape/src/bundle/records.ts',
+      'tape/src/bundle/unpack.ts',
       'tape/src/origin/home-record.ts',
       'tape/src/origin/own-log.ts',
       'tape/src/origin/place-faults.ts',
@@ -186,6 +189,19 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
     ]);
     const imports = (name: string) =>
       /import \{([^}]*)\} from 'node:fs'/.exec(sources().get(name) ?? '')?.[1]?.match(/[a-z]\w+/gi) ?? [];
+    // A bundle is written to a new file, and read where it is none of the database's.
+    expect(
+      sources()
+        .get('tape/src/bundle/pack.ts')
+        ?.match(/(?:createWriteStream|open\w*)\(\w+/g),
+    ).toEqual(['createWriteStream(draft']);
+    expect(imports('tape/src/bundle/records.ts')).toEqual(['readSync']);
+    expect(
+      sources()
+        .get('tape/src/bundle/unpack.ts')
+        ?.match(/openSync\(\s*\w+/g)
+        ?.map((call) => call.replace(/\s/g, '')),
+    ).toEqual(['openSync(path', 'openSync(path']);
     // The records of homes are files of another directory, and of a database only its inode is read.
     expect(imports('tape/src/origin/place-faults.ts').filter((name) => byContent.test(name))).toEqual([]);
     expect(sources().get('tape/src/origin/home-record.ts')).not.toMatch(

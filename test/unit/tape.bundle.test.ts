@@ -1,9 +1,11 @@
+import { symlinkSync } from 'node:fs';
 import { view } from '@tapedeck/tape';
 import type { Problem } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { adopt, bundleOf, faceOf } from '../support/bundles.ts';
 import { fillForForgeries } from '../support/random-forgery.ts';
 import { openStore } from '../support/store.ts';
+import { tempHome } from '../support/temp-home.ts';
 
 test('a bundle lands in an empty home with the same heads, views and states', async () => {
   using here = openStore();
@@ -29,4 +31,16 @@ test('a bundle lands in an empty home with the same heads, views and states', as
   ).toEqual(bundle.split('\n').filter((l) => l.startsWith('{"e"')));
   const again = await adopt(there, bundle);
   expect([again.entries, again.lines, again.filled]).toEqual([0, 0, 0]);
+});
+
+test('a store reads none of its own files as a bundle: to close one would drop the locks of the process', async () => {
+  using home = tempHome();
+  using store = home.open();
+  store.sessions.open('main');
+  symlinkSync(home.db, home.file('link'));
+  for (const file of [home.db, `${home.db}-wal`, `${home.db}-shm`, home.file('link')])
+    await expect(store.bundles.adopt(file)).rejects.toMatchObject({
+      code: 'TAPE_BAD_BUNDLE',
+      message: `cannot import '${file}': it is the database itself`,
+    });
 });

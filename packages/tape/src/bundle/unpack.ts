@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
@@ -31,6 +31,7 @@ const begins = `{"bundle":"${bundleFormat}"`;
  */
 export async function quarantine(source: BundleSource, beside: string): Promise<Quarantine> {
   if (typeof source !== 'string') return await spool(source.name, source.chunks, beside);
+  if (isPartOf(source, beside)) throw badBundle(source, null, 'it is the database itself');
   const fd = openFile(source);
   try {
     const head = headOf(fd);
@@ -64,6 +65,13 @@ export async function isBundle(head: Uint8Array): Promise<boolean> {
     // What was cut off may have said enough.
   }
   return text.startsWith(begins);
+}
+
+/** Whether a path leads to a file of a database: to close it would drop the locks that this process has on it. */
+function isPartOf(path: string, database: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  const files = ['', '-wal', '-shm'].map((end) => statSync(`${database}${end}`, { throwIfNoEntry: false }));
+  return found !== undefined && files.some((file) => file?.ino === found.ino && file.dev === found.dev);
 }
 
 function openFile(path: string): number {
