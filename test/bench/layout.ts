@@ -83,7 +83,7 @@ function schemaOf(path: string, kept: Kept): string[] {
   try {
     const objects = db
       .prepare<[], { type: string; sql: string }>(
-        `SELECT type, sql FROM sqlite_schema WHERE tbl_name IN ('tape', 'entry', 'lease', 'stream_chunk') AND sql IS NOT NULL
+        `SELECT type, sql FROM sqlite_schema WHERE tbl_name IN ('tape', 'entry', 'lease', 'stream_chunk', 'adopted', 'absent') AND sql IS NOT NULL
            ORDER BY type = 'trigger', type = 'index', rowid`,
       )
       .all();
