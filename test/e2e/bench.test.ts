@@ -52,7 +52,7 @@ if (sized(false, true, true))
       /^durable merge/m,
       /^last view/m,
       /^read of all/m,
-      /through \d+ forks$/m,
+      /through \d+ forks \(CPU\)$/m,
       /^list of/m,
       /^cold open and last view/m,
       /^verify of/m,

@@ -85,8 +85,6 @@ describe.skipIf(!hasPeak)('120 MB suffice (needs /proc)', () => {
     await within(dir.path, [
       'log main --jsonl',
       'log main --json',
-      'logs main --verbose',
-      `logs main --verbose -o ${join(dir.path, 'logs')}`,
       'verify',
       'verify main',
       'audit',

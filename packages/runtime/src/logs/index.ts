@@ -70,10 +70,7 @@ export interface LogOptions {
  * store.sessions.open('main');
  * store.entries.append('main', [user('Plan the release.')]);
  * for await (const file of renderLogs(store, 'main'))
- *   for await (const { seq, text } of file.pieces()) if (seq === 2) console.log(text);
- *   // ## @2 user
- *   //
- *   // > Plan the release.
+ *   for await (const { seq, text } of file.pieces()) if (seq === 2) console.log(text.split('\n')[0]); // ## @2 user
  * ```
  */
 export async function* renderLogs(

@@ -667,7 +667,8 @@ export class Session {
    * import { tool } from 'ai';
    * import { z } from 'zod';
    *
-   * const run_command = tool({ inputSchema: z.object({ command: z.string() }) });
+   * const inputSchema = z.object({ command: z.string() });
+   * const run_command = tool({ inputSchema, execute: ({ command }) => `ran ${command}` });
    * await using deck = await openDeck({
    *   store: openTapeStore(':memory:'),
    *   permissions: ['trusted', 'deny run_command'],

@@ -177,7 +177,7 @@ export class BesideTapes {
   /** The name of a session where it comes from, if a bundle brought it under another one. */
   nameElsewhere(id: number): string | undefined {
     const row = this.#db.get<{ was: string | null }>(
-      `SELECT line ->> '$.was' AS was FROM lineage WHERE tape_id = @id AND type IN ('session','fork') ORDER BY g LIMIT 1`,
+      `SELECT iif(json_valid(line), line ->> '$.was', NULL) AS was FROM lineage WHERE tape_id = @id AND type IN ('session','fork') ORDER BY g LIMIT 1`,
       { id },
     );
     return row?.was ?? undefined;
