@@ -189,7 +189,7 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
     ]);
     const imports = (name: string) =>
       /import \{([^}]*)\} from 'node:fs'/.exec(sources().get(name) ?? '')?.[1]?.match(/[a-z]\w+/gi) ?? [];
-    // A bundle is written to a new file, and read where it is none of the database's.
+    // A bundle is written to a new file, and read only if it is no file of the database.
     expect(
       sources()
         .get('tape/src/bundle/pack.ts')

@@ -10,7 +10,7 @@ import { byAgent, call, desk, done, run } from '../support/ruled.ts';
 
 type Desk = Awaited<ReturnType<typeof desk>>;
 
-/** What an application with a loop of its own does: it goes on with these messages, and keeps what was said. */
+/** What an application with a loop of its own does: it sends these messages, and keeps what was said. */
 async function go(s: Desk, messages: ModelMessage[], more: object = {}): Promise<ModelMessage[]> {
   const { responseMessages } = await generateText({
     model: await recorded(s.main, s.spec),

@@ -46,7 +46,7 @@ export function ignoredAt(top: string, below: readonly string[], make: () => Ign
   return found;
 }
 
-/** The text of a regular file that is no link; undefined when there is none. */
+/** The text of a regular file that is no link; undefined without one. */
 function textOf(file: string): string | undefined {
   try {
     const fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);

@@ -20,7 +20,7 @@ export interface Replacement {
 }
 
 /**
- * Writes a new file beside the old one and puts it in its place, so that whoever reads, and a process that dies, sees the
+ * Writes a new file beside the old one and puts it in its place, so that a reader, and a process that dies, sees the
  * old content or the new one. Makes missing directories.
  * @returns whether there was a file before
  * @throws TOOL_FILE_CHANGED when the file was changed meanwhile; TOOL_NOT_A_FILE, TOOL_NOT_ALLOWED, TOOL_FILE_FAILED

@@ -68,7 +68,7 @@ async function entryAt(store: TapeStore, id: string, seq: Seq): Promise<Before |
   return undefined;
 }
 
-/** Finds the range that hides a position. Positions are asked for in order. */
+/** Finds the range that hides a position. Callers give positions in ascending order. */
 function hiddenRanges(ranges: readonly SessionRange[]): { at(seq: Seq): SessionRange | undefined } {
   const hidden = ranges.filter(({ hiddenBy }) => hiddenBy !== undefined);
   let next = 0;

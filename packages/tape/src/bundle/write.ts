@@ -5,7 +5,14 @@ import { parsed } from '../entry/parsed.ts';
 import { encodeLine, type LineageLine, rowDigest } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { type BundleScope, type BundleTape, bundleFormat, bundleVersion, pieceBytes } from './bundle.ts';
+import {
+  type BundleEntry,
+  type BundleScope,
+  type BundleTape,
+  bundleFormat,
+  bundleVersion,
+  pieceBytes,
+} from './bundle.ts';
 import { type Travelling, travelling } from './scope.ts';
 import type { Withholding } from './withhold.ts';
 
@@ -126,20 +133,8 @@ function withoutSecrets(
   });
 }
 
-interface Row {
+interface Row extends BundleEntry {
   readonly id: number;
-  readonly seq: number;
-  readonly kind: string;
-  readonly mark: string | null;
-  readonly name: string | null;
-  readonly ref: number | null;
-  readonly at: number;
-  readonly key: string | null;
-  readonly hash: string;
-  readonly body: string;
-  readonly salt: string | null;
-  readonly payload: string | null;
-  readonly meta: string | null;
 }
 
 const columns = `id, seq, kind, mark, name, ref, at, key, lower(hex(hash)) AS hash, lower(hex(body_hash)) AS body,
