@@ -1,8 +1,10 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { openTapeStore, type SqliteTapeStore, TapeError, user } from '@tapedeck/tape';
+import { sha256 } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { adopt, bundleOf } from '../support/bundles.ts';
 import { leavesOf, recordsOf, sealed, withLeaf } from '../support/hostile-bundle.ts';
+import { badNames } from '../support/names.ts';
 import { fillForForgeries } from '../support/random-forgery.ts';
 import { seeded } from '../support/seeded.ts';
 import { sized } from '../support/size.ts';
@@ -144,7 +146,7 @@ test('forms that no bundle has are refused with their line', async () => {
     ['no end', whole.split('\n').slice(0, -2).join('\n'), /cut off/],
     ['a newer version', put(0, { ...records[0], v: 2 }), /version 2/],
     ['another format', put(0, { ...records[0], bundle: 'tar' }), /header/],
-    ['deep JSON', put(entry, `{"e":${'['.repeat(200_000)}${']'.repeat(200_000)}}`), /list of 9 or 11/],
+    ['deep JSON', put(entry, `{"e":${'['.repeat(200_000)}${']'.repeat(200_000)}}`), /more parts/],
     [
       '__proto__',
       put(tape, JSON.stringify(records[tape]).replace('"kind"', '"__proto__":{"x":1},"kind"')),
@@ -205,4 +207,106 @@ test('a bundle that unpacks to much more than its size is refused on the way', {
       code: 'TAPE_BAD_BUNDLE',
       message: expect.stringMatching(/times its size/),
     });
+});
+
+/** Ids that are none: other lengths, other letters, past the last time, and paths. */
+const badIds: readonly unknown[] = [
+  ...['', 'x', '01JD000000000000000000000', '01JD00000000000000000000001', '01jd0000000000000000000001'],
+  ...['01JD000000000000000000000I', '01JD000000000000000000000L', '01JD000000000000000000000O'],
+  ...[
+    '01JD000000000000000000000U',
+    '81JD0000000000000000000001',
+    '../../etc/passwd',
+    '01JD000000000000000000000\n',
+  ],
+  ...['01JD000000000000000000000\u0661', 'main', 1, true, {}, ['01JD0000000000000000000001']],
+];
+
+test('names and ids of every bad shape are refused wherever they stand', { timeout }, async () => {
+  using here = filled();
+  const records = recordsOf(bundleOf(here, 'main', { scope: 'tree' }));
+  using there = openTapeStore(':memory:', { secrets: [] });
+  const put = async (at: number, record: object, what: string) => {
+    const error = await refused(there, sealed(records.with(at, record as Record<string, unknown>)));
+    expect(error?.code, what).toBe('TAPE_BAD_BUNDLE');
+    expect(error?.data, what).toMatchObject({ line: at + 1 });
+  };
+  const tape = records.findIndex((record) => 'tape' in record);
+  const of = records.findIndex((record) => 'of' in record);
+  const line = records.findIndex((record) => 'line' in record);
+  const ofTape = records[tape]?.tape as Record<string, unknown>;
+  const ofLine = JSON.parse(String(records[line]?.line)) as Record<string, unknown>;
+  for (const name of badNames.filter((one) => one.length <= 128))
+    await put(tape, { tape: { ...ofTape, name } }, `name ${JSON.stringify(name)}`);
+  for (const id of badIds) {
+    const what = `id ${JSON.stringify(id)}`;
+    await put(0, { ...records[0], session: id }, what);
+    for (const field of ['ulid', 'parent'])
+      await put(tape, { tape: { ...ofTape, [field]: id } }, `${field} ${what}`);
+    await put(of, { of: id }, what);
+    for (const field of ['event_id', 'session', 'parent', 'into'])
+      await put(line, { line: JSON.stringify({ ...ofLine, [field]: id }) }, `${field} ${what}`);
+  }
+});
+
+test('cycles, gaps, doubles and numbers past all bounds are refused', { timeout }, async () => {
+  using here = filled();
+  const records = recordsOf(bundleOf(here, 'main', { scope: 'tree' }));
+  using there = openTapeStore(':memory:', { secrets: [] });
+  const tapes = records.flatMap((record, at) => ('tape' in record ? [at] : []));
+  const [main = 0, child = 0] = tapes;
+  const tapeAt = (at: number) => records[at]?.tape as Record<string, unknown>;
+  const withTape = (at: number, change: object) =>
+    sealed(records.with(at, { tape: { ...tapeAt(at), ...change } }));
+  const entry = records.findIndex((record) => 'e' in record) + 1;
+  const ofEntry = records[entry]?.e as unknown[];
+  const withEntry = (...e: unknown[]) => sealed(records.with(entry, { e }));
+  const huge = Number.MAX_SAFE_INTEGER;
+  const nested = '['.repeat(200_000) + ']'.repeat(200_000);
+  const cases: readonly (readonly [string, string])[] = [
+    [
+      'two that are parents of each other',
+      withTape(main, { ...tapeAt(child), ulid: tapeAt(main).ulid, parent: tapeAt(child).ulid }),
+    ],
+    ['a parent that is missing', withTape(child, { parent: '01JD00000000000000000000ZZ' })],
+    ['a session twice', sealed(records.toSpliced(child, 0, records[main] ?? {}))],
+    ['a base past the parent', withTape(child, { base: huge, head: huge, floor: 0 })],
+    ['a head past all entries', withTape(main, { head: huge })],
+    ['a floor below that of the parent', withTape(child, { floor: -1 })],
+    ['a position that is missing', sealed(records.toSpliced(entry, 1))],
+    ['a position twice', sealed(records.toSpliced(entry, 0, records[entry] ?? {}))],
+    ['a position past all', withEntry(huge, ...ofEntry.slice(1))],
+    ['a position that is no whole number', withEntry(1.5, ...ofEntry.slice(1))],
+    ['a reference past the entry', withEntry(...ofEntry.with(4, huge).with(2, 'boundary'))],
+    ['a time past all', withEntry(...ofEntry.with(5, huge))],
+    ['an entry of 10 fields', withEntry(...ofEntry.slice(0, 10))],
+    ['an entry of 12 fields', withEntry(...ofEntry, null)],
+    ['a kind that is none', withEntry(...ofEntry.with(1, 'x-'))],
+    ['a nested list', sealed((records as (object | string)[]).with(entry, `{"e":${nested}}`))],
+    ['a nested line', sealed((records as (object | string)[]).with(main + 3, { line: nested }))],
+    ['a record of two fields', sealed(records.with(entry, { e: ofEntry, of: 1 }))],
+    ['versions that are none', sealed(records.with(0, { ...records[0], v: '1' }))],
+    ['a version between', sealed(records.with(0, { ...records[0], v: 1.5 }))],
+    ['a version past all', sealed(records.with(0, { ...records[0], v: huge }))],
+    ['no sessions', sealed([records[0] as object])],
+    ['bytes that no entry needs', sealed(records.toSpliced(entry, 0, { b: [sha256('x'), 1, 0, 'eA=='] }))],
+    ['bytes with another hash', sealed(records.toSpliced(entry, 0, { b: [sha256('y'), 1, 0, 'eA=='] }))],
+    ['a size past all', sealed(records.toSpliced(entry, 0, { b: [sha256('x'), huge, 0, 'eA=='] }))],
+  ];
+  for (const [what, bundle] of cases)
+    expect((await refused(there, bundle))?.code, what).toBe('TAPE_BAD_BUNDLE');
+});
+
+test('a line of millions of small parts is refused before it is read as JSON', { timeout }, async () => {
+  using here = filled();
+  const records = recordsOf(bundleOf(here, 'main')) as (object | string)[];
+  using there = openTapeStore(':memory:', { secrets: [] });
+  const at = records.findIndex((record) => Object.hasOwn(record as object, 'e'));
+  const parts = '[],'.repeat(sized(200_000, 20_000_000, 20_000_000));
+  const whole = await refused(there, sealed(records.with(0, `{"bundle":[${parts}1]}`)));
+  expect(whole).toMatchObject({ code: 'TAPE_BAD_BUNDLE', message: expect.stringContaining('too long') });
+  for (const line of [`{"e":[${parts}1]}`, `{"e":{"a":[${parts}1]}}`]) {
+    const error = await refused(there, sealed(records.with(at, line)));
+    expect(error).toMatchObject({ code: 'TAPE_BAD_BUNDLE', message: expect.stringContaining('parts') });
+  }
 });

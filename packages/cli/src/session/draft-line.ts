@@ -53,7 +53,8 @@ function isAnswer({ name, payload }: Record<string, Json>): boolean {
  * An entry of a log without its place, time and hash, which the store gives, and with the key of its writer.
  */
 function unplaced(entry: Record<string, Json>, fail: (why: string) => UsageError): Record<string, Json> {
-  const { session, tape, seq, at, source_at, hash, ref, key, ...rest } = entry;
+  const { session, tape, seq, at, source_at, hash, ref, key, adopted, absent, ...rest } = entry;
+  if (absent === true) throw fail('its content is not here: a bundle did not bring it');
   if (ref !== undefined)
     throw fail(`the ${String(rest.kind)} refers to position ${String(ref)} of its own tape`);
   // Other keys are of the store: it uses them to find what it has done.

@@ -45,7 +45,7 @@ export class Projection {
     this.#lastAt = Math.max(this.#lastAt, at);
     this.#calls.saw(entry);
     const isRead = kind !== 'event' && kind !== 'ui' && !kind.startsWith('x-');
-    const payload = entry.payload !== null && isRead ? parsed(entry.payload) : {};
+    const payload = entry.payload !== null && isRead ? readOf(kind, entry.payload) : {};
     const meta = parsed(entry.meta);
     this.#opensRun = isRunOpenAfter({ kind, name, payload, meta }) ?? this.#opensRun;
     if (entry.payload === null) {
@@ -110,6 +110,14 @@ export class Projection {
       },
     );
   }
+}
+
+/** Of a message without calls and bytes its role alone, which the store writes first: the text need not be parsed. */
+function readOf(kind: string, payload: string): JsonObject {
+  const role = kind === 'message' ? /^\{"role":"(user|assistant)",/.exec(payload)?.[1] : undefined;
+  if (role === undefined || payload.includes('"tool-call"') || payload.includes('"type":"blob"'))
+    return parsed(payload);
+  return { role };
 }
 
 function erasedResults(db: Db, { id }: TapeRow, after: Seq): number {

@@ -11,15 +11,40 @@ import type { Quarantine } from './unpack.ts';
 const chunkBytes = 256 * 1024;
 const lf = 0x0a;
 
-/** A line, with its number from 1 and its first byte. */
-export interface BundleLine {
+/** Where a line is: its number from 1, and its first byte. */
+export interface Place {
   readonly number: number;
   readonly offset: number;
-  readonly text: string;
 }
 
-/** Where to begin to read. */
-export type Place = Pick<BundleLine, 'number' | 'offset'>;
+/** A line. Most of them are only digested and counted on the first reading, which needs no text. */
+export class BundleLine implements Place {
+  readonly number: number;
+  readonly offset: number;
+  /** With the LF. The next line may be read into the same memory. */
+  readonly bytes: Buffer;
+
+  constructor({ number, offset }: Place, bytes: Buffer) {
+    this.number = number;
+    this.offset = offset;
+    this.bytes = bytes;
+  }
+
+  get text(): string {
+    return this.bytes.toString('utf8', 0, this.bytes.length - 1);
+  }
+
+  /** The field of its record, if it is written as this program does it: `e`, or nothing. */
+  get field(): string | undefined {
+    if (this.bytes[0] !== openBrace || this.bytes[1] !== quotes) return undefined;
+    const end = this.bytes.subarray(0, fieldEnd).indexOf(quotes, 2);
+    return end === -1 || this.bytes[end + 1] !== colon ? undefined : this.bytes.toString('latin1', 2, end);
+  }
+}
+
+const [openBrace, openBracket, quotes, colon, comma, backslash] = [0x7b, 0x5b, 0x22, 0x3a, 0x2c, 0x5c];
+/** No field of a record has more bytes, with what is before and behind it. */
+const fieldEnd = 12;
 
 /**
  * Reads the lines of a bundle from a place on: a chunk, and one line, are in memory.
@@ -34,13 +59,13 @@ export function* linesFrom({ fd, name }: Quarantine, from: Place): Generator<Bun
     if (chunk.length === 0) break;
     let at = 0;
     for (let end = chunk.indexOf(lf); end !== -1; end = chunk.indexOf(lf, at)) {
-      const rest = chunk.subarray(at, end);
+      const rest = chunk.subarray(at, end + 1);
       const bytes = kept.length === 0 ? rest : Buffer.concat([...kept, rest]);
       kept = [];
-      if (bytes.length > lineBytesMax)
+      if (bytes.length > lineBytesMax + 1)
         throw badBundle(name, number, `the line has over ${lineBytesMax} bytes`);
       if (!isUtf8(bytes)) throw badBundle(name, number, 'the line is not UTF-8');
-      yield { number, offset, text: bytes.toString('utf8') };
+      yield new BundleLine({ number, offset }, bytes);
       number += 1;
       at = end + 1;
       offset = position + at;
@@ -66,6 +91,8 @@ function readChunk({ fd, name }: Pick<Quarantine, 'fd' | 'name'>, buffer: Buffer
 
 /** Parses a line to an object with one field. */
 export function recordOf({ name }: Quarantine, { number, text }: BundleLine): readonly [string, unknown] {
+  if (text.length > smallChars && hasManyParts(text))
+    throw badBundle(name, number, 'the line has more parts than any record');
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -77,6 +104,32 @@ export function recordOf({ name }: Quarantine, { number, text }: BundleLine): re
   if (field === undefined || fields.length > 1)
     throw badBundle(name, number, 'the line is no record of a bundle');
   return field;
+}
+
+/** Up to this length no line takes much memory, whatever it has. */
+const smallChars = 64 * 1024;
+/** More than the fields of a session, and the lists and objects around them. */
+const partsMax = 64;
+
+/**
+ * Whether a line has more values outside of its strings than a record: millions of empty lists would take thirty times
+ * the memory of their text.
+ */
+function hasManyParts(text: string): boolean {
+  let parts = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i += 1) {
+    const c = text.charCodeAt(i);
+    if (inString) {
+      if (c === backslash) i += 1;
+      else if (c === quotes) inString = false;
+    } else if (c === quotes) inString = true;
+    else if (c === comma || c === openBracket || c === openBrace) {
+      parts += 1;
+      if (parts > partsMax) return true;
+    }
+  }
+  return false;
 }
 
 /** Unwraps what a check returned. */
@@ -107,8 +160,8 @@ export function* entriesFrom(
   let seq = after;
   let bytes: Place[] = [];
   for (const line of linesFrom(file, from)) {
-    if (line.text.startsWith('{"of":') || line.text.startsWith('{"end":')) break;
-    if (line.text.startsWith('{"b":')) {
+    if (line.field === 'of' || line.field === 'end') break;
+    if (line.field === 'b') {
       bytes.push({ number: line.number, offset: line.offset });
       continue;
     }

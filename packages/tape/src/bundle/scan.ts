@@ -36,6 +36,7 @@ export interface Scanned {
 }
 
 const pauseEvery = 2_000;
+const headerBytesMax = 64 * 1024;
 
 /**
  * Reads a bundle once, without a lock and without keeping its entries: it is whole, has its digest, and its sessions and
@@ -77,17 +78,18 @@ class Scan {
 
   take(line: BundleLine): void {
     if (this.#part === 'end') this.#fail(line, 'something follows the end');
-    if (line.text.startsWith('{"end":')) {
+    const { field } = line;
+    if (field === 'end') {
       this.#takeEnd(line);
       return;
     }
-    this.#sum.update(line.text).update('\n');
+    this.#sum.update(line.bytes);
     if (this.#part === 'header') this.#takeHeader(line);
-    else if (line.text.startsWith('{"e":')) this.#takeEntry(line);
-    else if (line.text.startsWith('{"b":')) this.#inEntries(line);
-    else if (line.text.startsWith('{"tape":')) this.#takeTape(line);
-    else if (line.text.startsWith('{"line":')) this.#takeLine(line);
-    else if (line.text.startsWith('{"of":')) this.#takeOf(line);
+    else if (field === 'e') this.#takeEntry(line);
+    else if (field === 'b') this.#inEntries(line);
+    else if (field === 'tape') this.#takeTape(line);
+    else if (field === 'line') this.#takeLine(line);
+    else if (field === 'of') this.#takeOf(line);
     else this.#fail(line, 'the line is no record of a bundle');
   }
 
@@ -104,6 +106,7 @@ class Scan {
   }
 
   #takeHeader(line: BundleLine): void {
+    if (line.bytes.length > headerBytesMax) this.#fail(line, 'it is no bundle: its first line is too long');
     let value: unknown;
     try {
       value = JSON.parse(line.text);
@@ -142,7 +145,7 @@ class Scan {
     const next = this.#tapes[this.#begun];
     if (next === undefined || recordOf(this.#file, line)[1] !== next.tape.ulid)
       this.#fail(line, 'the entries are not in the order of the sessions');
-    next.from = { number: line.number + 1, offset: line.offset + Buffer.byteLength(line.text) + 1 };
+    next.from = { number: line.number + 1, offset: line.offset + line.bytes.length };
     this.#assertWhole(line);
     this.#begun += 1;
     this.#due += next.tape.head - next.tape.base;
@@ -177,7 +180,7 @@ class Scan {
   }
 
   #countHead(line: BundleLine): void {
-    this.#headBytes += line.text.length;
+    this.#headBytes += line.bytes.length;
     if (this.#headBytes > headBytesMax)
       this.#fail(line, `its sessions and lines have over ${headBytesMax} bytes`);
   }

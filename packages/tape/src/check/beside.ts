@@ -174,15 +174,6 @@ export class BesideTapes {
     return row === undefined ? undefined : this.tape(row.id);
   }
 
-  /** The name of a session where it comes from, if a bundle brought it under another one. */
-  nameElsewhere(id: number): string | undefined {
-    const row = this.#db.get<{ was: string | null }>(
-      `SELECT iif(json_valid(line), line ->> '$.was', NULL) AS was FROM lineage WHERE tape_id = @id AND type IN ('session','fork') ORDER BY g LIMIT 1`,
-      { id },
-    );
-    return row?.was ?? undefined;
-  }
-
   #keep(row: TapeRow): TapeRow {
     this.#tapes.set(row.id, row);
     this.#byUlid.set(row.ulid, row);

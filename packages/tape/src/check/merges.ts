@@ -81,10 +81,17 @@ function faultIn(within: Within, row: MarkRow, recorded: LineOfMerge | undefined
     return 'differs from its own key';
   if (recorded !== undefined && recorded.ulid !== child.ulid)
     return 'is of another child than the lineage says';
-  if (row.name !== `merge/${child.name}` || (mark !== undefined && mark.state.session !== child.name))
+  const name = nameIn(within, row, child);
+  if (row.name !== `merge/${name}` || (mark !== undefined && mark.state.session !== name))
     return `has not the name of its child ${child.name}`;
   if (mark === undefined) return undefined;
-  return lineFault(mark, recorded?.fields) ?? faultOf(within, child, mark);
+  return lineFault(mark, recorded?.fields) ?? faultOf(within, { child, name, mark });
+}
+
+/** The name of a child in a mark: where a bundle brought the mark, that which the child has in another home. */
+function nameIn({ tapes, tape }: Within, { seq, name }: MarkRow, child: TapeRow): string {
+  const [, elsewhere] = /^merge\/(.+)$/s.exec(name ?? '') ?? [];
+  return elsewhere !== undefined && isAdopted(tapes.of(tape.id), seq) ? elsewhere : child.name;
 }
 
 /** Returns how a mark differs from its line. Lines of schema 1 have no version of the text. */
@@ -132,6 +139,8 @@ export function* verifyMergedHeads(db: Db, tape: TapeRow, tapes: BesideTapes): G
 
 interface Merge {
   readonly child: TapeRow;
+  /** The name that the child has in the mark. */
+  readonly name: string;
   readonly mark: Mark;
 }
 
@@ -153,7 +162,7 @@ function rowAt({ db, tapes, tape: { id } }: Within, seq: Seq): MarkRow | undefin
 }
 
 /** Returns what contradicts a mark, in words that follow its name. */
-function faultOf({ db, tapes, tape }: Within, child: TapeRow, mark: Mark): string | undefined {
+function faultOf({ db, tapes, tape }: Within, { child, name, mark }: Merge): string | undefined {
   const { state, seq } = mark;
   // A head that is not there contradicts the child, and is reported there.
   if (hashAt(db, tapes, { tape: child, seq: mark.range[1] }) !== mark.childHead) return undefined;
@@ -175,7 +184,7 @@ function faultOf({ db, tapes, tape }: Within, child: TapeRow, mark: Mark): strin
   const message = entryOf({ db, tapes, tape }, seq + 1);
   if (message === undefined) return 'has no message after it';
   if (message.payload === null) return undefined;
-  const inner = insideOf(message, { child, mark });
+  const inner = insideOf(message, { child, name, mark });
   if (inner === undefined) return `is not followed by its message: ${tape.name}@${seq + 1} is another one`;
   if (sha256(inner) === state.result_digest) return undefined;
   const part = cutPart(inner);
@@ -187,14 +196,14 @@ function faultOf({ db, tapes, tape }: Within, child: TapeRow, mark: Mark): strin
 }
 
 /** Returns the child's text in a merge's message; undefined when the message is not that of the mark. */
-function insideOf({ payload, meta }: MergeEntry, { child, mark }: Merge): string | undefined {
+function insideOf({ payload, meta }: MergeEntry, { child, name, mark }: Merge): string | undefined {
   const { state, childHead } = mark;
   const text = textOf(payload);
-  const source = mergeSource({ child: child.name, fromAnchor: child.from_anchor, range: mark.range });
+  const source = mergeSource({ child: name, fromAnchor: child.from_anchor, range: mark.range });
   if (text === undefined || meta.source !== 'merge' || meta.child !== child.ulid) return undefined;
-  if (meta.session !== child.name || meta.from !== source) return undefined;
+  if (meta.session !== name || meta.from !== source) return undefined;
   const [before, after] = mergeFrame({
-    child: child.name,
+    child: name,
     source,
     status: String(state.status),
     partial: state.partial === true,

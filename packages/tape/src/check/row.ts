@@ -76,17 +76,13 @@ function startDiffers(db: Db, tape: TapeRow, tapes: BesideTapes): boolean {
     start.name !== 'fork/start' ||
     differing(tapes.parsed(start.payload), {
       parent: tape.parent_ulid,
-      parent_name: parentNameIn(tapes, tape),
+      // A bundle brought the name that the parent has in another home.
+      ...(!isAdopted(tapes.of(tape.id), place.seq) && { parent_name: tape.parent_name }),
       from_anchor: tape.from_anchor,
       range: tape.floor_seq === tape.base_seq ? null : [tape.floor_seq + 1, tape.base_seq],
       base: tape.base_seq,
     }).length > 0
   );
-}
-
-/** The name that the parent of a fork has in its first entry: another one than here, where a bundle renamed it. */
-function parentNameIn(tapes: BesideTapes, { parent_id, parent_name }: TapeRow): string | null {
-  return parent_id === null ? null : (tapes.nameElsewhere(parent_id) ?? parent_name);
 }
 
 /**
