@@ -1,12 +1,14 @@
-import { createWriteStream } from 'node:fs';
+import { closeSync, createWriteStream, openSync, writeSync } from 'node:fs';
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setImmediate } from 'node:timers/promises';
 import { createGzip, createZstdCompress } from 'node:zlib';
 import { TapeError } from '../errors.ts';
 import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
 import type { BundleWritten } from './write.ts';
 
-const chunkChars = 256 * 1024;
+/** Memory of this size is used again at once; of larger pieces the system takes and gives each. */
+const chunkBytes = 64 * 1024;
 
 /**
  * Writes the lines of a bundle to a new file, compressed where its name ends with `.zst` or `.gz`. The file has its name
@@ -21,9 +23,11 @@ export async function saveBundle(
   try {
     const chunks = new Chunks(lines);
     const packing = packingOf(file);
-    const out = createWriteStream(draft, { flags: 'r+', mode: 0o600 });
-    const source = Readable.from(chunks, { objectMode: true });
-    await (packing === undefined ? pipeline(source, out) : pipeline(source, packing, out));
+    if (packing === undefined) await writeChunks(draft, chunks);
+    else {
+      const out = createWriteStream(draft, { flags: 'r+', mode: 0o600 });
+      await pipeline(Readable.from(chunks, { objectMode: true }), packing, out);
+    }
     keepDraft(draft, file);
     return chunks.written;
   } catch (cause) {
@@ -37,13 +41,31 @@ export async function saveBundle(
   }
 }
 
+/** Number of chunks after which others have their turn. */
+const pauseEvery = 16;
+
+/** Writes chunks as they are: a stream would take as long as to make them. */
+async function writeChunks(draft: string, chunks: Iterable<Uint8Array>): Promise<void> {
+  const fd = openSync(draft, 'r+');
+  try {
+    let written = 0;
+    for (const chunk of chunks) {
+      for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at);
+      written += 1;
+      if (written % pauseEvery === 0) await setImmediate();
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
 function packingOf(file: string): Transform | undefined {
   if (file.endsWith('.zst')) return createZstdCompress();
   return file.endsWith('.gz') ? createGzip() : undefined;
 }
 
-/** Joins lines to chunks: one write for each would cost more than to make it. */
-class Chunks implements Iterable<string> {
+/** Encodes lines into chunks: one write for each line, or one text of many, would cost more than to make them. */
+class Chunks implements Iterable<Uint8Array> {
   readonly #lines: Generator<string, BundleWritten>;
   #written: BundleWritten = { sessions: 0, entries: 0, withheld: 0, hashed: 0 };
 
@@ -56,19 +78,24 @@ class Chunks implements Iterable<string> {
     return this.#written;
   }
 
-  *[Symbol.iterator](): Generator<string> {
-    let chunk = '';
+  *[Symbol.iterator](): Generator<Uint8Array> {
+    let chunk = Buffer.allocUnsafe(chunkBytes);
+    let filled = 0;
     for (;;) {
       const { done, value } = this.#lines.next();
       if (done === true) {
         this.#written = value;
         break;
       }
-      chunk += value;
-      if (chunk.length < chunkChars) continue;
-      yield chunk;
-      chunk = '';
+      // No character takes more than three bytes.
+      if (value.length * 3 > chunkBytes - filled) {
+        if (filled > 0) yield chunk.subarray(0, filled);
+        chunk = Buffer.allocUnsafe(chunkBytes);
+        filled = 0;
+      }
+      if (value.length * 3 > chunkBytes) yield Buffer.from(value);
+      else filled += chunk.write(value, filled);
     }
-    if (chunk !== '') yield chunk;
+    yield chunk.subarray(0, filled);
   }
 }
