@@ -15,6 +15,7 @@ import { processes } from './processes.ts';
 import { read } from './read.ts';
 import { record } from './record.ts';
 import { search } from './search.ts';
+import { tools } from './tools.ts';
 import type { Topic } from './topic.ts';
 import { verify } from './verify.ts';
 
@@ -34,6 +35,7 @@ export const topics: Readonly<Record<string, Topic>> = {
   deck,
   delegate,
   permissions,
+  tools,
   mcp,
   cli,
   homes,

@@ -183,6 +183,7 @@ local files that it imports.
 | \`prompt.tools\` | \`prompt.tools\` | \`true\`: add a description of the tools |
 | \`mcpServers\` | \`mcp_servers\` | MCP servers by name, whose tools sessions may call as \`mcp_NAME_TOOL\`: \`{ command, args?, env?, cwd? }\` or \`{ url, headers? }\`, each with \`timeoutMs?\`, in YAML \`timeout_ms\`; \`\${VARIABLE}\` in arguments, variables, addresses and headers stands for one of the environment. See [MCP](guide/mcp.md) |
 | \`builtinTools\` | \`builtin_tools\` | names of [built-in tools](guide/tools.md), such as \`[read_file, search_files]\`; in a deck without rules those of \`sandboxed\` count then |
+| \`record\` | \`record\` | \`raw\`: keep the [raw traffic](guide/recovery-and-audit.md#raw-traffic) of all sessions; \`none\`: of no session, also of those made with \`--record raw\` |
 | \`tools\` | | AI SDK tools, by name; delegated children receive them too |
 ${limitRows()}
 | \`budget.child\` | | budget of a delegated child without \`--budget\`: \`{ steps?, tokens?, timeMs?, cost? }\` |

@@ -475,6 +475,7 @@ describe('where a value comes from', () => {
       compaction: 'at-85',
       redact: 'all',
       'redact.in': 'all',
+      record: 'raw',
       'alias.*': 'log',
       permissions: 'sandboxed',
       builtin_tools: '[read_file]',

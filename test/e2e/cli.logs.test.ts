@@ -121,6 +121,33 @@ no file
 `);
 });
 
+test('raw traffic is kept on request, is no finding of a check, and a redaction names its file', async () => {
+  using home = tempHome();
+  writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'Fine.' }, { text: 'Good.' }]));
+  const model = `script:${home.file('answers.json')}`;
+  const run = async (...more: readonly string[]) =>
+    await home.tape(['run', 'main', 'How are you?', '--model', model, ...more]);
+  expect(await run()).toMatchObject({ code: 0 });
+  expect(existsSync(home.file('logs'))).toBe(false);
+  expect(await run('--record', 'raw')).toMatchObject({ code: 0, stdout: 'Good.\n' });
+  const { id } = json<{ id: string }>(await home.tape(['show', 'main', '--json']));
+  const file = home.file(`logs/${id}/raw.jsonl`);
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line)).find(({ part }) => part?.type === 'text-delta')).toMatchObject({
+    type: 'piece',
+    part: { delta: 'Good.' },
+  });
+  const { stdout } = await home.tape(['check', '--json']);
+  expect(stdout).toContain('answers.json');
+  expect(stdout).not.toContain('/logs');
+  expect(json(await home.tape(['redact', 'main@2', '--reason', 'test', '--json']))).toMatchObject({
+    quoted_by: [file],
+  });
+  expect(await home.tape(['run', 'main', 'x', '--model', model, '--record', 'all'])).toMatchObject({ code: 2 });
+  expect(await home.tape(['new', 'other', '--record', 'raw'])).toMatchObject({ code: 0 });
+  expect(json(await home.tape(['show', 'other', '--json']))).toMatchObject({ settings: { record: 'raw' } });
+});
+
 test('the verbose log has every entry, with all that is recorded about it', async () => {
   using home = withTree();
   const { stdout } = await home.tape(['logs', 'main', '--verbose']);

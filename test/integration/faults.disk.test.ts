@@ -1,13 +1,17 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { assistant, openTapeStore, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { jsonError, tape, tapeHere } from '../support/cli.ts';
+import { openDeck } from '../support/deck.ts';
 import { type FaultPlace, faultPlace } from '../support/fault-acts.ts';
 import { damage } from '../support/fault-check.ts';
 import { diskFault, obstacles, smallDisk, tapeUnder } from '../support/obstacle.ts';
+import { startProvider } from '../support/provider.ts';
+import { eventsOf } from '../support/scripted.ts';
 import { sized } from '../support/size.ts';
+import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const fault = (() => {
@@ -102,6 +106,40 @@ describe('a command on a full or forbidden disk', () => {
         look(place);
       },
     );
+});
+
+describe.skipIf(fault !== undefined)('raw traffic on a disk that is full', () => {
+  test('is a warning of the run, and is kept again once there is room', async () => {
+    using dir = tempDir();
+    using disk = smallDisk(dir.path);
+    using store = openStore();
+    await using provider = await startProvider(() => ({ text: 'Fine.' }));
+    await using deck = await openDeck({
+      store,
+      home: disk.path,
+      model: 'openai-compatible/m',
+      env: provider.env,
+      record: 'raw',
+    });
+    const main = await deck.session('main');
+    await main.run('Go');
+    const file = join(disk.path, 'logs', main.id, 'raw.jsonl');
+    obstacles.ENOSPC.put(disk.path);
+    const run = main.run(`Go ${'on '.repeat(20_000)}`);
+    expect(await run).toMatchObject({ text: 'Fine.', finish: 'stop' });
+    const warnings = (await eventsOf(run)).flatMap((event) =>
+      event.type === 'warning' ? [event.message] : [],
+    );
+    expect(warnings).toContainEqual(
+      expect.stringMatching(/^cannot keep the raw traffic of 'main': .*no space left/i),
+    );
+    obstacles.ENOSPC.lift(disk.path);
+    await main.run('Go');
+    await deck.close();
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ type: 'request' });
+    expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ type: 'end' });
+  });
 });
 
 /** A home, a transcript, a script for a model, and room for a backup. */

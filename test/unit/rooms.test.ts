@@ -93,6 +93,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'permissions',
     'mcp',
     'tools',
+    'traffic',
     'model',
     'workspace',
     'lease',

@@ -63,6 +63,7 @@ export { carriedModel } from './terms/carried-model.ts';
 export { openPermits, ruleTexts } from './terms/permits.ts';
 export { ancestryOf, assertCeiling, factsOf, originOf, type ToolLists } from './terms/terms.ts';
 export { interruptedAmong, isInterrupted } from './tools/interrupted.ts';
+export { trafficFiles } from './traffic/file.ts';
 export { sumOf } from './usage/session-usage.ts';
 export { noUsage } from './usage/usage.ts';
 export {

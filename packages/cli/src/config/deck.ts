@@ -63,6 +63,7 @@ export async function deckConfig(
       ...(settings !== undefined && { settings }),
       ...(maxSteps !== undefined && { limits: { maxSteps } }),
       ...(args.yes === true && { onApproval: () => ({ approved: true }) }),
+      ...(args.record !== undefined && { record: args.record as 'raw' | 'none' }),
     },
     ...(file !== undefined && { file: file.config }),
     yaml,

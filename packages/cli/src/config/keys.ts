@@ -47,6 +47,7 @@ export const keys: readonly string[] = [
   'redact',
   'redact.in',
   'redact.patterns.*',
+  'record',
   'permissions',
   'alias.*',
 ];

@@ -281,6 +281,8 @@ export const entryVerbs: Contracts = {
               .optional(),
             tools: z.array(z.string()).optional(),
             uses: z.array(z.string()).optional(),
+            rules: z.array(z.string()).optional(),
+            record: z.enum(['raw']).optional(),
           }).optional(),
           metadata: z
             .record(z.string(), z.unknown())

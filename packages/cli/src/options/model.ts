@@ -8,6 +8,7 @@ export interface ModelArgs extends SettingsArgs {
   readonly config?: string | false | undefined;
   readonly maxSteps?: number | undefined;
   readonly yes?: boolean | undefined;
+  readonly record?: string | undefined;
 }
 
 /** The options of a verb for settings of model calls. */
@@ -60,11 +61,27 @@ const approvalOptions = {
   },
 } as const;
 
+const recordOptions = {
+  record: {
+    type: 'string',
+    choices: ['raw', 'none'],
+    describe:
+      'raw: keep requests and responses of the model calls in logs/ULID/raw.jsonl of the home; none: of no session (default: as configured, else as the session was made)',
+  },
+} as const;
+
 /** The options of every verb that runs sessions. */
 export const runOptions: typeof modelOptions &
   typeof settingsOptions &
   typeof stepOptions &
-  typeof approvalOptions = { ...modelOptions, ...settingsOptions, ...stepOptions, ...approvalOptions };
+  typeof approvalOptions &
+  typeof recordOptions = {
+  ...modelOptions,
+  ...settingsOptions,
+  ...stepOptions,
+  ...approvalOptions,
+  ...recordOptions,
+};
 
 /**
  * The model and the settings that a command names, as the options of a run.

@@ -33,6 +33,12 @@ export const newSession: Verb = defineVerb({
     },
     use: { type: 'list', describe: 'Name of a tool that its own model may call (default: all of these)' },
     rule: ruleOption,
+    record: {
+      type: 'string',
+      choices: ['raw'],
+      describe:
+        'raw: keep requests and responses of its model calls, and of the sessions below it, in logs/ULID/raw.jsonl of the home',
+    },
   },
   run: async (args, { io, writing, answer }) => {
     const { name, kind, title } = args;
@@ -46,6 +52,7 @@ export const newSession: Verb = defineVerb({
       ...(args.tool !== undefined && { tools: args.tool }),
       ...(args.use !== undefined && { uses: args.use }),
       ...(args.rule !== undefined && { rules: await rulesIn(args.rule, `create '${name}'`) }),
+      ...(args.record !== undefined && { record: args.record }),
     };
     if (args.use !== undefined) {
       const { assertCeiling } = await import('@tapedeck/runtime/internal');

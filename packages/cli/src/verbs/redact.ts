@@ -1,6 +1,7 @@
-import type { Entry } from '@tapedeck/tape';
+import type { Entry, SqliteTapeStore } from '@tapedeck/tape';
 import { UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
+import type { Home } from '../home.ts';
 import { readText } from '../input.ts';
 import { needSession, readPlace } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -12,7 +13,7 @@ export const redact: Verb = defineVerb({
   detail:
     'Removes the content, and bytes that no other entry uses, from the database, its WAL and the search index. The entry keeps ' +
     'its place in the hash chain, which still verifies. Lists what may still contain the text: merges that quote it, forks that ' +
-    'carry the state of an anchor, intentions in the graph file. Earlier backups still contain it.',
+    'carry the state of an anchor, intentions in the graph file, raw traffic. Earlier backups still contain it.',
   examples: [
     ['tape redact main@42 --reason "a key was pasted"', 'Erase main@42'],
     ['tape redact main@42 --reason "a key was pasted" --dry-run', 'Show what that would erase'],
@@ -22,7 +23,7 @@ export const redact: Verb = defineVerb({
     reason: { type: 'string', required: true, describe: 'Reason to record (-, @FILE); it stays readable' },
     'dry-run': { type: 'boolean', describe: 'Show what would be erased, and what may still contain it' },
   },
-  run: async ({ place, reason, dryRun }, { io, reading, changing, answer, status, inHome }) => {
+  run: async ({ place, reason, dryRun }, { io, home, reading, changing, answer, status, inHome }) => {
     const why = await readText(reason, io);
     if (why.trim() === '') throw new UsageError('cannot redact: the reason is empty');
     return await (dryRun === true ? reading : changing)(async (store) => {
@@ -33,7 +34,7 @@ export const redact: Verb = defineVerb({
           hint: `name an entry: tape redact ${session}@SEQ`,
         });
       if (dryRun === true) {
-        const found = store.entries.previewRedact(id, point);
+        const found = await withTraffic(store, home, store.entries.previewRedact(id, point));
         const [entry] = store.entries.read(id, { from: found.seq, to: found.seq });
         const at = `${found.session}@${found.seq}`;
         await answer({
@@ -52,7 +53,7 @@ export const redact: Verb = defineVerb({
         });
         return 0;
       }
-      const redacted = store.entries.redact(id, point, why);
+      const redacted = await withTraffic(store, home, store.entries.redact(id, point, why));
       const { session: owner, seq, by, repeated, quotedBy, logEmptied } = redacted;
       if (!logEmptied)
         status(
@@ -71,6 +72,25 @@ export const redact: Verb = defineVerb({
     });
   },
 });
+
+/**
+ * Adds the raw traffic that may still contain an erased text: that of its session, and of those below, which may have
+ * inherited it.
+ */
+async function withTraffic<R extends { readonly session: string; readonly quotedBy: readonly string[] }>(
+  store: SqliteTapeStore,
+  home: Home,
+  redacted: R,
+): Promise<R> {
+  const { trafficFiles } = await import('@tapedeck/runtime/internal');
+  const { id: owner } = needSession(store, redacted.session);
+  const isBelow = (id: string): boolean => {
+    const parent = store.sessions.find(id)?.parentId;
+    return id === owner || (parent !== undefined && isBelow(parent));
+  };
+  const files = trafficFiles(home.dir).filter(({ session }) => isBelow(session));
+  return { ...redacted, quotedBy: [...redacted.quotedBy, ...files.map(({ file }) => file)] };
+}
 
 /** What may still contain an erased text, as the end of a line. */
 function quoted({ quotedBy }: { readonly quotedBy: readonly string[] }): string {

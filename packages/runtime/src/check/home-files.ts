@@ -13,7 +13,7 @@ export interface FileFinding {
 }
 
 /** The directories of a home. */
-const directories: readonly string[] = ['run', 'worktrees'];
+const directories: readonly string[] = ['run', 'worktrees', 'logs'];
 
 /** Finds files in a home that are no files of a home, and those that other users can read. `home`: its directory. */
 export function* examineFiles(home: string): Generator<FileFinding> {
@@ -25,7 +25,10 @@ export function* examineFiles(home: string): Generator<FileFinding> {
       message: `of the home '${home}': ${fault}`,
       fixable: false,
     };
-  for (const name of ['.', ...list(home), ...directories.flatMap((dir) => namesIn(home, dir))]) {
+  const inside = directories.flatMap((dir) => namesIn(home, dir));
+  // Raw traffic has a directory for each session.
+  const traffic = inside.filter((name) => name.startsWith('logs/')).flatMap((dir) => namesIn(home, dir));
+  for (const name of ['.', ...list(home), ...inside, ...traffic]) {
     const path = join(home, name);
     const stat = lstatSync(path, { throwIfNoEntry: false });
     // Processes rewrite the list of active runs all the time: a draft may be gone by now.

@@ -241,6 +241,7 @@ const fields = z.strictObject(
       .optional(),
     secrets,
     redact,
+    record: z.enum(['raw', 'none'], 'must be raw or none').optional(),
   },
   'it must be an object',
 );

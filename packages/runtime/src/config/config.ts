@@ -84,6 +84,11 @@ export interface DeckConfig extends CompactionConfig {
    * `{ in: 'results', patterns: { intranet: 'itk_[0-9a-f]{32}' } }`.
    */
   readonly redact?: Redact;
+  /**
+   * `raw`: the requests of all model calls and what the provider answers are kept in `logs/{ULID}/raw.jsonl` of the home,
+   * without secrets. `none`: those of no session. Default: those of sessions that were made with `record: 'raw'`.
+   */
+  readonly record?: 'raw' | 'none';
 }
 
 /** Limits of a run. Omitted ones are those of `defaultLimits`. */

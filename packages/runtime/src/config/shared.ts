@@ -1,6 +1,7 @@
 import type { Secret, TapeStore } from '@tapedeck/tape';
 import type { Redactor } from '@tapedeck/tape/internal';
 import type { ChunkWriter } from '../stream/chunk-writer.ts';
+import type { RawTraffic } from '../traffic/traffic.ts';
 import type { DeckConfig } from './config.ts';
 
 /** Shared by all operations of a deck. */
@@ -17,6 +18,8 @@ export interface Shared {
   /** Replaces what has the form of a secret; undefined when the configuration turns that off. */
   readonly redactor: Redactor | undefined;
   readonly cwd: string | undefined;
+  /** Keeps the raw traffic of sessions; undefined when the configuration turns that off. */
+  readonly traffic: RawTraffic | undefined;
   readonly newId: () => string;
   readonly now: () => number;
   /** Saves the chunks of live answers. */

@@ -31,6 +31,7 @@ import { openActiveWriter } from '../status/active-writer.ts';
 import { openChunkWriter } from '../stream/chunk-writer.ts';
 import { titleSession } from '../title/title-session.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
+import { RawTraffic } from '../traffic/traffic.ts';
 import { type DeckGraph, openDeckGraph } from './graph.ts';
 import { keptSettings } from './kept-settings.ts';
 import { assertPlace, type OpenedHome, openHome } from './place.ts';
@@ -91,6 +92,8 @@ export interface NewSession extends Omit<SessionInit, 'settings'> {
   readonly uses?: readonly string[];
   /** Rules for its calls and those of all sessions below it, after those of the deck. */
   readonly rules?: RuleTexts;
+  /** Keeps the raw traffic of it and of all sessions below it, unless the deck keeps none. */
+  readonly record?: 'raw';
 }
 
 /**
@@ -219,6 +222,17 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
             for (const worker of workers.all()) worker.warn(message);
           },
         });
+  const traffic =
+    config.record === 'none'
+      ? undefined
+      : new RawTraffic({
+          home,
+          secrets,
+          redactor,
+          newId,
+          now,
+          onFailure: (session, message) => workers.of(session).warn(message),
+        });
   const limits = limitsOf(config);
   const mcp =
     Object.keys(config.mcpServers ?? {}).length === 0
@@ -262,6 +276,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     redactor,
     modelFrom,
     cwd,
+    traffic,
     newId,
     startedChildren,
     continued: new Map(),
@@ -282,6 +297,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     // What children did whose runs were stopped is merged.
     await Promise.allSettled([...delegations, ...titling]);
     await mcp?.close();
+    await traffic?.close();
     await active?.close();
     stopHandling?.();
     // A store that the deck opened is closed, and every act refuses alike. In another one a message can still be left.
@@ -307,9 +323,17 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
       catchUp();
       return graph;
     },
-    session: async (name, { model, settings, instructions, tools, uses, rules, ...init } = {}) => {
+    session: async (name, { model, settings, instructions, tools, uses, rules, record, ...init } = {}) => {
       catchUp();
-      const own = keptSettings(`create '${name}'`, { model, settings, instructions, tools, uses, rules });
+      const own = keptSettings(`create '${name}'`, {
+        model,
+        settings,
+        instructions,
+        tools,
+        uses,
+        rules,
+        record,
+      });
       return parts.session(
         await parts.store.sessions.open(name, { ...init, ...(own !== undefined && { settings: own }) }),
       );

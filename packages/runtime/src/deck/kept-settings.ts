@@ -14,6 +14,7 @@ interface Given {
   readonly tools: readonly string[] | undefined;
   readonly uses: readonly string[] | undefined;
   readonly rules: RuleTexts | undefined;
+  readonly record: 'raw' | undefined;
 }
 
 /**
@@ -23,7 +24,7 @@ interface Given {
  */
 export function keptSettings(
   act: string,
-  { model, settings, instructions, tools, uses, rules }: Given,
+  { model, settings, instructions, tools, uses, rules, record }: Given,
 ): JsonObject | undefined {
   assertModelName(model);
   assertSettings(settings, act);
@@ -34,6 +35,7 @@ export function keptSettings(
   for (const [field, names] of Object.entries({ tools, uses }))
     if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === 'string')))
       throw refuse(`${field} must be a list of names`);
+  if (record !== undefined && record !== 'raw') throw refuse('record must be raw');
   assertCeiling([], { tools, uses }, act);
   const call = mergeSettings(settings);
   const kept: JsonObject = {
@@ -43,6 +45,7 @@ export function keptSettings(
     ...(tools !== undefined && { tools: [...tools] }),
     ...(uses !== undefined && { uses: [...uses] }),
     ...(rules !== undefined && { rules: ruleTexts(rules, act) }),
+    ...(record !== undefined && { record }),
   };
   return Object.keys(kept).length === 0 ? undefined : kept;
 }

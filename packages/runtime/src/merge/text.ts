@@ -14,8 +14,8 @@ import { transcriptOf, withoutMiddle } from '../compaction/transcript.ts';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
 import { callModel, modelMeta } from '../model/model.ts';
-import { type ModelSpec, resolveModel } from '../model/spec.ts';
-import { modelFor } from '../terms/model-for.ts';
+import type { ModelSpec } from '../model/spec.ts';
+import { modelFor, sessionModel } from '../terms/model-for.ts';
 import { factsOf, type SessionFacts } from '../terms/terms.ts';
 import { schemaFault } from '../tools/schema.ts';
 import { usageJson } from '../usage/usage.ts';
@@ -166,13 +166,13 @@ async function summary(
   child: SessionFacts,
   { model: spec, signal }: TextOptions,
 ): Promise<Written> {
-  const { store, config, env, secrets, redactor } = parts;
+  const { store, config } = parts;
   const { info } = child;
   const given = spec ?? config.summarizer;
   const model =
     given === undefined
       ? (await modelFor(parts, child, { options: {} })).model
-      : (await resolveModel(given, { env, store, secrets, redactor }))(info.session);
+      : await sessionModel(parts, child, given);
   const shown = view(await Array.fromAsync(store.entries.read(info.id, { own: true })), { policy: 'full' });
   const prompt = withoutMiddle(transcriptOf(shown.messages), summaryCharsMax);
   try {

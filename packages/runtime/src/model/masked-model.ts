@@ -1,7 +1,5 @@
 import { type Mask, MaskedText, maskError, RedactedText, type Redactor } from '@tapedeck/tape/internal';
-import type { LanguageModel } from './model.ts';
-
-type Model = Exclude<LanguageModel, string>;
+import { type ModelObject, withCalls } from './with-calls.ts';
 
 /** A part of the stream of a model: a piece of a text, or anything else. */
 interface Part {
@@ -45,12 +43,12 @@ interface Covered {
  * The model with the secrets in its answers and errors replaced, before anything of them is shown, recorded or
  * executed. A secret that arrives in several pieces is replaced too. Without anything to hide it is the model itself.
  */
-export function maskedModel<M extends Model>(model: M, hidden: Hidden): M {
+export function maskedModel<M extends ModelObject>(model: M, hidden: Hidden): M {
   if (hidden.mask === undefined && hidden.redactor === undefined) return model;
   const cover = coverOf(hidden);
   // The tape replaces errors in a stream: without anything else to hide the parts pass as they are.
   const isCovered = hidden.mask !== undefined || hidden.redactor?.in === 'all';
-  const doStream = async (...given: Parameters<Model['doStream']>) => {
+  const doStream = async (...given: Parameters<ModelObject['doStream']>) => {
     try {
       const answer = await Reflect.apply(model.doStream, model, given);
       if (!isCovered) return answer;
@@ -63,21 +61,14 @@ export function maskedModel<M extends Model>(model: M, hidden: Hidden): M {
       throw cover.error(error);
     }
   };
-  const doGenerate = async (...given: Parameters<Model['doGenerate']>) => {
+  const doGenerate = async (...given: Parameters<ModelObject['doGenerate']>) => {
     try {
       return cover.value(await Reflect.apply(model.doGenerate, model, given));
     } catch (error) {
       throw cover.error(error);
     }
   };
-  return new Proxy<M>(model, {
-    get: (target, name) => {
-      if (name === 'doStream') return doStream;
-      if (name === 'doGenerate') return doGenerate;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
+  return withCalls(model, { doStream, doGenerate });
 }
 
 function coverOf({ mask, redactor }: Hidden): Cover {

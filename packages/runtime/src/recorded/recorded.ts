@@ -8,9 +8,10 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { SessionError } from '../errors.ts';
 import { assertFields, type Fields } from '../fields.ts';
-import { type ModelSpec, resolveModel } from '../model/spec.ts';
+import type { ModelSpec } from '../model/spec.ts';
 import { partsOf as deckOf } from '../session/parts.ts';
 import type { Session } from '../session/session.ts';
+import { sessionModel } from '../terms/model-for.ts';
 import type { RecordedCall } from './call.ts';
 import type { Divergence } from './divergence.ts';
 import type { RecordedPlace } from './place.ts';
@@ -68,9 +69,8 @@ export async function recorded(
       'cannot record a model: the first argument must be a session',
     );
   assertFields(options, recordedFields, `record a model in '${session.name}'`);
-  const { store, env, secrets, redactor } = parts;
-  const source = await resolveModel(model, { env, store, secrets, redactor, from: 'run' });
-  const given = source(session.name);
+  const facts = await parts.worker({ session: session.name, id: session.id }).facts();
+  const given = await sessionModel(parts, facts, model, 'run');
   if (typeof given === 'string') throw new TypeError('a model was resolved to a name');
   const place: RecordedPlace = {
     parts,

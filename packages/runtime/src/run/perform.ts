@@ -88,7 +88,11 @@ async function performIn(
   const offered = terms.context === 'part' ? withoutForbidden(tools, forbidden) : tools;
   // Invalid tools and models must fail before anything is written.
   const definitions = await definitionsOf(offered);
-  const summarizer = await summarizerOf(parts, session.name);
+  const summarizer = await summarizerOf(parts, {
+    info,
+    origin: scope.origin,
+    above: async () => line.slice(1),
+  });
   runPoint('run/before-leftovers');
   const usable = withoutForbidden(tools, forbidden);
   const isRead = request.input !== undefined || request.items !== undefined;
@@ -243,6 +247,8 @@ async function performIn(
     const open = isSettled ? [] : await openBatch(store, session.id);
     const result = await runLoop(context, open);
     broken.signal.throwIfAborted();
+    // A warning that it cannot be kept is an event of this run.
+    await parts.traffic?.settle();
     const after = isTask
       ? await store.sessions.update(session.id, { task: taskAfter[result.finish] }, { lease: hold.lease })
       : await infoOf(scope);

@@ -12,9 +12,9 @@ import { getActive } from '../lease/get-active.ts';
 import { hold } from '../lease/hold.ts';
 import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
-import { type ModelSpec, resolveModel } from '../model/spec.ts';
+import type { ModelSpec } from '../model/spec.ts';
 import type { SessionEvent } from '../stream/events.ts';
-import { modelFor } from '../terms/model-for.ts';
+import { modelFor, sessionModel } from '../terms/model-for.ts';
 
 /** Options of `Session.compact`. */
 export interface CompactOptions {
@@ -159,18 +159,11 @@ async function modelsFor(
   session: { readonly name: string; readonly id: string },
   spec: ModelSpec | undefined,
 ): Promise<{ readonly model: LanguageModel; readonly summarizer: LanguageModel }> {
-  const { store, config, env, secrets, redactor } = parts;
-  const named = spec ?? config.summarizer;
-  const summarizer =
-    named === undefined
-      ? undefined
-      : (await resolveModel(named, { env, store, secrets, redactor }))(session.name);
+  const named = spec ?? parts.config.summarizer;
+  const facts = await parts.worker({ session: session.name, id: session.id }).facts();
+  const summarizer = named === undefined ? undefined : await sessionModel(parts, facts, named);
   try {
-    const { model } = await modelFor(
-      parts,
-      await parts.worker({ session: session.name, id: session.id }).facts(),
-      { options: {} },
-    );
+    const { model } = await modelFor(parts, facts, { options: {} });
     return { model, summarizer: summarizer ?? model };
   } catch (error) {
     // A session without a usable model can still be summarised by another one.

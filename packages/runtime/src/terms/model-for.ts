@@ -5,8 +5,9 @@ import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-
 import { getModel, type LanguageModel } from '../model/model.ts';
 import { assertSpec, type ModelFrom, usableName } from '../model/name.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
+import type { RawTraffic } from '../traffic/traffic.ts';
 import { carriedBy } from './carried-model.ts';
-import type { SessionFacts } from './terms.ts';
+import { ancestryOf, type SessionFacts } from './terms.ts';
 
 /** The sources of a model: the tape, the deck's configuration, and the environment with its keys. */
 interface Models {
@@ -15,10 +16,12 @@ interface Models {
     readonly model?: ModelSpec;
     readonly settings?: CallSettings;
     readonly summarizer?: ModelSpec;
+    readonly record?: 'raw' | 'none';
   };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly secrets: readonly Secret[];
   readonly redactor: Redactor | undefined;
+  readonly traffic: RawTraffic | undefined;
   /** Where the deck's model comes from; undefined: from the program. */
   readonly modelFrom: string | undefined;
 }
@@ -46,8 +49,7 @@ export interface RunModel {
  * @throws SESSION_NO_MODEL, and the errors of `resolveModel`; `data.modelFrom` says where the name comes from
  */
 export async function modelFor(models: Models, session: SessionFacts, asked: Asked): Promise<RunModel> {
-  const { store, config, env, secrets, redactor, modelFrom } = models;
-  const { session: name } = session.info;
+  const { store, config, modelFrom } = models;
   if (typeof asked.options.model !== 'string') assertSpec(asked.options.model, 'run');
   const given = typeof asked.options.model === 'object' ? asked.options.model : undefined;
   const { spec: named, from: place, settings } = await namedFor(store, session, asked);
@@ -56,10 +58,11 @@ export async function modelFor(models: Models, session: SessionFacts, asked: Ask
   const isGiven = place === 'run' && modelFrom !== undefined && spec === config.model;
   const known = isGiven ? modelFrom : (place ?? modelFrom ?? 'deck');
   const from = typeof spec === 'string' ? known : undefined;
-  const source =
-    spec === undefined ? undefined : await resolveModel(spec, { env, store, from, secrets, redactor });
   return {
-    model: getModel(source?.(name), name),
+    model: getModel(
+      spec === undefined ? undefined : await sessionModel(models, session, spec, from),
+      session.info.session,
+    ),
     from,
     settings: mergeSettings(config.settings, settings),
   };
@@ -101,9 +104,35 @@ function nameIn(recorded: unknown, item: Pick<InboxItem, 'elsewhere'>): string |
 
 /** The deck's summarizer, if it has one. */
 export async function summarizerOf(
-  { store, config, env, secrets, redactor }: Models,
-  session: string,
+  models: Models,
+  session: SessionFacts,
 ): Promise<LanguageModel | undefined> {
-  if (config.summarizer === undefined) return undefined;
-  return (await resolveModel(config.summarizer, { env, store, secrets, redactor }))(session);
+  const { summarizer } = models.config;
+  return summarizer === undefined ? undefined : await sessionModel(models, session, summarizer);
+}
+
+/**
+ * The model that a spec means, for calls of a session.
+ * @throws the errors of `resolveModel`
+ */
+export async function sessionModel(
+  models: Omit<Models, 'modelFrom'>,
+  session: SessionFacts,
+  spec: ModelSpec,
+  from?: ModelFrom,
+): Promise<LanguageModel> {
+  const { store, env, secrets, redactor, traffic } = models;
+  const { session: name, id } = session.info;
+  const model = (await resolveModel(spec, { env, store, from, secrets, redactor }))(name);
+  if (traffic === undefined || typeof model === 'string' || !(await keepsTraffic(models, session)))
+    return model;
+  return traffic.observed({ name, id }, model);
+}
+
+/** Whether the raw traffic of a session is kept: the deck keeps that of all, or it or one above it was made so. */
+async function keepsTraffic({ store, config }: Pick<Models, 'store' | 'config'>, session: SessionFacts) {
+  const isKept = ({ origin }: SessionFacts) => origin.settings.record === 'raw';
+  if (config.record !== undefined) return config.record === 'raw';
+  if (isKept(session) || session.info.parentId === undefined) return isKept(session);
+  return ((await session.above?.()) ?? (await ancestryOf(store, session)).slice(1)).some(isKept);
 }

@@ -26,6 +26,8 @@ export interface Settings {
   readonly uses?: readonly string[];
   /** Its rules, each a text. Those of the sessions above it hold for it, too. */
   readonly rules?: readonly string[];
+  /** Keeps the raw traffic of it and of the sessions below it. */
+  readonly record?: 'raw';
   /** Metadata of a branch, for the application. */
   readonly metadata?: JsonObject;
 }
@@ -80,14 +82,15 @@ export async function originOf(store: TapeStore, info: SessionInfo): Promise<Ori
   return { settings: {}, terms: {} };
 }
 
-/** Settings without a model that does not count here. What rules of another home allow, asks here. */
-function usableSettings({ model: recorded, rules, ...settings }: Settings, entry: Entry): Settings {
+/** Settings without a model or a record that does not count here. What rules of another home allow, asks here. */
+function usableSettings({ model: recorded, rules, record, ...settings }: Settings, entry: Entry): Settings {
   const model = usableName(recorded, entry);
   const usable = entry.elsewhere === true ? rules?.map((rule) => rule.replace(/^\s*allow\b/, 'ask')) : rules;
   return {
     ...settings,
     ...(model !== undefined && { model }),
     ...(usable !== undefined && { rules: usable }),
+    ...(record !== undefined && entry.elsewhere !== true && { record }),
   };
 }
 
@@ -184,7 +187,7 @@ export async function parentOf(store: TapeStore, info: SessionInfo): Promise<Ses
 /** Reads settings from a tape, which is untrusted data: ignores values of the wrong type. */
 function settingsIn(value: Json | undefined): Settings {
   if (!isObject(value)) return {};
-  const { instructions, model, call, tools, uses, rules, metadata } = value;
+  const { instructions, model, call, tools, uses, rules, record, metadata } = value;
   const names = (list: readonly Json[]) => list.filter((name) => typeof name === 'string');
   return {
     ...(typeof instructions === 'string' && { instructions }),
@@ -196,6 +199,7 @@ function settingsIn(value: Json | undefined): Settings {
     ...(rules !== undefined && {
       rules: [rules].flat().map((rule) => (typeof rule === 'string' ? rule : '')),
     }),
+    ...(record === 'raw' && { record }),
     ...(isObject(metadata) && { metadata }),
   };
 }

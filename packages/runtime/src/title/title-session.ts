@@ -4,8 +4,8 @@ import { sha256 } from '@tapedeck/tape/store';
 import { answerDrafts } from '../compaction/record.ts';
 import type { Shared } from '../config/shared.ts';
 import type { LanguageModel } from '../model/model.ts';
-import { resolveModel } from '../model/spec.ts';
-import { isBranch } from '../terms/terms.ts';
+import { sessionModel } from '../terms/model-for.ts';
+import { factsOf, isBranch } from '../terms/terms.ts';
 import { askTitle, type TitleAnswer } from './ask-title.ts';
 
 /** Spawn key of the session in which a title was written: a session gets one attempt. */
@@ -21,18 +21,18 @@ const firstMax = 20;
  * @throws the errors of `resolveModel` and of the store; the reason of the signal when it aborts
  */
 export async function titleSession(
-  parts: Pick<Shared, 'store' | 'config' | 'env' | 'secrets' | 'redactor' | 'calling'>,
+  parts: Pick<Shared, 'store' | 'config' | 'env' | 'secrets' | 'redactor' | 'traffic' | 'calling'>,
   id: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { store, config, env, secrets, redactor, calling } = parts;
+  const { store, config, calling } = parts;
   if (config.titles === undefined) return;
   const info = await store.sessions.find(id);
   if (info === undefined || !isForPeople(info) || info.title !== undefined) return;
   if ((await store.sessions.list({ parent: id, key: titleKey, all: true })).length > 0) return;
   const prompt = await answeredPrompt(store, info);
   if (prompt === undefined) return;
-  const model = (await resolveModel(config.titles, { env, store, secrets, redactor }))(info.session);
+  const model = await sessionModel(parts, await factsOf(store, info), config.titles);
   const made = await askTitle(prompt, { model, calling, signal });
   const { session, id: child } = await store.lineage.fork(id, {
     inherit: 'nothing',

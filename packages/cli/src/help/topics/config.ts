@@ -60,6 +60,10 @@ export const config: Topic = {
                 'MCP server whose tools sessions may call: a `command` with `args` and `env`, or a `url` with `headers`; ' +
                   '`mcpServers` in code',
               ],
+              [
+                '`record`',
+                '`raw`: keep requests and responses of model calls in `logs/ULID/raw.jsonl` of the home; `none`: of no session',
+              ],
               ['`limits.NAME`', 'Steps, timeouts, retries, children, concurrency'],
             ],
           },
