@@ -133,17 +133,21 @@ test('raw traffic is kept on request, is no finding of a check, and a redaction 
   const { id } = json<{ id: string }>(await home.tape(['show', 'main', '--json']));
   const file = home.file(`logs/${id}/raw.jsonl`);
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-  expect(lines.map((line) => JSON.parse(line)).find(({ part }) => part?.type === 'text-delta')).toMatchObject({
-    type: 'piece',
-    part: { delta: 'Good.' },
-  });
+  expect(lines.map((line) => JSON.parse(line)).find(({ part }) => part?.type === 'text-delta')).toMatchObject(
+    {
+      type: 'piece',
+      part: { delta: 'Good.' },
+    },
+  );
   const { stdout } = await home.tape(['check', '--json']);
   expect(stdout).toContain('answers.json');
   expect(stdout).not.toContain('/logs');
   expect(json(await home.tape(['redact', 'main@2', '--reason', 'test', '--json']))).toMatchObject({
     quoted_by: [file],
   });
-  expect(await home.tape(['run', 'main', 'x', '--model', model, '--record', 'all'])).toMatchObject({ code: 2 });
+  expect(await home.tape(['run', 'main', 'x', '--model', model, '--record', 'all'])).toMatchObject({
+    code: 2,
+  });
   expect(await home.tape(['new', 'other', '--record', 'raw'])).toMatchObject({ code: 0 });
   expect(json(await home.tape(['show', 'other', '--json']))).toMatchObject({ settings: { record: 'raw' } });
 });

@@ -220,7 +220,7 @@ test('a session that was made so keeps it with all below it, unless the deck kee
   expect(existsSync(s.fileOf(kept.id))).toBe(false);
 });
 
-test('an application with a loop of its own and no stream keeps it, too; an answer that nobody reads is cut', async () => {
+test('an application with a loop of its own and no stream keeps it, too; an answer that is not read to its end is cut', async () => {
   await using s = await served(() => ({ text: 'Fine.', hang: true }));
   const main = await s.deck.session('main');
   await using whole = await startWholeProvider(() => ({ text: 'Whole.' }));

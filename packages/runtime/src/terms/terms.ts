@@ -2,8 +2,8 @@
  * What a session may do and with which model: the settings and terms of its `fork/start` and of those above it
  * (`terms.ts`), its budgets and what is left of them (`budget.ts`), and the model that its last message named
  * (`carried-model.ts`, `model-for.ts`). All of it is read from tapes. `permits.ts` decides on calls by the rules of the
- * configuration, of the sessions and of those who sent messages. Imports `permissions`, `tools`, `model`, `workspace`,
- * `stream`, `usage` and `errors`.
+ * configuration, of the sessions and of those who sent messages. Imports `permissions`, `tools`, `traffic`, `model`,
+ * `workspace`, `stream`, `usage` and `errors`.
  */
 import type { Entry, Json, JsonObject, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';

@@ -19,7 +19,7 @@ export interface CallHead {
   readonly options: object;
 }
 
-/** How a call ended. `cut`: nobody read the rest of its answer. */
+/** How a call ended. `cut`: its reader left the rest of its answer. */
 type End = At & ({ readonly type: 'end' | 'cut' } | { readonly type: 'error'; readonly error: unknown });
 
 /** What a call of a model sends and receives, while it is under way. */

@@ -75,7 +75,7 @@ export class RawTraffic {
     over.abort();
   }
 
-  /** Writes what is left, also of calls whose answer nobody reads. */
+  /** Writes what is left, also of calls whose answer is not read to its end. */
   async close(): Promise<void> {
     for (const call of this.#open) {
       call.over('cut');
