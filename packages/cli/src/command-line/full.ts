@@ -129,6 +129,8 @@ function withOptions(y: Argv, options: Options): Argv {
 /** An option in the form of yargs. */
 function optionOf({ type, alias, choices, negatable, required, needs, ...option }: Option): YargsOption {
   return {
+    // yargs composes its help behind every line that it has read, which takes longer than to read it; the help is ours.
+    hidden: true,
     ...(option.default !== undefined && { default: option.default }),
     ...(alias !== undefined && { alias }),
     // yargs would check the value of `--no-NAME`, too.
