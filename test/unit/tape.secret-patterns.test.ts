@@ -383,12 +383,14 @@ function stepsOf(parts: readonly Tree[], text: string, stop: number): number {
       return undefined;
     }
     let to = at;
-    while (to < text.length && to - at < part.most && part.chars.includes(text.charAt(to))) to += 1;
-    steps += to - at + 1;
+    const isTaken = () => {
+      steps += 1;
+      return part.chars.includes(text.charAt(to));
+    };
+    while (to < text.length && to - at < part.most && isTaken()) to += 1;
     for (; to - at >= part.least && steps < stop; to -= 1) {
       const end = then(to);
       if (end !== undefined) return end;
-      steps += 1;
     }
     return undefined;
   };
@@ -426,8 +428,8 @@ test('no pattern that is accepted takes more steps than it may, whatever it is a
     for (const piece of ['a', 'b', 'ab', 'aab', 'abc', 'aaaaaaaaaab', 'ccab']) {
       const text = piece.repeat(length / piece.length);
       const steps = stepsOf(tree, text, 10_000_000);
-      // Each part counts its last look at a character that it does not take, too.
-      expect({ source, piece, each: steps / text.length }).toSatisfy(({ each }) => each <= 2 * 128);
+      // A beginning that does not match, and what ends a repetition at the end, are compared beyond the limit.
+      expect({ source, piece, each: steps / text.length }).toSatisfy(({ each }) => each <= 128 + 4);
     }
   }
   expect(Math.min(accepted, refused)).toBeGreaterThan(100);
