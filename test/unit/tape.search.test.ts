@@ -1,3 +1,4 @@
+import { copyFileSync } from 'node:fs';
 import {
   anchor,
   assistant,
@@ -9,10 +10,10 @@ import {
 } from '@tapedeck/tape';
 import type { Progress } from '@tapedeck/tape/store';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';
 import { sized } from '../support/size.ts';
-import { tempDir } from '../support/temp-dir.ts';
+import { type TempDir, tempDir } from '../support/temp-dir.ts';
 
 function storeWith(...texts: string[]): SqliteTapeStore {
   const store = openTapeStore(':memory:');
@@ -294,17 +295,25 @@ describe('search', () => {
 describe('search of more than a search may index', () => {
   const count = sized(40, 60, 60);
 
-  /** Entries of a megabyte. A search indexes, and scans, about 17. */
-  function largeStore(): SqliteTapeStore {
-    const store = openTapeStore(':memory:');
+  /** Entries of a megabyte, written once. A search indexes, and scans, about 17. */
+  let written: TempDir;
+  beforeAll(() => {
+    written = tempDir();
+    using store = openTapeStore(written.file('tape.db'), { durability: 'fast' });
     store.sessions.open('main');
     for (let n = 0; n < count; n += 1)
       store.entries.append('main', [user(`special ${n} ${'. '.repeat(500_000)}`)]);
-    return store;
+    return () => written[Symbol.dispose]();
+  });
+
+  /** A copy of them that no search has indexed. */
+  function largeStore(name: string): SqliteTapeStore {
+    copyFileSync(written.file('tape.db'), written.file(name));
+    return openTapeStore(written.file(name), { durability: 'fast' });
   }
 
   test('answers from the oldest and the newest, and says how many it left out', () => {
-    using store = largeStore();
+    using store = largeStore('part');
     const look = (limit = 100) => store.entries.search({ text: 'special', limit });
     const { hits, unsearched, unindexed } = look();
     const { indexed } = store.searchIndex();
@@ -323,7 +332,7 @@ describe('search of more than a search may index', () => {
   });
 
   test('searches everything with all, also for a text without words', () => {
-    using store = largeStore();
+    using store = largeStore('whole');
     const part = store.entries.search({ text: '. . .', limit: 100 });
     expect(part.hits.length).toBeGreaterThan(14);
     // The entry that opens the session has an id, too.
@@ -335,7 +344,7 @@ describe('search of more than a search may index', () => {
   });
 
   test('the index is filled with progress', () => {
-    using store = largeStore();
+    using store = largeStore('filled');
     const seen: number[] = [];
     const onProgress = ({ done, total }: Progress) => seen.push(done / total);
     expect(store.fillSearchIndex({ onProgress })).toBe(count + 1);
