@@ -1,7 +1,12 @@
 import { delegationPoints, runPoints } from '@tapedeck/runtime/testing';
 import { crashPoints } from '@tapedeck/tape/crash-point';
 import { expect, test } from 'vitest';
-import { type DelegateDeath, type DelegateRound, delegateRound } from '../support/delegate-round.ts';
+import {
+  type DelegateDeath,
+  type DelegateRound,
+  type DelegateWork,
+  delegateRound,
+} from '../support/delegate-round.ts';
 import { type Scene, scenes } from '../support/delegate-scenes.ts';
 import { type DelegateServer, startDelegateServer } from '../support/delegate-server.ts';
 import { inLanes } from '../support/fault-sweep.ts';
@@ -36,20 +41,28 @@ class Deaths {
   readonly #random: Random;
   readonly #tries = new Map<string, number>();
   readonly #died = new Map<string, number>();
+  #open: Set<string> = new Set();
 
   constructor(random: Random) {
     this.#random = random;
   }
 
+  /** Begins a round: on a push, each point at which none died yet is to get one death in it. */
+  beginRound(): void {
+    this.#open = new Set(sized(this.missed(1), points, points));
+  }
+
   /** Where the fewest died so far; a point that was not reached in time, at its first pass. */
-  next(isPassed: (point: string) => boolean): DelegateDeath {
+  next(isPassed: (point: string) => boolean): DelegateDeath | undefined {
     const count = (counts: ReadonlyMap<string, number>, point: string) => counts.get(point) ?? 0;
-    const [point = ''] = points
-      .filter(isPassed)
+    const [point] = points
+      .filter((one) => isPassed(one) && this.#open.has(one))
       .toSorted(
         (a, b) =>
           count(this.#died, a) - count(this.#died, b) || count(this.#tries, a) - count(this.#tries, b),
       );
+    if (point === undefined) return undefined;
+    if (sized(true, false, false)) this.#open.delete(point);
     const vain = count(this.#tries, point) - count(this.#died, point);
     this.#tries.set(point, count(this.#tries, point) + 1);
     return { point, nth: vain > 0 || isRecovery(point) ? 1 : 1 + this.#random.below(sized(1, 2, 6)) };
@@ -94,23 +107,27 @@ test.skipIf(isLater)(
     await using server = await startDelegateServer();
     const deaths = new Deaths(seeded(seed));
     const least = sized(1, 1, 5);
+    /** A process with its death; none where no death is left. */
+    const dying = (act: DelegateWork['act'], isPassed: (point: string) => boolean): DelegateWork[] => {
+      const death = deaths.next(isPassed);
+      return death === undefined ? [] : [{ act, death }];
+    };
     const rounds = function* (): Generator<DelegateRound> {
-      for (let i = 0; i < 60 * least && deaths.missed(least).length > 0; i += 1)
+      for (let i = 0; i < 60 * least && deaths.missed(least).length > 0; i += 1) {
+        deaths.beginRound();
+        const begun = dying(i % 4 === 2 ? 'work' : 'first', (point) => !isRecovery(point));
+        const more = () => dying('second', (point) => !isRecovery(point) && !isFirst(point));
+        const recovering = () => dying('recover', (point) => !isFirst(point));
         yield {
           id: `point${i}`,
           scenes: scenesAtPoints,
           stages: [
-            [
-              { act: i % 4 === 2 ? 'work' : 'first', death: deaths.next((point) => !isRecovery(point)) },
-              { act: 'second', death: deaths.next((point) => !isRecovery(point) && !isFirst(point)) },
-              { act: 'second', death: deaths.next((point) => !isRecovery(point) && !isFirst(point)) },
-            ],
-            ...Array.from({ length: sized(3, 1, 1) }, (): DelegateRound['stages'][number] => [
-              { act: 'recover', death: deaths.next((point) => !isFirst(point)) },
-            ]),
+            [...(begun.length > 0 ? begun : [{ act: 'first' } as const]), ...more(), ...more()],
+            ...Array.from({ length: sized(3, 1, 1) }, recovering).filter((stage) => stage.length > 0),
             i % 3 < 2 ? [{ act: 'recover' }] : [{ act: 'recover' }, { act: 'recover' }],
           ],
         };
+      }
     };
     // One round after another wastes no death on a point that another round is about to reach.
     expect(await faultsOf(server, rounds(), (found) => deaths.add(found), sized(1, 2, 2))).toEqual([]);

@@ -113,6 +113,8 @@ export async function settleMain(deck: Deck, main: Session): Promise<void> {
       await main.run();
     } catch (error) {
       if (!(error instanceof SessionError) || error.code !== 'SESSION_BUSY') throw error;
+      // Another process runs it.
+      await sleep(20);
     }
     await main.idle();
     await approveBelow(deck, main);

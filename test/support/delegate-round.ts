@@ -18,7 +18,7 @@ import { tempHome } from './temp-home.ts';
 export type DelegateDeath = NonNullable<DelegateOrder['dieAt']> | { readonly afterMs: number };
 
 /** A process that works in all homes of a round; one that does not die runs to its end. */
-interface DelegateWork {
+export interface DelegateWork {
   readonly act: DelegateOrder['act'];
   readonly death?: DelegateDeath;
 }
