@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Acknowledged } from './acknowledged.ts';
 import { crashActs } from './crash-acts.ts';
@@ -23,6 +24,8 @@ export interface CrashOrder {
   readonly dieAt: string;
   readonly armAfter: number;
   readonly diePercent: number;
+  /** The directory in which it copies the home the first time that it passes a point. */
+  readonly copies?: string;
 }
 
 export interface CrashRound {
@@ -63,6 +66,31 @@ export async function crashRound(round: CrashRound): Promise<Acknowledged[]> {
 /** Runs one worker to its end by itself, so that those after it start quickly. */
 export async function warmUp(round: Omit<CrashRound, 'deaths'>): Promise<void> {
   await run(orderOf(round, 'warm', { acts: actsPerCycle }));
+}
+
+/** A copy of a home as a kill at a point leaves it, and what was acknowledged before. */
+export interface HomeAtPoint {
+  readonly point: string;
+  readonly db: string;
+  readonly graph: string;
+  readonly acks: readonly Acknowledged[];
+}
+
+/** Runs one worker to its end by itself, which copies its home at each point that it passes. */
+export async function homesAtPoints(round: Omit<CrashRound, 'deaths'>): Promise<HomeAtPoint[]> {
+  const { home } = round;
+  const copies = home.file('copies');
+  mkdirSync(copies);
+  await run(orderOf(round, 'copying', { acts: 2 * actsPerCycle, copies }));
+  return readdirSync(copies).map((name) => {
+    const copy = (file: string) => join(copies, name, basename(file));
+    return {
+      point: name.replace(' ', '/'),
+      db: copy(home.db),
+      graph: copy(home.graph),
+      acks: acknowledgements(copy(home.file('copying.acks'))),
+    };
+  });
 }
 
 function orderOf(

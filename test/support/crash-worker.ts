@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { basename, join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { openTapeStore, TapeError } from '@tapedeck/tape';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
@@ -13,16 +14,26 @@ import { seeded } from './seeded.ts';
  */
 const order = JSON.parse(process.argv[2] ?? '') as CrashOrder;
 const random = seeded(order.seed);
-const { appendFileSync, writeSync, openSync } = fs;
+const { appendFileSync, copyFileSync, mkdirSync, writeSync, openSync } = fs;
 const acks = openSync(order.acks, 'a');
 const say = (line: string) => writeSync(acks, `${line}\n`);
+
+/** Copies the home as a kill would leave it at this moment, with what was acknowledged by then. */
+function copyHome(dir: string): void {
+  mkdirSync(dir, { mode: 0o700 });
+  for (const file of [order.db, `${order.db}-wal`, order.graph, order.acks])
+    if (fs.existsSync(file)) copyFileSync(file, join(dir, basename(file)));
+}
 
 const seen = new Set<string>();
 const sessions = new Set<string>();
 let armed = false;
 
 function passed(point: string): void {
-  if (!seen.has(point)) appendFileSync(order.points, `passed ${point}\n`);
+  if (!seen.has(point)) {
+    appendFileSync(order.points, `passed ${point}\n`);
+    if (order.copies !== undefined) copyHome(join(order.copies, point.replace('/', ' ')));
+  }
   seen.add(point);
   const dies = order.dieAt === point ? armed : random.chance(order.diePercent);
   if (!dies) return;

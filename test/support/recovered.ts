@@ -10,7 +10,10 @@ import { facts, type RawDb, rawDb } from './raw-db.ts';
 import type { TempHome } from './temp-home.ts';
 
 /** The faults of a home after its recovery. Opens it, which is the last recovery, and repairs what it can. */
-export function faultsAfterRecovery(home: TempHome, acks: readonly Acknowledged[]): string[] {
+export function faultsAfterRecovery(
+  home: Pick<TempHome, 'db' | 'graph'>,
+  acks: readonly Acknowledged[],
+): string[] {
   try {
     using journal = openJournal(home.graph);
     using store = openTapeStore(home.db, { journal });
