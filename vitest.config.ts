@@ -12,9 +12,9 @@ const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'wait
 );
 
 /**
- * Tests with other users, terminals, shells, providers' packages, examples, pages, large homes or many processes, and
- * those of a second kind of the same store. `pnpm test` leaves them to the full size; what they promise, it tests in
- * smaller pieces.
+ * Tests with other users, disks, terminals, tracers, shells, providers' packages, examples, pages, large homes or many
+ * processes, and those of a second kind of the same store. `pnpm test` leaves them to the full size; what they
+ * promise, it tests in smaller pieces.
  */
 const lanes = [
   ...[
@@ -56,6 +56,8 @@ const lanes = [
     'deck.weeks',
     'faults.commands',
     'faults.disk',
+    'faults.power-cut',
+    'faults.sync-order',
     'faults.syscalls',
     'mcp.reference-servers',
     'providers.quiet',

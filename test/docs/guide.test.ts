@@ -12,7 +12,7 @@ import { typeErrorsOf } from './types.ts';
 const guide = ['README.md', ...globSync('docs/guide/*.md', { cwd: root }).toSorted()];
 
 /** The pages that are played at this size: a push plays what newcomers read first, since all take 40 seconds. */
-const now = updating ? guide : sized(['README.md', 'docs/guide/getting-started.md'], guide, guide);
+const now = updating ? guide : sized(['README.md'], guide, guide);
 
 /** How the blocks begin that are not played here, and why. */
 const notPlayed: Readonly<Record<string, Readonly<Record<string, string>>>> = {
