@@ -292,6 +292,17 @@ function waitingFor(home: TempHome, ...calls: { id: string; for: 'approval' | 'r
   );
 }
 
+test('wait exits 6 for a session whose run has ended with a call that waits, with --any unless another is idle', async () => {
+  using home = tempHome();
+  waitingFor(home, { id: 'c1', for: 'approval' });
+  home.session('other');
+  const waits = await home.tape(['wait', 'main', 'other']);
+  expect(waits).toMatchObject({ code: 6, stdout: expect.stringContaining('main  waiting') });
+  expect(await home.tape(['wait', 'main', '--any'])).toMatchObject({ code: 6 });
+  expect(await home.tape(['wait', 'main', 'other', '--any'])).toMatchObject({ code: 0 });
+  expect(await home.tape(['wait', 'other'])).toMatchObject({ code: 0 });
+});
+
 test.each(['run', 'send'])('%s says which pending calls a message denies', async (verb) => {
   using home = tempHome();
   waitingFor(home, { id: 'c1', for: 'approval' }, { id: 'c2', for: 'result' });

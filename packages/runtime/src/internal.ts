@@ -34,6 +34,7 @@ export {
   withoutMiddle,
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
+export { ProgressMeter } from './delegation/progress.ts';
 export { serverNote } from './mcp/drift.ts';
 export { secretsOfServers } from './mcp/secrets.ts';
 export { Servers as McpServersOfDeck } from './mcp/servers.ts';

@@ -32,10 +32,11 @@ export const historyVerbs: Contracts = {
     ],
     quiet: '`SESSION@SEQ` of the rewind, or the answer',
     exits: {
-      1: 'the run that it started failed, stopped early, or waits',
+      1: 'the run that it started failed, or stopped early',
       2: 'no point was named, or no visible message of a user; the model or a configuration cannot be used, or is not trusted',
       3: 'no such session, anchor or position',
       4: 'the session runs, or is archived',
+      6: 'a call of the run that it started waits for an answer',
       130: 'interrupted; the answer so far is on the tape',
     },
   },

@@ -269,7 +269,10 @@ export const sessionVerbs: Contracts = {
   wait: {
     json: listed(Status),
     quiet: 'the names, one a line',
-    exits: { 3: 'no such session, or no tape home', 6: 'a session still runs after `--timeout`' },
+    exits: {
+      3: 'no such session, or no tape home',
+      6: 'a session waits for the answer to a call, or still runs after `--timeout`',
+    },
   },
   lineage: {
     json: printed({

@@ -1,3 +1,4 @@
+import type { Status } from '@tapedeck/runtime';
 import { exit } from '../exit.ts';
 import { printStatuses } from '../output/status.ts';
 import { needSession } from '../session/place.ts';
@@ -7,6 +8,8 @@ export const wait: Verb = defineVerb({
   command: 'wait <names..>',
   group: 'Run',
   summary: 'Wait until sessions are idle',
+  detail:
+    'Exits 6 where a session waits for the answer to a call, as its run does; with --any, where no other one is idle.',
   examples: [
     ['tape wait main', 'Wait until main has finished its run and its inbox'],
     ['tape wait main other --any --timeout 60', 'Wait until one of them is idle, at most a minute'],
@@ -35,6 +38,13 @@ export const wait: Verb = defineVerb({
       }
       const statuses = await statusesOf({ store, home: context.home.dir }, infos);
       await printStatuses(statuses, context);
-      return isOver ? exit.done : exit.accepted;
+      const waiting = statuses.filter(({ state }) => state === 'waiting');
+      const isDone = waiting.length === 0 || (any === true && statuses.some(({ state }) => isAtRest(state)));
+      return isOver && isDone ? exit.done : exit.accepted;
     }),
 });
+
+/** Whether a session neither runs nor waits for the answer to a call. */
+function isAtRest(state: Status['state']): boolean {
+  return state !== 'busy' && state !== 'retrying' && state !== 'waiting';
+}

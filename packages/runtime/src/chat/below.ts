@@ -1,18 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionInfo } from '@tapedeck/tape';
-import { ProgressMeter } from '../delegation/progress.ts';
 import { SessionError } from '../errors.ts';
 import type { Run } from '../run/run.ts';
-import { type DeckParts, partsOf } from '../session/parts.ts';
+import { partsOf } from '../session/parts.ts';
 import { runningChildren } from '../status/waits.ts';
-import { type Chunk, childChunk } from '../stream/chunks.ts';
-import type { ChildProgress } from '../stream/events.ts';
+import type { Chunk } from '../stream/chunks.ts';
 import { chatChunks } from '../ui/chat-chunks.ts';
 import { childCallChunks, childCallsOf } from '../ui/child-calls.ts';
-import { progressOf } from '../ui/children.ts';
 import { answerFacts, childChunks, turnChunks } from '../ui/messages.ts';
 import { childrenOf, type StartedChild } from '../ui/started.ts';
 import { lastTurn, type Turn } from '../ui/turns.ts';
+import { LiveChildren } from './live-children.ts';
 import {
   at,
   type ChatPlace,
@@ -124,61 +122,4 @@ async function busyFrom(
   for (const one of below.values()) busy.push(...(await busyFrom(place, one, owned)));
   const isBusy = owned.has(info.id) || partsOf.get(session)?.worker(info).isDelivering === true;
   return isBusy ? [...busy, info.session] : busy;
-}
-
-/** How often the tape is read of a child that another process runs, in milliseconds. */
-const readMs = 500;
-
-/** The progress of children as they work: of those that this process runs from their events, of others from their tapes. */
-class LiveChildren implements Disposable {
-  readonly #place: ChatPlace;
-  readonly #parts: DeckParts | undefined;
-  readonly #stop = new AbortController();
-  readonly #meters = new Map<string, ProgressMeter>();
-  readonly #news = new Map<string, ChildProgress>();
-  #readAt = Number.NEGATIVE_INFINITY;
-
-  constructor(place: ChatPlace) {
-    this.#place = place;
-    this.#parts = partsOf.get(place.session);
-  }
-
-  /** Reads the tapes of children, where one has begun or ended to work, or is run by another process. */
-  async look(children: readonly StartedChild[], isNews: boolean): Promise<void> {
-    const isDue = performance.now() >= this.#readAt + readMs;
-    if (!isNews && !isDue) return;
-    this.#readAt = performance.now();
-    for (const child of children)
-      if (isNews || this.#parts?.worker(child.info).isServing !== true) await this.#read(child);
-  }
-
-  /** The progress of each child that has changed since the last call. */
-  take(): readonly Chunk[] {
-    const chunks = [...this.#news.values()].map(childChunk);
-    this.#news.clear();
-    return chunks;
-  }
-
-  [Symbol.dispose](): void {
-    this.#stop.abort();
-    for (const meter of this.#meters.values()) meter.close();
-  }
-
-  async #read(child: StartedChild): Promise<void> {
-    const { session } = child.info;
-    const progress = await progressOf(this.#place.store, child);
-    const meter = this.#meters.get(session);
-    if (meter === undefined) this.#watch(child, progress);
-    else meter.settle(progress);
-  }
-
-  #watch({ info }: StartedChild, progress: ChildProgress): void {
-    const meter = new ProgressMeter(progress, (next) => this.#news.set(info.session, next));
-    this.#meters.set(info.session, meter);
-    const events = this.#parts?.worker(info).listen(this.#stop.signal);
-    if (events === undefined) return;
-    void (async () => {
-      for await (const event of events) meter.take(event);
-    })();
-  }
 }

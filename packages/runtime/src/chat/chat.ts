@@ -1,8 +1,9 @@
 /**
  * The endpoint of a deck for the AI SDK's chats. `chat.ts` routes requests, `access.ts` decides on their sessions,
- * `body.ts` reads what a chat sends, `send.ts` does it, `streams.ts` makes the answers, `below.ts` those that wait for
- * children that work, `sse.ts` writes them as server-sent events, `node.ts` serves them with `node:http`. Imports
- * `session` and what lies below.
+ * `body.ts` reads what a chat sends, `send.ts` does it, `streams.ts` makes the answers, `item.ts` those to what waits in
+ * the inbox, `elsewhere.ts` those that another process writes, `below.ts` those that wait for children that work, of which
+ * `live-children.ts` says how they do. `sse.ts` writes them as server-sent events, `node.ts` serves them with `node:http`.
+ * Imports `session` and what lies below.
  */
 import type { TapeStore } from '@tapedeck/tape';
 import type { Awaitable } from '@tapedeck/tape/store';
@@ -179,10 +180,10 @@ function lastOf(text: string | null): { readonly last?: number } {
 
 /** The stream of the current answer, from its first chunk; undefined when neither the session nor a child of it works. */
 async function current(place: ChatPlace): Promise<AsyncIterable<Chunk> | undefined> {
-  const { isWritten, otherStream, runStream } = await import('./streams.ts');
+  const { isWritten, runStream } = await import('./streams.ts');
   const run = place.session.attach();
   if (run !== undefined) return runStream(place, run, { whole: true });
-  if (await isWritten(place)) return otherStream(place);
+  if (await isWritten(place)) return (await import('./elsewhere.ts')).otherStream(place);
   const { belowStream, turnAtWork } = await import('./below.ts');
   const turn = await turnAtWork(place);
   return turn === undefined ? undefined : belowStream(place, turn);

@@ -5,7 +5,8 @@ import type { ChatHandler } from './chat.ts';
 import { ChatError, failureResponse } from './errors.ts';
 
 /**
- * The handler as a listener of `node:http`, which Express takes too. Mount it before a parser of bodies.
+ * The handler as a listener of `node:http`, which Express takes too. Behind a parser of bodies it takes what that has read,
+ * whose limits then count, too: that of Express is 100 kB by default.
  *
  * @example
  * ```ts
@@ -46,8 +47,8 @@ async function answerTo(handle: ChatHandler, request: IncomingMessage): Promise<
 
 function webRequest(request: IncomingMessage): Request {
   const { method = 'GET', headers, url = '/' } = request;
-  // Express removes the path that a listener is mounted at from `url`.
-  const { originalUrl } = request as { readonly originalUrl?: string };
+  // Express removes the path that a listener is mounted at from `url`. Its parsers leave what they have read in `body`.
+  const { originalUrl, body } = request as { readonly originalUrl?: string; readonly body?: unknown };
   const hasBody = method !== 'GET' && method !== 'HEAD';
   const fields = Object.entries(headers).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value ?? '']).map((one): [string, string] => [name, one]),
@@ -55,8 +56,17 @@ function webRequest(request: IncomingMessage): Request {
   return new Request(addressOf(headers.host ?? 'localhost', originalUrl ?? url), {
     method,
     headers: fields,
-    ...(hasBody && { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' }),
+    ...(hasBody &&
+      (request.readableDidRead
+        ? { body: textOf(body) }
+        : { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' })),
   });
+}
+
+/** What a parser of bodies has made of one, as JSON again. */
+function textOf(body: unknown): string | Uint8Array<ArrayBuffer> {
+  if (typeof body === 'string') return body;
+  return body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body ?? null);
 }
 
 /** The address of a request. Its path is no part of an address: of `//other/api` the host is not `other`. */

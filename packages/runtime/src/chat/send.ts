@@ -15,16 +15,10 @@ import { assertMay, type ChatAccess } from './access.ts';
 import { answersIn } from './answers.ts';
 import { belowStream } from './below.ts';
 import type { ChatBody } from './body.ts';
+import { otherStream } from './elsewhere.ts';
 import { ChatError } from './errors.ts';
-import {
-  type ChatPlace,
-  callsBelow,
-  itemStream,
-  otherStream,
-  recordedStream,
-  runStream,
-  shownIn,
-} from './streams.ts';
+import { itemStream } from './item.ts';
+import { type ChatPlace, callsBelow, recordedStream, runStream, shownIn } from './streams.ts';
 
 type Chunks = AsyncIterable<Chunk>;
 

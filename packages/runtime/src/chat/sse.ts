@@ -23,7 +23,9 @@ export function eventStream(chunks: AsyncIterable<Chunk>, onError: OnChatError):
   return new ReadableStream({
     start: (controller) => {
       timer = setInterval(() => {
-        if (isQuiet) controller.enqueue(encoder.encode(': keep-alive\n\n'));
+        // A client that does not read gets none: they would only be kept for it.
+        if (isQuiet && (controller.desiredSize ?? 0) > 0)
+          controller.enqueue(encoder.encode(': keep-alive\n\n'));
         isQuiet = true;
       }, keepAliveMs).unref();
     },
