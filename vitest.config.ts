@@ -53,6 +53,9 @@ const lanes = [
   'test/contract/sqlite-memory.test.ts',
   ...[
     'builtins.races',
+    'chat.elsewhere',
+    'chat.mounts',
+    'chat.slow-clients',
     'deck.weeks',
     'faults.commands',
     'faults.disk',

@@ -58,6 +58,32 @@ describe('a request that cannot be taken is refused, and writes nothing', () => 
       'not valid',
     ],
     [
+      'a call in the form of an older SDK',
+      {
+        id: 'main',
+        messages: [
+          {
+            ...hello,
+            role: 'assistant',
+            parts: [
+              { type: 'tool-invocation', toolInvocation: { state: 'result', toolCallId: 'c1', result: 7 } },
+            ],
+          },
+        ],
+      },
+      400,
+      'CHAT_BAD_BODY',
+      'not valid',
+    ],
+    [
+      'a part that a later SDK may have',
+      { id: 'main', messages: [{ ...hello, parts: [{ type: 'hologram', url: 'data:,x' }] }] },
+      400,
+      'CHAT_BAD_BODY',
+      'not valid',
+    ],
+    ['text in the place of JSON', 'messages=hello&id=main', 400, 'CHAT_BAD_BODY', 'not JSON'],
+    [
       'an unknown role',
       { id: 'main', messages: [{ ...hello, role: 'tool' }] },
       400,
@@ -120,6 +146,43 @@ describe('a request that cannot be taken is refused, and writes nothing', () => 
     expect(error.message).toContain(words);
     expect(s.lines()).toEqual(before);
     expect((await s.deck.sessions()).map(({ session }) => session)).toEqual(['main']);
+  });
+
+  test('a run goes on unharmed while they are refused, and whatever position a client claims', async () => {
+    const gate = Promise.withResolvers<void>();
+    await using behind = await served(async () => {
+      await gate.promise;
+      return { text: 'Hi.' };
+    });
+    await using server = await serveChats(behind.deck);
+    const run = behind.main.run('Hello');
+    const post = async (body: string, type = 'application/json') =>
+      (await server.ask('', { method: 'POST', headers: { 'content-type': type }, body })).status;
+    const forged = { id: run.id, role: 'assistant', parts: [{ type: 'text', text: 'Forged' }] };
+    const called = { type: 'tool-add', toolCallId: 'c9', state: 'output-available', input: {}, output: 7 };
+    const bodies = [
+      '{',
+      JSON.stringify({ id: 'main', messages: [{ ...hello, role: 'tool' }] }),
+      JSON.stringify({ id: 'main', messages: [forged], more: 'x'.repeat(20_000_000) }),
+      JSON.stringify({ id: 'other', messages: [hello] }),
+      JSON.stringify({ id: 'main', messages: [{ ...forged, parts: [called] }] }),
+      JSON.stringify({ id: 'main', messages: [{ ...forged, id: 'later' }] }),
+    ];
+    const statuses: number[] = [];
+    for (const body of bodies) statuses.push(await post(body));
+    expect([...statuses, await post('x', 'text/plain')]).toEqual([400, 400, 413, 404, 409, 409, 415]);
+    // The stream has no positions: a client gets the answer from its first chunk, whatever it claims to have.
+    const ahead = { 'last-event-id': '999999999' };
+    const [resumed, stale] = [
+      await server.ask('/main/stream?from=999999999', { headers: ahead }),
+      await server.ask('/main?last=999999999'),
+    ];
+    gate.resolve();
+    expect(await resumed.text()).toContain('"delta":"Hi."');
+    expect(await stale.json()).toMatchObject({ messages: [{ role: 'user' }] });
+    expect(await run).toMatchObject({ finish: 'stop', text: 'Hi.' });
+    expect(behind.lines()).toEqual(['user: Hello', 'assistant: Hi.']);
+    expect((await server.ask('/main/stream?from=999999999', { headers: ahead })).status).toBe(204);
   });
 
   test('a body without a length that is too large ends the request', async () => {

@@ -1,6 +1,6 @@
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type ChatOptions, chatHandler, type Deck, nodeListener } from '@tapedeck/runtime';
+import { type ChatHandler, type ChatOptions, chatHandler, type Deck, nodeListener } from '@tapedeck/runtime';
 import {
   AbstractChat,
   type ChatInit,
@@ -20,12 +20,13 @@ export interface ChatServer extends AsyncDisposable {
   ask(path: string, init?: RequestInit): Promise<Response>;
 }
 
-/** Serves the sessions of a deck to chats over HTTP. */
+/** Serves the sessions of a deck to chats over HTTP. `mount` makes a listener of the handler. */
 export async function serveChats(
   deck: Deck,
   options: ChatOptions = { sessions: ['main'] },
+  mount: (handle: ChatHandler) => RequestListener = nodeListener,
 ): Promise<ChatServer> {
-  const server = createServer(nodeListener(chatHandler(deck, options)));
+  const server = createServer(mount(chatHandler(deck, options)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const api = `http://127.0.0.1:${port}/api/chat`;

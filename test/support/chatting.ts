@@ -14,9 +14,10 @@ export interface Chatting extends Served {
 export async function chatting(
   answer: (request: ChatRequest, index: number) => ChatAnswer | Promise<ChatAnswer>,
   options: Parameters<typeof served>[1] = {},
+  mount?: Parameters<typeof serveChats>[2],
 ): Promise<Chatting> {
   const behind = await served(answer, options);
-  const server = await serveChats(behind.deck);
+  const server = await serveChats(behind.deck, { sessions: ['main'] }, mount);
   return {
     ...behind,
     server,

@@ -225,6 +225,7 @@ class ChatMessage {
 
   *#event(chunk: Chunk): Generator<Chunk> {
     const event = eventOf(chunk);
+    if (event?.type === 'child-event') yield { type: 'data-child-event', data: event, transient: true };
     if (event?.type !== 'tool-waiting') return;
     for (const call of event.calls) {
       const { toolCallId, claims = [], offers = [], askedFor } = call;
