@@ -554,6 +554,36 @@ test('a command that is longer than a system takes is refused, and the session g
   expect(s.events('permission/decided')).toHaveLength(long.length);
 });
 
+test('a tool whose argument is the directory of its command is asked about both, and each can be answered for good', async () => {
+  const commands: string[] = [];
+  const sh: DeckTools[string] = {
+    ...tool({
+      inputSchema: z.object({ command: z.string(), cwd: z.string() }),
+      execute: ({ command, cwd }) => commands.push(`${cwd}: ${command}`),
+    }),
+    command: 'command',
+    paths: { read: ['cwd'] },
+  };
+  const asks = (id: string, command: string, cwd: string): ScriptAnswer => ({
+    toolCalls: [{ id, name: 'sh', input: { command, cwd } }],
+  });
+  await using s = await desk(
+    [asks('c1', 'make', 'a'), asks('c2', 'make test', 'a'), asks('c3', 'make', 'b'), done],
+    { tools: { sh }, permissions: ['ask exec(*)', 'ask read(**)'] },
+  );
+  expect(await s.main.run('Go')).toMatchObject({ finish: 'waiting' });
+  const directory = join(s.cwd, 'a');
+  const [asked] = (await s.main.status()).waiting;
+  expect(asked?.offers).toEqual([`read(${directory})`, `read(${s.cwd}/**)`, 'exec(make)', 'exec(make *)']);
+  const remember = [`read(${directory})`, 'exec(make *)'];
+  const { run } = await s.main.respond('c1', { approved: true, remember });
+  expect(await run).toMatchObject({ finish: 'waiting' });
+  expect(commands).toEqual(['a: make', 'a: make test']);
+  expect((await s.main.status()).waiting).toMatchObject([
+    { toolCallId: 'c3', offers: [`read(${s.cwd}/b)`, `read(${s.cwd}/**)`] },
+  ]);
+});
+
 test('hostile arguments and names of tools give typed results, small notes, and a session that goes on', async () => {
   const long = `${'x/'.repeat(sized(1, 10, 10) * 512 * 1024)}x`;
   const paths = [

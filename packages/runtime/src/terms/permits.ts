@@ -193,7 +193,7 @@ export class Permits {
   async reach({ files }: Pick<Permit, 'files'>): Promise<Reach> {
     const own = { ...this.#own, grants: await this.grants() };
     const parties = [own, ...this.#senders.values()];
-    const disk = { home: this.#home, real: rememberedPaths() };
+    const disk = { home: this.#home, real: rememberedPaths(), ignoresCase };
     return (kind, path) => {
       const [{ verdict }] = decide(parties, [{ kind, what: path }], disk);
       const isIn = (place: string) => path === place || path.startsWith(place === '/' ? '/' : `${place}/`);
