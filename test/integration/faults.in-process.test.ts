@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { workloads } from '../support/fault-acts.ts';
 import { draftsLeft } from '../support/fault-check.ts';
-import { type FaultKind, notedCalls, runInjected } from '../support/fault-inject.ts';
+import { type FaultKind, InjectedRuns, notedCalls } from '../support/fault-inject.ts';
 import { inLanes, judge, prepareSweep, type Sweep, saidIn, spread } from '../support/fault-sweep.ts';
 import { sized } from '../support/size.ts';
 import { tracing } from '../support/strace.ts';
@@ -16,6 +16,9 @@ const pointsEach =
 
 const halvesEach = sized(1, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
 
+const runs = new InjectedRuns();
+afterAll(() => runs[Symbol.dispose]());
+
 describe('a fault at any statement or file call', () => {
   test.each(Object.keys(workloads))(
     'of %s loses no acknowledged entry, leaves no half-written act, and undoes what it refuses',
@@ -23,7 +26,7 @@ describe('a fault at any statement or file call', () => {
       using dir = tempDir();
       const sweep = await prepareSweep(name, dir.path);
       const log = dir.file('calls');
-      const run = await runInjected(name, sweep.begin('count'), { log });
+      const run = await runs.run(name, sweep.begin('count'), { log });
       expect({ code: run.code, stderr: run.stderr }).toEqual({ code: 0, stderr: '' });
       expect(saidIn(run).filter(({ error }) => error !== undefined)).toEqual([]);
       const points = notedCalls(log).flatMap((call, i) =>
@@ -43,11 +46,11 @@ test('a redaction whose log cannot be emptied is done, and says so', async () =>
   using dir = tempDir();
   const sweep = await prepareSweep('redact', dir.path);
   const log = dir.file('calls');
-  await runInjected('redact', sweep.begin('count'), { log });
+  await runs.run('redact', sweep.begin('count'), { log });
   const at = notedCalls(log).indexOf('pragma wal_checkpoint(TRUNCATE)') + 1;
   expect(at).toBeGreaterThan(0);
   const place = sweep.begin('fault');
-  const run = await runInjected('redact', place, { point: `${at}:EIO` });
+  const run = await runs.run('redact', place, { point: `${at}:EIO` });
   expect(saidIn(run).map(({ act, logEmptied }) => [act, logEmptied])).toEqual([
     ['alpha', false],
     ['beta', true],
@@ -75,7 +78,7 @@ function kindsFor(call: string): readonly FaultKind[] {
 
 async function tryPoint(sweep: Sweep, dir: string, { call, i, kind }: Point): Promise<string[]> {
   const place = sweep.begin(dir);
-  const run = await runInjected(sweep.name, place, { point: `${i}:${kind}` });
+  const run = await runs.run(sweep.name, place, { point: `${i}:${kind}` });
   const killed = kind === 'SIGKILL' || kind === 'TORN';
   const found = await judge(sweep, place, { run, killed, undone: true });
   if (!killed) {

@@ -1,40 +1,6 @@
 import './fixed-drafts.ts';
-import { existsSync, writeSync } from 'node:fs';
-import { faultPlace, openFaultStore, workloads } from './fault-acts.ts';
-import type { Said } from './fault-check.ts';
+import { doWorkload } from './fault-workload.ts';
 
-/**
- * A separate process that does a workload: `fault-worker.ts DIR WORKLOAD [fast]`. It writes a line of JSON for each
- * acknowledged or refused act, and continues after a refusal as a program that runs long would.
- */
-const [dir = '', name = '', durability = 'full'] = process.argv.slice(2);
-
-const place = faultPlace(dir);
-const workload = workloads[name];
-if (workload === undefined) throw new Error(`there is no workload ${name}`);
-
-const say = (fact: unknown) => {
-  writeSync(1, `${JSON.stringify(fact)}\n`);
-};
-
-async function attempt<T>(act: string, does: () => T): Promise<Awaited<T> | undefined> {
-  try {
-    const fact = await does();
-    const { graphLagging = false, logEmptied } = (fact ?? {}) as Pick<Said, 'graphLagging' | 'logEmptied'>;
-    say({ act, graphLagging, logEmptied });
-    return fact;
-  } catch (error) {
-    const { name, code, message } = error as Error & { code?: unknown };
-    say({ act, error: { name, code, message } });
-    return undefined;
-  }
-}
-
-const open = () => openFaultStore(place, { durability: durability === 'fast' ? 'fast' : 'full' });
-if (workload.opens) existsSync(place.marker);
-const store = workload.opens ? await attempt('open', open) : open();
-if (!workload.opens) existsSync(place.marker);
-if (store !== undefined) {
-  for (const act of workload.acts) await attempt(act.name, () => act.does(store, place));
-  await attempt('close', () => store.close());
-}
+/** A process that does one workload: `fault-worker.ts DIR WORKLOAD [fast]`. */
+const [dir = '', name = '', durability] = process.argv.slice(2);
+await doWorkload(dir, name, durability === 'fast' ? 'fast' : 'full');

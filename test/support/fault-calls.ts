@@ -2,14 +2,17 @@ import fs, { type PathLike } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import Database from 'better-sqlite3';
 
-/**
- * Faults without ptrace: loaded by `node --import` before a `fault-worker.ts`, it makes a call that the store makes go
- * wrong. Calls are counted from the moment at which the worker looks for its marker. `FAULT_POINT=12:EIO` says which
- * and how; without it, each call is noted in the file `FAULT_LOG`.
- */
-const [ordinal = '', kind = ''] = (process.env.FAULT_POINT ?? '').split(':');
-const log = process.env.FAULT_LOG;
-const dir = process.argv[2] ?? '';
+/** Which call of a workload in a directory goes wrong, and how, or where all of them are noted. */
+export interface Fault {
+  readonly dir: string;
+  /** `12:EIO`: the twelfth call. */
+  readonly point?: string;
+  readonly log?: string;
+}
+
+let [ordinal, kind]: readonly string[] = [];
+let log: string | undefined;
+let dir = '';
 
 const { appendFileSync, existsSync, writeSync } = fs;
 const names = new Map<number, string>();
@@ -18,12 +21,22 @@ let count = 0;
 /** A disk that took half of a write takes nothing after it. */
 let full = false;
 
+/**
+ * Faults without ptrace: from now on a call that the store makes in a directory goes wrong. Calls are counted from the
+ * moment at which the workload looks for its marker.
+ */
+export function injectFault(fault: Fault): void {
+  ({ dir, log } = { log: undefined, ...fault });
+  [ordinal, kind] = fault.point?.split(':') ?? [];
+  [counting, count, full] = [false, 0, false];
+}
+
 /** The fault of this call, if it is the one. */
 function faultAt(call: string): string | undefined {
   if (!counting) return undefined;
   count += 1;
   if (log !== undefined) appendFileSync(log, `${JSON.stringify(call)}\n`);
-  if (count !== Number(ordinal)) return undefined;
+  if (ordinal === undefined || count !== Number(ordinal)) return undefined;
   if (kind === 'SIGKILL') process.kill(process.pid, 'SIGKILL');
   return kind;
 }
