@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { json, jsonError, startTape } from '../support/cli.ts';
 import { root } from '../support/imports.ts';
 import { isAlive } from '../support/is-alive.ts';
+import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 const program = join(root, 'test/support/mcp-server.mjs');
@@ -64,7 +65,9 @@ test('sessions call tools of the servers of config.yaml, and verbs show servers 
   expect(shown.stdout).not.toContain('0123456789abcdef');
 });
 
-test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+test.each(sized(signals.slice(0, 1), signals, signals))(
   '%s ends servers, and what they have started',
   async (signal) => {
     using home = tempHome();

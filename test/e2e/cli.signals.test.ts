@@ -4,13 +4,16 @@ import { user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, startTape } from '../support/cli.ts';
 import { tapeProgram } from '../support/programs.ts';
+import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
-test.each([
+const ends: readonly (readonly [NodeJS.Signals, number])[] = [
   ['SIGINT', 130],
   ['SIGTERM', 143],
   ['SIGHUP', 129],
-] as const)(
+];
+
+test.each(sized(ends.slice(1, 2), ends, ends))(
   '%s during a run ends the process with exit code %i, and the session continues',
   async (signal, code) => {
     using home = tempHome();

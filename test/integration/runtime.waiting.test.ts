@@ -115,7 +115,7 @@ const deaths = [
 ];
 
 // On a push the kills of runs pass the same points.
-test.each(sized(deaths.slice(3, 4), deaths, deaths))(
+test.each(sized([], deaths, deaths))(
   'a process killed at $point during an approval runs the call at most once ($why)',
   async ({ point, run }) => {
     using home = await bought();
