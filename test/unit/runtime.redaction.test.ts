@@ -69,6 +69,41 @@ test('what a tool returns, yields and throws has no secret: on the tape, in even
   expect((await run).text).toBe(`It is ${token}.`);
 });
 
+test('a call with an id or a name in the form of a secret gets its result, and a chat can read it', async () => {
+  const [id, other, later] = ['1', '2', '3'].map((end) => `${token.slice(0, -1)}${end}`) as [
+    string,
+    string,
+    string,
+  ];
+  const calls = [
+    { name: 'read', id, input: {} },
+    { name: token, id: other, input: {} },
+  ];
+  const pays = [{ name: 'pay', id: later, input: {} }];
+  const tools = {
+    read: tool({ inputSchema, execute: () => `It is ${token}.` }),
+    pay: tool({ inputSchema, needsApproval: true, execute: () => `paid with ${token}` }),
+  };
+  await using home = await deckOf([{ toolCalls: calls }, { toolCalls: pays }, { text: 'Done.' }], { tools });
+  const main = await home.deck.session('main');
+  expect(await main.run('Go')).toMatchObject({ finish: 'waiting' });
+  const { run } = await main.respond(later, { approved: true });
+  expect(await run).toMatchObject({ finish: 'stop' });
+  const results = [...home.store.entries.read('main', { kind: 'tool-result' })];
+  expect(results.map(({ payload }) => payload)).toMatchObject([
+    { toolCallId: id, toolName: 'read', output: { value: `It is ${placeholder}.` } },
+    { toolCallId: other, toolName: token, output: { value: `Unknown tool '${placeholder}'.` } },
+    { toolCallId: later, toolName: 'pay', output: { value: `paid with ${placeholder}` } },
+  ]);
+  expect(results.map(({ meta }) => meta.redacted)).toEqual([1, 1, 1]);
+  const [, answer] = await main.uiMessages();
+  expect(answer?.parts.flatMap((part) => ('toolCallId' in part ? [part.state] : []))).toEqual([
+    'output-available',
+    'output-error',
+    'output-available',
+  ]);
+});
+
 test('with all, neither users nor models write a secret', async () => {
   await using home = await deckOf([{ text: [...`It is ${token} and ${pem}\nDone.`].join('') }], {
     redact: 'all',

@@ -67,6 +67,21 @@ test('the messages of a session that was not written by runs have the ids of the
   );
 });
 
+test('the result of a call that no answer has is left out, and the rest can be read', async () => {
+  const { store, main } = await deckOf();
+  await main.run('First');
+  const stray = toolResult({ toolCallId: 'c9', toolName: 'look' }, { type: 'text', value: 'seen' });
+  store.entries.append('main', [stray, user('Look'), stray, assistant('It is there.')]);
+  const messages = await main.uiMessages();
+  expect(lines(messages)).toEqual([
+    'user: text=First',
+    'assistant: step-start text=One.',
+    'user: text=Look',
+    'assistant: step-start text=It is there.',
+  ]);
+  expect(await safeValidateUIMessages({ messages })).toMatchObject({ success: true });
+});
+
 test('a denied call has its answer, also one that a new message has superseded', async () => {
   const { store, main } = await deckOf();
   store.entries.append('main', [

@@ -5,7 +5,7 @@
  * waits for. Imports `stream`, `usage` and `fields`.
  */
 import type { Entry, TapeStore } from '@tapedeck/tape';
-import { isObject, select } from '@tapedeck/tape/internal';
+import { clientCalls, isObject, select } from '@tapedeck/tape/internal';
 
 /**
  * What a chat shows as one message of a user and one answer: the message that opens the turn, and all entries up to the
@@ -24,13 +24,15 @@ export interface Turn {
 
 /**
  * Groups the entries that a session shows, in order, into turns. A message that steers a run opens none; neither does the
- * report of a child that is merged while its parent answers. A report that a call already holds is left out. Pure.
+ * report of a child that is merged while its parent answers. A report that a call already holds is left out, and so is the
+ * result of a call that the turn does not have: a chat that gets one stops reading. Pure.
  */
 export function turnsOf(shown: Iterable<Entry>): readonly Turn[] {
   const turns: Turn[] = [];
   const used = new Set<string>();
   let opening: Entry | undefined;
   let entries: Entry[] = [];
+  let calls = new Set<string>();
   /** Reports after which it is not known yet whether the answer continues. */
   let reports: Entry[] = [];
   const open = (next: Entry | undefined) => {
@@ -43,13 +45,15 @@ export function turnsOf(shown: Iterable<Entry>): readonly Turn[] {
     }
     opening = next;
     entries = [];
+    calls = new Set();
   };
   const place = () => {
     for (const report of reports) open(report);
     reports = [];
   };
   for (const entry of shown) {
-    if (entry.meta.context === false) continue;
+    if (entry.meta.context === false || isStray(entry, calls)) continue;
+    for (const call of clientCalls(entry.payload)) calls.add(call);
     if (isReport(entry)) reports.push(entry);
     else if (isOpening(entry) && !steers(entry, opening, entries)) {
       place();
@@ -65,6 +69,11 @@ export function turnsOf(shown: Iterable<Entry>): readonly Turn[] {
   place();
   open(undefined);
   return turns;
+}
+
+/** Whether an entry is the result of another call than these. */
+function isStray({ kind, payload }: Entry, calls: ReadonlySet<string>): boolean {
+  return kind === 'tool-result' && isObject(payload) && !calls.has(String(payload.toolCallId));
 }
 
 /** Whether an entry is the message of a merge. */

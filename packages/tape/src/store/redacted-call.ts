@@ -111,11 +111,26 @@ function objectIn(value: object, reading: Reading, depth: number): unknown {
   const isResult = results.has(Reflect.get(value, 'type')) || Reflect.get(value, 'role') === 'tool';
   // Bytes, and what says itself what it is, as a date or an address does, have no fields.
   const isWhole = ArrayBuffer.isView(value) || value instanceof ArrayBuffer || 'toJSON' in value;
-  if (isResult || (isWhole && redactor.in === 'all')) return redactor.whole(value).value;
+  if (isResult) return resultOf(value, redactor);
+  if (isWhole && redactor.in === 'all') return redactor.whole(value).value;
   if (isWhole) return value;
   return fieldsOf(value, (field, name) =>
     errors.has(name) ? redactor.whole(field).value : redactedIn(field, reading, depth + 1),
   );
+}
+
+/**
+ * What a tool returned. Where only that is searched, it names its call as the call is recorded: a model can make an id, or
+ * the name of a tool, of a secret.
+ */
+function resultOf(value: unknown, redactor: Redactor): unknown {
+  if (redactor.in === 'all' || !isObject(value) || typeof value.toolCallId !== 'string')
+    return redactor.whole(value).value;
+  const { toolCallId, toolName, ...content } = value;
+  const redacted = redactor.whole(content).value;
+  return redacted === content
+    ? value
+    : { toolCallId, ...(toolName !== undefined && { toolName }), ...redacted };
 }
 
 function isDraft(value: unknown): value is Draft {
@@ -144,10 +159,11 @@ function draftOf(draft: Draft, { redactor, known }: Reading): Draft {
       return whole;
     },
   };
-  const isWhole = redactor.in === 'all' || draft.kind === 'tool-result';
-  const redacted = isWhole
-    ? counting.whole(content)
-    : { value: fieldsOf(content, (field) => redactedIn(field, { redactor: counting, known }, 1)) };
+  const fieldOf = (field: unknown, name: string) => {
+    if (draft.kind !== 'tool-result') return redactedIn(field, { redactor: counting, known }, 1);
+    return name === 'payload' ? resultOf(field, counting) : counting.whole(field).value;
+  };
+  const redacted = redactor.in === 'all' ? counting.whole(content) : { value: fieldsOf(content, fieldOf) };
   const own =
     redactor.in === 'all' ? counting.whole(meta) : { value: redactedIn(meta, { redactor, known }, 1) };
   if (redacted.value === content && own.value === meta) return draft;
