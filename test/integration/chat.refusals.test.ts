@@ -382,6 +382,9 @@ describe('who may use which session', () => {
       { id: 'ghost', messages: [{ ...hello, parts: [{ type: 'data-x', data: 1 }] }] },
       { id: 'x'.repeat(200), messages: [hello] },
       { id: 'é'.repeat(40), messages: [hello] },
+      { id: 'ghost', messages: [{ ...hello, id: 'x'.repeat(5_000) }] },
+      { id: 'ghost', messages: [{ ...hello, id: 'a\u0000\ud800' }] },
+      { id: 'ghost', messages: [{ ...hello, parts: Array(300_000).fill({ type: 'text', text: 'x' }) }] },
     ])
       expect([400, 409]).toContain((await s.post(body, ann)).status);
     expect((await s.deck.sessions()).map(({ session }) => session)).toEqual(['main']);

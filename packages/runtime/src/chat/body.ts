@@ -81,6 +81,10 @@ async function parseBody(body: unknown): Promise<ChatBody> {
   const taken = [...new Set([messages.findLast(isNamed), messages.at(-1)])].filter(
     (one) => one !== undefined,
   );
+  for (const one of taken) {
+    const fault = sizeFault(one);
+    if (fault !== undefined) throw refuse(fault);
+  }
   const { safeValidateUIMessages } = await import('ai');
   const checked = await safeValidateUIMessages({ messages: taken });
   if (!checked.success) throw refuse(`its last message is not valid: ${shortened(checked.error.message)}`);
@@ -92,6 +96,18 @@ async function parseBody(body: unknown): Promise<ChatBody> {
     ...(typeof messageId === 'string' && { messageId }),
     ...(remember !== undefined && { remember: { ...remember } }),
   };
+}
+
+/** The most parts of a message of a user, and of an answer, and the most characters of an id. */
+const [partsMax, answerPartsMax, idMax] = [1_000, 20_000, 500];
+
+/** Why a message would take too long to check, or cannot be found again by its id. */
+function sizeFault({ id, role, parts }: Readonly<Record<string, unknown>>): string | undefined {
+  const most = role === 'assistant' ? answerPartsMax : partsMax;
+  if (Array.isArray(parts) && parts.length > most) return `a message has more than ${most} parts`;
+  if (typeof id !== 'string') return undefined;
+  if (id.length > idMax) return `the id of a message has more than ${idMax} characters`;
+  return /\p{Cc}|\p{Cs}/u.test(id) ? 'the id of a message has control characters' : undefined;
 }
 
 function isRemember(value: unknown): value is Readonly<Record<string, readonly string[]>> {
