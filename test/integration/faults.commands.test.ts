@@ -6,7 +6,9 @@ import { compileCache } from '../support/compile-cache.ts';
 import { faultPlace } from '../support/fault-acts.ts';
 import { olderFaults, rowsOf } from '../support/fault-check.ts';
 import {
+  bundle,
   commands,
+  exported,
   type FaultCommand,
   filesIn,
   homeHas,
@@ -105,7 +107,8 @@ async function traced({ args }: FaultCommand, base: string, inject?: Injection):
       paths: [
         ...databases.flatMap((path) => [path, draftOf(path)]).flatMap(withLogs),
         ...[base, dir, dirname(copy), restored.dir],
-        ...[graph, restored.graph, join(base, 'transcript.jsonl')],
+        ...[graph, restored.graph, join(base, 'transcript.jsonl'), join(base, bundle)],
+        ...[exported(base), draftOf(exported(base)), join(dir, 'import-000000000000.part')],
       ],
       syscalls: followed,
       log: `${base}.log`,

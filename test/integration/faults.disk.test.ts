@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { openJournal } from '@tapedeck/graph/journal';
 import { assistant, openTapeStore, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
@@ -10,6 +11,7 @@ import { damage } from '../support/fault-check.ts';
 import { diskFault, obstacles, smallDisk, tapeUnder } from '../support/obstacle.ts';
 import { startProvider } from '../support/provider.ts';
 import { eventsOf } from '../support/scripted.ts';
+import { seeded } from '../support/seeded.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -36,6 +38,9 @@ const commands: Readonly<Record<string, (dir: string) => Command>> = {
   run: (dir) => ({ args: ['run', 'main', 'hello', '--model', `script:${join(dir, 'answers.json')}`] }),
   import: (dir) => ({ args: ['import', join(dir, 'transcript.jsonl'), '--as', 'imported'] }),
   backup: (dir) => ({ args: ['backup', join(dir, 'copies', 'copy.db')] }),
+  export: (dir) => ({ args: ['export', 'ada', '-o', join(dir, 'copies', 'ada.tape')] }),
+  'import of a bundle': (dir) => ({ args: ['import', join(dir, 'bundle.tape')] }),
+  'import of a compressed bundle': (dir) => ({ args: ['import', join(dir, 'bundle.tape.gz')] }),
   redact: () => ({ args: ['redact', 'main@2', '--reason', 'a key'] }),
   'doctor --fix': () => ({ args: ['doctor', '--fix'] }),
   checkpoint: () => ({ args: ['raw', 'checkpoint'] }),
@@ -55,9 +60,13 @@ const all = Object.keys(commands);
 const every: readonly (readonly [Code, string])[] = [
   ...all.map((command) => ['ENOSPC', command] as const),
   ...all.map((command) => ['EROFS', command] as const),
-  ...all.filter((command) => command !== 'backup').map((command) => ['EACCES', command] as const),
-  ...['append', 'fork', 'merge', 'import', 'backup'].map((command) => ['EFBIG', command] as const),
-  ...['append', 'fork', 'backup'].map((command) => ['EMFILE', command] as const),
+  ...all
+    .filter((command) => command !== 'backup' && command !== 'export')
+    .map((command) => ['EACCES', command] as const),
+  ...['append', 'fork', 'merge', 'import', 'import of a bundle', 'backup', 'export'].map(
+    (command) => ['EFBIG', command] as const,
+  ),
+  ...['append', 'fork', 'backup', 'import of a bundle'].map((command) => ['EMFILE', command] as const),
 ];
 /** Each command once, and each obstacle. */
 const once: readonly (readonly [Code, string])[] = [
@@ -173,7 +182,23 @@ function prepare(base: string): FaultPlace {
     records.map((record) => `${JSON.stringify(record)}\n`).join(''),
   );
   writeFileSync(join(base, 'answers.json'), JSON.stringify([{ text: 'scripted' }]));
+  writeBundle(join(base, 'bundle.tape'));
   return place;
+}
+
+/** A session of another home, of more bytes than an obstacle leaves, whose numbers no compression makes small. */
+function writeBundle(file: string): void {
+  using store = openTapeStore(':memory:');
+  store.sessions.open('theirs');
+  store.entries.append('theirs', [user(Buffer.from(bytesOf(40_000)).toString('hex'))]);
+  const lines = [...store.bundles.write('theirs', { secrets: [], raw: true })].join('');
+  writeFileSync(file, lines);
+  writeFileSync(`${file}.gz`, gzipSync(lines));
+}
+
+function bytesOf(count: number): Uint8Array {
+  const random = seeded(1);
+  return Uint8Array.from({ length: count }, () => random.below(256));
 }
 
 async function readsWork(place: FaultPlace): Promise<void> {

@@ -1,5 +1,6 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { assistant, openTapeStore, TapeError, user } from '@tapedeck/tape';
 import { tapeHere } from './cli.ts';
 import { type FaultPlace, faultPlace, openFaultStore } from './fault-acts.ts';
@@ -58,6 +59,26 @@ function writeTranscript(base: string, answers: number): void {
   writeFileSync(join(base, transcript), jsonl(records));
 }
 
+/** The file of a bundle that is imported. */
+export const bundle = 'theirs.tape.gz';
+
+/** The path of a bundle that is exported. */
+export function exported(base: string): string {
+  return join(base, 'copies/main.tape');
+}
+
+/** A session of another home, with a child that was merged. */
+function writeBundle(base: string): void {
+  using store = openTapeStore(':memory:');
+  store.sessions.open('theirs');
+  store.entries.append('theirs', [user('question'), assistant(`answer ${'r'.repeat(30_000)}`)]);
+  store.lineage.fork('theirs', { name: 'kid' });
+  store.entries.append('kid', [assistant('result')]);
+  store.lineage.merge('kid');
+  const lines = [...store.bundles.write('theirs', { scope: 'tree' })].join('');
+  writeFileSync(join(base, bundle), gzipSync(lines));
+}
+
 const transcript = 'transcript.jsonl';
 const importing = {
   args: (base: string) => ['import', join(base, transcript), '--as', 'imported'],
@@ -97,6 +118,19 @@ export const commands: Readonly<Record<string, FaultCommand>> = {
       writeTranscript(base, 20);
     },
     ...importing,
+  },
+  export: {
+    prepare: prepareHome,
+    args: (base) => ['export', 'main', '-o', exported(base)],
+    reads: ['home/tape.db', 'home/session_graph.jsonl'],
+  },
+  'import of a bundle': {
+    prepare: (base) => {
+      prepareHome(base);
+      writeBundle(base);
+    },
+    args: (base) => ['import', join(base, bundle)],
+    reads: [bundle],
   },
   'the first write to a home of schema 1': {
     prepare: prepareOlder,
