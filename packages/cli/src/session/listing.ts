@@ -46,6 +46,13 @@ export function beganIn(store: SqliteTapeStore, info: SessionInfo, directory: st
   return false;
 }
 
+/** The active session with the newest message that began in a directory or below it; children and drafts of theirs do not count. */
+export function newestIn(store: SqliteTapeStore, directory: string): SessionInfo | undefined {
+  for (const info of store.readSessions({ kind: 'session' }))
+    if (beganIn(store, info, directory)) return info;
+  return undefined;
+}
+
 function firstEntries(store: SqliteTapeStore, { id }: SessionInfo): readonly Entry[] {
   return [...store.entries.read(id, { own: true, limit: firstMax })];
 }

@@ -1,6 +1,7 @@
 import { answerAtTerminal } from '../chat/turn.ts';
 import { deckConfig, getModelFor } from '../config/deck.ts';
-import { UsageError } from '../errors/kinds.ts';
+import type { Context } from '../context.ts';
+import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { readWords } from '../input.ts';
 import { authorIn, authorOptions } from '../options/author.ts';
@@ -11,19 +12,20 @@ import { exitOf, type Face, resultJson, statusFace } from '../output/run.ts';
 import { attach } from '../session/attach.ts';
 import { printAll } from '../session/background.ts';
 import { ensure } from '../session/ensure.ts';
+import { newestIn } from '../session/listing.ts';
 import { meantSession } from '../session/meant.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const run: Verb = defineVerb({
-  command: 'run <name> [prompt..]',
+  command: 'run [name] [prompt..]',
   group: 'Run',
   summary: 'Send a prompt to a session and follow its run',
   detail:
     'Without a prompt, runs the messages in the inbox, or else continues what is unfinished: a run that was cut off, stopped or ' +
     'failed, open calls, a task that has not begun, a message without an answer. When nothing is, it calls no model, writes ' +
-    'nothing, says so, and exits 0. --attach follows the active ' +
+    'nothing, says so, and exits 0. With --continue all words are the prompt: it runs the session that sessions --here lists first. --attach follows the active ' +
     'run of another process. Prints the answer on stdout, everything else on stderr. Answers messages that arrive during the ' +
     'run, and results of background children, before it ends. --jsonl prints a line when a child of the run starts, progresses, ' +
     'waits or ends, and at the end one for the run. A prompt denies pending calls as superseded, and says so: answer them before with approve. ' +
@@ -34,19 +36,25 @@ export const run: Verb = defineVerb({
       'Run with OPENAI_BASE_URL and OPENAI_API_KEY',
     ],
     ['tape run main Plan the release --model script:answers.json', 'Run with scripted answers, offline'],
+    ['tape run --continue "And the tests?"', 'Go on in the session that was last used in this directory'],
   ],
   arguments: {
-    name: 'Session; created if it does not exist',
+    name: 'Session; created if it does not exist; left out with --continue',
     prompt: 'Message (- for stdin, @FILE); its words need no quotes',
   },
   options: {
     ...createOptions,
     ...runOptions,
     ...authorOptions,
+    continue: {
+      type: 'boolean',
+      describe: 'Run the session with the newest message of those that began in this directory or below it',
+    },
     attach: { type: 'boolean', describe: 'Follow the active run, or show the last one, and write nothing' },
   },
+  conflicts: { continue: ['new'] },
   run: async (args, context) => {
-    const { name, prompt } = args;
+    const { name, prompt } = await meantOf(args, context);
     const { io, options } = context;
     if (args.attach === true) {
       if (prompt.length > 0) throw new UsageError('cannot attach with a prompt: use tape send');
@@ -98,3 +106,32 @@ export const run: Verb = defineVerb({
     });
   },
 });
+
+/** The session and the prompt of a line: with --continue all of its words are the prompt. */
+async function meantOf(
+  {
+    name,
+    prompt,
+    continue: continues,
+  }: {
+    readonly name: string | undefined;
+    readonly prompt: readonly string[];
+    readonly continue: boolean | undefined;
+  },
+  { io, reading, status }: Context,
+): Promise<{ readonly name: string; readonly prompt: readonly string[] }> {
+  if (continues !== true) {
+    if (name === undefined)
+      throw new UsageError('cannot run: no session is named', {
+        hint: 'name one, or run the last one of this directory with: tape run --continue',
+      });
+    return { name, prompt };
+  }
+  const found = await reading(async (store) => newestIn(store, io.cwd));
+  if (found === undefined)
+    throw new NotFoundError(`cannot continue: no session began to run in '${io.cwd}' or below it`, {
+      directory: io.cwd,
+    });
+  status(`Continuing ${found.session}`);
+  return { name: found.session, prompt: name === undefined ? prompt : [name, ...prompt] };
+}
