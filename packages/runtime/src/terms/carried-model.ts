@@ -11,8 +11,8 @@ const pageSize = 20;
 type AnsweredMessage = Pick<Entry, 'inherited' | 'meta' | 'elsewhere'>;
 
 /**
- * The result of a search up to a position. It stays valid until a rewind goes back past that position. A message
- * without an answer is not kept: its run can still fail.
+ * The result of a search among what was visible at a position. It holds until a rewind goes back past that position.
+ * A message without an answer is not kept: its run can still fail.
  */
 interface Found {
   readonly head: Seq;
@@ -51,8 +51,7 @@ export async function carriedBy(
 
 /** What a session carried at a position, among the entries that were visible there. */
 async function carriedThen(store: TapeStore, facts: SessionFacts, at: Seq): Promise<Carried> {
-  const { message } = await search(store, facts.info, { to: at, head: at });
-  return await carriedAfter(store, facts, message);
+  return await carriedAfter(store, facts, await lastOf(store, facts.info, at));
 }
 
 async function carriedAfter(
@@ -105,31 +104,39 @@ export async function carriedModel(
   return info === undefined ? undefined : (await carriedBy(store, await factsOf(store, info), o)).model;
 }
 
-/** The last visible message that a run took up, and did not fail with. */
-async function lastOf(store: TapeStore, info: SessionInfo): Promise<AnsweredMessage | undefined> {
+/** The last message, of those that were visible at a position, that a run took up and did not fail with. */
+async function lastOf(
+  store: TapeStore,
+  info: SessionInfo,
+  at: Seq = info.head,
+): Promise<AnsweredMessage | undefined> {
   const known = found.get(store) ?? new Map<string, Found>();
   found.set(store, known);
   const before = known.get(info.id);
-  if (before?.head === info.head) return before.message;
-  const holds = before !== undefined && (await isVisibleAs(store, info.id, before.head));
+  if (before?.head === at) return before.message;
+  const isEarlier = before !== undefined && before.head < at;
+  const holds = isEarlier && (await isVisibleAs(store, info.id, before.head, at));
   const after = holds ? before.head : 0;
   const { message = holds ? before.message : undefined, isOpen } = await search(store, info, {
     after,
-    to: info.head,
+    to: at,
+    head: at,
   });
-  if (isOpen) return message;
+  // A fork from before keeps what was found further on.
+  if (isOpen || (before !== undefined && !isEarlier)) return message;
   known.delete(info.id);
-  known.set(info.id, { head: info.head, message });
+  known.set(info.id, { head: at, message });
   const [oldest] = known.keys();
   if (known.size > foundMax && oldest !== undefined) known.delete(oldest);
   return message;
 }
 
 /**
- * Whether the entries visible at a position are still the visible ones: no later rewind goes back past it.
+ * Whether the entries visible at a position are the visible ones at a later one, too: no rewind between them goes back
+ * past it.
  */
-async function isVisibleAs(store: TapeStore, id: string, head: Seq): Promise<boolean> {
-  const [range] = await store.views.ranges(id, { from: head });
+async function isVisibleAs(store: TapeStore, id: string, head: Seq, at: Seq): Promise<boolean> {
+  const [range] = await store.views.ranges(id, { from: head, at });
   // A rewind entry hides itself.
   return range?.hiddenBy === undefined || range.hiddenBy === head;
 }
