@@ -4,13 +4,17 @@ import { text } from 'node:stream/consumers';
 /**
  * Runs a module's text in a process of its own, on the built packages, as users have them, and returns what it says
  * as JSON. It is plain JavaScript: taking types away would cost time and memory that are not to be measured.
- * `process.argv.slice(1)` are the arguments.
+ * `process.argv.slice(1)` are the arguments, and `gc()` collects the garbage.
  */
 export async function inChild(script: string, ...args: readonly (string | number)[]): Promise<unknown> {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script, ...args.map(String)], {
-    cwd: import.meta.dirname,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    ['--expose-gc', '--input-type=module', '-e', script, ...args.map(String)],
+    {
+      cwd: import.meta.dirname,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const said = await text(child.stdout);
   try {
     return JSON.parse(said);

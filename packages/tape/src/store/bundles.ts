@@ -1,8 +1,6 @@
-import { type Adopted, adoptBundle } from '../bundle/adopt.ts';
+import type { Adopted } from '../bundle/adopt.ts';
 import type { BundleScope } from '../bundle/bundle.ts';
-import { saveBundle } from '../bundle/pack.ts';
-import { scanBundle } from '../bundle/scan.ts';
-import { type BundleSource, quarantine } from '../bundle/unpack.ts';
+import type { BundleSource } from '../bundle/unpack.ts';
 import { withholdingOf } from '../bundle/withhold.ts';
 import { type BundleWritten, writeBundle } from '../bundle/write.ts';
 import { TapeError } from '../errors.ts';
@@ -77,7 +75,7 @@ export interface Bundles {
   adopt(source: BundleSource, o?: AdoptOptions): Promise<Adopted>;
 }
 
-/** Makes `store.bundles`. */
+/** Makes `store.bundles`. What reads and compresses files is loaded with the first bundle: every process would pay for it. */
 export function bundlesOn(at: Connection): Bundles {
   const { db, realm, writer } = at;
   const write = (ref: Ref, o: BundleOptions = {}): Generator<string, BundleWritten> => {
@@ -95,7 +93,9 @@ export function bundlesOn(at: Connection): Bundles {
     write,
 
     async save(ref: Ref, file: string, o: BundleOptions = {}): Promise<BundleWritten> {
-      return await saveBundle(file, write(ref, o));
+      const lines = write(ref, o);
+      const { saveBundle } = await import('../bundle/pack.ts');
+      return await saveBundle(file, lines);
     },
 
     async adopt(source: BundleSource, o: AdoptOptions = {}): Promise<Adopted> {
@@ -103,6 +103,11 @@ export function bundlesOn(at: Connection): Bundles {
       assertOptions(o, { as: 'text' }, 'import', name);
       if (at.readonly)
         throw new TapeError('TAPE_IO', `cannot import '${name}': the store is open for reading`);
+      const [{ quarantine }, { scanBundle }, { adoptBundle }] = await Promise.all([
+        import('../bundle/unpack.ts'),
+        import('../bundle/scan.ts'),
+        import('../bundle/adopt.ts'),
+      ]);
       const file = await quarantine(source, db.file);
       try {
         const scanned = await scanBundle(file);
