@@ -8,7 +8,8 @@ import { graphOf, longSize, sizes, tapeOf } from './stores.ts';
 import { grouped } from './table.ts';
 import { type Bench, compared, counted, type Row } from './topic.ts';
 
-const walBudget = 64 * 1024;
+/** Twenty pages: what a fork writes lies in fourteen tables and indexes, and now and then a page is split. */
+const walBudget = 80 * 1024;
 const request = { intention: { nextSteps: 'Check the changelog.' } };
 
 /** Forks and merges, which must cost the same however long the history is. */
@@ -39,7 +40,7 @@ function flat(bench: Bench): Row[] {
     ...open.stores.map(({ entries, path, store }) =>
       counted(walOfFork(path, store), walBudget, {
         work: `write-ahead log of a fork at ${grouped(entries)} entries`,
-        against: 'a budget of 64 KB',
+        against: 'a budget of 80 KB',
         unit: 'bytes',
         goal: { most: 1 },
       }),

@@ -34,7 +34,7 @@ const fullView = `
   for await (const message of streamView(() => store.views.entries('main', { policy }), { policy })) message.role;`;
 
 /** The budget of a streamed read, in MB. */
-const budget = 100;
+const budget = 120;
 
 /** Peak memory, each of a process of its own. */
 export async function memory(bench: Bench): Promise<Row[]> {

@@ -258,22 +258,26 @@ export function* ownEntries(
   for (const row of kept) if (row.seq >= lo && row.seq <= hi) yield toEntry(row);
 }
 
-/** What an entry says of the tape that stores it. */
-type Owner = Pick<TapeRow, 'id' | 'realm' | 'name' | 'incarnation'>;
+/** What an entry says of the tape that stores it. `has_adopted`: 0 where no bundle brought entries of it. */
+type Owner = Pick<TapeRow, 'id' | 'realm' | 'name' | 'incarnation'> & { readonly has_adopted?: number };
 
 /** Returns the owner of a segment; a chain of forks has many, and the rest of their rows would cost more than their entries. */
 function ownerOf(db: Db, id: number): Owner {
-  const owner = db.get<Owner>('SELECT id, realm, name, incarnation FROM tape WHERE id = ?', [id]);
+  const owner = db.get<Owner>(
+    `SELECT id, realm, name, incarnation, EXISTS (SELECT 1 FROM adopted a WHERE a.tape_id = tape.id) AS has_adopted
+     FROM tape WHERE id = ?`,
+    [id],
+  );
   return owner ?? tapeById(db, id);
 }
 
 /** Returns a function that makes entries of the rows of one segment. */
 function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: StoredEntry) => Entry {
-  const owner = tapeId === requested.id ? requested : ownerOf(db, tapeId);
+  const owner: Owner = tapeId === requested.id ? requested : ownerOf(db, tapeId);
   const tape = tapeName(owner.realm, owner.name, owner.incarnation);
   const session = requested.name;
   const inherited = owner.id !== requested.id;
-  const adopted = adoptedIn(db, owner.id);
+  const adopted = owner.has_adopted === 0 ? [] : adoptedIn(db, owner.id);
   return (row) => {
     const meta = row.meta === null ? {} : parseMeta(owner, row, row.meta);
     const sourceAt = sourceTime(meta);
