@@ -34,7 +34,6 @@ export {
   withoutMiddle,
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
-export { ProgressMeter } from './delegation/progress.ts';
 export { serverNote } from './mcp/drift.ts';
 export { secretsOfServers } from './mcp/secrets.ts';
 export { Servers as McpServersOfDeck } from './mcp/servers.ts';
@@ -59,6 +58,7 @@ export { levels, parseRule, parseRules, type Rule, RuleFault } from './permissio
 export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } from './run/queue.ts';
 export { waitsOf } from './status/status.ts';
 export { leftAfterAnswer, runningChildren } from './status/waits.ts';
+export { ProgressMeter } from './stream/progress-meter.ts';
 export { lastRunStart } from './stream/tail.ts';
 export { carriedModel } from './terms/carried-model.ts';
 export { openPermits, ruleTexts } from './terms/permits.ts';

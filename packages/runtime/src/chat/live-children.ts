@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ProgressMeter } from '../delegation/progress.ts';
 import { type DeckParts, partsOf } from '../session/parts.ts';
 import { type Chunk, childChunk, eventOf } from '../stream/chunks.ts';
 import type { ChildProgress } from '../stream/events.ts';
+import { ProgressMeter } from '../stream/progress-meter.ts';
 import { progressOf } from '../ui/children.ts';
 import type { StartedChild } from '../ui/started.ts';
 import type { ChatPlace } from './streams.ts';
