@@ -33,6 +33,7 @@ const lanes = [
     'read-only-homes',
     'scale',
     'secrets',
+    'second-reader',
     'second-reader-random',
     'send',
     'shells',
