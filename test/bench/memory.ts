@@ -9,7 +9,7 @@ import { type Bench, compared, type Row } from './topic.ts';
  * Says the greatest memory that the process ever had, in MB. Linux counts in `maxRSS` what the parent had when it
  * started the child; `VmHWM` begins with the child's own program.
  */
-const sayPeak = `
+export const sayPeak = `
   const { existsSync, readFileSync } = await import('node:fs');
   const status = '/proc/self/status';
   const peak = existsSync(status) ? /VmHWM:\\s+(\\d+)/.exec(readFileSync(status, 'utf8'))?.[1] : undefined;

@@ -1,4 +1,5 @@
 import { append } from './append.ts';
+import { bundle } from './bundle.ts';
 import { chat } from './chat.ts';
 import { cli } from './cli.ts';
 import { deck } from './deck.ts';
@@ -27,6 +28,7 @@ export const topics: Readonly<Record<string, Topic>> = {
   verify,
   disk,
   search,
+  bundle,
   fork,
   memory,
   processes,
