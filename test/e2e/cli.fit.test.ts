@@ -1,7 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 import { assistant, toolCall, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { sized } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
+import { terminalHome } from '../support/terminal-home.ts';
 
 const parent = 'release-of-the-shop-as-a-person-names-it-2026-11-24';
 const child = 'check-everything-that-the-release-notes-promise-0001';
@@ -100,6 +102,82 @@ test.each([60, 80, 120])(
       const piped = (await home.here(line.split(' '))).stdout;
       expect(piped.split('\n').length, `tape ${line}`).toBeLessThan(stdout.split('\n').length);
     }
+  },
+);
+
+const readings = [
+  ...['log', 'log --full', 'log --oneline', 'log --all', 'log --hidden --full', 'log --stat', 'log --graph'],
+  ...[
+    'show',
+    'view',
+    'view --explain',
+    'view --policy full',
+    'blame',
+    'blame --policy full',
+    'lineage',
+    'graph',
+  ],
+  ...[
+    'usage',
+    'usage --tree',
+    'children',
+    'status',
+    'trace',
+    'logs',
+    'logs --verbose',
+    'diff',
+    'permissions',
+  ],
+];
+const overviews = [
+  ...[
+    'sessions',
+    'sessions --tree',
+    'overview',
+    'status --all',
+    'usage',
+    'usage --tree',
+    'graph',
+    'graph --all',
+  ],
+  ...[
+    'search release',
+    'search round',
+    'check',
+    'audit',
+    'verify',
+    'help',
+    'help --all',
+    'help log',
+    'help points',
+  ],
+  ...['config list --all --show-origin', 'config list', 'help config', 'help models', 'help exit-codes'],
+  ...['show main@6', 'show shop@5', 'show shop@12', 'show release@head', 'diff tests release', 'trust'],
+];
+
+test.each(sized([40], [40, 80], [40, 80, 120]))(
+  'of the demo and of the fixtures, nothing that reads is wider than %i columns, with and without colours',
+  async (columns) => {
+    using home = await terminalHome();
+    const of = (verb: string, name: string) => {
+      const [word = '', ...options] = verb.split(' ');
+      const place = word === 'trace' ? `${name}@head` : name;
+      return [word, place, ...(word === 'diff' ? ['main'] : []), ...options].join(' ');
+    };
+    const names = sized(
+      ['release'],
+      ['main', 'shop', 'parser', 'release', 'deploy', 'tests'],
+      ['main', 'shop', 'parser', 'release'],
+    );
+    const lines = [...overviews, ...readings.flatMap((verb) => names.map((name) => of(verb, name)))];
+    const wide: string[] = [];
+    for (const [i, line] of lines.entries()) {
+      const env = i % 2 === 0 ? { NO_COLOR: '1' } : {};
+      const { stdout, stderr } = await home.here(line.split(' '), { isTerminal: true, columns, env });
+      if (stdout === '' && stderr === '') wide.push(`${line}: nothing`);
+      for (const row of stdout.split('\n')) if (columnsOf(row) > columns) wide.push(`${line}: ${row}`);
+    }
+    expect(wide).toEqual([]);
   },
 );
 

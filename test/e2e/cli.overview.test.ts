@@ -40,6 +40,7 @@ test('tape alone shows what waits, and the children that ended since the last lo
   }
   // A program that asks is not the user.
   for (const form of ['--json', '--quiet']) await look('overview', form);
+  expect((await home.here(['overview'], { env })).stdout).toContain('Children that ended');
   expect((await look('overview')).stdout).toMatch(/Children that ended\n.*two\s+discarded\s+of main/);
 });
 

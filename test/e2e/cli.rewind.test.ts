@@ -144,7 +144,7 @@ test('rewind refuses an invalid point, names the valid ones, and writes nothing'
   expect((await shown(home)).slice(0, 4)).toEqual(['ask 1', 'One.', 'ask 2\nin two lines', 'Two.']);
   expect(jsonError(await home.here(['undo', 'main@4', '--json']))).toMatchObject({
     code: 'TAPE_BAD_POINT',
-    message: "cannot undo main@4: it is no rewind, summary or pruning of 'main'",
+    message: "cannot undo main@4: it is no rewind, summary, pruning, anchor, handoff or merge of 'main'",
   });
 });
 
@@ -219,7 +219,7 @@ test('branch creates a session for people, through the point, with the JSON of a
   expect(done).toMatchObject({ code: 0, stderr: '' });
   expect(done.stdout).toMatchInlineSnapshot(`
     "Branched idea inherits main 1-3 (3 entries)
-    Run it with: tape run idea
+    Run it with: tape run idea (undo with: tape archive idea)
     "
   `);
   const facts = ['--metadata', '{"topic":"release"}', '--key', 'k'];

@@ -136,6 +136,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'user',
     'origin',
     'state-file',
+    'fitted-io',
     'masked-io',
     'input',
     'io',

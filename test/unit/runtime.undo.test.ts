@@ -176,7 +176,54 @@ test('an undo never passes the newest act to undo an older one', async () => {
   expect([...store.entries.read('main')]).toEqual(before);
 });
 
-test('`at` names a rewind, a summary or a pruning that is visible; anything else is refused', async () => {
+test('`at` names an own anchor, handoff or merge, too: what came of it is gone from the view, and a child can be merged again', async () => {
+  await using home = await talked();
+  const { main, store } = home;
+  const whole = shown(store);
+  const { to: mark } = store.entries.append('main', [anchor('mark', { n: 1 })]);
+  await main.handoff('next', { summary: 'On.' });
+  expect(shown(store)).not.toBe(whole);
+  await expect(main.undo({ at: mark })).rejects.toMatchObject(
+    refused({ seq: mark, after: { seq: mark + 1, kind: 'anchor' } }, `cannot undo the anchor main@${mark}`),
+  );
+  expect(await main.undo({ at: mark + 1 })).toMatchObject({ act: 'handoff', hidden: 1, to: mark });
+  expect(shown(store)).toBe(whole);
+  expect(await main.undo({ at: mark })).toMatchObject({ act: 'anchor', hidden: 1 });
+  await expect(store.entries.resolve.bind(null, 'main', 'mark')).toThrow(/hides it/);
+
+  for (const name of ['kid', 'other']) store.lineage.fork('main', { name });
+  store.entries.append('kid', [assistant('Done.')]);
+  const { seq } = store.lineage.merge('kid');
+  expect(shown(store)).toContain('Done.');
+  expect(await main.undo({ at: 'merge/kid' })).toMatchObject({ undone: seq, act: 'merge', hidden: 2 });
+  expect(shown(store)).toBe(whole);
+  const again = store.lineage.merge('kid');
+  expect(again).toMatchObject({ repeated: false, state: 'merged' });
+  store.entries.append('main', [user('Three')]);
+  await expect(main.undo({ at: again.seq })).rejects.toMatchObject(
+    refused({ seq: again.seq, message: again.seq + 2 }, 'cannot undo the merge'),
+  );
+  // The outcome of a child that was discarded is final, and a session keeps its beginning.
+  const { seq: discarded } = store.lineage.merge('other', { strategy: 'discard' });
+  for (const at of [discarded, 1])
+    await expect(main.undo({ at })).rejects.toMatchObject({ code: 'TAPE_BAD_POINT' });
+  const branch = await main.branch();
+  await expect(branch.undo({ at: again.seq })).rejects.toMatchObject({ code: 'TAPE_BAD_POINT' });
+});
+
+test('an anchor behind calls without a result is not undone: that would hide the calls', async () => {
+  await using home = await talked();
+  const { main, store } = home;
+  store.entries.append('main', [assistant([toolCall('c1', 'read', {})])]);
+  const { to: seq } = store.entries.append('main', [anchor('mark')]);
+  const before = [...store.entries.read('main')];
+  await expect(main.undo({ at: seq })).rejects.toMatchObject(
+    refused({ seq, settled: 5 }, 'calls before it have no result yet'),
+  );
+  expect([...store.entries.read('main')]).toEqual(before);
+});
+
+test('`at` names an act that is visible; anything else is refused', async () => {
   await using home = await talked();
   const { main, store } = home;
   const { to: seq } = store.entries.append('main', [summary]);
@@ -185,7 +232,7 @@ test('`at` names a rewind, a summary or a pruning that is visible; anything else
   const bad = { name: 'TapeError', code: 'TAPE_BAD_POINT' };
   await expect(main.undo({ at: 3 })).rejects.toMatchObject({
     ...bad,
-    message: "cannot undo main@3: it is no rewind, summary or pruning of 'main'",
+    message: "cannot undo main@3: it is no rewind, summary, pruning, anchor, handoff or merge of 'main'",
     data: { session: 'main', seq: 3 },
   });
   await expect(main.undo({ at: seq })).rejects.toMatchObject({
@@ -227,7 +274,10 @@ async function perform(
       assistant('Read.'),
     ]);
   }
-  if (act === 'handoff') await session.handoff('next', { summary: `On ${choice}.` });
+  if (act === 'handoff') {
+    await session.handoff('next', { summary: `On ${choice}.` });
+    return store.sessions.find(name)?.head;
+  }
   if (act === 'rewind' && message !== undefined) return (await session.rewind(message)).seq;
   if (act === 'summary' && message !== undefined)
     return store.entries.append(name, [
@@ -247,7 +297,8 @@ async function perform(
 const callOf = ({ payload }: Entry) => (isObject(payload) ? String(payload.toolCallId) : '');
 
 test('after an undo the view equals, byte for byte, that before the act; after two, that after it', async () => {
-  const tally = { rewind: 0, compaction: 0, prune: 0, chain: 0 };
+  const tally = new Map<string, number>();
+  const count = (what: string) => tally.set(what, (tally.get(what) ?? 0) + 1);
   await fc.assert(
     fc.asyncProperty(fc.array(anyAct, { minLength: 4, maxLength: 24 }), async (acts) => {
       await using home = await scriptedDeck([]);
@@ -265,15 +316,16 @@ test('after an undo the view equals, byte for byte, that before the act; after t
           continue;
         }
         chain.push({ before, seq });
-        const { act, undone } = await session.undo();
+        // A handoff is undone by its position alone.
+        const { act, undone } = await session.undo(one.act === 'handoff' ? { at: seq } : {});
         expect(undone).toBe(seq);
         expect(shown(store, session.name)).toBe(before);
-        tally[act] += 1;
+        count(act);
         await session.undo();
         expect(shown(store, session.name)).toBe(after);
         if (one.choice % 2 > 0) continue;
         // All acts since the last message, the newest first.
-        tally.chain += chain.length > 1 ? 1 : 0;
+        if (chain.length > 1) count('chain');
         for (const link of chain.toReversed()) {
           await session.undo({ at: link.seq });
           expect(shown(store, session.name)).toBe(link.before);
@@ -283,5 +335,6 @@ test('after an undo the view equals, byte for byte, that before the act; after t
     }),
     { numRuns: sized(36, 60, 2_000) },
   );
-  for (const times of Object.values(tally)) expect(times).toBeGreaterThan(sized(3, 5, 100));
+  for (const what of ['rewind', 'compaction', 'prune', 'handoff', 'chain'])
+    expect(tally.get(what), what).toBeGreaterThan(sized(3, 5, 100));
 });

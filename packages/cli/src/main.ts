@@ -63,20 +63,26 @@ async function parseAndRun(argv: readonly string[], io: MaskedIo): Promise<numbe
   const line = (await plainLine(words)) ?? (await otherLine(words, io));
   if (typeof line !== 'string') {
     const { verb, word } = line;
-    const { values, out } = await asRecords(line, io);
-    if (verb.paged === true && values.follow !== true && values.watch !== true) await io.page();
+    const fits = io.isTerminal && verb.paged === true && isText(line.values);
+    const { values, out } = await asRecords(line, fits ? (await import('./fitted-io.ts')).fittedIo(io) : io);
+    if (verb.paged !== undefined && values.follow !== true && values.watch !== true) await io.page();
     return await verb.run(
       values,
       makeContext(out, { options: values as CommonOptions, word, isVerb, redactIn }, main),
     );
   }
   await io.page();
-  await io.out(line);
+  await (io.isTerminal ? (await import('./fitted-io.ts')).fittedIo(io) : io).out(line);
   return argv.length === 0 ? exit.usage : exit.done;
 }
 
 function isVerb(word: string): boolean {
   return verbName(word) !== undefined;
+}
+
+/** Whether a verb prints text for people: no data, which another program reads, and no file or part of one. */
+function isText({ json, jsonl, quiet, format, output }: Values): boolean {
+  return [json, jsonl, quiet, format, output].every((value) => value === undefined || value === false);
 }
 
 /** The values of a line, and where its output goes, with `--format` and `--null`. */

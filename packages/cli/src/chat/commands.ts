@@ -1,6 +1,7 @@
 import type { Run } from '@tapedeck/runtime';
 import { UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
+import type { MaskedIo } from '../masked-io.ts';
 import { forkedLine } from '../output/forked.ts';
 import { reportForks, rewoundLine, undoneLine } from '../output/rewound.ts';
 import { offeredPoints, offeredSessions } from '../session/offered.ts';
@@ -30,8 +31,8 @@ export interface Command {
   run(talk: Talk, words: readonly string[]): Promise<Next> | Next;
 }
 
-/** Runs another verb on the session. */
-async function verb(talk: Talk, words: readonly string[]): Promise<Next> {
+/** Runs another verb on the session, with the output of the conversation, or another one. */
+async function verb(talk: Talk, words: readonly string[], onto?: (io: MaskedIo) => MaskedIo): Promise<Next> {
   const { home, options, tape } = talk.context;
   const line = [
     ...words,
@@ -40,7 +41,7 @@ async function verb(talk: Talk, words: readonly string[]): Promise<Next> {
     ...(typeof options.color === 'string' ? ['--color', options.color] : []),
     ...(options.color === false ? ['--color', 'never'] : []),
   ];
-  await talk.stoppable(async (io) => await tape(line, io));
+  await talk.stoppable(async (io) => await tape(line, onto?.(io) ?? io));
   return {};
 }
 
@@ -116,11 +117,13 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'undo',
-    does: 'Undo the newest rewind or compaction',
+    takes: '[POINT]',
+    does: 'Undo the newest rewind or compaction, or the act at POINT',
     also: ['redo', 'unrewind', 'revert'],
-    run: async (talk) => {
-      const { session, context } = talk;
-      const undone = await session.undo();
+    run: async (talk, [point]) => {
+      const { session, store, context } = talk;
+      const at = point === undefined ? {} : { at: pointIn(store, infoOf(talk), point.replace(/^@/, '')) };
+      const undone = await session.undo(at);
       reportForks(undone, context);
       await context.io.out(`${safe(undoneLine(undone, '/undo'))}\n`);
       talk.seen = infoOf(talk).head;
@@ -133,12 +136,19 @@ export const commands: readonly Command[] = [
     does: 'Mark this point with a name',
     also: ['save', 'mark', 'tag', 'bookmark', 'commit'],
     run: async (talk, [name, ...options]) => {
-      const next = await verb(talk, [
-        'anchor',
-        talk.session.id,
-        needed(name, 'anchor', 'a name'),
-        ...options,
-      ]);
+      const { session, context } = talk;
+      const given = needed(name, 'anchor', 'a name');
+      let place = '';
+      const out = async (text: string | Uint8Array) => {
+        place += text;
+      };
+      const kept = (io: MaskedIo) => Object.assign(Object.create(io) as MaskedIo, { out });
+      const next = await verb(talk, ['anchor', session.id, given, ...options, '--quiet'], kept);
+      const [, seq] = /@(\d+)\n$/.exec(place) ?? [];
+      if (seq !== undefined)
+        await context.io.out(
+          `${safe(`Anchored ${given} at ${session.name}@${seq}`)} (undo with: /undo @${seq})\n`,
+        );
       talk.seen = infoOf(talk).head;
       return next;
     },

@@ -44,16 +44,18 @@ export const historyVerbs: Contracts = {
     json: [
       document(
         rewound.extend({
-          undone: count('position of the rewind, summary or pruning that was undone'),
-          act: z.enum(['rewind', 'compaction', 'prune']).describe('what it was; an earlier undo is a rewind'),
+          undone: count('position of the entry that was undone'),
+          act: z
+            .enum(['rewind', 'compaction', 'prune', 'anchor', 'handoff', 'merge'])
+            .describe('what it was; an earlier undo is a rewind'),
         }),
       ),
     ],
     quiet: '`SESSION@SEQ` of the rewind that undoes it',
     exits: {
-      2: 'the entry at the point is no rewind, summary or pruning, or a rewind hides it',
+      2: 'the entry at the point cannot be undone, or a rewind hides it',
       3: 'no such session, anchor or position',
-      4: 'there is nothing to undo, or a message follows the summary or pruning; the session runs, or is archived',
+      4: 'there is nothing to undo, or a message follows what is no rewind; the session runs, or is archived',
     },
   },
   compact: {

@@ -114,7 +114,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   ],
   SESSION_CANNOT_UNDO: [
     exit.conflict,
-    'no rewind, summary or pruning to undo, or a message follows the last two; `data.after` is the first one',
+    'nothing to undo, or entries follow what is no rewind; `data.after` is the first of them',
   ],
   SESSION_BAD_INPUT: [
     exit.usage,

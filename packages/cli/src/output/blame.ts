@@ -1,6 +1,6 @@
 import type { BlamedPart } from '@tapedeck/runtime';
 import { oneLine } from '../escape.ts';
-import { tabbed, table } from './table.ts';
+import { firstFitting, tabbed } from './table.ts';
 import { sourceJson } from './trace.ts';
 
 /** A part of a view as `--json` prints it; part of the documented contract. */
@@ -32,5 +32,14 @@ export function blameText(
     ].join(', '),
     oneLine(part.text, textMax),
   ]);
-  return aligned ? table({ rows, width, names: [2, 5], distinct }) : tabbed(rows);
+  if (!aligned) return tabbed(rows);
+  const without = (columns: readonly number[], least: number) => ({
+    rows: rows.map((row) => row.map((cell, i) => (columns.includes(i) ? '' : cell))),
+    width,
+    names: [2, 5],
+    distinct,
+    least,
+  });
+  // A narrow terminal has no room for the role, then for the run, and then for the text.
+  return firstFitting([without([], 8), without([1], 8), without([1, 4], 12), without([1, 4, 6], 8)]);
 }

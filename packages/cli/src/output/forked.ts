@@ -22,11 +22,14 @@ export function forkedLine(
     done,
     workspace,
     next = `Run it with: tape run ${session}`,
+    undo,
   }: {
     readonly done: string;
     readonly workspace?: string | undefined;
     /** What the user can do now. */
     readonly next?: string;
+    /** The command that takes it back. */
+    readonly undo?: string;
   },
 ): string {
   const what =
@@ -36,5 +39,6 @@ export function forkedLine(
   const snapped =
     snappedFrom === undefined ? '' : `; snapped back from @${snappedFrom}, where tool calls are open`;
   const where = workspace === undefined ? '' : `\nIts worktree is ${workspace}`;
-  return `${repeated ? 'Already exists:' : done} ${session} ${what}${snapped}${where}\n${next}`;
+  const back = undo === undefined || repeated ? '' : ` (undo with: ${undo})`;
+  return `${repeated ? 'Already exists:' : done} ${session} ${what}${snapped}${where}\n${next}${back}`;
 }

@@ -37,6 +37,9 @@ const names: Readonly<Record<UndoneAct, string>> = {
   rewind: 'the rewind',
   compaction: 'the summary',
   prune: 'the pruning',
+  anchor: 'the anchor',
+  handoff: 'the handoff',
+  merge: 'the merge',
 };
 
 function changeOf({ act, to, shown, hidden }: Undone): string {

@@ -129,14 +129,18 @@ export function childrenTable(children: readonly ListedChild[], context: Look): 
   return firstFitting([tableIn(false), tableIn(true)]);
 }
 
-/** `2 open, 5 merged`, in brief the first of both; a number alone where all are neither. */
+/** `2 open, 5 merged`, and of how many where some are neither; in brief the first of both, as a part of all. */
 function childrenOf({ children, openChildren, mergedChildren }: SessionCounts, isBrief: boolean): string {
   if (children === 0) return '';
   const parts = [
-    ...(openChildren > 0 ? [`${openChildren} open`] : []),
-    ...(mergedChildren > 0 ? [`${mergedChildren} merged`] : []),
-  ];
-  return parts.length === 0 ? String(children) : parts.slice(0, isBrief ? 1 : 2).join(', ');
+    { count: openChildren, what: 'open' },
+    { count: mergedChildren, what: 'merged' },
+  ].filter(({ count }) => count > 0);
+  const [first] = parts;
+  if (first === undefined) return String(children);
+  if (isBrief && first.count < children) return `${first.count} of ${children} ${first.what}`;
+  const isAll = openChildren + mergedChildren === children;
+  return `${parts.map(({ count, what }) => `${count} ${what}`).join(', ')}${isAll ? '' : ` of ${children}`}`;
 }
 
 interface Painted {

@@ -49,7 +49,7 @@ export async function headOf(path: string): Promise<Uint8Array> {
 export async function importBundle(
   source: BundleSource,
   { as, raw }: { readonly as: string | undefined; readonly raw: boolean | undefined },
-  { writing, answer, status }: Context,
+  { writing, answer, status, inHome }: Context,
 ): Promise<number> {
   if (raw === true)
     throw new UsageError('cannot import a bundle with --raw: it has what its export put there', {
@@ -71,7 +71,7 @@ export async function importBundle(
         redacted_elsewhere: redactedElsewhere.map((one) => `${one.session}@${one.seq}`),
       },
       quiet: session,
-      human: textOf(adopted),
+      human: inHome(textOf(adopted)),
     });
     if (absent > 0)
       status(`the content of ${counted(absent, 'entry', 'entries')} is not here: a later bundle can add it`);
@@ -84,10 +84,17 @@ export async function importBundle(
   });
 }
 
+/** The most sessions that a line names. */
+const namedMax = 3;
+
 function textOf({ session, sessions, entries, lines, filled }: Adopted): string {
   if (entries === 0 && lines === 0 && filled === 0) return `${session} is here already: nothing to do`;
   const more = filled === 0 ? '' : `, and the content of ${counted(filled, 'entry', 'entries')}`;
   const of = sessions.filter(({ became }) => became !== 'same' && became !== 'kept');
   const named = of.length <= 1 ? '' : ` in ${counted(of.length, 'session')}`;
-  return `Imported ${session}: ${counted(entries, 'entry', 'entries')}${named}${more}`;
+  const made = of.filter(({ became }) => became === 'new' || became === 'copy');
+  const undo = made.map((one) => `tape archive ${one.session}`).join('; ');
+  const back =
+    made.length === 0 || made.length < of.length || made.length > namedMax ? '' : ` (undo with: ${undo})`;
+  return `Imported ${session}: ${counted(entries, 'entry', 'entries')}${named}${more}${back}`;
 }

@@ -132,6 +132,11 @@ async function reportMerged({ merged, application, kept }: Done, context: Contex
     state === 'discarded'
       ? `Discarded ${child}, recorded at ${where}`
       : `Merged ${child}:${range[0]}-${range[1]} into ${where}`;
+  // The outcome of a child that was discarded is final: what it did can be inherited.
+  const back =
+    state === 'discarded'
+      ? `continue its work in a fork with: tape fork ${child}`
+      : `undo with: tape undo ${where}`;
   await context.answer({
     json: {
       ...mergedJson(merged),
@@ -145,7 +150,7 @@ async function reportMerged({ merged, application, kept }: Done, context: Contex
     human: [
       repeated
         ? `${child} is already ${state} at ${where}${application === undefined ? ': nothing to do' : ''}`
-        : `${done}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}`,
+        : `${done}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}${context.inHome(` (${back})`)}`,
       ...(application === undefined ? [] : [appliedLine(application)]),
     ].join('\n'),
   });

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { fitText, textWidth } from './width.ts';
 
 /**
@@ -40,10 +41,17 @@ function lineEnd(text: string, fitting: string): number {
   return fitting.length > 0 ? fitting.length : ([...text][0]?.length ?? 1);
 }
 
-/** An escape that sets a format, with what ends it. */
 const esc = '\u001b';
-const format = new RegExp(`${esc}\\[(\\d+)m`, 'y');
-const ends: Readonly<Record<string, string>> = { '1': '22', '2': '22', '3': '23' };
+/** An escape that takes no columns: one that sets or ends a format, which has a number, or one of a link. */
+const control = new RegExp(`${esc}(?:\\[(\\d+)m|\\]8;[^${esc}]*${esc}\\\\)`, 'y');
+
+/** The number of what ends a format of `styleText`; undefined for one that ends others. */
+function endOf(code: number): number | undefined {
+  if (code === 1 || code === 2) return 22;
+  if (code === 3 || code === 4 || code === 7 || code === 9) return code + 20;
+  if ((code >= 30 && code < 38) || (code >= 90 && code < 98)) return 39;
+  return (code >= 40 && code < 48) || (code >= 100 && code < 108) ? 49 : undefined;
+}
 
 /**
  * Lines of a text whose formats were set by escapes: each line ends with the formats of none, and the next one begins
@@ -52,15 +60,17 @@ const ends: Readonly<Record<string, string>> = { '1': '22', '2': '22', '3': '23'
  */
 export function styledLines(text: string, lines: readonly string[]): string[] {
   let at = 0;
-  let open: string[] = [];
+  let open: number[] = [];
   /** The escapes at a place of the text. */
   const escapes = (): string => {
     let found = '';
-    for (format.lastIndex = at; ; at = format.lastIndex) {
-      const [whole, code = ''] = format.exec(text) ?? [];
+    for (control.lastIndex = at; ; at = control.lastIndex) {
+      const [whole, code] = control.exec(text) ?? [];
       if (whole === undefined) return found;
       found += whole;
-      open = code in ends ? [...open, code] : open.filter((one) => ends[one] !== code);
+      if (code === undefined) continue;
+      const isStart = endOf(Number(code)) !== undefined;
+      open = isStart ? [...open, Number(code)] : open.filter((one) => endOf(one) !== Number(code));
     }
   };
   return lines.map((line) => {
@@ -81,8 +91,22 @@ export function styledLines(text: string, lines: readonly string[]): string[] {
       more +
       open
         .toReversed()
-        .map((code) => `${esc}[${ends[code]}m`)
+        .map((code) => `${esc}[${endOf(code)}m`)
         .join('')
     );
   });
+}
+
+/** A line, which may have formats and links, on as many lines of at most so many columns as it takes, with its indent. */
+export function fittingLines(line: string, columns: number): string[] {
+  const plain = stripVTControlCharacters(line);
+  const tab = plain.includes('\t');
+  const widest = tab ? textWidth(plain) + 8 * plain.split('\t').length : textWidth(plain);
+  if (widest <= columns) return [line];
+  // A terminal draws a tab up to the next of its stops.
+  if (tab) return fittingLines(line.replaceAll('\t', '  '), columns);
+  const indent = Math.min(/^ */.exec(plain)?.[0].length ?? 0, Math.floor(columns / 2));
+  const rows = hangingLines(plain, columns, indent);
+  const texts = rows.map((row, i) => (i === 0 ? row : row.slice(indent)));
+  return styledLines(line, texts).map((row, i) => (i === 0 ? row : ' '.repeat(indent) + row));
 }

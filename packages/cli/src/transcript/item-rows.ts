@@ -194,6 +194,11 @@ export function callRows({ name, input }: ToolCall, place: CallPlace): string[] 
   return [style.text('bold', row.slice(0, tool.length)) + row.slice(tool.length)];
 }
 
+/** The size of a text behind its first line, where that leaves room for some words of it. */
+function sizeIn(room: number, size: string): string {
+  return room - size.length < 8 ? '' : size;
+}
+
 /** A result: below its call, or alone, with the name of its tool. */
 function resultRows(
   entry: Entry,
@@ -235,8 +240,9 @@ export function outputRows(
   }
   const lines = text.trim().split('\n');
   const [firstLine = ''] = text.trim().slice(startOf(text.trim(), place)).split('\n');
-  const size =
+  const whole =
     bytes !== undefined ? ` … (${bytes} bytes)` : lines.length > 1 ? ` … (${lines.length} lines)` : '';
+  const size = sizeIn(room, whole);
   const line = `${what}${firstLine.trim() === '' ? '(empty)' : firstLine}`;
   return [`${indent}└ ${paint(`${oneRow(line, Math.max(8, room - size.length))}${size}`)}`];
 }
@@ -268,7 +274,7 @@ function mergeRows(
   const below = { ...place, first: place.columns };
   if (place.full) return [...head, ...textLines(text, { place: below, entry: report ?? entry })];
   const words = text.trim().split('\n');
-  const size = words.length > 1 ? ` … (${words.length} lines)` : '';
+  const size = sizeIn(place.columns - 4, words.length > 1 ? ` … (${words.length} lines)` : '');
   return [
     ...head,
     `  └ ${oneRow(words[0] ?? '', Math.max(8, place.columns - 4 - size.length))}${place.style.text('dim', size)}`,

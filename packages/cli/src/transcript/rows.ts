@@ -83,23 +83,26 @@ function drawItem(item: Item, look: Look): string[] {
   const { entry } = item;
   const room = Math.max(20, columns - indent.length);
   const time = timeText(entry, look);
+  // On a narrow terminal a whole time would leave no room for the text beside it.
+  const isBeside = room - time.length - 2 >= 8;
   const rows = itemRows(item, {
     style,
     link: look.link,
     renders: look.renders && look.columns !== undefined,
     columns: room,
-    first: Math.max(8, room - time.length - 2),
+    first: isBeside ? room - time.length - 2 : room,
     full,
     find,
     session,
     inHome: look.inHome,
   });
   const isHidden = look.isHidden(entry.seq);
-  const [first = '', ...others] = isHidden ? rows.map((row) => style.text('dim', row)) : rows;
-  return [
-    withMargin(`${leftOf(entry, isHidden, style)}${first}`, [modelOf(entry), time], look),
-    ...others.map((row) => `${indent}${row}`.trimEnd()),
-  ];
+  const texts = isHidden ? rows.map((row) => style.text('dim', row)) : rows;
+  const left = leftOf(entry, isHidden, style);
+  const below = (others: readonly string[]) => others.map((row) => `${indent}${row}`.trimEnd());
+  if (!isBeside) return [`${left}${style.text('dim', time)}`, ...below(texts)];
+  const [first = '', ...others] = texts;
+  return [withMargin(`${left}${first}`, [modelOf(entry), time], look), ...below(others)];
 }
 
 function leftOf(entry: Entry, isHidden: boolean, style: Style): string {

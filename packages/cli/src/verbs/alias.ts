@@ -41,7 +41,7 @@ export const unalias: Verb = defineVerb({
   examples: [['tape unalias dm:mom', 'Free the name dm:mom']],
   arguments: { alias: 'Alias' },
   options: { reason: { type: 'string', default: '', describe: 'Why, for the lineage' } },
-  run: async ({ alias: other, reason }, { changing, answer }) =>
+  run: async ({ alias: other, reason }, { changing, answer, inHome }) =>
     await changing(async (store) => {
       const { id, session, aliases } = needSession(store, other);
       if (!aliases.includes(other))
@@ -56,7 +56,9 @@ export const unalias: Verb = defineVerb({
       await answer({
         json: { session: info.session, aliases: info.aliases },
         quiet: info.session,
-        human: `${other} is no alias of ${info.session} any more`,
+        human: inHome(
+          `${other} is no alias of ${info.session} any more (undo with: tape alias ${info.session} ${other})`,
+        ),
       });
       return 0;
     }),

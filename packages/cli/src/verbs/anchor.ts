@@ -73,7 +73,9 @@ async function write(
       human:
         added === 0
           ? `${session}@${to} exists already: nothing to do`
-          : `${done} ${anchorName} at ${session}@${to}`,
+          : context.inHome(
+              `${done} ${anchorName} at ${session}@${to} (undo with: tape undo ${session}@${to})`,
+            ),
     });
     return 0;
   });

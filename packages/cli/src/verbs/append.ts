@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Appended, type Draft, openTapeStore, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
@@ -56,10 +57,11 @@ export const append: Verb = defineVerb({
       if (drafts.length === 0)
         throw new UsageError(`cannot append: stdin has no lines${leftOut === 0 ? '' : ' but those'}`);
       rehearse(store, name, drafts, key);
+      const isNew = store.sessions.find(name) === undefined;
       ensure(store, name, context);
       return await appendBatch(
         store,
-        { name, drafts, key: key ?? randomUUID(), waitMs: wait * 1000 },
+        { name, drafts, isNew, key: key ?? randomUUID(), waitMs: wait * 1000 },
         context,
       );
     }),
@@ -81,6 +83,8 @@ async function appendEach(
   context: Context,
 ): Promise<number> {
   let leftOut = 0;
+  let back: string | undefined;
+  const isNew = store.sessions.find(name) === undefined;
   for await (const { number, bytes } of readLines(context.io.stdin)) {
     const draft = readDraft(bytes, number);
     if (draft === 'act') leftOut += 1;
@@ -90,6 +94,7 @@ async function appendEach(
     ensure(store, name, context);
     // Each line is an act of its own, so it needs a key of its own.
     const done = store.entries.append(name, drafts, key === undefined ? {} : { key: `${key}:${number}` });
+    if (done.added > 0) back ??= wayBack(store, done, drafts, isNew);
     const [entry] = store.entries.read(name, { from: done.to, to: done.to });
     await context.answer({
       json: { seq: done.to, hash: entry?.hash ?? done.head },
@@ -98,7 +103,30 @@ async function appendEach(
     });
   }
   sayLeftOut(leftOut, context);
+  const { json, jsonl } = context.options;
+  if (back !== undefined && json !== true && jsonl !== true)
+    context.status(context.inHome(`${back.replace(/^./, (c) => c.toUpperCase())}`));
   return exit.done;
+}
+
+/**
+ * How to take back what was appended: with the session, if that is new; by a rewind, where it begins with a prompt; else
+ * another session goes on from before it.
+ */
+function wayBack(
+  store: SqliteTapeStore,
+  { session, from, to }: Appended,
+  [first]: readonly Draft[],
+  isNew: boolean,
+): string {
+  if (isNew) return `undo with: tape archive ${session}`;
+  if (first?.kind === 'anchor' && from === to) return `undo with: tape undo ${session}@${from}`;
+  const isPrompt = first?.kind === 'message' && isObject(first.payload) && first.payload.role === 'user';
+  if (isPrompt && first.meta?.source !== 'merge') return `undo with: tape rewind ${session}@${from}`;
+  const before = store.views
+    .ranges(session)
+    .findLast((range) => range.hiddenBy === undefined && range.from < from);
+  return `continue without it in a branch with: tape branch ${session}@${Math.min(before?.to ?? from, from - 1)}`;
 }
 
 function sayLeftOut(count: number, { status }: Context): void {
@@ -108,12 +136,14 @@ function sayLeftOut(count: number, { status }: Context): void {
 interface Batch {
   readonly name: string;
   readonly drafts: readonly Draft[];
+  /** Whether the session was created for it. */
+  readonly isNew: boolean;
   readonly key: string;
   readonly waitMs: number;
 }
 
 async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Context): Promise<number> {
-  const { name, drafts, key } = batch;
+  const { name, drafts, isNew, key } = batch;
   const print = async (done: Appended) => {
     const { session, from, to, added, repeated } = done;
     await context.answer({
@@ -122,7 +152,7 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
       human:
         added === 0
           ? `${session}@${from}-${to} exists already: nothing to do`
-          : `Appended ${session}@${from === to ? from : `${from}-${to}`}`,
+          : `Appended ${session}@${from === to ? from : `${from}-${to}`}${repeated > 0 ? '' : context.inHome(` (${wayBack(store, done, drafts, isNew)})`)}`,
     });
     return exit.done;
   };

@@ -21,12 +21,13 @@ export const archive: Verb = defineVerb({
       const info = store.sessions.update(before.id, { lifecycle: wanted });
       const done =
         undo === true
-          ? `${info.session} is active again`
-          : inHome(`Archived ${info.session} (undo with: tape archive ${info.session} --undo)`);
+          ? `${info.session} is active again (undo with: tape archive ${info.session})`
+          : `Archived ${info.session} (undo with: tape archive ${info.session} --undo)`;
       await answer({
         json: { session: info.session, lifecycle: info.lifecycle, repeated: before.lifecycle === wanted },
         quiet: info.session,
-        human: before.lifecycle === wanted ? `${info.session} is ${wanted} already: nothing to do` : done,
+        human:
+          before.lifecycle === wanted ? `${info.session} is ${wanted} already: nothing to do` : inHome(done),
       });
       return 0;
     }),

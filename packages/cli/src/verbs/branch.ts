@@ -51,7 +51,7 @@ export const branch: Verb = defineVerb({
       await answer({
         json: forkedJson(forked),
         quiet: forked.session,
-        human: inHome(forkedLine(forked, { done: 'Branched' })),
+        human: inHome(forkedLine(forked, { done: 'Branched', undo: `tape archive ${forked.session}` })),
       });
       return 0;
     });

@@ -18,6 +18,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const check: Verb = defineVerb({
   command: 'check [name]',
   group: 'Trust',
+  paged: true,
   summary: 'Check home, entries, lineage, graph file and unfinished work',
   detail:
     'Does what verify, audit and doctor do, and prints the findings in sections. docs/findings.md explains each. With a name: ' +

@@ -175,7 +175,9 @@ export const delegate: Verb = defineVerb({
       await context.answer({
         json: { parent: parent.session, children: outcomes.map(outcomeJson) },
         quiet: outcomes.map((o) => o.session).join('\n'),
-        human: safe(outcomes.map((one) => outcomeLine(one, context)).join('\n')),
+        human: safe(
+          [...outcomes.map((one) => outcomeLine(one, context)), ...undoLines(outcomes, context)].join('\n'),
+        ),
       });
       if (io.interrupted) return exit.interrupted;
       const isDone = (one: ChildOutcome) => one.status === 'completed' && one.merged !== undefined;
@@ -334,4 +336,20 @@ function outcomeLine(
       ? ` (next: ${inHome(`tape ${verb} ${shellWord(session)}`)})`
       : '';
   return `${session} ${status}, ${where}${firstLine === '' ? '' : `: ${firstLine}`}${next}`;
+}
+
+/** The most merges that a line names. */
+const namedMax = 5;
+
+/** How to take back what the delegation merged: one merge after the other, the last first. */
+function undoLines(
+  outcomes: readonly ChildOutcome[],
+  { inHome }: Pick<Context, 'inHome'>,
+): readonly string[] {
+  const merged = outcomes.flatMap(({ merged }) => (merged === undefined || merged.repeated ? [] : [merged]));
+  if (merged.length === 0 || merged.length > namedMax) return [];
+  const commands = merged
+    .toSorted((a, b) => b.seq - a.seq)
+    .map(({ parent, seq }) => `tape undo ${shellWord(`${parent}@${seq}`)}`);
+  return [inHome(`Undo with: ${commands.join('; ')}`)];
 }

@@ -132,7 +132,9 @@ export const fork: Verb = defineVerb({
       await answer({
         json: { ...forkedJson(forked), ...(workspace !== undefined && { workspace }) },
         quiet: forked.session,
-        human: inHome(forkedLine(forked, { done: 'Forked', workspace })),
+        human: inHome(
+          forkedLine(forked, { done: 'Forked', workspace, undo: `tape discard ${forked.session}` }),
+        ),
       });
       return 0;
     });

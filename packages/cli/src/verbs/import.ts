@@ -67,7 +67,9 @@ export const importVerb: Verb = defineVerb({
       const title = transcript.title && (redactor?.text(transcript.title) ?? transcript.title);
       const origin = note('import/source', { format: transcript.format, session: transcript.session });
       const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts.map(clean)];
+      const isNew = store.sessions.find(name) === undefined;
       const { info, added } = await storeTranscript(store, { name, title, drafts });
+      const back = isNew ? context.inHome(`; undo with: tape archive ${info.session}`) : '';
       const late = answeredLate(store, info.session, drafts);
       if (late > 0)
         status(
@@ -87,7 +89,7 @@ export const importVerb: Verb = defineVerb({
         human:
           added === 0
             ? `${info.session} has all records already: nothing to do`
-            : `Imported ${info.session}: ${counted(added, 'entry', 'entries')} from ${counted(records, 'record')} (${offPath} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result)`,
+            : `Imported ${info.session}: ${counted(added, 'entry', 'entries')} from ${counted(records, 'record')} (${offPath} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${back})`,
       });
       return 0;
     };

@@ -40,7 +40,7 @@ export const newSession: Verb = defineVerb({
         'raw: keep requests and responses of its model calls, and of the sessions below it, in logs/ULID/raw.jsonl of the home',
     },
   },
-  run: async (args, { io, writing, answer }) => {
+  run: async (args, { io, writing, answer, inHome }) => {
     const { name, kind, title } = args;
     const { model, settings: call } = namedIn(args);
     if (model !== undefined) (await import('@tapedeck/runtime/internal')).assertSpec(model, '--model');
@@ -68,7 +68,7 @@ export const newSession: Verb = defineVerb({
         json: { session: info.session, tape: info.tape, head: info.head, created: info.created },
         quiet: info.session,
         human: info.created
-          ? `Created ${info.session} (tape ${info.tape})`
+          ? inHome(`Created ${info.session}, tape ${info.tape} (undo with: tape archive ${info.session})`)
           : `${info.session} exists already, at @${info.head}: nothing to do`,
       });
       return 0;

@@ -15,7 +15,7 @@ export const overview: Verb = defineVerb({
   summary: 'Show what runs, what waits for you, and what ended since you last looked',
   detail:
     'What ended are children: those that finished, were merged or were discarded after the last overview in this home, or else the ' +
-    'latest of them. --json and --quiet are no look at the home. Shows the sessions with the newest messages, too. `tape` alone ' +
+    'latest of them. Only output to a terminal is such a look, without --json and --quiet. Shows the sessions with the newest messages, too. `tape` alone ' +
     'shows it in a home that has sessions.',
   examples: [['tape overview', 'Look at the home']],
   run: async (_args, context) => {
@@ -32,7 +32,7 @@ export const overview: Verb = defineVerb({
       else {
         await context.io.out(overviewText(found, { ...context, distinct: distinctIn(store) }));
         // A program that asks again and again is not the user, who would then see nothing of what ended.
-        userOf(store)?.looks(store.lineageHash()?.g ?? 0);
+        if (context.io.isTerminal) userOf(store)?.looks(store.lineageHash()?.g ?? 0);
       }
       return 0;
     });

@@ -11,6 +11,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const permissions: Verb = defineVerb({
   command: 'permissions <name> [tool] [input]',
   group: 'Look',
+  paged: true,
   summary: 'Show the rules of a session, or what they say of a call',
   detail:
     'Without TOOL, one row for each rule that counts in the session: the session that it counts for, its scope, and the rule. The root comes ' +

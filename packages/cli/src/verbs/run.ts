@@ -1,3 +1,5 @@
+import type { RunResult } from '@tapedeck/runtime';
+import type { SqliteTapeStore } from '@tapedeck/tape';
 import { answerAtTerminal } from '../chat/turn.ts';
 import { deckConfig, getModelFor } from '../config/deck.ts';
 import type { Context } from '../context.ts';
@@ -16,6 +18,7 @@ import { newestIn } from '../session/listing.ts';
 import { meantSession } from '../session/meant.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
+import { roleOf } from '../transcript/wanted.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const run: Verb = defineVerb({
@@ -102,6 +105,7 @@ export const run: Verb = defineVerb({
         const rest = others.map(({ result }) => result);
         await context.print(resultJson(own.result, rest));
       }
+      if (io.statusIsTerminal && input !== undefined) sayWayBack(store, own.result, context);
       return io.interrupted ? exit.interrupted : exitOf(answered ?? own.result.finish);
     });
   },
@@ -134,4 +138,16 @@ async function meantOf(
     });
   status(`Continuing ${found.session}`);
   return { name: found.session, prompt: name === undefined ? prompt : [name, ...prompt] };
+}
+
+/** Says at a terminal where a run is, and how to take it back: by a rewind to before the prompt that began it. */
+function sayWayBack(
+  store: SqliteTapeStore,
+  { session, from, to }: RunResult,
+  { options, status, inHome }: Context,
+): void {
+  if (options.json === true || options.jsonl === true) return;
+  const [first] = store.entries.read(session, { from, to: from });
+  if (first !== undefined && roleOf(first) === 'user')
+    status(inHome(`${session}@${from}-${to} (undo with: tape rewind ${session}@${from})`));
 }

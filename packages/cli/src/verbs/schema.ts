@@ -6,7 +6,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const schema: Verb = defineVerb({
   command: 'schema [verb]',
   group: 'Share',
-  paged: true,
+  paged: 'data',
   summary: 'Print the JSON Schema of the output of verbs',
   detail:
     'With VERB, prints the schema of its output: of the document, or of each line with --jsonl. A verb with several forms lists them ' +

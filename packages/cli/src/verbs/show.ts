@@ -3,9 +3,11 @@ import { isObject } from '@tapedeck/tape/internal';
 import { isBlobRef, restoreBlobs } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { safe } from '../escape.ts';
 import { entryJson } from '../output/entry.ts';
 import { sessionJson } from '../output/session.ts';
 import { needSession, readPlace } from '../session/place.ts';
+import { hangingLines } from '../terminal/wrap.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const show: Verb = defineVerb({
@@ -54,7 +56,10 @@ export const show: Verb = defineVerb({
           ...(Object.keys(mcp).length > 0 && { mcp }),
         };
         const text = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value));
-        const rows = Object.entries(json).map(([field, value]) => `${field.padEnd(15)} ${text(value)}`);
+        const columns = context.io.isTerminal ? context.io.columns : Number.POSITIVE_INFINITY;
+        const rows = Object.entries(json).flatMap(([field, value]) =>
+          hangingLines(safe(`${field.padEnd(15)} ${text(value)}`), columns, 16),
+        );
         await context.answer({ json, quiet: info.id, human: rows.join('\n') });
         return 0;
       }

@@ -10,14 +10,15 @@ export const undo: Verb = defineVerb({
   group: 'Change',
   summary: 'Undo the newest rewind or compaction of a session',
   detail:
-    'The view is then what it was before the act: the newest rewind, summary or pruning, or the one at @POINT. An undone rewind ' +
-    'hides the entries after it; a summary or pruning is undone only if no message followed it. The undo is a rewind itself, so ' +
+    'The view is then what it was before the act: the newest rewind, summary or pruning, or the one at @POINT, where an anchor, ' +
+    'a handoff or a merge can be undone, too. An undone rewind hides the entries after it; another act is undone only if no ' +
+    'message or anchor followed it. After an undone merge the child can be merged again. The undo is a rewind itself, so ' +
     'a second undo undoes the first. Files that a hook restored do not change. Refused while the session has an active run.',
   examples: [
     ['tape undo main', 'Undo the newest rewind or compaction'],
-    ['tape undo main@42', 'Undo the rewind at 42, and hide the entries after it'],
+    ['tape undo main@42', 'Undo the rewind or the merge at 42'],
   ],
-  arguments: { place: 'SESSION, or SESSION@POINT of a rewind, summary or pruning' },
+  arguments: { place: 'SESSION, or SESSION@POINT of a rewind, summary, pruning, anchor, handoff or merge' },
   run: async ({ place }, context) =>
     await undoAt(place, { only: context.word === 'unrewind' ? 'rewind' : undefined }, context),
 });

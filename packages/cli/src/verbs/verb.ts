@@ -21,8 +21,11 @@ interface Described {
   readonly examples: readonly (readonly [command: string, does: string])[];
   readonly arguments?: Arguments;
   readonly options?: Options;
-  /** Shows its output in a pager where it is longer than the terminal, unless it follows what happens. */
-  readonly paged?: true;
+  /**
+   * Shows its output in a pager where it is longer than the terminal, unless it follows what happens; a text is broken into
+   * lines that fit the terminal, data is not.
+   */
+  readonly paged?: true | 'data';
   /** Options that cannot be used together. */
   readonly conflicts?: Readonly<Record<string, readonly string[]>>;
 }

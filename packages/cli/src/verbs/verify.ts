@@ -8,6 +8,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const verify: Verb = defineVerb({
   command: 'verify [name]',
   group: 'Trust',
+  paged: true,
   summary: 'Prove that no entry was changed, removed or added',
   detail:
     'Recomputes every hash from the stored bytes. With a name: of that session and the entries that it inherits. Without: of all ' +

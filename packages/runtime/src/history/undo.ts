@@ -13,7 +13,7 @@ import { getActive } from '../lease/get-active.ts';
 import { withLease } from './rewind.ts';
 
 /** What `undo` reverts. An earlier undo is a rewind. */
-export type UndoneAct = 'rewind' | 'compaction' | 'prune';
+export type UndoneAct = 'rewind' | 'compaction' | 'prune' | 'anchor' | 'handoff' | 'merge';
 
 /** The receipt of an undo: that of the rewind which does it. */
 export interface Undone extends Rewound {
@@ -24,19 +24,20 @@ export interface Undone extends Rewound {
 
 /** Which act to undo. Default: the newest. */
 export interface UndoOptions {
-  /** The position of a rewind, a summary or a pruning. */
+  /** The position of a rewind, a summary or a pruning, or of an own anchor, handoff or merge. */
   readonly at?: Point | undefined;
   /** The newest rewind, or the newest summary or pruning. Has no effect with `at`. */
   readonly only?: 'rewind' | 'compaction' | undefined;
 }
 
 /**
- * Undoes the newest rewind, summary or pruning of a session, by a rewind to right before it: the view is then
- * what it was before the act. A second call undoes the first. An undone rewind hides the entries that were
- * added since; it calls no hook, because no snapshot exists of the files at that point. Only events may follow
- * a summary or a pruning.
+ * Undoes the newest rewind, summary or pruning of a session, or the act at a point, which can be an own anchor,
+ * handoff or merge, too, by a rewind to right before it: the view is then what it was before the act. A second
+ * call undoes the first. An undone rewind hides the entries that were added since; it calls no hook, because no
+ * snapshot exists of the files at that point. Only events may follow another act. The child of an undone merge can
+ * be merged again.
  * @throws SESSION_BUSY; TAPE_ARCHIVED; SESSION_CANNOT_UNDO when the session has none of them, or when other
- *   entries follow the summary or pruning (`data.after` is the first of them); TAPE_BAD_POINT when the entry at
+ *   entries follow what is no rewind (`data.after` is the first of them); TAPE_BAD_POINT when the entry at
  *   `at` is not one of them, or is hidden; the errors of `store.resolve`
  *
  * @example
@@ -70,14 +71,26 @@ export async function undoSession(
         return { ...done, undone: entry.seq, act };
       }
       await assertLast(store, info, entry);
-      const done = await store.history.rewind(id, entry.seq - 1, { lease, mode: 'uncompact' });
+      const mode = act === 'compaction' || act === 'prune' ? { mode: 'uncompact' } : {};
+      const done = await store.history.rewind(id, entry.seq - 1, { lease, ...mode });
       return { ...done, undone: entry.seq, act };
     },
   });
 }
 
 function actOf(entry: Entry): UndoneAct {
-  return entry.kind === 'rewind' ? 'rewind' : isPrune(entry) ? 'prune' : 'compaction';
+  const { kind, mark, name = '' } = entry;
+  if (kind === 'rewind') return 'rewind';
+  if (kind === 'anchor')
+    return name.startsWith('merge/') ? 'merge' : mark === 'boundary' ? 'handoff' : 'anchor';
+  return isPrune(entry) ? 'prune' : 'compaction';
+}
+
+/** Whether an undo can hide an anchor: an own one. A session keeps its beginning, and a child that was discarded stays so. */
+function isUndoableAnchor({ kind, name = '', inherited, payload }: Entry): boolean {
+  if (kind !== 'anchor' || inherited || /^(?:session\/start|fork\/start|intention)$/.test(name)) return false;
+  const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
+  return !name.startsWith('merge/') || state.strategy !== 'discard';
 }
 
 /** The newest entry that can be undone: an own rewind, or a visible summary or pruning. */
@@ -125,35 +138,51 @@ async function getUndoable(store: TapeStore, { id, session: name }: SessionInfo,
       data: { session: name, seq, ...data },
     });
   if (entry?.kind === 'rewind' && !entry.inherited) return entry;
-  if (entry === undefined || (entry.kind !== 'compaction' && !isPrune(entry)))
-    throw refuse(`it is no rewind, summary or pruning of '${name}'`);
+  if (entry === undefined || !(entry.kind === 'compaction' || isPrune(entry) || isUndoableAnchor(entry)))
+    throw refuse(`it is no rewind, summary, pruning, anchor, handoff or merge of '${name}'`);
   const [range] = await store.views.ranges(id, { from: seq });
   const hidden = range?.hiddenBy;
   if (hidden !== undefined) throw refuse(`the rewind ${name}@${hidden} hides it`, { hidden });
   return entry;
 }
 
-/** Refuses to undo a summary or pruning that entries follow which the undo would hide. */
-async function assertLast(store: TapeStore, { id, session: name }: SessionInfo, last: Entry): Promise<void> {
+const names: Readonly<Record<UndoneAct, string>> = {
+  rewind: 'the rewind',
+  compaction: 'the summary',
+  prune: 'the pruning',
+  anchor: 'the anchor',
+  handoff: 'the handoff',
+  merge: 'the merge',
+};
+
+/** Refuses to undo an act other than a rewind that entries follow which the undo would hide. */
+async function assertLast(
+  store: TapeStore,
+  { id, session: name, settled }: SessionInfo,
+  last: Entry,
+): Promise<void> {
+  const what = `cannot undo ${names[actOf(last)]} ${name}@${last.seq}`;
+  // A rewind ends where all calls have results: it would hide their messages, too.
+  if (settled < last.seq - 1)
+    throw new SessionError('SESSION_CANNOT_UNDO', `${what}: calls before it have no result yet`, {
+      data: { session: name, seq: last.seq, settled },
+    });
   const { start, entries } = select(await Array.fromAsync(store.views.entries(id)), 'last-boundary');
   const shown = [...(start === undefined ? [] : [start]), ...entries].toSorted((a, b) => a.seq - b.seq);
-  const after = shown.find((entry) => entry.seq > last.seq && !stays(entry));
+  const isOwn = ({ seq, meta }: Entry) =>
+    actOf(last) === 'merge' && seq === last.seq + 1 && meta.source === 'merge';
+  const after = shown.find((entry) => entry.seq > last.seq && !stays(entry) && !isOwn(entry));
   if (after === undefined) return;
   const { seq, kind } = after;
   const before = shown.findLast((entry) => entry.seq < last.seq && !entry.inherited && isUserMessage(entry));
-  const what = last.kind === 'compaction' ? 'the summary' : 'the pruning';
-  throw new SessionError(
-    'SESSION_CANNOT_UNDO',
-    `cannot undo ${what} ${name}@${last.seq}: ${kind} ${name}@${seq} follows it`,
-    {
-      data: {
-        session: name,
-        seq: last.seq,
-        after: { seq, kind },
-        ...(isUserMessage(after) ? { message: seq } : before !== undefined && { before: before.seq }),
-      },
+  throw new SessionError('SESSION_CANNOT_UNDO', `${what}: ${kind} ${name}@${seq} follows it`, {
+    data: {
+      session: name,
+      seq: last.seq,
+      after: { seq, kind },
+      ...(isUserMessage(after) ? { message: seq } : before !== undefined && { before: before.seq }),
     },
-  );
+  });
 }
 
 /**

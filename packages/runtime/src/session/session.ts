@@ -399,11 +399,11 @@ export class Session {
   }
 
   /**
-   * Undoes the newest rewind, summary or pruning, or the one at a point: the view is then what it was before
-   * the act. It is done by a rewind, so a second call undoes the first. An undone rewind hides the entries that
-   * were added since; only events may follow a summary or a pruning.
-   * @throws SESSION_BUSY; SESSION_CANNOT_UNDO when the session has none of them, or other entries follow the
-   *   summary or pruning; TAPE_BAD_POINT when the entry at the point is not one of them, or is hidden
+   * Undoes the newest rewind, summary or pruning, or the act at a point, which can be an own anchor, handoff or
+   * merge, too: the view is then what it was before the act. It is done by a rewind, so a second call undoes the
+   * first. An undone rewind hides the entries that were added since; only events may follow another act.
+   * @throws SESSION_BUSY; SESSION_CANNOT_UNDO when the session has none of them, or other entries follow what is
+   *   no rewind; TAPE_BAD_POINT when the entry at the point is not one of them, or is hidden
    */
   async undo(options: { readonly at?: Point } = {}): Promise<Undone> {
     assertFields(options, { at: true }, `undo '${this.name}'`);
