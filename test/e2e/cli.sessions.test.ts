@@ -40,11 +40,13 @@ test('a row tells what a session is about, what it has, and how it stands', asyn
     'plan',
     'active',
     '3',
-    '1 open, 1 merged',
+    '1 open, 1 merged of 3',
     '1.2k',
     'now',
     'Plan the release of 漢字',
   ]);
+  // A narrow terminal has the first of both.
+  expect((await rows(home, [], 70)).find((line) => line.startsWith('plan'))).toMatch(/ {2}1 of 3 open {2}/);
   expect(row('one')?.[1]).toBe('merged');
   expect(row('two')?.at(-1)).toBe('Do two.');
   expect(row('notes')?.at(-1)).toBe('Notes of a meeting');
