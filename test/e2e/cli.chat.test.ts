@@ -34,7 +34,8 @@ test('each line of a pipe is a prompt: answers are on stdout, all else on stderr
   });
   expect(said).toEqual({
     code: 0,
-    stdout: 'Hi!\nOne \nand two!\n/help is a word!\n/etc/motd is a path!\nAnchored here at main@10 (undo with: /undo @10)\n',
+    stdout:
+      'Hi!\nOne \nand two!\n/help is a word!\n/etc/motd is a path!\nAnchored here at main@10 (undo with: /undo @10)\n',
     stderr: 'Created session main\n',
   });
   expect(linesOf(home)).toEqual([

@@ -41,7 +41,7 @@ function withMain(): TempHome {
   return home;
 }
 
-const terminal = { isTerminal: true, env: { TERM: 'xterm-256color' } } as const;
+const terminal = { isTerminal: true, columns: 120, env: { TERM: 'xterm-256color' } } as const;
 
 test.each(['show main@3', 'view main'])(
   'a terminal with colours renders Markdown, and loses nothing: %s',
@@ -57,7 +57,7 @@ test.each(['show main@3', 'view main'])(
   },
 );
 
-test.each([[{ isTerminal: false }], [{ isTerminal: true, env: { NO_COLOR: '1' } }]])(
+test.each([[{ isTerminal: false }], [{ isTerminal: true, columns: 120, env: { NO_COLOR: '1' } }]])(
   'a pipe, and a terminal without colours, get the text as it is: %j',
   async (io) => {
     using home = withMain();
@@ -117,17 +117,18 @@ test('show cuts a long argument of a call on a terminal, and says how to see all
   const lines = Array.from({ length: 60 }, (_, i) => `line ${i}`).join('\n');
   const input = { path: 'a.ts', content: lines, data: 'x'.repeat(50_000), near: 'y'.repeat(2_010) };
   home.session('main', assistant([toolCall('c1', 'Write', input)]));
+  const terminal = { isTerminal: true, columns: 100_000, env: { NO_COLOR: '1' } };
   const whole = (await home.here(['show', 'main@2'])).stdout;
   expect(whole).toContain('line 59');
   expect(whole).toContain('x'.repeat(50_000));
-  const { stdout } = await home.here(['show', 'main@2'], { isTerminal: true, env: { NO_COLOR: '1' } });
+  const { stdout } = await home.here(['show', 'main@2'], terminal);
   const left = lines.length - lines.indexOf('\nline 24');
   expect(stdout).toContain(`    line 23\n    … ${left} more characters (tape show main@2 --full)\n`);
   expect(stdout).toContain(
     `    ${'x'.repeat(2_000)}\n    … 48000 more characters (tape show main@2 --full)\n`,
   );
   expect(stdout).toContain('y'.repeat(2_010));
-  const full = await home.here(['show', 'main@2', '--full'], { isTerminal: true, env: { NO_COLOR: '1' } });
+  const full = await home.here(['show', 'main@2', '--full'], terminal);
   expect(full.stdout).toBe(whole);
 });
 
