@@ -14,11 +14,11 @@ const acts = /^(?:session|fork|merge|inbox)\/|^intention$/;
 
 const isAct = ({ kind, name }: Record<string, unknown>) => kind === 'anchor' && acts.test(String(name));
 
-/** Copies a session through both verbs, and returns its entries and those of the copy. */
-async function copied(home: TempHome, name: string, copy: string) {
+/** Copies a session through both verbs, the second run by `tape`; returns its entries and those of the copy. */
+async function copied(home: TempHome, name: string, copy: string, tape: TempHome['here'] = home.tape) {
   const log = await home.here(['log', name, '--jsonl', '--own']);
   const lines = jsonLines(log);
-  const done = await home.tape(['append', copy, '--json'], { stdin: log.stdout });
+  const done = await tape(['append', copy, '--json'], { stdin: log.stdout });
   expect(done.code, done.stderr).toBe(0);
   const again = jsonLines(await home.here(['log', copy, '--jsonl', '--own']));
   return { lines, again, done };
@@ -57,12 +57,11 @@ test('a log appended to another session gives the same entries, whatever they ar
         ...drafts.map(([draft, hasKey], i) => (hasKey ? { ...draft, key: `key ${i}` } : draft)),
       );
       const log = jsonLines(await home.here(['log', from, '--jsonl', '--own']));
-      const { again } = await copied(home, from, to);
+      const { again } = await copied(home, from, to, home.here);
       expect(again.map(keyless)).toEqual(log.map(keyless));
       for (const [i, line] of log.entries()) if (line.key !== undefined) expect(again[i]?.key).toBe(line.key);
     }),
-    // At full size each round has processes of its own.
-    { numRuns: sized(10, 25, 1000) },
+    { numRuns: sized(10, 30, 1000) },
   );
 });
 
