@@ -1,7 +1,12 @@
+import { once } from 'node:events';
 import { delegationTools, tapeTools } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
+import { openTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { tool } from 'ai';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { startProvider } from '../support/provider.ts';
 import { type ScriptedDeck, scriptedDeck } from '../support/scripted.ts';
 
 const call = (name: string, input: object = {}) => ({ toolCalls: [{ name, input }] });
@@ -94,6 +99,85 @@ test('a model looks after its children', async () => {
   const [, status] = outputs(home);
   const [child] = home.store.sessions.list({ parent: main.id, all: true });
   expect(status).toEqual({ children: [expect.objectContaining({ session: child?.session })] });
+});
+
+test('a model messages a child at work, which reads it in its next step, and cancels another one', async () => {
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  let waiting = 0;
+  const wait = tool({
+    inputSchema: z.object({}),
+    execute: async (_, { abortSignal }) => {
+      waiting += 1;
+      if (waiting === 2) begun.resolve();
+      await Promise.race([gate.promise, once(abortSignal ?? new EventTarget(), 'abort')]);
+      return 'waited';
+    },
+  });
+  const ready = tool({
+    inputSchema: z.object({}),
+    execute: async () => {
+      await begun.promise;
+      return 'both wait';
+    },
+  });
+  const open = tool({
+    inputSchema: z.object({}),
+    execute: async () => {
+      gate.resolve();
+      return 'opened';
+    },
+  });
+  const main = (answer: ScriptAnswer) => ({ ...answer, when: { session: 'main' } });
+  const child = (name: string, answer: ScriptAnswer) => ({ ...answer, when: { session: name } });
+  await using home = await deckOf(
+    [
+      main(call('ready')),
+      main(call('tape_children', { action: 'message', child: 'one', message: 'Mind the gap.' })),
+      main(call('tape_children', { action: 'cancel', child: 'two' })),
+      main(call('open')),
+      main({ text: 'Looked after.' }),
+      main({ text: 'Read the report.' }),
+      child('one', call('wait')),
+      child('one', { text: 'I mind it.' }),
+      child('two', call('wait')),
+      child('two', { text: 'Too late.' }),
+    ],
+    // The clock of the others ends a lease after a few acts.
+    { tools: { ...tapeTools(), ...delegationTools(), wait, ready, open }, store: openTapeStore(':memory:') },
+  );
+  const session = await home.deck.session('main');
+  const delegated = ['one', 'two'].map((name) => session.delegate({ task: 'Wait.', name }));
+  expect((await session.run('Look after them.')).text).toBe('Looked after.');
+  const [first, second] = (await Promise.all(delegated)).flatMap((outcomes) => outcomes ?? []);
+  await home.deck.idle();
+  expect(outputs(home)).toEqual([
+    'both wait',
+    { to: 'one', state: 'queued' },
+    { session: 'two', cancelled: true },
+    'opened',
+  ]);
+  expect(first).toMatchObject({ status: 'completed', text: 'I mind it.' });
+  expect(second).toMatchObject({ status: 'aborted' });
+  const read = JSON.stringify((await (await home.deck.session('one')).view()).messages);
+  expect(read).toContain('Mind the gap.');
+});
+
+test('a tool of the tape that a child does not use is not offered, and one outside of the ceiling is not handed on', async () => {
+  await using provider = await startProvider(() => ({ text: 'Done.' }));
+  await using home = await deckOf([], { model: 'openai-compatible/m', env: provider.env });
+  const main = await home.deck.session('main', { tools: ['tape_search', 'tape_children', 'delegate'] });
+  const child = await main.fork({ inherit: 'nothing', uses: ['tape_search'], task: 'Look.' });
+  await child.run();
+  const [asked] = provider.requests;
+  expect(
+    (asked as { tools: { function: { name: string } }[] } | undefined)?.tools.map((one) => one.function.name),
+  ).toEqual(['tape_search']);
+  for (const lists of [{ tools: ['tape_handoff'] }, { uses: ['tape_handoff'] }])
+    await expect(main.fork(lists)).rejects.toMatchObject({
+      code: 'SESSION_BAD_INPUT',
+      data: { tool: 'tape_handoff', tools: ['tape_search', 'tape_children', 'delegate'] },
+    });
 });
 
 test('a session that is no child is neither cancelled nor messaged, and rules decide on messages', async () => {
