@@ -59,7 +59,7 @@ export async function tools(bench: Bench): Promise<Row[]> {
     assertSame(await ours(), await git(), isThere);
     const taken = await gather(
       { ours: async () => await timed(ours), git: async () => await timed(git) },
-      bench.size(15, 2),
+      bench.size(7, 2),
     );
     rows.push(
       compared(taken.ours, taken.git, {

@@ -27,6 +27,22 @@ test('a fork with a tool that its parent cannot hand on is refused, and show has
     ['child', ['read'], ['read']],
   ])
     expect(json(await home.tape(['show', String(session), '--json']))).toMatchObject({
+      tools,
+      ...(session === 'main' && { uses }),
       settings: { tools, uses },
     });
+  // The lists are those of the whole line, and one alone where they are the same.
+  expect(await home.tape(['fork', 'child', '--as', 'grandchild'])).toMatchObject({ code: 0 });
+  const { tools, uses } = json<{ tools?: unknown; uses?: unknown }>(
+    await home.tape(['show', 'grandchild', '--json']),
+  );
+  expect([tools, uses]).toEqual([['read'], undefined]);
+  const rows = async (name: string) =>
+    (await home.tape(['show', name])).stdout
+      .match(/^(?:tools|uses) .*$/gm)
+      ?.map((row) => row.replace(/ +/, ' '));
+  expect(await rows('main')).toEqual(['tools read, delegate', 'uses delegate']);
+  expect(await rows('grandchild')).toEqual(['tools read']);
+  expect(await home.tape(['new', 'free'])).toMatchObject({ code: 0 });
+  expect(await rows('free')).toEqual(['tools all']);
 });

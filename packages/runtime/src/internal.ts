@@ -62,7 +62,15 @@ export { ProgressMeter } from './stream/progress-meter.ts';
 export { lastRunStart } from './stream/tail.ts';
 export { carriedModel } from './terms/carried-model.ts';
 export { openPermits, ruleTexts } from './terms/permits.ts';
-export { ancestryOf, assertCeiling, factsOf, originOf, type ToolLists } from './terms/terms.ts';
+export {
+  allowedTools,
+  ancestryOf,
+  assertCeiling,
+  factsOf,
+  originOf,
+  type ToolLists,
+  usedTools,
+} from './terms/terms.ts';
 export { interruptedAmong, isInterrupted } from './tools/interrupted.ts';
 export { trafficFiles } from './traffic/file.ts';
 export { sumOf } from './usage/session-usage.ts';

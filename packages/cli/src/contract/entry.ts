@@ -269,6 +269,16 @@ export const entryVerbs: Contracts = {
             .record(z.string(), z.array(z.string()))
             .describe('the tools of each MCP server that it was last offered, as the server names them')
             .optional(),
+          tools: z
+            .array(z.string())
+            .describe(
+              'the tools that it and the sessions below it may call; absent: all that the configuration has',
+            )
+            .optional(),
+          uses: z
+            .array(z.string())
+            .describe('those that its own model may call, where these are others')
+            .optional(),
           settings: object('what it was created with; others are those of the deck', {
             instructions: z.string().optional(),
             model: z.string().optional(),

@@ -41,9 +41,14 @@ export const show: Verb = defineVerb({
       if (point === undefined) {
         if (output === true)
           throw new UsageError(`cannot print the output of '${place}': it is a session, not an entry`);
-        const { originOf, serverNote } = await import('@tapedeck/runtime/internal');
+        const { allowedTools, ancestryOf, factsOf, serverNote, usedTools } = await import(
+          '@tapedeck/runtime/internal'
+        );
         const mcp = serversOf(store, info.id, serverNote);
-        const { metadata = {}, ...settings } = (await originOf(store, info)).settings;
+        const line = await ancestryOf(store, await factsOf(store, info));
+        const { metadata = {}, ...settings } = line[0].origin.settings;
+        const tools = allowedTools(line);
+        const uses = usedTools(line);
         const json = {
           ...sessionJson(info),
           tape: info.tape,
@@ -51,14 +56,22 @@ export const show: Verb = defineVerb({
           floor: info.floor,
           settled: info.settled,
           hash: info.headHash,
+          ...(tools !== undefined && { tools: [...tools] }),
+          ...(uses !== undefined && uses.size !== tools?.size && { uses: [...uses] }),
           ...(Object.keys(settings).length > 0 && { settings }),
           ...(Object.keys(metadata).length > 0 && { metadata }),
           ...(Object.keys(mcp).length > 0 && { mcp }),
         };
-        const text = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value));
+        const text = (value: unknown) =>
+          Array.isArray(value)
+            ? value.join(', ') || 'none'
+            : isObject(value)
+              ? JSON.stringify(value)
+              : String(value);
         const columns = context.io.isTerminal ? context.io.columns : Number.POSITIVE_INFINITY;
-        const rows = Object.entries(json).flatMap(([field, value]) =>
-          hangingLines(safe(`${field.padEnd(15)} ${text(value)}`), columns, 16),
+        // A session without a list may call all tools that the configuration has.
+        const rows = Object.entries(tools === undefined ? { ...json, tools: 'all' } : json).flatMap(
+          ([field, value]) => hangingLines(safe(`${field.padEnd(15)} ${text(value)}`), columns, 16),
         );
         await context.answer({ json, quiet: info.id, human: rows.join('\n') });
         return 0;

@@ -111,7 +111,7 @@ export async function ancestryOf(store: TapeStore, facts: SessionFacts): Promise
 }
 
 /** The tools that every session of a line may call; undefined when no session restricts them. Pure. */
-function allowedTools(line: Ancestry): ReadonlySet<string> | undefined {
+export function allowedTools(line: Ancestry): ReadonlySet<string> | undefined {
   return line
     .flatMap(({ origin: { settings } }) => (settings.tools === undefined ? [] : [new Set(settings.tools)]))
     .reduce<ReadonlySet<string> | undefined>(
