@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { context, SpanStatusCode, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {
@@ -10,7 +9,6 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { delegateTool, openDeck } from '@tapedeck/runtime';
-import { openTapeStore } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -187,43 +185,6 @@ test('children of a program are linked to the run of the parent, and a merge to 
   const [merge] = named('merge');
   expect(linked(merge)).toEqual([idOf(child)]);
   expect(merge?.attributes['gen_ai.conversation.id']).toBe(main.id);
-});
-
-test('a merge from the inbox of a parent at work has one span, below its run, with a link to the child', async () => {
-  register();
-  const merged = Promise.withResolvers<void>();
-  const wait = tool({
-    inputSchema: z.object({}),
-    execute: async () => {
-      await merged.promise;
-      return 'done';
-    },
-  });
-  await using scripted = await scriptedDeck(
-    [
-      { when: { session: 'main' }, toolCalls: [{ name: 'wait', input: {} }] },
-      { when: { session: 'main' }, text: 'Read it.' },
-      { text: 'Done.' },
-    ],
-    { tools: { wait }, store: openTapeStore(':memory:') },
-  );
-  const { deck, store } = scripted;
-  const main = await deck.session('main');
-  const child = await main.fork({ name: 'kid', task: 'Look.' });
-  await child.run();
-  const run = main.run('Wait.');
-  for await (const event of run) if (event.type === 'tool-started') break;
-  const merging = main.merge('kid', { at: 'step' });
-  while (store.inbox.list('main').length === 0) await sleep(5);
-  merged.resolve();
-  expect(await run).toMatchObject({ text: 'Read it.' });
-  expect(await merging).toMatchObject({ state: 'merged' });
-  const [own] = named('invoke_agent').filter(({ attributes }) => attributes['tapedeck.session'] === 'main');
-  const [kid] = named('invoke_agent').filter(({ attributes }) => attributes['tapedeck.session'] === 'kid');
-  const [merge, ...others] = named('merge');
-  expect(others).toEqual([]);
-  expect(linked(merge)).toEqual([idOf(kid)]);
-  expect(merge?.parentSpanContext?.spanId).toBe(idOf(own));
 });
 
 test('after a kill the next run is linked to the one that was cut off', async () => {

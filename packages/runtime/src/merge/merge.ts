@@ -17,7 +17,6 @@ import { fieldsOf } from '@tapedeck/tape/store';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
 import { assertFields, type Fields, type KnownFields } from '../fields.ts';
-import { drainInbox } from '../lease/drain.ts';
 import { hold } from '../lease/hold.ts';
 import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { traceMerge } from '../telemetry/runs.ts';
@@ -98,8 +97,7 @@ export async function mergeChild(
       whileWaiting,
     }));
   if (origin.worktree !== undefined) await releaseWorktree(parts, info.id);
-  // One that the owner of the parent did has its span there.
-  if (!merged.repeated) await traceMerge(info.parentId, [info.id]);
+  await traceMerge(info.parentId, [info.id]);
   return merged;
 }
 
@@ -293,7 +291,7 @@ async function waiting(
   request: MergeRequest,
 ): Promise<boolean> {
   const parent = targetOf(child, request);
-  await drainInbox(store, { id: parent });
+  await store.inbox.drain(parent);
   return (await store.inbox.list(parent)).some((item) => item.id === id);
 }
 
