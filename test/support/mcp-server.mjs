@@ -51,7 +51,7 @@ const calls = {
     send({ id, result: text('first') });
     send({ id, result: text('second') });
   },
-  late: (id) => setTimeout(() => send({ id, result: text('too late') }), 150),
+  late: (id) => setTimeout(() => send({ id, result: text('too late') }), 1_050),
   garbage: (id) => {
     process.stdout.write('Loading…\n{"jsonrpc":"2.0",\n\n[1,2]\n');
     send({ id, result: text('after garbage') });

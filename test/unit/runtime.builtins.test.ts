@@ -92,7 +92,7 @@ test('a session goes on after files and commands that cannot be', async () => {
       ['search_files', { pattern: '(', regex: true }],
       ['edit_file', { path: 'text', old_text: 'a', new_text: 'b' }],
       ['run_command', { command: ['no-such-program'] }],
-      ['run_command', { command: 'yes', timeout_ms: 200 }],
+      ['run_command', { command: 'yes', timeout_ms: 1_000 }],
       ['read_file', { path: 'text' }],
     ]),
     { tools: builtins({ outputBytes: 400 }), permissions: 'yolo' },
