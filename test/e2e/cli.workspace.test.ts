@@ -60,7 +60,7 @@ describe.skipIf(skipsGit('tape merge --apply'))('tape merge --apply', () => {
     const done = await home.here(['merge', 'fix', '--apply']);
     expect([done.code, done.stderr]).toEqual([0, '']);
     expect(done.stdout).toBe(
-      `Merged fix:2-4 into main@2\nApplied to ${code.path}: a.txt, b.txt, draft.txt, new.sh\n`,
+      `Merged fix:2-4 into main@2 (undo with: tape undo main@2)\nApplied to ${code.path}: a.txt, b.txt, draft.txt, new.sh\n`,
     );
     expect(code.read('a.txt')).toBe('ONE!!\ntwo\nthree\nfour\nFIVE\n');
     expect(code.state()).toEqual({
