@@ -85,7 +85,15 @@ if (faults.includes('schemas'))
     { name: 'elsewhere', inputSchema: object({ a: { $ref: 'https://example.com/schema.json' } }) },
   );
 if (faults.includes('names'))
-  tools.push({ name: 'echo', inputSchema: object() }, { name: '\u001b[31mred', inputSchema: object() });
+  tools.push(
+    { name: 'echo', inputSchema: object() },
+    { name: '\u001b[31mred', inputSchema: object() },
+    { name: '__proto__', inputSchema: object() },
+    {
+      name: 'bottomless',
+      inputSchema: JSON.parse(`${'{"type":"object","default":'.repeat(3_000)}0${'}'.repeat(3_000)}`),
+    },
+  );
 
 function list(id, cursor) {
   if (faults.includes('pages')) send({ id, result: { tools, nextCursor: `${Number(cursor ?? 0) + 1}` } });

@@ -320,6 +320,8 @@ test('a server that cannot start, or lies about its tools, is left out with a wa
     '"elsewhere": its input schema cannot be used: $ref leads out of the schema',
     '"echo": it is listed twice',
     String.raw`"\u001b[31mred": its name has other characters than those of names, or more than 128`,
+    '"__proto__": its name is that of no field',
+    expect.stringMatching(/^"bottomless": its input schema /),
   ]);
 });
 

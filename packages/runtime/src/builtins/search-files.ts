@@ -126,6 +126,7 @@ async function search(
         break;
       }
       if (wanted?.ignores(below === '' ? file : file.slice(below.length + 1)) === false) continue;
+      if (matcher === undefined && place.mayReach?.('read', `${top}/${file}`) === false) continue;
       searched += 1;
       if (matcher === undefined) page.add(shown(file));
       else {

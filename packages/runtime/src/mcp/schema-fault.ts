@@ -27,10 +27,21 @@ const [single, lists, named] = [
 export function schemaFault(schema: unknown): string | undefined {
   if (!isObject(schema)) return 'its input schema is no object';
   if (schema.type !== 'object') return "its input schema is not of the type 'object'";
-  const size = Buffer.byteLength(JSON.stringify(schema));
-  if (size > schemaBytes) return `its input schema has ${size} bytes, more than ${schemaBytes}`;
   const fault = faultIn(schema, 0);
-  return fault === undefined ? undefined : `its input schema cannot be used: ${fault}`;
+  if (fault !== undefined) return `its input schema cannot be used: ${fault}`;
+  const text = textOf(schema);
+  if (text === undefined) return 'its input schema cannot be used: it is nested too deep';
+  const size = Buffer.byteLength(text);
+  return size > schemaBytes ? `its input schema has ${size} bytes, more than ${schemaBytes}` : undefined;
+}
+
+/** The JSON of a value; undefined where it is nested deeper than the stack. */
+function textOf(value: object): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }
 
 function faultIn(schema: unknown, depth: number): string | undefined {

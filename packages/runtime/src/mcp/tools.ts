@@ -38,9 +38,11 @@ export async function offeredTools(
   for (const { name, description, inputSchema } of listed) {
     const fault = !toolName.test(name)
       ? 'its name has other characters than those of names, or more than 128'
-      : Object.hasOwn(digests, name)
-        ? 'it is listed twice'
-        : schemaFault(inputSchema);
+      : name === '__proto__'
+        ? 'its name is that of no field'
+        : Object.hasOwn(digests, name)
+          ? 'it is listed twice'
+          : schemaFault(inputSchema);
     if (fault !== undefined) {
       omitted.push(`${JSON.stringify(name.slice(0, 128))}: ${fault}`);
       continue;

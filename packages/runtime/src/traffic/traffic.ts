@@ -20,7 +20,7 @@ import { observedModel } from './observed-model.ts';
 const waitingMax = 200;
 
 /** How long the end of a run, and of a deck, waits for what is not written yet, in milliseconds. */
-const [runWaitMs, closeWaitMs] = [100, 5_000];
+const [runWaitMs, closeWaitMs] = [2_000, 5_000];
 
 interface Session {
   readonly name: string;
