@@ -106,7 +106,7 @@ const needs: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> = 
     await first('export main -o main.tape.zst');
   },
   restore: async ({ first }) => await first('backup ~/tapes-friday.db'),
-  'tape run --continue "And the tests?"': async ({ first }) => await first('run main Plan it.'),
+  'tape run --continue "And the tests?"': async ({ first }) => await first('run plan Plan it.'),
   'tape undo main': async ({ first }) => await first('rewind main@42'),
   'tape undo main@42': async ({ first }) => await first('rewind main@40'),
   'tape fork main --as fix --workspace worktree': ({ dir }) => repository(dir),
