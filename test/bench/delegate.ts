@@ -101,9 +101,9 @@ async function longParent(bench: Bench): Promise<Row[]> {
       unit: 'ms',
       goal: { most: 1.3 },
     }),
-    counted(walOfMerge(store, path), 64 * 1024, {
+    counted(walOfMerge(store, path), 80 * 1024, {
       work: `write-ahead log of a merge at ${grouped(longSize(bench))} entries`,
-      against: 'a budget of 64 KB',
+      against: 'a budget of 80 KB',
       unit: 'bytes',
       goal: { most: 1 },
     }),

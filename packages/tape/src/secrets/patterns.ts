@@ -109,6 +109,8 @@ const ofToken = Uint8Array.from({ length: 128 }, (_, code) =>
 const tokenMin = 20;
 /** How far before them a hint of the secret can be. */
 const hintChars = 64;
+/** No hint is longer. */
+const hintMax = 16;
 /** No secret is shorter. */
 const secretMin = 16;
 /** What stands before secrets that have no run of characters of tokens. */
@@ -130,13 +132,18 @@ function hasHint(text: string): boolean {
   if (small.includes('authorization') || small.includes('access_key') || small.includes('accesskey'))
     return true;
   const isOfToken = (at: number): boolean => ofToken[text.charCodeAt(at)] === 1;
+  // Up to here there is no hint: what was looked at for one token is not looked at again for the next.
+  let looked = 0;
   for (let at = tokenMin - 1; at < text.length; at += tokenMin) {
     if (!isOfToken(at)) continue;
     let from = at;
     while (from > 0 && isOfToken(from - 1)) from -= 1;
     let to = at + 1;
     while (to < text.length && isOfToken(to)) to += 1;
-    if (to - from >= tokenMin && anyHint.test(text.slice(Math.max(0, from - hintChars), to))) return true;
+    if (to - from >= tokenMin) {
+      if (anyHint.test(text.slice(Math.max(0, from - hintChars, looked - hintMax), to))) return true;
+      looked = to;
+    }
     at += Math.floor((to - 1 - at) / tokenMin) * tokenMin;
   }
   return false;
