@@ -24,7 +24,7 @@ export interface CrashOrder {
   readonly dieAt: string;
   readonly armAfter: number;
   readonly diePercent: number;
-  /** The directory in which it copies the home the first time that it passes a point. */
+  /** The directory in which it copies the home the first time that it passes a point, and each act's commit. */
   readonly copies?: string;
 }
 
@@ -71,6 +71,8 @@ export async function warmUp(round: Omit<CrashRound, 'deaths'>): Promise<void> {
 /** A copy of a home as a kill at a point leaves it, and what was acknowledged before. */
 export interface HomeAtPoint {
   readonly point: string;
+  /** What it did there, at the point before a commit. */
+  readonly act: string | undefined;
   readonly db: string;
   readonly graph: string;
   readonly acks: readonly Acknowledged[];
@@ -84,8 +86,10 @@ export async function homesAtPoints(round: Omit<CrashRound, 'deaths'>): Promise<
   await run(orderOf(round, 'copying', { acts: 2 * actsPerCycle, copies }));
   return readdirSync(copies).map((name) => {
     const copy = (file: string) => join(copies, name, basename(file));
+    const [point = '', act] = name.split(' in ');
     return {
-      point: name.replace(' ', '/'),
+      point: point.replace(' ', '/'),
+      act,
       db: copy(home.db),
       graph: copy(home.graph),
       acks: acknowledgements(copy(home.file('copying.acks'))),

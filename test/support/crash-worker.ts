@@ -26,15 +26,18 @@ function copyHome(dir: string): void {
 }
 
 const seen = new Set<string>();
+const copied = new Set<string>();
 const sessions = new Set<string>();
 let armed = false;
+let act = 'open';
 
 function passed(point: string): void {
-  if (!seen.has(point)) {
-    appendFileSync(order.points, `passed ${point}\n`);
-    if (order.copies !== undefined) copyHome(join(order.copies, point.replace('/', ' ')));
-  }
+  if (!seen.has(point)) appendFileSync(order.points, `passed ${point}\n`);
   seen.add(point);
+  // What an act does before its commit is undone by a kill: of each act a copy is taken there.
+  const occasion = `${point.replace('/', ' ')}${point === 'commit/before' ? ` in ${act}` : ''}`;
+  if (order.copies !== undefined && !copied.has(occasion)) copyHome(join(order.copies, occasion));
+  copied.add(occasion);
   const dies = order.dieAt === point ? armed : random.chance(order.diePercent);
   if (!dies) return;
   appendFileSync(order.points, `died ${point}\n`);
@@ -57,6 +60,7 @@ for (let i = 0; i < order.acts; i += 1) {
   armed = i >= order.armAfter;
   if (cycle.length === 0) cycle = random.shuffled([...kinds, 'open again']);
   const kind = cycle.pop() ?? '';
+  act = kind;
   const key = `${order.who}-${i}`;
   const session = random.chance(50) ? 'main' : order.who;
   try {
