@@ -30,12 +30,14 @@ const copied = new Set<string>();
 const sessions = new Set<string>();
 let armed = false;
 let act = 'open';
+let commits = 0;
 
 function passed(point: string): void {
   if (!seen.has(point)) appendFileSync(order.points, `passed ${point}\n`);
   seen.add(point);
   // What an act does before its commit is undone by a kill: of each act a copy is taken there.
-  const occasion = `${point.replace('/', ' ')}${point === 'commit/before' ? ` in ${act}` : ''}`;
+  if (point === 'commit/before') commits += 1;
+  const occasion = `${point.replace('/', ' ')}${point === 'commit/before' ? ` in ${act} ${commits}` : ''}`;
   if (order.copies !== undefined && !copied.has(occasion)) copyHome(join(order.copies, occasion));
   copied.add(occasion);
   const dies = order.dieAt === point ? armed : random.chance(order.diePercent);
@@ -60,7 +62,7 @@ for (let i = 0; i < order.acts; i += 1) {
   armed = i >= order.armAfter;
   if (cycle.length === 0) cycle = random.shuffled([...kinds, 'open again']);
   const kind = cycle.pop() ?? '';
-  act = kind;
+  [act, commits] = [kind, 0];
   const key = `${order.who}-${i}`;
   const session = random.chance(50) ? 'main' : order.who;
   try {
