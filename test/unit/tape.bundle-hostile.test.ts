@@ -281,7 +281,7 @@ test('cycles, gaps, doubles and numbers past all bounds are refused', { timeout 
     ['a time past all', withEntry(...ofEntry.with(5, huge))],
     ['an entry of 10 fields', withEntry(...ofEntry.slice(0, 10))],
     ['an entry of 12 fields', withEntry(...ofEntry, null)],
-    ['a kind that is none', withEntry(...ofEntry.with(1, 'x-'))],
+    ['a kind that does not exist', withEntry(...ofEntry.with(1, 'x-'))],
     ['a nested list', sealed((records as (object | string)[]).with(entry, `{"e":${nested}}`))],
     ['a nested line', sealed((records as (object | string)[]).with(main + 3, { line: nested }))],
     ['a record of two fields', sealed(records.with(entry, { e: ofEntry, of: 1 }))],

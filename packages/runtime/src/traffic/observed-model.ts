@@ -45,7 +45,7 @@ export function observedModel<M extends ModelObject>(model: M, { begin, ended }:
   });
 }
 
-/** The parts of a stream, without the raw ones where their reader has not asked for them. */
+/** The parts of a stream; the raw ones only for a reader that wants them. */
 async function* observedParts(
   stream: AsyncIterable<Part>,
   call: ObservedCall,
