@@ -487,9 +487,11 @@ test('a database that is overwritten in place is another home', async () => {
 });
 
 test('two processes that create a home at once both may use it', async () => {
-  using at = desk();
-  const both = await Promise.all(['one', 'two'].map(async (name) => await at.tape(['new', name])));
-  expect(both.map(({ code }) => code)).toEqual([0, 0]);
+  for (let round = 0; round < 5; round += 1) {
+    using at = desk();
+    const both = await Promise.all(['one', 'two'].map(async (name) => await at.tape(['new', name])));
+    expect(both.map(({ code }) => code)).toEqual([0, 0]);
+  }
 });
 
 test('tape check reports a home at a place where others may have put it', async () => {

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Elsewhere, SqliteTapeStore } from '@tapedeck/tape';
 import {
   configIn,
@@ -147,9 +148,10 @@ const waitMs = 25;
 const waitsMax = 40;
 const youngMs = 2_000;
 
-/** Whether the database or its log was made a moment ago. */
-function isYoung({ db }: Place): boolean {
-  return [db, `${db}-wal`].some((file) => {
+/** Whether the database or its log was made a moment ago, or what another process makes a database of. */
+function isYoung({ db, dir }: Place): boolean {
+  const files = existsSync(db) ? [db, `${db}-wal`] : readdirSync(dir).map((name) => join(dir, name));
+  return files.some((file) => {
     const made = statSync(file, { throwIfNoEntry: false })?.birthtimeMs;
     return made !== undefined && Date.now() - made < youngMs;
   });
