@@ -206,7 +206,7 @@ ${limitRows()}
 | \`--id TEXT\` | in the place of the session, for verbs whose first argument is one: the session of an id of another program, whose [name](format.md#names-and-ids) is made of it |
 | \`--json\` | print one JSON document on stdout; errors as JSON on stderr |
 | \`--jsonl\` | print JSON lines on stdout; errors as JSON on stderr |
-| \`--format TEMPLATE\` | print each record of a list, or the one document, by a template of its fields, as with \`--jsonl\`: \`'{session} {children.open}'\`; \`{{\` and \`}}\` are braces, \`\\t\` and \`\\n\` a tab and a line end; a field that a record does not have is an empty text; \`graph\` and \`import\` have another option of this name |
+| \`--format TEMPLATE\` | print each record of a list, or the one document, by a template of its fields, as with \`--jsonl\`: \`'{name} {children.open}'\`; \`{name}\` is the \`{session}\` of a record that has no other name; \`{{\` and \`}}\` are braces, \`\\t\` and \`\\n\` a tab and a line end; a field that a record does not have is an empty text; \`graph\` and \`import\` have another option of this name |
 | \`--null\`, \`-0\` | with \`--quiet\` or \`--format\`: end each record with NUL in place of a line end, for \`xargs -0\` |
 | \`--quiet\` | print ids only, and no status |
 | \`--color WHEN\` | \`always\`, \`never\` (also \`--no-color\`) or \`auto\`: on a terminal, unless \`$NO_COLOR\` is set |

@@ -62,6 +62,8 @@ function manPage(name: string, about: string, sections: readonly Section[]): str
   const lines = [
     '.\\" Generated from packages/cli/src/verbs and packages/cli/src/help by: pnpm docs:man',
     `.TH ${roff(name.toUpperCase())} 1 "" "Tapedeck ${version}" "Tapedeck manual"`,
+    // Lines of a narrow terminal have no room to be spread to its right edge.
+    '.ad l',
     '.SH NAME',
     `${roff(name)} \\- ${roff(about)}`,
     ...sections.flatMap(({ title = '', blocks }) => [

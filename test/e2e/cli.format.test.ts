@@ -28,6 +28,25 @@ test('--format prints each record of a list by a template', async () => {
   expect(await printed(home, 'log', 'main', '--kind', 'message', '--format', '{seq}')).toBe('2\n3\n');
 });
 
+test('{name} is {session} in each list of sessions, and the own field of records that have one', async () => {
+  using home = withSessions();
+  home.session('counted', user('Hi'), assistant('Hello', { usage: { input: 3, output: 4, cacheRead: 5 } }));
+  expect(await printed(home, 'sessions', '--sort', 'name', '--format', '{name} {tokens}')).toBe(
+    'child 0\ncounted 12\nmain 0\n',
+  );
+  for (const line of ['sessions --tree', 'children main', 'status --all', 'usage main', 'show main']) {
+    const [name, session] = await Promise.all(
+      ['{name}', '{session}'].map(
+        async (format) => await printed(home, ...line.split(' '), '--format', format),
+      ),
+    );
+    expect([line, name]).toEqual([line, session]);
+    expect(session).not.toBe('\n');
+  }
+  expect(await printed(home, 'log', 'child', '--own', '--format', '[{name}]')).toBe('[fork/start]\n');
+  expect(await printed(home, 'log', 'main', '--kind', 'message', '--format', '[{name}]')).toBe('[]\n[]\n');
+});
+
 test('a field that a record does not have is an empty text', async () => {
   using home = withSessions();
   expect(await printed(home, 'sessions', '--sort', 'name', '--format', '[{parent}]')).toBe('[main]\n[]\n');
@@ -100,9 +119,9 @@ test('-0 ends records with NUL', async () => {
 
 test('a field that no record can have is an error that lists the fields', async () => {
   using home = withSessions();
-  const { code, stderr, stdout } = await home.here(['sessions', '--format', '{name}']);
+  const { code, stderr, stdout } = await home.here(['sessions', '--format', '{nmae}']);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain('cannot format by {name}: no such field');
+  expect(stderr).toContain('cannot format by {nmae}: no such field');
   expect(stderr).toMatch(/Hint: the fields of tape sessions: session, id, kind/);
 });
 

@@ -25,3 +25,21 @@ test.each<readonly [string, readonly string[], string]>([
   const plain = await other.here(args);
   expect(plain.stdout + plain.stderr).toContain(next.replace(' --home HOME', ''));
 });
+
+test('the hint about an anchor that a rewind hides says how to reach it, and both ways lead there', async () => {
+  using home = tempHome();
+  home.session('main', user('One'), assistant('First.'), anchor('here'), user('Two'));
+  expect((await home.here(['rewind', 'main@2'])).code).toBe(0);
+  expect((await home.here(['show', 'main@here'])).stderr).toBe(
+    "Error: cannot find anchor 'here' on 'main': the rewind main@6 hides it; @4 still names it\n" +
+      'Hint: name it by its position: main@4; or undo the rewind with: tape undo main@6\n',
+  );
+  expect((await home.here(['show', 'main@4'])).stdout).toContain('here');
+  expect((await home.here(['branch', 'main', '--as', 'other'])).code).toBe(0);
+  // What a branch has inherited it cannot undo.
+  expect((await home.here(['log', 'other', '--since', 'here'])).stderr).toMatch(
+    /Hint: name it by its position: other@4\n$/,
+  );
+  expect((await home.here(['undo', 'main@6'])).code).toBe(0);
+  expect((await home.here(['show', 'main@here'])).code).toBe(0);
+});

@@ -56,10 +56,19 @@ atFullSize('leaving less before the end of a long log ends the command with exit
   expect(code).toBe(0);
 });
 
-atFullSize('a pager that does not start is an error, and loses nothing silently', async () => {
-  const { output, code } = await shown({ entries: 40, pager: 'no-such-pager' });
-  expect(output).toContain("the pager 'no-such-pager' does not start");
-  expect(code).toBe(2);
+atFullSize('without a pager that starts, all is printed after one warning', async () => {
+  const { output, code } = await shown({ entries: 40, pager: 'no-such-pager -x' });
+  expect(output).toMatch(/^Warning: the pager 'no-such-pager -x' does not start[^\n]*\n/);
+  expect(output.match(/no-such-pager/g)).toHaveLength(1);
+  for (const line of ['line 0', 'line 39']) expect(output).toContain(line);
+  expect(code).toBe(0);
+});
+
+atFullSize('neither is anything lost where a shell cannot find the pager', async () => {
+  const { output, code } = await shown({ entries: 3_000, pager: 'MODE=x no-such-pager' });
+  expect(output).toContain("Warning: the pager 'MODE=x no-such-pager' does not start");
+  expect(output.match(/\bline \d+/g)).toHaveLength(3_000);
+  expect(code).toBe(0);
 });
 
 atFullSize('Ctrl-C belongs to the pager', async () => {

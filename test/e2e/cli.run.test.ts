@@ -29,7 +29,9 @@ test('run prints the answer on stdout, everything else on stderr', async () => {
   const first = await home.tape(['run', 'main', 'How is it?', '--model', model]);
   expect(first.code).toBe(0);
   expect(first.stdout).toBe('Let me see.\nAll good.\n');
-  expect(first.stderr).toMatch(/^Created session main\n→ none\n {2}none failed: .+\n$/);
+  expect(first.stderr).toMatch(
+    /^Created session main\n→ none\n {2}none failed: .+\nmain@2-5 \(undo with: tape rewind main@2\)\n$/,
+  );
   const second = await home.tape(['run', 'main', '-', '--json'], {
     stdin: 'And now?',
     env: { TAPE_MODEL: model },
@@ -339,6 +341,7 @@ test('run prints what the AI SDK warns of as one line', async () => {
     expect.stringMatching(/^Warning: openai.responses\/gpt-5: temperature is not supported/),
     '→ none',
     expect.stringContaining('none failed'),
+    'main@2-5 (undo with: tape rewind main@2)',
     '',
   ]);
 });

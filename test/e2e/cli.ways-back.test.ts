@@ -130,9 +130,7 @@ test('every change prints the way back, which works', async () => {
   using home = talked();
   for (const { line, stdin = '', look, after } of acts) {
     const before = await look(home);
-    // A run says it at a terminal.
-    const isTerminal = line.startsWith('run');
-    const done = await home.here(wordsOf(line, home), { stdin, isTerminal, env: { NO_COLOR: '1' } });
+    const done = await home.here(wordsOf(line, home), { stdin });
     expect(done.code, `${line}: ${done.stderr}`).toBe(0);
     expect(await look(home), line).not.toBe(before);
     for (const command of waysBack(done.stdout + done.stderr)) {
@@ -151,6 +149,15 @@ test('every verb that changes something says the way back, or has a reason not t
     (verb) => !covered.has(verb) && !(verb in others) && !readers.has(verb),
   );
   expect(missing).toEqual([]);
+});
+
+test('a run in a pipe says it on stderr, beside the answer alone', async () => {
+  using home = talked();
+  const args = wordsOf(`run main Three ${model}`, home);
+  expect(await home.here(args)).toMatchObject({
+    stdout: 'Answered.\n',
+    stderr: 'main@6-7 (undo with: tape rewind main@6)\n',
+  });
 });
 
 test.each(['--json', '--quiet'])('with %s nothing but the receipt is printed', async (form) => {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { safe } from './escape.ts';
 import type { Pager } from './pager.ts';
 import { chunksOf, isPlain, writeTo } from './plain-streams.ts';
 
@@ -150,7 +151,13 @@ export function nodeIo(): Io & {
     async page() {
       if (!isTerminal) return;
       const { Pager } = await import('./pager.ts');
-      pager ??= new Pager({ env: process.env, columns: this.columns, rows: this.rows, print });
+      pager ??= new Pager({
+        env: process.env,
+        columns: this.columns,
+        rows: this.rows,
+        print,
+        warn: (line) => this.err(`${safe(line)}\n`),
+      });
     },
     async done() {
       await pager?.end();

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { basename } from 'node:path';
 import type { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
-import { UsageError } from './errors/kinds.ts';
 import { withoutLinks } from './terminal/link.ts';
 import { textWidth } from './terminal/width.ts';
 
@@ -14,6 +13,8 @@ export interface Screen {
   readonly rows: number;
   /** Prints what fits the screen. */
   print(text: string): Promise<void>;
+  /** Prints a line of status. */
+  warn(text: string): void;
 }
 
 /**
@@ -67,6 +68,10 @@ function rowsOf(text: string, columns: number): number {
   );
 }
 
+function notStarted(command: string): string {
+  return `Warning: the pager '${command}' does not start: printed without it (TAPE_PAGER=cat for none)`;
+}
+
 /** The first version of less that passes links on to the terminal. */
 const lessWithLinks = 566;
 
@@ -78,19 +83,31 @@ function passesLinks(command: string): boolean {
   return Number(/^less (\d+)/.exec(stdout ?? '')?.[1] ?? 0) >= lessWithLinks;
 }
 
-/** Starts the pager; without one on the machine, output goes to the screen. */
-async function start({ env, print }: Screen): Promise<Shown> {
+/** A command whose words mean the same without a shell. */
+const plainCommand = /^[\w\s./+=:,@%-]+$/;
+
+/** What a pipe holds, and more: a pager that took that much has started. */
+const earlyMax = 256 * 1024;
+
+/** Starts the pager of the user; where that does not start, output goes to the screen, after a warning. */
+async function start(screen: Screen): Promise<Shown> {
+  const { env, print, warn } = screen;
   const command = env.TAPE_PAGER ?? env.PAGER;
   const direct = { write: print, end: async () => {} };
   if (command !== undefined && /^\s*(?:cat)?\s*$/.test(command)) return direct;
-  const child = spawn(command ?? 'less', command === undefined ? ['-FRX'] : [], {
+  const [program = '', ...args] = command?.trim().split(/\s+/) ?? ['less', '-FRX'];
+  // A shell would print a warning of its own.
+  const needsShell = command !== undefined && (!plainCommand.test(command) || program.includes('='));
+  const child = spawn(needsShell ? command : program, needsShell ? [] : args, {
     stdio: ['pipe', 'inherit', 'inherit'],
     env: { LESS: 'FRX', LV: '-c', ...env },
-    shell: command !== undefined,
+    shell: needsShell,
   });
   try {
     await once(child, 'spawn');
   } catch {
+    // A machine without less is no mistake of the user.
+    if (command !== undefined) warn(notStarted(command));
     return direct;
   }
   // Ctrl-C is the pager's: a process that ended before it would leave it without a terminal.
@@ -102,12 +119,15 @@ async function start({ env, print }: Screen): Promise<Shown> {
     failure = error;
   });
   const left = Object.assign(new Error('the user has left the pager'), { code: 'EPIPE' });
-  const assertStarted = () => {
-    // What a shell answers for a program that it cannot find or run.
-    if (child.exitCode === 127 || child.exitCode === 126)
-      throw new UsageError(`cannot show the output: the pager '${command}' does not start`, {
-        hint: 'set TAPE_PAGER to another one, or to cat for none',
-      });
+  let early: string | undefined = '';
+  let without = false;
+  /** Prints what the pager has not taken, when a shell has answered that it cannot find or run it. */
+  const wentWithout = async (): Promise<boolean> => {
+    if (without || early === undefined || (child.exitCode !== 127 && child.exitCode !== 126)) return without;
+    without = true;
+    warn(notStarted(command ?? program));
+    await print(early);
+    return true;
   };
   let passes: boolean | undefined;
   const shownText = (text: string) => {
@@ -118,17 +138,18 @@ async function start({ env, print }: Screen): Promise<Shown> {
   };
   return {
     write: async (text) => {
+      if (without) return await print(text);
+      early = early === undefined || early.length + text.length > earlyMax ? undefined : early + text;
       if (failure === undefined && child.exitCode === null && !stdin.write(shownText(text)))
         await Promise.race([once(stdin, 'drain').catch(() => {}), closed]);
       if (failure === undefined && child.exitCode === null) return;
       await closed;
-      assertStarted();
-      throw failure ?? left;
+      if (!(await wentWithout())) throw failure ?? left;
     },
     end: async () => {
       stdin.end();
       await closed;
-      assertStarted();
+      await wentWithout();
     },
   };
 }

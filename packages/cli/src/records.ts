@@ -63,11 +63,16 @@ async function printerOf(
     // A verb prints other records with other options: what this one can have is known when it comes.
     const own = shapes.filter((shape) => isOf(record, shape));
     if (own.length > 0) assertKnown(own, 'these records');
+    const isNamed = own.some(({ fields }) => fields.get('name') === sessionName);
+    const pathOf = (part: readonly string[]) => (isNamed && part[0] === 'name' ? ['session'] : part);
     return parts
-      .map((part) => (typeof part === 'string' ? part : textOf(valueAt(record, part), nul)))
+      .map((part) => (typeof part === 'string' ? part : textOf(valueAt(record, pathOf(part)), nul)))
       .join('');
   };
 }
+
+/** The field `{name}` of a record of a session, whose name is its `{session}`. */
+const sessionName = {};
 
 /** An object that a verb prints: its fields, by their schemas, and which it always has. */
 interface Shape {
@@ -159,5 +164,6 @@ function shapesIn(schema: unknown, defs: unknown): readonly Shape[] {
   if (!isObject(schema.properties)) return others;
   const fields = new Map<string, unknown>(Object.entries(schema.properties));
   if (fields.has('payload') && fields.has('hash') && !fields.has('text')) fields.set('text', {});
+  if (fields.has('session') && !fields.has('name')) fields.set('name', sessionName);
   return [{ fields, required: Array.isArray(schema.required) ? schema.required.map(String) : [] }, ...others];
 }

@@ -55,6 +55,7 @@ export const meanings: Readonly<Record<string, readonly string[]>> = {
   land: ['merge'],
   list: ['sessions'],
   load: ['import'],
+  man: ['help'],
   mark: ['anchor'],
   message: ['send'],
   mv: ['alias'],

@@ -228,7 +228,11 @@ export const entryVerbs: Contracts = {
             tool: text('name of the tool'),
             calls: whole,
           }),
-          tokens: z.number().describe('tokens that the entries record'),
+          tokens: z
+            .number()
+            .describe(
+              'all tokens that the entries record, inherited ones included without `--own`; of own entries the `total` of `usage`',
+            ),
           children: z.record(z.string(), whole).describe('number of children by their state'),
           files: listOf('files that calls declared', {
             path: text('path of the file'),

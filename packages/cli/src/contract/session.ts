@@ -76,7 +76,7 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
     'number of its children, of those neither merged, discarded nor archived, and of those merged',
     { all: whole, open: whole, merged: whole },
   ).optional(),
-  tokens: count('input and output tokens of its own model calls').optional(),
+  tokens: count('all tokens of its own model calls, as `total` of `usage`').optional(),
 });
 
 /**

@@ -1,3 +1,4 @@
+import { isObject } from '@tapedeck/tape/internal';
 import { shellWord } from '../escape.ts';
 
 /** A hint at the next command; undefined when none is known. */
@@ -51,6 +52,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       const list = `list anchors with: tape log ${session} --kind anchor`;
       if (/^\S+\.\.\S+$/.test(String(data.anchor)))
         return `a range of entries is one for log: tape log ${shellWord(`${session}@${String(data.anchor)}`)}`;
+      if (isObject(data.hidden)) return hiddenHint(session, data.hidden);
       return near === '' ? list : `did you mean ${near}? Or ${list}`;
     }
     case 'TAPE_BAD_POINT':
@@ -226,4 +228,13 @@ function configHint({
   if (mode !== undefined)
     return `check its content, and make it private with: chmod 600 ${shellWord(String(config))}`;
   return undefined;
+}
+
+/** How to reach an anchor that a rewind hides, and to show it again: a fork cannot undo what it inherited. */
+function hiddenHint(session: string, { seq, by, inherited }: Readonly<Record<string, unknown>>): string {
+  const place = shellWord(`${session}@${String(seq)}`);
+  const reach = `name it by its position: ${place}`;
+  return inherited === true
+    ? reach
+    : `${reach}; or undo the rewind with: tape undo ${shellWord(`${session}@${String(by)}`)}`;
 }

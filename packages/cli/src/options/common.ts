@@ -19,7 +19,7 @@ export const commonOptions = {
   format: {
     type: 'string',
     takes: 'TEMPLATE',
-    describe: "Print each record by a template of its JSON fields: '{session} {tokens}'",
+    describe: "Print each record by a template of its JSON fields: '{name} {tokens}'",
   },
   null: { type: 'boolean', alias: '0', describe: 'End records with NUL, with --quiet or --format' },
   quiet: { type: 'boolean', describe: 'Print ids only, and no status' },

@@ -105,7 +105,7 @@ export const run: Verb = defineVerb({
         const rest = others.map(({ result }) => result);
         await context.print(resultJson(own.result, rest));
       }
-      if (io.statusIsTerminal && input !== undefined) sayWayBack(store, own.result, context);
+      if (input !== undefined) sayWayBack(store, own.result, context);
       return io.interrupted ? exit.interrupted : exitOf(answered ?? own.result.finish);
     });
   },
@@ -140,7 +140,7 @@ async function meantOf(
   return { name: found.session, prompt: name === undefined ? prompt : [name, ...prompt] };
 }
 
-/** Says at a terminal where a run is, and how to take it back: by a rewind to before the prompt that began it. */
+/** Says where a run is, and how to take it back: by a rewind to before the prompt that began it. */
 function sayWayBack(
   store: SqliteTapeStore,
   { session, from, to }: RunResult,

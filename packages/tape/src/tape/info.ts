@@ -65,7 +65,7 @@ export interface SessionCounts {
   /** Those of the children that are neither merged, discarded nor archived. */
   readonly openChildren: number;
   readonly mergedChildren: number;
-  /** Input and output tokens of its own model calls. */
+  /** All tokens of its own model calls: input, output, reasoning, and those of caches. */
   readonly tokens: number;
 }
 
@@ -153,12 +153,16 @@ export const summarizerKind = 'summarizer';
 const children = `SELECT count(*) FROM tape c WHERE c.parent_id = t.id AND c.id > t.id AND c.kind <> '${summarizerKind}'
   AND c.lifecycle NOT IN ('staging', 'purged')`;
 
+/** All tokens of the calls of a tape `t`, whatever their kind: `totalOf` of its usage. */
+export const tokensOfTape: string =
+  '(SELECT coalesce(sum(input + output + reasoning + cache_read + cache_write), 0) FROM usage WHERE tape_id = t.id)';
+
 /** The counts of a session, each by its own index. */
 const countsOf = `json_object(
     'children', (${children}),
     'openChildren', (${children} AND c.delivery IS NULL AND c.lifecycle = 'active'),
     'mergedChildren', (${children} AND c.delivery = 'merged'),
-    'tokens', (SELECT coalesce(sum(input + output), 0) FROM usage WHERE tape_id = t.id))`;
+    'tokens', ${tokensOfTape})`;
 
 const infoColumns = ` t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
   p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,

@@ -2,7 +2,7 @@ import type { Seq } from '../entry/entry.ts';
 import { isUnfinished } from '../sqlite/schema.ts';
 import type { Db, Params } from '../sqlite/sqlite.ts';
 import { getTape } from './find.ts';
-import { type InfoRow, type SessionInfo, selectInfo, toInfo } from './info.ts';
+import { type InfoRow, type SessionInfo, selectInfo, toInfo, tokensOfTape } from './info.ts';
 import { assertStatus, type Lifecycle, lifecycles, type Ref } from './tape.ts';
 
 /** Selects sessions. */
@@ -180,17 +180,17 @@ function idRange(text: string): { readonly idPrefix: string; readonly idEnd: str
   return { idPrefix, idEnd: `${idPrefix}[` };
 }
 
+/** An order of sessions: by the last message, the creation, the name, or the most messages or tokens. */
+export type SessionOrder = 'last' | 'created' | 'name' | 'messages' | 'tokens';
+
 /** The orders of sessions. Those that are equal are in the order of their last messages. */
-const orders = {
+const orders: Readonly<Record<SessionOrder, string>> = {
   last: '',
   created: 't.created_at DESC,',
   name: 't.name,',
   messages: 't.message_count DESC,',
-  tokens: '(SELECT coalesce(sum(input + output), 0) FROM usage WHERE tape_id = t.id) DESC,',
-} as const;
-
-/** An order of sessions: by the last message, the creation, the name, or the most messages or tokens. */
-export type SessionOrder = keyof typeof orders;
+  tokens: `${tokensOfTape} DESC,`,
+};
 
 /** The number of sessions that are read at a time. */
 const pageSize = 200;

@@ -44,7 +44,7 @@ function getSeq(tape: TapeRow, position: number | string): Seq {
 
 function resolveAnchor(db: Db, tape: TapeRow, name: string, back: number): Seq {
   let skip = back;
-  let hidden: { seq: Seq; by: Seq } | undefined;
+  let hidden: { seq: Seq; by: Seq; inherited: boolean } | undefined;
   for (const segment of segments(db, tape, tape.floor_seq, tape.head_seq)) {
     const rows = db.all<{ seq: Seq }>(
       `SELECT seq FROM entry WHERE tape_id = @tapeId AND name = @name AND seq > @lo AND seq <= @hi
@@ -53,7 +53,7 @@ function resolveAnchor(db: Db, tape: TapeRow, name: string, back: number): Seq {
     );
     for (const { seq } of rows) {
       const by = isStructural(tape, name, seq) ? undefined : hiddenBy(db, tape, seq);
-      if (by !== undefined) hidden ??= { seq, by };
+      if (by !== undefined) hidden ??= { seq, by, inherited: by <= tape.base_seq };
       else if (skip > 0) skip -= 1;
       else return seq;
     }
