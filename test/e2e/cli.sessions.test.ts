@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assistant, toolCall, user } from '@tapedeck/tape';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { json, jsonLines } from '../support/cli.ts';
+import { fixedClock } from '../support/clock.ts';
 import { disagreements } from '../support/python.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
@@ -67,19 +68,83 @@ test('rows fit the terminal', async () => {
   }
 });
 
-test('--tree lists children below their parents', async () => {
+test('--tree lists children below their parents, newest first, and draws which of them are siblings', async () => {
+  const { now } = fixedClock({ stepMs: 1 });
+  vi.spyOn(Date, 'now').mockImplementation(now);
   using home = withFamilies();
+  {
+    using store = home.open();
+    store.lineage.fork('two', { name: 'low' });
+  }
+  vi.restoreAllMocks();
   expect((await rows(home, ['--tree'])).map((line) => line.replace(/ {2,}[a-z].*/, ''))).toEqual([
     'notes',
     'plan',
-    '╰ one',
+    '├ one',
+    '├ three',
     '╰ two',
+    '  ├ low',
     '  ╰ deep',
-    '╰ three',
   ]);
   expect(jsonLines(await home.here(['sessions', '--tree', '--jsonl'])).map(({ session }) => session)).toEqual(
-    ['notes', 'plan', 'one', 'two', 'deep', 'three'],
+    ['notes', 'plan', 'one', 'three', 'two', 'low', 'deep'],
   );
+});
+
+test('a pipe gets what a terminal shows, whole and between tabs', async () => {
+  using home = withFamilies();
+  const long = `${'Describe everything that has changed '.repeat(4)}.`;
+  {
+    using store = home.open();
+    store.sessions.open(`long-${'x'.repeat(90)}`, { title: long });
+    store.leases.acquire('plan', { id: 'a-run' });
+  }
+  const { stdout } = await home.here(['sessions', '--sort', 'name'], { columns: 40 });
+  const fields = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split('\t'));
+  const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  const of = (name: string) => fields.find(([first]) => first === name);
+  expect(of('plan')).toEqual([
+    ...['plan', 'session', 'busy', '@6', '', time],
+    ...['3', '1 open, 1 merged of 3', '1234', 'Plan the release of 漢字'],
+  ]);
+  expect(of('one')?.slice(1, 5)).toEqual(['subagent', 'merged', '@6', 'plan']);
+  expect(of('two')?.slice(6)).toEqual(['0', '1 open', '0', 'Do two.']);
+  expect(of(`long-${'x'.repeat(90)}`)?.at(-1)).toBe(long.trim());
+  expect(new Set(fields.map(({ length }) => length))).toEqual(new Set([10]));
+});
+
+test('a result in a pipe is whole', async () => {
+  using home = tempHome();
+  home.session('main', user('Go'));
+  {
+    using store = home.open();
+    store.lineage.fork('main', { name: 'child' });
+    store.entries.append('child', [assistant(`All of it:\n\n${'one more line of the result\n'.repeat(9)}`)]);
+  }
+  const { stdout } = await home.here(['children', 'main'], { columns: 40 });
+  expect(stdout.trimEnd().split('\t').at(-1)).toBe(
+    `All of it: ${'one more line of the result '.repeat(9).trim()}`,
+  );
+});
+
+test('a narrow terminal shows states and times whole, and leaves other columns out for names', async () => {
+  using home = withFamilies();
+  const name = 'check-the-changelog-of-the-release-of-2026-11-24';
+  {
+    using store = home.open();
+    store.lineage.fork('plan', { name });
+    store.sessions.update('two', { task: 'failed' });
+    store.lineage.merge('two');
+  }
+  for (const line of ['sessions', 'sessions --tree', 'children plan', 'overview']) {
+    const { stdout } = await home.here([...line.split(' '), '--no-color'], { isTerminal: true, columns: 40 });
+    expect(stdout, line).toMatch(/merged, failed/);
+    expect(stdout, line).toMatch(/^.*check-[^ ]+ +active +.*now/m);
+    expect(stdout, line).not.toMatch(/\b(?:st|la|ab)…/);
+  }
 });
 
 test('--grep, --sort, --kind and -n select sessions', async () => {
@@ -216,7 +281,7 @@ test('sessions --json has a title for each: the given one, that of a model, or t
 test('times in a pipe have a zone, as those of a log have', async () => {
   using home = tempHome();
   home.session('main', user('Go'));
-  const time = /\t(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)$/m;
+  const time = /\t(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\t/m;
   const [, listed] = time.exec((await home.here(['sessions'])).stdout) ?? [];
   expect((await home.here(['log', 'main'])).stdout).toContain(` ${listed}\n`);
 });

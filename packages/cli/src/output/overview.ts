@@ -77,7 +77,7 @@ export function overviewText(overview: Overview, context: Look): string {
   const states = new Map([...running, ...waiting, ...interrupted].map((one) => [one.session, one.state]));
   const listed = recent.map(({ info, about }) => {
     const state: string = states.get(info.session) ?? stateOf(info);
-    return { info, about, depth: 0, state };
+    return { info, about, branch: '', state };
   });
   const sessions = recent.length === 0 ? 'No sessions' : sessionsTable(listed, context);
   const rest =

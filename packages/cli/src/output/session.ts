@@ -1,9 +1,7 @@
 import type { SessionInfo } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
 import type { SessionCounts } from '@tapedeck/tape/store';
-import { oneLine } from '../escape.ts';
 import type { Style } from '../terminal/style.ts';
-import { tabbed } from './table.ts';
 
 /** A session as `--json` prints it; part of the documented contract. */
 export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>> {
@@ -51,31 +49,6 @@ export function stateOf({
   if (delivery === 'merged' && task !== undefined && task !== 'completed' && task !== 'running')
     return `${delivery}, ${task}`;
   return delivery ?? task ?? lifecycle;
-}
-
-/** Maximum number of characters of a result in a table. */
-const textWidth = 60;
-
-/**
- * A session as a row with tabs, for a pipe. `isCut` tells whether its process died during a run, `textOf` returns its
- * result.
- */
-export function sessionRow(
-  { info: s, isCut }: { readonly info: SessionInfo; readonly isCut: boolean },
-  { style, textOf }: { readonly style: Style; readonly textOf?: ((info: SessionInfo) => string) | undefined },
-): string {
-  const paint = (cell: string, column: number) =>
-    column === 0 ? style.text('bold', cell) : column === 2 ? painted(style, cell) : cell;
-  const row = [
-    s.session,
-    s.kind,
-    isCut ? 'interrupted' : stateOf(s),
-    `@${s.head}`,
-    s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
-    `${isoTime(s.lastMessageAt ?? s.createdAt).slice(0, 19)}Z`,
-    ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
-  ];
-  return tabbed([row], paint);
 }
 
 /** The state of a session, in the colour of good or bad news; as it is where it is neither. */

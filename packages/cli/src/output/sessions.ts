@@ -5,7 +5,7 @@ import { oneLine } from '../escape.ts';
 import { shortNumber } from '../terminal/number.ts';
 import { briefTime, relativeTime } from '../terminal/time.ts';
 import { painted } from './session.ts';
-import { firstFitting } from './table.ts';
+import { branches, firstFitting } from './table.ts';
 
 /** A session for people, with what its row shows beside its properties. */
 export interface Listed {
@@ -13,8 +13,8 @@ export interface Listed {
   readonly state: string;
   /** Its title, or its first prompt. */
   readonly about: string;
-  /** Number of ancestors that are listed above it. */
-  readonly depth: number;
+  /** What a tree draws before its name. */
+  readonly branch: string;
 }
 
 /** How a table looks, and how much of a name tells it from the others of the home. */
@@ -25,17 +25,19 @@ interface Look extends Pick<Context, 'io' | 'style' | 'link'> {
 /** What a table has room for, from all of it to the least. */
 interface Room {
   readonly isBrief: boolean;
-  /** Whether the columns of tokens and of children are there. */
-  readonly has: { readonly tokens: boolean; readonly children: boolean };
+  /** The columns that it has beside names, states and times. */
+  readonly has: ReadonlySet<'messages' | 'children' | 'tokens' | 'about'>;
   /** Columns that names and titles keep. */
   readonly least: number;
 }
 
 const rooms: readonly [Room, ...Room[]] = [
-  { isBrief: false, has: { tokens: true, children: true }, least: 24 },
-  { isBrief: true, has: { tokens: true, children: true }, least: 16 },
-  { isBrief: true, has: { tokens: false, children: true }, least: 14 },
-  { isBrief: true, has: { tokens: false, children: false }, least: 10 },
+  { isBrief: false, has: new Set(['messages', 'children', 'tokens', 'about']), least: 24 },
+  { isBrief: true, has: new Set(['messages', 'children', 'tokens', 'about']), least: 16 },
+  { isBrief: true, has: new Set(['messages', 'children', 'about']), least: 14 },
+  { isBrief: true, has: new Set(['messages', 'about']), least: 10 },
+  { isBrief: true, has: new Set(['messages']), least: 10 },
+  { isBrief: true, has: new Set(), least: 10 },
 ];
 
 /** Sessions as a table for a terminal: what does not fit its width is said in fewer words, or not at all. */
@@ -51,27 +53,28 @@ export function sessionsTable(sessions: readonly Listed[], context: Look): strin
     const headings = [
       'session',
       'state',
-      isBrief ? 'msgs' : 'messages',
-      has.children && some.children ? 'children' : '',
-      has.tokens && some.tokens ? 'tokens' : '',
+      has.has('messages') ? (isBrief ? 'msgs' : 'messages') : '',
+      has.has('children') && some.children ? 'children' : '',
+      has.has('tokens') && some.tokens ? 'tokens' : '',
       'last',
-      some.about ? 'about' : '',
+      has.has('about') && some.about ? 'about' : '',
     ];
-    const rows = sessions.map(({ info, state, about, depth }) => [
-      `${depth === 0 ? '' : `${'  '.repeat(depth - 1)}╰ `}${info.session}`,
+    const rows = sessions.map(({ info, state, about, branch }) => [
+      branch + info.session,
       state,
-      String(info.messageCount),
-      has.children && info.counts !== undefined ? childrenOf(info.counts, isBrief) : '',
-      has.tokens && info.counts !== undefined && info.counts.tokens > 0
+      has.has('messages') ? String(info.messageCount) : '',
+      has.has('children') && info.counts !== undefined ? childrenOf(info.counts, { isBrief }) : '',
+      has.has('tokens') && info.counts !== undefined && info.counts.tokens > 0
         ? shortNumber(info.counts.tokens)
         : '',
       timeOf(info.lastMessageAt ?? info.createdAt, io.now()),
-      oneLine(about, io.columns),
+      has.has('about') ? oneLine(about, io.columns) : '',
     ]);
     const idOf = new Map(rows.map((row, i) => [row, sessions[i]?.info.id ?? '']));
     return {
       rows: [headings, ...rows],
       right: [2, 4],
+      whole: [1, 5],
       names: [0],
       distinct: context.distinct,
       width: io.columns,
@@ -93,9 +96,12 @@ export interface ListedChild {
 /** Children of a session as a table for a terminal, with the first words of their results. */
 export function childrenTable(children: readonly ListedChild[], context: Look): string {
   const { io } = context;
-  const tableIn = (isBrief: boolean) => {
+  const tableIn = (
+    isBrief: boolean,
+    { least, results }: { readonly least: number; readonly results: boolean },
+  ) => {
     const timeOf = isBrief ? briefTime : relativeTime;
-    const others = children.some(({ info }) => info.kind !== 'subagent');
+    const others = results && children.some(({ info }) => info.kind !== 'subagent');
     const anchors = !isBrief && children.some(({ info }) => info.fromAnchor !== undefined);
     const headings = [
       'session',
@@ -104,7 +110,7 @@ export function childrenTable(children: readonly ListedChild[], context: Look): 
       'head',
       anchors ? 'from' : '',
       'last',
-      'result',
+      results ? 'result' : '',
     ];
     const rows = children.map(({ info, state, text }) => [
       info.session,
@@ -113,24 +119,33 @@ export function childrenTable(children: readonly ListedChild[], context: Look): 
       `@${info.head}`,
       anchors && info.fromAnchor !== undefined ? `⚓ ${info.fromAnchor}` : '',
       timeOf(info.lastMessageAt ?? info.createdAt, io.now()),
-      oneLine(text, io.columns),
+      results ? oneLine(text, io.columns) : '',
     ]);
     const idOf = new Map(rows.map((row, i) => [row, children[i]?.info.id ?? '']));
     return {
       rows: [headings, ...rows],
       right: [3],
+      whole: [1, 5],
       names: [0],
       distinct: context.distinct,
       width: io.columns,
-      least: isBrief ? 16 : 24,
+      least,
       paint: painter(context, { headings, idOf }),
     };
   };
-  return firstFitting([tableIn(false), tableIn(true)]);
+  return firstFitting([
+    tableIn(false, { least: 24, results: true }),
+    tableIn(true, { least: 16, results: true }),
+    tableIn(true, { least: 10, results: true }),
+    tableIn(true, { least: 10, results: false }),
+  ]);
 }
 
 /** `2 open, 5 merged`, and of how many where some are neither; in brief the first of both, as a part of all. */
-function childrenOf({ children, openChildren, mergedChildren }: SessionCounts, isBrief: boolean): string {
+export function childrenOf(
+  { children, openChildren, mergedChildren }: SessionCounts,
+  { isBrief }: { readonly isBrief: boolean },
+): string {
   if (children === 0) return '';
   const parts = [
     { count: openChildren, what: 'open' },
@@ -155,7 +170,7 @@ function painter({ style, link }: Look, { headings, idOf }: Painted) {
     if (row === headings) return style.text('dim', cell);
     if (column === 1) return painted(style, cell);
     if (column > 1) return column === headings.length - 1 ? cell : style.text('dim', cell);
-    const indent = cell.length - cell.replace(/^ *╰ /, '').length;
+    const indent = cell.length - cell.replace(branches, '').length;
     return cell.slice(0, indent) + link(idOf.get(row) ?? '', style.text('bold', cell.slice(indent)));
   };
 }

@@ -5,6 +5,8 @@ interface Table {
   readonly rows: readonly (readonly string[])[];
   /** The right-aligned columns, which are never cut. */
   readonly right?: readonly number[];
+  /** Left-aligned columns that are never cut, either. */
+  readonly whole?: readonly number[];
   /** Columns of names: what is left of a cut one is enough to type, and begins as no other does. */
   readonly names?: readonly number[];
   /** Number of characters at the beginning of a name that no other has; without it, among the names of the table. */
@@ -22,7 +24,7 @@ const gap = 2;
 const leastOfAll = 3;
 
 /** What a tree draws before a name. */
-const branches = /^[ ╰]+/;
+export const branches: RegExp = /^[ │├╰]+/;
 
 /** Number of characters at the beginning of a name with which no other of some names begins. */
 function distinctAmong(names: readonly string[]): (name: string) => number {
@@ -148,7 +150,7 @@ function fitted(given: Table, cut: Cut): Fitted {
 
 /** The widest of the columns that may be cut lose one column after another. */
 function fittedTo(
-  { rows, right = [], width = Number.POSITIVE_INFINITY, least = 8 }: Table,
+  { rows, right = [], whole = [], width = Number.POSITIVE_INFINITY, least = 8 }: Table,
   needs: ReadonlyMap<number, number>,
 ): Fitted {
   const count = rows.reduce((most, row) => Math.max(most, row.length), 0);
@@ -156,12 +158,13 @@ function fittedTo(
     rows.reduce((most, row) => Math.max(most, textWidth(row[i] ?? '')), 0),
   );
   const gaps = gap * Math.max(0, widths.filter((columns) => columns > 0).length - 1);
+  const kept = new Set([...right, ...whole]);
   const leastOf = (i: number) => needs.get(i) ?? least;
   let excess = widths.reduce((sum, columns) => sum + columns, gaps) - width;
   for (; excess > 0; excess -= 1) {
     const widest = widths.reduce(
       (best, columns, i) =>
-        !right.includes(i) && columns > leastOf(i) && columns > (widths[best] ?? 0) ? i : best,
+        !kept.has(i) && columns > leastOf(i) && columns > (widths[best] ?? 0) ? i : best,
       -1,
     );
     if (widest === -1) break;

@@ -62,15 +62,27 @@ function textIn({ payload }: Entry): string {
   return content.map(partText).join(' ');
 }
 
-/** A session with its descendants, each after its parent, children in the order of their creation. */
-export function withDescendants(
-  root: SessionInfo,
-  below: readonly SessionInfo[],
-): readonly { readonly info: SessionInfo; readonly depth: number }[] {
+/** A session of a tree, with what is drawn before its name: `├ `, and for each ancestor whether a sibling of it follows. */
+export interface Placed {
+  readonly info: SessionInfo;
+  readonly branch: string;
+}
+
+/** A session with its descendants, each after its parent, siblings in the order in which they are given. */
+export function withDescendants(root: SessionInfo, below: readonly SessionInfo[]): readonly Placed[] {
   const children = Map.groupBy(below, ({ parentId }) => parentId);
-  const under = (info: SessionInfo, depth: number): readonly { info: SessionInfo; depth: number }[] => [
-    { info, depth },
-    ...(children.get(info.id) ?? []).flatMap((child) => under(child, depth + 1)),
-  ];
-  return under(root, 0);
+  const placed: Placed[] = [];
+  // A loop: forks can be nested deeper than calls.
+  const left = [{ info: root, branch: '', indent: '' }];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { info, branch, indent } = next;
+    placed.push({ info, branch });
+    for (const [i, child] of (children.get(info.id) ?? []).toReversed().entries())
+      left.push({
+        info: child,
+        branch: `${indent}${i === 0 ? '╰ ' : '├ '}`,
+        indent: `${indent}${i === 0 ? '  ' : '│ '}`,
+      });
+  }
+  return placed;
 }

@@ -10,10 +10,11 @@ import { hasTapesToRead, isLarge } from '../home.ts';
 import { timeOf } from '../input.ts';
 import { printArray, printLines } from '../output/array.ts';
 import { otherRealms } from '../output/other-realms.ts';
-import { sessionJson, sessionRow, stateOf } from '../output/session.ts';
+import { sessionJson, stateOf } from '../output/session.ts';
+import { sessionRow } from '../output/session-row.ts';
 import { childrenTable, sessionsTable } from '../output/sessions.ts';
 import { distinctIn } from '../reference.ts';
-import { aboutOf, beganIn, promptOf, withDescendants } from '../session/listing.ts';
+import { aboutOf, beganIn, type Placed, promptOf, withDescendants } from '../session/listing.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -27,8 +28,9 @@ export const sessions: Verb = defineVerb({
   paged: true,
   summary: 'List sessions, newest first',
   detail:
-    'A session has its place by its last message. An imported message counts with the time at its source, not that of the import. ' +
-    `A terminal shows ${shownMax} unless -n is given. ` +
+    'A session has its place by its last message, and in a tree among the children of its parent. An imported message counts with the time at its source, not that of the import. ' +
+    `A terminal shows ${shownMax} unless -n is given. In a pipe a row has whole fields between tabs: session, kind, state, head, ` +
+    'parent with the anchor, last message, messages, children, tokens, and what it is about. ' +
     'Lists one realm (--base), and says on stderr how many sessions others have.',
   examples: [
     ['tape sessions --json', 'List sessions as JSON'],
@@ -73,7 +75,7 @@ export const sessions: Verb = defineVerb({
       if (isTable) await show(store, [...rows], { limit, context });
       else {
         if (limit === Number.POSITIVE_INFINITY && isLarge(context.home)) context.io.saveMemory();
-        await list(context, { found: withCuts(store, first(limit, rows)) });
+        await list(context, { found: withStates(store, first(limit, rows)) });
       }
       for (const line of otherRealms(store)) context.status(line);
       return 0;
@@ -96,15 +98,16 @@ interface Selection {
 function* select(
   store: SqliteTapeStore,
   { all, kind, tree, here, grep, sort, from, limit }: Selection,
-  { io, options: { json, jsonl } }: Context,
-): Iterable<{ readonly info: SessionInfo; readonly depth: number }> {
+  context: Context,
+): Iterable<Placed> {
   const text = grep?.toLowerCase();
   const isWanted = (info: SessionInfo) =>
     (text === undefined ||
       `${info.session} ${info.title ?? ''} ${promptOf(store, info)}`.toLowerCase().includes(text)) &&
-    (here !== true || beganIn(store, info, io.cwd));
+    (here !== true || beganIn(store, info, context.io.cwd));
   const isFiltered = text !== undefined || here === true;
-  const having = { counts: true, titles: json === true || jsonl === true };
+  // What a session is about is read for the rows of a table alone: there are few.
+  const having = { counts: true, titles: !isForPeople(context) && context.options.quiet !== true };
   const found = store.readSessions({
     ...having,
     ...(all === true && { all }),
@@ -119,9 +122,7 @@ function* select(
     if (left <= 0) return;
     if (!isWanted(info)) continue;
     const below =
-      tree === true
-        ? store.sessions.list({ under: info.id, after: null, ...having, ...(all === true && { all }) })
-        : [];
+      tree === true ? store.sessions.list({ under: info.id, ...having, ...(all === true && { all }) }) : [];
     const family = withDescendants(
       info,
       below.filter((one) => !isSummarizer(one)),
@@ -144,15 +145,15 @@ function* first(limit: number, rows: Iterable<{ readonly info: SessionInfo }>): 
 /** Shows rows in a table. */
 async function show(
   store: SqliteTapeStore,
-  rows: readonly { readonly info: SessionInfo; readonly depth: number }[],
+  rows: readonly Placed[],
   { limit, context }: { readonly limit: number; readonly context: Context },
 ): Promise<void> {
   const shown = rows.slice(0, limit);
   const interrupted = await interruptedAmong(store, shown.map(({ info }) => info).filter(isActive));
   const stateIn = states(store, interrupted);
-  const listed = shown.map(({ info, depth }) => ({
+  const listed = shown.map(({ info, branch }) => ({
     info,
-    depth,
+    branch,
     state: stateIn(info),
     about: aboutOf(store, info),
   }));
@@ -202,7 +203,7 @@ export const children: Verb = defineVerb({
           context.status(
             `There ${earlier === 1 ? 'is 1 earlier child' : `are ${earlier} earlier children`} (see them with -n ${children.length})`,
           );
-      } else await list(context, { found: withCuts(store, found), textOf, standing });
+      } else await list(context, { found: withStates(store, found), textOf, standing });
       return reportStanding(standing, context);
     }),
 });
@@ -228,21 +229,23 @@ function isActive({ lifecycle }: SessionInfo): boolean {
   return lifecycle === 'active';
 }
 
-/** A session, and whether its process died during a run. */
+/** A session, whether its process died during a run, and what it is in. */
 interface Seen {
   readonly info: SessionInfo;
   readonly isCut: boolean;
+  readonly state: string;
 }
 
 /** The number of sessions whose states are looked up at a time. */
 const seenMax = 200;
 
-/** Looks up whether the processes of sessions died. */
-async function* withCuts(store: SqliteTapeStore, found: Iterable<SessionInfo>): AsyncGenerator<Seen> {
+/** Looks up what sessions are in. */
+async function* withStates(store: SqliteTapeStore, found: Iterable<SessionInfo>): AsyncGenerator<Seen> {
   let infos: SessionInfo[] = [];
   const seen = async () => {
     const interrupted = await interruptedAmong(store, infos.filter(isActive));
-    return infos.map((info) => ({ info, isCut: interrupted.has(info.id) }));
+    const stateIn = states(store, interrupted);
+    return infos.map((info) => ({ info, isCut: interrupted.has(info.id), state: stateIn(info) }));
   };
   for (const info of found) {
     infos.push(info);
