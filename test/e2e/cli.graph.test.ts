@@ -153,18 +153,49 @@ describe('graph -o', () => {
 
 test('blame has one row for each part of the view, and the same as JSON', async () => {
   using home = manySessions(0);
-  const rows = lines((await home.here(['blame', 'c2'])).stdout).map((row) => row.split('\t').slice(0, 3));
+  const rows = lines((await home.here(['blame', 'c2'])).stdout).map((row) => row.split('\t').slice(0, 5));
   expect(rows).toEqual([
-    ['↑3', 'user', 'main'],
-    ['5', 'assistant', 'c2'],
+    ['↑3', 'merge', 'main', '@3', 'c1 2-3'],
+    ['5', 'assistant', 'c2', '@3', ''],
   ]);
   expect(json(await home.here(['blame', 'c2', '--json']))).toMatchObject([
-    { seq: 3, inherited: true, from: [{ session: 'c1', range: [2, 3] }] },
-    { seq: 5, session: 'c2', inherited: false, from: [] },
+    { seq: 3, inherited: true, turn: 3, from: [{ session: 'c1', range: [2, 3] }] },
+    { seq: 5, session: 'c2', inherited: false, turn: 3, from: [] },
   ]);
   expect((await home.here(['blame', 'c2', '--quiet'])).stdout).toBe('main@3\nc2@5\n');
   expect(await home.here(['blame', 'nobody'])).toMatchObject({ code: 3 });
   expect(await home.here(['blame', 'c2', '--policy', 'odd'])).toMatchObject({ code: 2 });
+});
+
+test('blame has headings on a terminal, turns, and of a merge the first words of its result', async () => {
+  using home = manySessions(0);
+  const model = 'acme/planner-with-a-long-name-2026-11';
+  home.session('plan', user('Plan it.'), assistant('Planned. And more.', { model, run: 'r-123456' }));
+  {
+    using store = home.open();
+    store.lineage.fork('plan', { name: 'check-the-changelog-of-the-release' });
+    store.entries.append('check-the-changelog-of-the-release', [assistant('The changelog is right.')]);
+    store.lineage.merge('check-the-changelog-of-the-release');
+  }
+  const shown = async (columns: number) =>
+    lines((await home.here(['blame', 'plan', '--no-color'], { isTerminal: true, columns })).stdout);
+  const wide = (await shown(120)).map((row) => row.trim().split(/ {2,}/));
+  expect(wide).toEqual([
+    ['at', 'role', 'session', 'turn', 'by', 'run', 'text'],
+    ['2', 'user', 'plan', '@2', 'Plan it.'],
+    ['3', 'assistant', 'plan', '@2', model, '123456', 'Planned. And more.'],
+    ['5', 'merge', 'plan', '@5', expect.stringMatching(/^check-.* 4-5$/), 'The changelog is right.'],
+  ]);
+  expect(await shown(40)).toEqual([
+    ...['plan@2', '  user  turn @2', '  Plan it.'],
+    ...['plan@3', '  assistant  turn @2', `  ${model}`, '  Planned. And more.'],
+    ...[
+      'plan@5',
+      '  merge  turn @5',
+      '  check-the-changelog-of-the-release 4-5',
+      '  The changelog is right.',
+    ],
+  ]);
 });
 
 test('a row of wide characters fits the columns of the terminal', async () => {

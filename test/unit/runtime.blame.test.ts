@@ -2,6 +2,7 @@ import { blame } from '@tapedeck/runtime';
 import {
   assistant,
   handoff,
+  parsePolicy,
   type SqliteTapeStore,
   toolCall,
   toolResult,
@@ -117,4 +118,32 @@ test('the view is that of the policy of the last model call, unless another is g
   expect(await positions({ policy: 'last-boundary' })).toEqual([3, 4, 5]);
   const { digest } = await blame(storeUnderTest(store), 'main');
   expect(digest).toBe(view(store.views.entries('main', { policy: 'full' }), { policy: 'full' }).digest);
+});
+
+test('a part is of the turn of the message that began it, also where the view begins later', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [
+    user('one'),
+    assistant([toolCall('c1', 'look', {})], { run: 'r1' }),
+    toolResult({ toolCallId: 'c1', toolName: 'look' }, 'seen', { run: 'r1' }),
+    assistant('two', { run: 'r1' }),
+    user('three'),
+    assistant('four'),
+  ]);
+  store.lineage.fork('main', { name: 'child', intention: { nextSteps: 'Look closer.' } });
+  store.entries.append('child', [assistant('Done.')]);
+  const turns = async (session: string, policy: ViewPolicy) =>
+    (await blame(storeUnderTest(store), session, { policy })).parts.map(({ seq, turn }) => [seq, turn]);
+  const all = [2, 3, 4, 5].map((seq) => [seq, 2]);
+  expect(await turns('main', 'full')).toEqual([...all, [6, 6], [7, 6]]);
+  expect((await turns('child', 'full')).slice(-2)).toEqual([
+    [9, 9],
+    [10, 9],
+  ]);
+  expect(await turns('main', parsePolicy('window:3'))).toEqual([
+    [5, 2],
+    [6, 6],
+    [7, 6],
+  ]);
 });

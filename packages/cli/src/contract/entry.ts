@@ -140,6 +140,7 @@ const BlamedPart: z.ZodObject = shape('BlamedPart', 'A part of a view, and what 
   role: z.enum(['user', 'assistant', 'tool']).describe('role of its message in the view'),
   session: text('session on whose own tape it is'),
   inherited: flag('whether that is an ancestor'),
+  turn: count('position of the message or the task that began the turn').optional(),
   run: text('ULID of the run that wrote it').optional(),
   model: text('model of an answer or a summary').optional(),
   author: text('author that a message names').optional(),

@@ -5,11 +5,10 @@ import type { Page, Term } from './page.ts';
 import { topics } from './topics/index.ts';
 import { commonSection } from './verb-page.ts';
 
-/** The verbs of the first page: with these a user starts, and finds the others by their groups. */
+/** The verbs that the first page explains. It names the others: with these a user starts, and the page is one screen. */
 const first: ReadonlySet<string> = new Set([
-  ...['init', 'new', 'import', 'run', 'chat', 'delegate', 'approve', 'sessions', 'status'],
-  ...['log', 'search', 'graph', 'anchor', 'rewind', 'undo', 'fork', 'merge', 'discard'],
-  ...['check', 'backup'],
+  ...['init', 'import', 'run', 'chat', 'sessions', 'log', 'rewind'],
+  ...['undo', 'fork', 'merge', 'check', 'backup'],
 ]);
 
 const usage = [
@@ -24,10 +23,16 @@ export function frontPage(verbs: readonly Verb[], aliases: Aliases): Page {
       .filter((verb) => verb.group === group && first.has(nameOf(verb)))
       .map((verb, i) => `${(i === 0 ? group : '').padEnd(8)}${nameOf(verb).padEnd(10)}${verb.summary}`),
   );
-  const others = verbs.map(nameOf).filter((name) => !first.has(name));
+  // Those of a group stand together.
+  const others = groups.map((group) =>
+    verbs
+      .filter((verb) => verb.group === group && !first.has(nameOf(verb)))
+      .map(nameOf)
+      .join(' '),
+  );
   const names = topics.map(({ name }) => name);
   const labels = [
-    labelled('Also', others),
+    labelled('Also', [others.join(' · ')]),
     ...(aliases.size === 0 ? [] : [labelled('Aliases', shownNames(aliases))]),
     labelled('Topics', names),
     labelled('More', ['tape help VERB,', 'tape help TOPIC,', 'tape help --all']),

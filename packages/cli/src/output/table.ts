@@ -112,13 +112,16 @@ function drawn(given: Table, cut: Cut): string {
   return rows.map(line).join('\n');
 }
 
-/** The first of several tables that fits its width, else the last one, whose cells keep less. */
-export function firstFitting(tables: readonly [Table, ...Table[]]): string {
+/** The first of several tables that fits its width, else another text: that of the last one, whose cells keep less. */
+export function firstFitting(
+  tables: readonly [Table, ...Table[]],
+  otherwise: () => string = () => table({ ...(tables.at(-1) ?? tables[0]), least: leastOfAll }),
+): string {
   for (const cut of ['beginnings', 'ends'] as const) {
     const fitting = tables.find((one) => fitted(one, cut).fits);
     if (fitting !== undefined) return drawn(fitting, cut);
   }
-  return table({ ...(tables.at(-1) ?? tables[0]), least: leastOfAll });
+  return otherwise();
 }
 
 interface Fitted {

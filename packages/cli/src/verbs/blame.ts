@@ -1,4 +1,4 @@
-import { jsonText, safe } from '../escape.ts';
+import { jsonText } from '../escape.ts';
 import { distinctIn } from '../reference.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -7,11 +7,12 @@ export const blame: Verb = defineVerb({
   command: 'blame <name>',
   group: 'Look',
   paged: true,
-  summary: 'Show which session, run and model made each part of the view',
+  summary: 'Show which session, turn and model made each part of the view',
   detail:
-    'One row for each part of the view that a model would receive: its position, its role, the session on whose tape it is, the model ' +
-    'of an answer or the author of a message, the run, and the sessions whose work it brings: merged children with their positions, ' +
-    'and the session that wrote a summary. Shows what the tapes record, and infers nothing.',
+    'One row for each part of the view that a model would receive: its position, its role, the session on whose tape it is, the turn ' +
+    'that it is of, which is the position of the message that began it, the model of an answer or the author of a message, the run, ' +
+    'the sessions whose work it brings (merged children with their positions, and the session that wrote a summary), and the beginning ' +
+    'of its text. Shows what the tapes record, and infers nothing.',
   examples: [
     ['tape blame main', 'Show where the parts of the view of main come from'],
     ['tape blame main --policy full --json', 'The same of all visible entries, as JSON'],
@@ -23,7 +24,7 @@ export const blame: Verb = defineVerb({
       describe: 'As of tape view (default: the policy of the last model call, else last-boundary)',
     },
   },
-  run: async ({ name, policy }, { io, options, reading, status }) => {
+  run: async ({ name, policy }, { io, options, reading, status, style }) => {
     const { blame: blameView } = await import('@tapedeck/runtime');
     const { blameJson, blameText } = await import('../output/blame.ts');
     const { parsePolicy } = await import('@tapedeck/tape');
@@ -35,10 +36,7 @@ export const blame: Verb = defineVerb({
       else if (options.quiet === true)
         for (const { session, seq } of parts) await io.out(`${session}@${seq}\n`);
       else if (parts.length === 0) status('The view is empty');
-      else
-        await io.out(
-          `${safe(blameText(parts, { aligned: io.isTerminal, width: io.columns, distinct: distinctIn(store) }))}\n`,
-        );
+      else await io.out(`${blameText(parts, { io, style, distinct: distinctIn(store) })}\n`);
       return 0;
     });
   },

@@ -8,7 +8,7 @@ export const undo: Verb = defineVerb({
   command: 'undo <place>',
   synonyms: ['unrewind'],
   group: 'Change',
-  summary: 'Undo the newest rewind or compaction of a session',
+  summary: 'Undo a rewind, compaction, anchor, handoff or merge',
   detail:
     'The view is then what it was before the act: the newest rewind, summary or pruning, or the one at @POINT, where an anchor, ' +
     'a handoff or a merge can be undone, too. An undone rewind hides the entries after it; another act is undone only if no ' +

@@ -1,7 +1,7 @@
 /**
- * Where each part of a view comes from: the session on whose tape it is, the run and the model that made it, the author of
- * what a user wrote, and the sessions whose work it brings. Reads only, and loads no AI SDK. Imports `trace` and
- * `store-of`.
+ * Where each part of a view comes from: the session on whose tape it is, the turn, the run and the model that made it, the
+ * author of what a user wrote, and the sessions whose work it brings. Reads only, and loads no AI SDK. Imports `trace`, `ui`,
+ * for turns, and `store-of`.
  */
 import {
   type Entry,
@@ -21,6 +21,7 @@ import {
 } from '@tapedeck/tape/internal';
 import { type StoreSource, storeOf } from '../store-of.ts';
 import { sourcesOf, type TraceSource } from '../trace/sources.ts';
+import { lastTurn, turnsOf } from '../ui/turns.ts';
 
 /** A part of a view, and what its entry and the lineage record of its making. */
 export interface BlamedPart {
@@ -31,6 +32,8 @@ export interface BlamedPart {
   /** The session on whose own tape it is, and whether it is another than the one of the view. */
   readonly session: string;
   readonly inherited: boolean;
+  /** The turn that it is of: the position of the message or the task that began it. */
+  readonly turn?: Seq;
   /** The run that wrote it. */
   readonly run?: string;
   /** The model of an answer, or of a summary. */
@@ -63,7 +66,7 @@ export interface BlameOptions {
 }
 
 /**
- * Reports which session, run and model made each part of the view of a session. What no tape records is absent.
+ * Reports which session, turn, run and model made each part of the view of a session. What no tape records is absent.
  * @throws TAPE_NO_SESSION, TAPE_BAD_POLICY, TAPE_NO_ANCHOR; TAPE_CORRUPT
  *
  * @example
@@ -95,6 +98,11 @@ export async function blame(
   const made = view(entries, { policy });
   const shown = new Set(made.explain().flatMap(({ seq, in: isIn }) => (isIn ? seq : [])));
   const calls = new Map<string, ReadonlySet<string>>();
+  const turns = await turnsIn(
+    store,
+    info.id,
+    entries.filter(({ seq }) => shown.has(seq)),
+  );
   const parts: BlamedPart[] = [];
   for (const entry of entries) {
     if (!shown.has(entry.seq)) continue;
@@ -104,11 +112,29 @@ export async function blame(
     const from = (await brings(store, { entry, owner, calls }))
       ? await sourcesOf({ store, seen: new Set() }, owner, entry)
       : [];
-    parts.push({ ...part, inherited: owner !== info, from });
+    const turn = part.what === 'summary' ? undefined : turns.get(entry.seq);
+    parts.push({ ...part, inherited: owner !== info, ...(turn !== undefined && { turn }), from });
   }
   // The state of a boundary begins the view, also where entries before it were kept.
   parts.sort((a, b) => Number(b.what === 'summary') - Number(a.what === 'summary'));
   return { session: info.session, digest: made.digest, parts };
+}
+
+/** The positions where the turns of entries began. The first of them can be in a turn that began before the view. */
+async function turnsIn(
+  store: TapeStore,
+  id: string,
+  shown: readonly Entry[],
+): Promise<ReadonlyMap<Seq, Seq>> {
+  const begun = new Map<Seq, Seq>();
+  for (const { opening, entries } of turnsOf(shown)) {
+    const [first] = opening === undefined ? entries : [opening];
+    if (first === undefined) continue;
+    const at = opening?.seq ?? (await lastTurn(store, id, { to: first.seq }))?.opening?.seq;
+    if (at === undefined) continue;
+    for (const { seq } of [first, ...entries]) begun.set(seq, at);
+  }
+  return begun;
 }
 
 async function policyOfLastCall(store: TapeStore, id: string): Promise<ViewPolicy> {

@@ -4,7 +4,7 @@
  * `started.ts` finds what the calls of a turn have delegated, `children.ts` and `child-calls.ts` read how that does and what it
  * waits for. Imports `stream`, `usage` and `fields`.
  */
-import type { Entry, TapeStore } from '@tapedeck/tape';
+import type { Entry, Seq, TapeStore } from '@tapedeck/tape';
 import { clientCalls, isObject, select } from '@tapedeck/tape/internal';
 
 /**
@@ -158,10 +158,14 @@ export async function turnOf(store: TapeStore, session: string, id: string): Pro
 /** How many entries are read first to find the beginning of a turn. */
 const windowMin = 64;
 
-/** The last turn of a session. Reads back to its opening, and not further. */
-export async function lastTurn(store: TapeStore, session: string): Promise<Turn | undefined> {
+/** The last turn of a session, of all entries or of those up to a position. Reads back to its opening, and not further. */
+export async function lastTurn(
+  store: TapeStore,
+  session: string,
+  upTo: { readonly to?: Seq } = {},
+): Promise<Turn | undefined> {
   for (let last = windowMin; ; last *= 4) {
-    const read = await Array.fromAsync(store.entries.read(session, { last }));
+    const read = await Array.fromAsync(store.entries.read(session, { ...upTo, last }));
     const turn = turnsOf(select(read, 'full').entries).at(-1);
     if (turn?.opening !== undefined || read.length < last) return turn;
   }
