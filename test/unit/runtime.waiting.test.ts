@@ -1,9 +1,11 @@
 import type { DeckConfig, DeckTools } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { isObject } from '@tapedeck/tape/internal';
+import { wrapStore } from '@tapedeck/tape/store';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
 
 const call = (id: string, name: string, input: object = {}) => ({ id, name, input });
@@ -312,3 +314,33 @@ test('an answer that comes when no call waits is refused, and calls no model', a
   expect(s.lines().at(-1)).toBe('event inbox/refused');
   expect(s.store.inbox.list('main')).toEqual([]);
 });
+
+test.each([
+  ['a denial after an approval', { approved: false }, false],
+  ['another reason', { approved: true, reason: 'sure' }, false],
+  ['the same approval again', { approved: true }, true],
+])(
+  'an answer that another one overtakes is refused, unless it is the same: %s',
+  async (_, answer, isTaken) => {
+    await using s = await shop([call('c1', 'pay')]);
+    await s.main.run('Buy');
+    const late = wrapStore(s.store, ({ method, act }) => {
+      if (method !== 'inbox.post') return act();
+      return (async () => {
+        await (await s.main.respond('c1', { approved: true })).run;
+        return act();
+      })();
+    });
+    await using other = await openDeck({ store: late, model: s.spec, tools: s.tools });
+    const responding = (await other.session('main')).respond('c1', answer, { start: false });
+    if (isTaken) expect(await responding).toMatchObject({ state: 'queued' });
+    else
+      await expect(responding).rejects.toMatchObject({
+        ...noCall,
+        message: expect.stringContaining('different'),
+      });
+    expect(s.ran).toEqual(['c1']);
+    expect(s.models()).toBe(2);
+    expect(s.store.inbox.list('main')).toHaveLength(isTaken ? 1 : 0);
+  },
+);

@@ -115,9 +115,12 @@ async function withHooks(
   });
 }
 
+/** What the entries of an inbox item are made of. */
+export type ToDraft = Pick<InboxItem, 'body' | 'id' | 'source' | 'elsewhere'>;
+
 /** The entries of an inbox item. An answer that no call waits for becomes `inbox/refused`. */
 export function itemDrafts(
-  { body, id, source, elsewhere }: InboxItem,
+  { body, id, source, elsewhere }: ToDraft,
   { open, run, named }: { open: readonly OpenCall[]; run: string; named?: NamedModel },
 ): readonly Draft[] {
   if (body.type === 'input' && named !== undefined)

@@ -49,6 +49,7 @@ import type { OutputSpec } from '../model/output.ts';
 import type { ScopedRule } from '../permissions/decide.ts';
 import { type Above, optionsFor } from '../run/above.ts';
 import { type Instructions, instructionsOf, toolsOf } from '../run/instructions.ts';
+import { isTooLate } from '../run/lost-answer.ts';
 import { borrowServers, callableServers } from '../run/mcp-tools.ts';
 import { type Input, type RunOptions, runFields } from '../run/options.ts';
 import { defaultMode, effectOf } from '../run/queue.ts';
@@ -223,9 +224,11 @@ export class Session {
       new SessionError('SESSION_NO_CALL', `cannot answer call '${toolCallId}' of '${this.name}': ${why}`, {
         data: { session: this.name, call: toolCallId },
       });
-    const call = (await openBatch(this.#parts.store, this.id)).find((one) => one.toolCallId === toolCallId);
+    const { store } = this.#parts;
+    const info = await store.sessions.find(this.id);
+    const call = (await openBatch(store, info ?? this.id)).find((one) => one.toolCallId === toolCallId);
     if (call === undefined || !awaitsAnswer(call)) {
-      const [below, ...others] = await findBelow(this.#parts.store, this.id, toolCallId);
+      const [below, ...others] = await findBelow(store, this.id, toolCallId);
       if (others.length > 0)
         throw refuse(`several sessions below wait with this id: name ${below?.ref} or ${others[0]?.ref}`);
       if (below !== undefined)
@@ -235,16 +238,18 @@ export class Session {
     }
     const fault = answerFault(call, answer);
     if (fault !== undefined) throw refuse(fault);
+    const body = { type: 'answer', toolCallId, answer: { ...answer } as JsonObject } as const;
+    const isDifferent = 'it already has a different answer';
     let id: string;
     try {
-      ({ id } = await this.#parts.store.inbox.post(this.id, {
-        body: { type: 'answer', toolCallId, answer: { ...answer } as JsonObject },
-        key: `answer:${toolCallId}`,
-      }));
+      ({ id } = await store.inbox.post(this.id, { body, key: `answer:${toolCallId}` }));
     } catch (error) {
       if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
-      throw refuse('it already has a different answer');
+      throw refuse(isDifferent);
     }
+    const item = { id, body, source: 'user' };
+    if (call !== undefined && info !== undefined && (await isTooLate(store, info, { call, item })))
+      throw refuse(isDifferent);
     const more = above.until === this.id ? {} : { above };
     const { run } = start ? await this.#startQueued(id, optionsFor(this.id, above), more) : {};
     return run === undefined ? { id, state: 'queued' } : { id, state: 'started', run };
