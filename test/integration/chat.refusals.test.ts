@@ -1,11 +1,13 @@
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import type { ChatAccess, ChatOptions } from '@tapedeck/runtime';
+import { getRequestListener } from '@hono/node-server';
+import type { ChatAccess, ChatHandler, ChatOptions } from '@tapedeck/runtime';
 import { tool, type UIMessage } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { serveChats } from '../support/chat.ts';
+import { chatting } from '../support/chatting.ts';
 import { isAfterTools } from '../support/provider.ts';
 import { served } from '../support/served.ts';
 
@@ -199,11 +201,25 @@ describe('a request that cannot be taken is refused, and writes nothing', () => 
       );
       request.on('error', (error) => resolve(error.message));
       const more = () => {
-        if (!request.destroyed) request.write('x'.repeat(64_000), () => setTimeout(more, 1));
+        if (!request.destroyed) request.write('x'.repeat(1_000_000), () => setTimeout(more, 1));
       };
       more();
     });
     expect(status).toBe(413);
+  });
+
+  test('a client behind Hono that sends all of its body before it reads finds the refusal', async () => {
+    const mount = (handle: ChatHandler) => getRequestListener((request) => handle(request));
+    await using s = await chatting(() => ({ text: 'Hi.' }), {}, mount);
+    const socket = connect(Number(new URL(s.server.api).port), '127.0.0.1').pause();
+    socket.on('error', () => {});
+    const size = 11_000_000;
+    const head = ['POST /api/chat HTTP/1.1', 'host: localhost', 'content-type: application/json'];
+    socket.write(`${head.join('\r\n')}\r\nconnection: close\r\ncontent-length: ${size}\r\n\r\n`);
+    // Hono closes a connection whose body was not read in this time.
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    socket.end('x'.repeat(size));
+    expect(await text(socket).catch(String)).toContain('HTTP/1.1 413');
   });
 
   test('a form of another site', async () => {

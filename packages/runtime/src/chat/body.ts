@@ -45,7 +45,7 @@ async function limitedText(request: Request, maxBytes: number): Promise<string> 
   const parts: Uint8Array[] = [];
   let size = 0;
   try {
-    for await (const part of request.body ?? []) {
+    for await (const part of request.body?.values({ preventCancel: true }) ?? []) {
       size += part.byteLength;
       if (size > maxBytes) throw tooLarge();
       parts.push(part);
@@ -55,6 +55,35 @@ async function limitedText(request: Request, maxBytes: number): Promise<string> 
     throw new ChatError('CHAT_BAD_BODY', 'cannot read the body: it ends early', { cause });
   }
   return new TextDecoder().decode(Buffer.concat(parts));
+}
+
+/** How much of the body of a refused request is read, in bytes, and for how long, in milliseconds. */
+const [discardMax, discardMs] = [32 * 1024 * 1024, 30_000];
+
+/**
+ * Reads the rest of the body of a refused request. Some servers close the connection of a request whose body was not
+ * read: a client that is still sending it would not find the response.
+ */
+export async function discardBody({ body, headers }: Request): Promise<void> {
+  if (body === null || body.locked || Number(headers.get('content-length') ?? 0) > discardMax) return;
+  const reader = body.getReader();
+  const stop = () => {
+    // The client is gone, or sends more than anyone reads.
+    reader.cancel().catch(() => {});
+  };
+  const timer = setTimeout(stop, discardMs).unref();
+  try {
+    for (let size = 0; ; ) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      size += value.byteLength;
+      if (size > discardMax) return stop();
+    }
+  } catch {
+    stop();
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function parseBody(body: unknown): Promise<ChatBody> {

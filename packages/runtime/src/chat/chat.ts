@@ -22,7 +22,7 @@ import {
   nameOf,
   sessionOf,
 } from './access.ts';
-import { readBody } from './body.ts';
+import { discardBody, readBody } from './body.ts';
 import { ChatError, failureResponse, type OnChatError } from './errors.ts';
 import { eventHeaders, eventStream, textHeaders, textStream } from './sse.ts';
 import type { ChatPlace } from './streams.ts';
@@ -105,6 +105,7 @@ export function chatHandler(
       response = await route(deck, request, { ...options, path });
     } catch (error) {
       response = failureResponse(error, options.onError);
+      await discardBody(request);
     }
     for (const [name, value] of allowed) response.headers.set(name, value);
     return response;
