@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongFirst } from './test/sequencer.ts';
 import { compileCache } from './test/support/compile-cache.ts';
 import { sized } from './test/support/size.ts';
 
@@ -24,7 +25,9 @@ const lanes = [
     'compiled-code',
     'config',
     'config-verb',
+    'delegate-repeat',
     'foreign-homes',
+    'graph-faults',
     'graph-reading',
     'live-terminal',
     'mcp-inspector',
@@ -56,8 +59,10 @@ const lanes = [
   ...[
     'builtins.races',
     'chat.elsewhere',
+    'chat.in-step',
     'chat.mounts',
     'chat.slow-clients',
+    'chat.waiting-children',
     'deck.weeks',
     'faults.commands',
     'faults.disk',
@@ -71,9 +76,13 @@ const lanes = [
     'runtime.cut-tapes',
     'runtime.loading',
     'runtime.processes',
+    'runtime.queue',
+    'runtime.recover',
+    'runtime.waiting',
     'runtime.workspace-crashes',
     'tape.copies',
     'tape.processes',
+    'tape.soak',
   ].map((name) => `test/integration/${name}.test.ts`),
 ];
 
@@ -99,6 +108,7 @@ export default defineConfig({
     // The libraries record no home that a test makes.
     env: { NODE_COMPILE_CACHE: compileCache, TAPE_TRUST_HOME: '1' },
     reporters: ['default', './test/reporter.ts'],
+    sequence: { sequencer: LongFirst },
     globalSetup: ['./test/support/temp-in-memory.ts', './test/support/bundle-programs.ts'],
     setupFiles: ['./test/support/no-late-rejections.ts'],
     projects: [

@@ -7,6 +7,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { tapeHere } from '../support/cli.ts';
 import { checkContract } from '../support/contract.ts';
+import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { cliReference } from './cli-reference.ts';
 import { howToUpdate, page, root, tableAfter, updating } from './pages.ts';
@@ -321,9 +322,10 @@ describe('with --json', () => {
     });
     const all = jsonSchema();
     expect(Object.keys(all.properties ?? {}).sort()).toEqual(verbs.map(nameOf).sort());
-    for (const verb of verbs.map(nameOf)) {
+    for (const [i, verb] of verbs.map(nameOf).entries()) {
       const of = jsonSchema(verb);
-      ajv.compile(of);
+      // On a push some: to compile all takes a second.
+      if (sized(i % 6 === 0, true, true)) ajv.compile(of);
       // A shape that zod generates has no name in the contract.
       expect(Object.keys(of.$defs ?? {}).filter((name) => !/^[A-Z]/.test(name))).toEqual([]);
     }

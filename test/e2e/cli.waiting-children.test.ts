@@ -273,7 +273,8 @@ test('chat at a terminal asks for the calls of children, and shows how the sessi
   expect(home.linesOf(tax).some((line) => line.startsWith('pay p1 → execution-denied'))).toBe(true);
 });
 
-test.each(sized(['parent'], ['parent', 'child'], ['parent', 'child']))(
+// On a push no process is started for it.
+test.each(sized([], ['parent', 'child'], ['parent', 'child']))(
   'after a kill of the run that an answer has let go on, approve of the %s names the command that goes on',
   async (where) => {
     using home = payingHome('Pay rent', 'Pay tax');

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { getRequestListener } from '@hono/node-server';
 import type { ChatAccess, ChatHandler, ChatOptions } from '@tapedeck/runtime';
 import { tool, type UIMessage } from 'ai';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { serveChats } from '../support/chat.ts';
 import { chatting } from '../support/chatting.ts';
@@ -42,6 +42,13 @@ async function waiting(options?: ChatOptions) {
     },
   };
 }
+
+/** One for all requests that change nothing. */
+let unchanged: Awaited<ReturnType<typeof waiting>>;
+beforeAll(async () => {
+  unchanged = await waiting();
+  return async () => await unchanged[Symbol.asyncDispose]();
+});
 
 const hello = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hello' }] };
 const errorOf = async (response: Response) =>
@@ -139,7 +146,7 @@ describe('a request that cannot be taken is refused, and writes nothing', () => 
       'does not show',
     ],
   ])('%s', async (_, body, status, code, words) => {
-    await using s = await waiting();
+    const s = unchanged;
     const before = s.lines();
     const response = await s.post(body);
     expect(response.status).toBe(status);
@@ -223,7 +230,7 @@ describe('a request that cannot be taken is refused, and writes nothing', () => 
   });
 
   test('a form of another site', async () => {
-    await using s = await waiting();
+    const s = unchanged;
     const body = JSON.stringify({ id: 'main', messages: [hello] });
     const response = await s.post(body, { 'content-type': 'text/plain', origin: 'https://evil.example' });
     expect(response.status).toBe(415);
@@ -243,7 +250,7 @@ describe('a request that cannot be taken is refused, and writes nothing', () => 
     ['DELETE', '/other/stream', 404],
     ['GET', 'x/main', 404],
   ])('%s %s', async (method, path, status) => {
-    await using s = await waiting();
+    const s = unchanged;
     const response = await s.server.ask(path, { method });
     expect(response.status).toBe(status);
     expect(await errorOf(response)).toMatchObject({ code: expect.stringMatching(/^CHAT_/) });
@@ -258,7 +265,7 @@ test.each([
   ['GET http://[ HTTP/1.1', 'localhost'],
   ['GET //evil.example/api/chat HTTP/1.1', 'localhost'],
 ])('%s with the host %s is refused, and the server goes on', async (line, host) => {
-  await using s = await waiting();
+  const s = unchanged;
   const { port } = new URL(s.server.api);
   const socket = connect(Number(port), '127.0.0.1');
   socket.end(`${line}\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
@@ -282,7 +289,7 @@ describe('a message that could harm the chat is refused', () => {
     ],
     ['metadata that are too large', { metadata: 'x'.repeat(100_000) }],
   ])('%s', async (_, more) => {
-    await using s = await waiting();
+    const s = unchanged;
     const before = s.lines();
     const response = await s.post({ id: 'main', messages: [{ ...hello, ...more }] });
     expect([response.status, (await errorOf(response)).code]).toEqual([400, 'CHAT_BAD_BODY']);
@@ -290,7 +297,7 @@ describe('a message that could harm the chat is refused', () => {
   });
 
   test('metadata of thousands of levels', async () => {
-    await using s = await waiting();
+    const s = unchanged;
     const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
     const message = `{"id":"m1","role":"user","metadata":${deep},"parts":[{"type":"text","text":"x"}]}`;
     const response = await s.post(`{"id":"main","messages":[${message}]}`);
@@ -328,7 +335,7 @@ describe('an answer that no call waits for is refused', () => {
       { toolCallId: 'c9', state: 'output-available', output: 7, approval: undefined },
     ],
   ])('%s', async (_, more) => {
-    await using s = await waiting();
+    const s = unchanged;
     const before = s.lines();
     const response = await s.post({ id: 'main', messages: [s.asked, withPart(s.answer, more)] });
     expect(response.status).toBe(409);

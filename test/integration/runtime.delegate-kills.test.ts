@@ -116,15 +116,20 @@ test.skipIf(isLater)(
       for (let i = 0; i < 60 * least && deaths.missed(least).length > 0; i += 1) {
         deaths.beginRound();
         const begun = dying(i % 4 === 2 ? 'work' : 'first', (point) => !isRecovery(point));
-        const more = () => dying('second', (point) => !isRecovery(point) && !isFirst(point));
+        const more = (act: 'first' | 'second') =>
+          dying(act, (point) => !isRecovery(point) && (act === 'first' || !isFirst(point)));
         const recovering = () => dying('recover', (point) => !isFirst(point));
         yield {
           id: `point${i}`,
           scenes: scenesAtPoints,
           stages: [
-            [...(begun.length > 0 ? begun : [{ act: 'first' } as const]), ...more(), ...more()],
-            ...Array.from({ length: sized(3, 1, 1) }, recovering).filter((stage) => stage.length > 0),
-            i % 3 < 2 ? [{ act: 'recover' }] : [{ act: 'recover' }, { act: 'recover' }],
+            [
+              ...(begun.length > 0 ? begun : [{ act: 'first' } as const]),
+              ...more(sized('first', 'second', 'second')),
+              ...more('second'),
+            ],
+            ...Array.from({ length: sized(4, 1, 1) }, recovering).filter((stage) => stage.length > 0),
+            i % 3 > 0 ? [{ act: 'recover' }] : [{ act: 'recover' }, { act: 'recover' }],
           ],
         };
       }

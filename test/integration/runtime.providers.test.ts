@@ -62,7 +62,7 @@ describe.each(plain)('with $name', (mode) => {
   // A model that reads text alone cannot continue where there are pictures.
   const readable = goldenTapes.filter(({ name }) => mode.target.textOnly !== true || name !== 'files');
   // On a push each tape continues with some of the modes.
-  const tapes = readable.filter((_, i) => sized(i % 3 === plain.indexOf(mode) % 3, true, true));
+  const tapes = readable.filter((_, i) => sized(i % 6 === plain.indexOf(mode) % 6, true, true));
 
   test.each(tapes)('a copy of the golden tape "$name" continues to an answer', async ({ name, write }) => {
     using dir = tempDir();

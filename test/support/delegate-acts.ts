@@ -106,6 +106,11 @@ export async function approveBelow(deck: Deck, main: Session): Promise<void> {
   await deck.idle();
 }
 
+/** Between two looks at what other processes do: each takes milliseconds. */
+const lookMs = 60;
+/** After so many looks at which no process worked, none does any more. */
+const quietMax = 8;
+
 /** Runs a session, or waits while another process does, until it has answered every message. */
 export async function settleMain(deck: Deck, main: Session): Promise<void> {
   while (!(await isAtRest(main))) {
@@ -114,7 +119,7 @@ export async function settleMain(deck: Deck, main: Session): Promise<void> {
     } catch (error) {
       if (!(error instanceof SessionError) || error.code !== 'SESSION_BUSY') throw error;
       // Another process runs it.
-      await sleep(20);
+      await sleep(lookMs);
     }
     await main.idle();
     await approveBelow(deck, main);
@@ -137,10 +142,10 @@ async function isAtRest(main: Session): Promise<boolean> {
 /** Waits until all children are merged and `main` has their reports, or no process works any more. */
 export async function untilReported({ deck }: InHome): Promise<void> {
   const main = await deck.session('main');
-  for (let quiet = 0; quiet < 20; ) {
+  for (let quiet = 0; quiet < quietMax; ) {
     const children = await deck.sessions({ parent: main.id, all: true });
     if (children.every(({ delivery }) => delivery !== undefined) && (await isAtRest(main))) return;
     quiet = (await deck.store.leases.list()).length === 0 ? quiet + 1 : 0;
-    await sleep(20);
+    await sleep(lookMs);
   }
 }

@@ -1,6 +1,7 @@
 import type { Json } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { ChatAnswer, ChatRequest } from './provider.ts';
+import { sized } from './size.ts';
 
 /**
  * Ways to delegate, each in its own home: tasks given by a program; a model that waits for its children; one that does
@@ -11,9 +12,12 @@ export const scenes = ['program', 'call', 'notice', 'elsewhere', 'waits'] as con
 
 export type Scene = (typeof scenes)[number];
 
+/** All that a program may give; on a push some, which pass the same points of a delegation. */
+const ofProgram = ['p1', 'p2', 'p3', 'p4', 'p5', 'p6', 'p7', 'p8'];
+
 /** The tasks of a scene that `main` delegates. */
 export const tasksOf: Readonly<Record<Scene, readonly string[]>> = {
-  program: ['p1', 'p2', 'p3', 'p4', 'p5', 'p6', 'p7', 'p8'],
+  program: sized(['p2', 'p3', 'p5', 'p7', 'p8'], ofProgram, ofProgram),
   call: ['c1', 'c2', 'c3', 'c4'],
   notice: ['n1', 'n2', 'n3'],
   elsewhere: ['e1', 'e2', 'e3'],

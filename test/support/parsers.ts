@@ -15,13 +15,12 @@ export async function assertRunLineAgrees(args: readonly string[]): Promise<void
   await assertParsersAgree(args);
 }
 
-/** The form of a line: the names of its verb and options as they are, all other letters and digits alike. */
+/** The form of a line: the names of its verb and options as they are, and a dash for each other word. */
 function formOf(args: readonly string[]): string[] {
   const verb = args.findIndex((word) => !word.startsWith('-'));
   return args.map((word, i) => {
     if (i === verb || /^(?:true|false|help)$/.test(word)) return word;
-    const [, name = '', value = word] = /^(-[^=]*=?)(.*)$/s.exec(word) ?? [];
-    return name + value.replaceAll(/\p{L}+/gu, 'a').replaceAll(/\p{N}+/gu, '0');
+    return /^-[^=]*=?/.exec(word)?.[0] ?? '-';
   });
 }
 

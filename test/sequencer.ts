@@ -1,0 +1,17 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files that take long, though they are short: what ran before, if anything, may have been another size. */
+const long =
+  /\/(?:contract\/sqlite-(?:file|later)|unit\/(?:mutants|runtime\.audit-forged|tape\.(?:bundle-random|legal-histories|model-commands|simulator|usage)|views\.(?:histories|random)))\.test\.ts$/;
+
+/** Runs the long files of a project first, so that in the end no worker is alone with one. */
+export class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const byProject = Map.groupBy(sorted, ({ project }) => project.name);
+    return [...byProject.values()].flatMap((ofOne) => [
+      ...ofOne.filter(({ moduleId }) => long.test(moduleId)),
+      ...ofOne.filter(({ moduleId }) => !long.test(moduleId)),
+    ]);
+  }
+}
