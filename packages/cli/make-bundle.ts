@@ -11,7 +11,7 @@ const together: Readonly<Record<string, RegExp>> = {
     /\/cli\/src\/(?:output\/(?:array|counted|entry|event|forked|other-realms|session|sessions|table)|session\/(?:drained|ensure|listing|meant|next-step|place|preview)|verbs\/verb|terminal\/(?:markdown|number|width|wrap|time)|options\/create|reference|similar)\.ts$|\/tape\/src\/entry\/call-text\.ts$|\/get-east-asian-width\/|^\0first-call:/,
   statuses: /\/runtime\/src\/(?:status\/|tools\/open-batch)|\/cli\/src\/output\/(?:run|status|usage)\.ts$/,
   terms:
-    /\/runtime\/src\/(?:errors|fields|lease\/(?:hold|settle-leftovers)|model\/(?:call-settings|name)|terms\/(?:carried-model|terms)|usage\/usage|workspace\/notes)\.ts$/,
+    /\/runtime\/src\/(?:errors|fields|lease\/(?:drain|hold|settle-leftovers)|model\/(?:call-settings|name)|terms\/(?:carried-model|terms)|telemetry\/(?:runs|span)|usage\/usage|workspace\/notes)\.ts$/,
   mend: /\/cli\/src\/(?:output\/progress|session\/mend)\.ts$/,
   interrupted: /\/runtime\/src\/tools\/interrupted\.ts$/,
   log: /\/cli\/src\/(?:verbs\/log|transcript\/(?:fold|forks|item-line|item-rows|parts|read|rows|transcript|wanted))\.ts$/,

@@ -171,6 +171,10 @@ describe.each(['with', 'without'] as const)('%s a context manager of the program
     const children = named('invoke_agent').filter(({ attributes }) => 'tapedeck.parent' in attributes);
     expect(children.map(parentOf)).toEqual([call, call, call]);
     for (const child of children) expect(child.attributes['tapedeck.parent']).toBe(main.id);
+    const merges = named('merge');
+    expect(merges.map((merge) => path(merge).at(-1))).toEqual(merges.map(() => 'invoke_agent'));
+    expect(new Set(merges.flatMap(linked))).toEqual(new Set(children.map(idOf)));
+    expect(merges.flatMap(linked)).toHaveLength(children.length);
   });
 });
 
@@ -185,6 +189,28 @@ test('children of a program are linked to the run of the parent, and a merge to 
   const [merge] = named('merge');
   expect(linked(merge)).toEqual([idOf(child)]);
   expect(merge?.attributes['gen_ai.conversation.id']).toBe(main.id);
+});
+
+test('a merge has one span, whether the caller performs it, or the owner of a busy parent', async () => {
+  register();
+  await using scripted = await scriptedDeck([
+    { when: { session: 'main' }, text: 'Slow.', delayMs: 200 },
+    { text: 'Done.' },
+  ]);
+  const main = await scripted.deck.session('main');
+  const [waits, stays] = [await main.fork({ name: 'waits' }), await main.fork({ name: 'stays' })];
+  for (const child of [waits, stays]) await child.run('Do it.');
+  const busy = main.run('Go');
+  for await (const event of busy) if (event.type === 'run-started') break;
+  const merged = waits.finish();
+  expect(named('merge')).toEqual([]);
+  await busy;
+  await merged;
+  await stays.finish();
+  await stays.finish();
+  const runOf = (id: string) =>
+    named('invoke_agent').filter(({ attributes }) => attributes['gen_ai.conversation.id'] === id);
+  expect(named('merge').map(linked)).toEqual([waits, stays].map(({ id }) => runOf(id).map(idOf)));
 });
 
 test('after a kill the next run is linked to the one that was cut off', async () => {

@@ -1,5 +1,6 @@
 import { note } from '@tapedeck/tape';
 import { messageOf } from '../errors.ts';
+import { drainInbox } from '../lease/drain.ts';
 import type { DeckParts } from '../session/parts.ts';
 import { currentCall } from '../tools/current-call.ts';
 
@@ -62,5 +63,5 @@ async function record(
     key: newId(),
   });
   // The run appends it at its next settled point; without one it is appended now.
-  if (owner === undefined) await store.inbox.drain(session);
+  if (owner === undefined) await drainInbox(store, session);
 }

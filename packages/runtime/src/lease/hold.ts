@@ -1,8 +1,8 @@
 /**
  * The right to write a session, as the runtime holds it: `hold.ts` takes a lease and keeps it alive, `keeper.ts` keeps
- * it over the runs of one session, `settle-leftovers.ts` records what an owner that died had saved of an answer,
- * `patient-store.ts` waits for locks without blocking the thread, `get-active.ts` refuses archived sessions. Imports
- * `errors`.
+ * it over the runs of one session, `drain.ts` takes up its inbox, `settle-leftovers.ts` records what an owner that died had
+ * saved of an answer, `patient-store.ts` waits for locks without blocking the thread, `get-active.ts` refuses archived
+ * sessions. Imports `telemetry` and `errors`.
  */
 import { type Lease, TapeError, type TapeStore } from '@tapedeck/tape';
 import {
@@ -14,6 +14,7 @@ import {
   type Owner,
 } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
+import { drainInbox } from './drain.ts';
 
 /** The right to write a session. A heartbeat keeps it alive for the length of a run or an act. */
 export interface Hold {
@@ -99,7 +100,7 @@ export async function hold(
     look,
     inbox: async () => await store.inbox.list(lease.id),
     drain: async (handled = [], o = {}) => {
-      await store.inbox.drain(lease, { taken: handled, ...o });
+      await drainInbox(store, lease, { taken: handled, ...o });
     },
     release: async ({ inputs = false } = {}) => {
       if (lost.signal.aborted) {
@@ -109,7 +110,7 @@ export async function hold(
       // Items that need no run can always be executed; if a drain executes none, the rest is input for a run.
       try {
         while (!(await store.leases.release(lease, { inputs })))
-          if ((await store.inbox.drain(lease)) === 0 && inputs) return false;
+          if ((await drainInbox(store, lease)) === 0 && inputs) return false;
       } catch (error) {
         stop();
         throw error;

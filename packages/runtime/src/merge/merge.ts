@@ -17,9 +17,11 @@ import { fieldsOf } from '@tapedeck/tape/store';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
 import { assertFields, type Fields, type KnownFields } from '../fields.ts';
+import { drainInbox } from '../lease/drain.ts';
 import { hold } from '../lease/hold.ts';
 import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { traceMerge } from '../telemetry/runs.ts';
+import { isTraced } from '../telemetry/span.ts';
 import type { SessionFacts } from '../terms/terms.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 import { closeWorktree } from '../workspace/close.ts';
@@ -97,7 +99,7 @@ export async function mergeChild(
       whileWaiting,
     }));
   if (origin.worktree !== undefined) await releaseWorktree(parts, info.id);
-  await traceMerge(info.parentId, [info.id]);
+  await traceMerges(store, [info], [merged]);
   return merged;
 }
 
@@ -180,8 +182,8 @@ export async function mergeChildren(
       const merged = await store.lineage.merge(drafts);
       for (const { info, origin } of children)
         if (origin.worktree !== undefined) await releaseWorktree(parts, info.id);
-      const ids = children.map(({ info }) => info.id);
-      await traceMerge(children[0]?.info.parentId, ids);
+      const infos = children.map(({ info }) => info);
+      await traceMerges(store, infos, merged);
       return merged;
     } catch (error) {
       if (!parentIsBusy(error)) throw error;
@@ -194,6 +196,18 @@ export async function mergeChildren(
       );
     await sleep(pollMs, undefined, { signal });
   }
+}
+
+/** Gives the merges of one act a span. One of which this is only the receipt has had its own. */
+async function traceMerges(
+  store: TapeStore,
+  children: readonly SessionInfo[],
+  merged: readonly Merged[],
+): Promise<void> {
+  const [first] = merged;
+  if (first === undefined || !isTraced()) return;
+  const made = children.filter((_, i) => merged[i]?.repeated === false).map(({ id }) => id);
+  await traceMerge((await store.sessions.find(first.parent))?.id, made);
 }
 
 /** The receipt of an earlier, equal merge. */
@@ -291,7 +305,7 @@ async function waiting(
   request: MergeRequest,
 ): Promise<boolean> {
   const parent = targetOf(child, request);
-  await store.inbox.drain(parent);
+  await drainInbox(store, parent);
   return (await store.inbox.list(parent)).some((item) => item.id === id);
 }
 

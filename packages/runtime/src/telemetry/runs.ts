@@ -41,9 +41,9 @@ export function openCall(session: string | undefined, call: string | undefined):
   return session === undefined || call === undefined ? undefined : openCalls.get(keyOf(session, call));
 }
 
-/** Records that children were merged into a session: a span of it, with links to their runs. */
+/** Records that children were merged into a session: a span of it, with links to their runs. Nothing without children. */
 export async function traceMerge(parent: string | undefined, children: readonly string[]): Promise<void> {
-  if (!isTraced() || parent === undefined) return;
+  if (!isTraced() || parent === undefined || children.length === 0) return;
   const links = children.flatMap((child) => lastRun(child) ?? []);
   await traced(
     () => ({

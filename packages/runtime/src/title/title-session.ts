@@ -3,6 +3,7 @@ import { isObject, summarizerKind, titleEvent } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { answerDrafts } from '../compaction/record.ts';
 import type { Shared } from '../config/shared.ts';
+import { drainInbox } from '../lease/drain.ts';
 import type { LanguageModel } from '../model/model.ts';
 import { sessionModel } from '../terms/model-for.ts';
 import { factsOf, isBranch } from '../terms/terms.ts';
@@ -49,7 +50,7 @@ export async function titleSession(
   if (made.title === undefined) return;
   const event = note(titleEvent, { title: made.title, summarizer: { session, id: child } });
   await store.inbox.post(id, { body: { type: 'append', drafts: [event] }, key: titleEvent });
-  await store.inbox.drain(id);
+  await drainInbox(store, id);
 }
 
 function draftsOf(
