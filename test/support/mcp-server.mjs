@@ -83,6 +83,12 @@ if (faults.includes('schemas'))
     { name: 'deep', inputSchema: object({ a: JSON.parse(`${'{"items":'.repeat(40)}{}${'}'.repeat(40)}`) }) },
     { name: 'wide', inputSchema: object({ a: { type: 'string', description: 'x'.repeat(70_000) } }) },
     { name: 'elsewhere', inputSchema: object({ a: { $ref: 'https://example.com/schema.json' } }) },
+    { name: 'dangling', inputSchema: object({ a: { $ref: '#/$defs/a' } }) },
+    { name: 'hidden', inputSchema: { ...object({ a: { $ref: '#/x/~1' } }), x: { '/': { type: 'text' } } } },
+    { name: 'texts', inputSchema: 'a text', description: 7 },
+    { name: 'bare' },
+    null,
+    { name: 'tree', inputSchema: object({ below: { $ref: '#' }, a: { $ref: '#/properties/below' } }) },
   );
 if (faults.includes('names'))
   tools.push(

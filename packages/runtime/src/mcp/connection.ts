@@ -1,11 +1,9 @@
-import type { CallToolResult, ListToolsResult, MCPClient } from '@ai-sdk/mcp';
+import type { CallToolResult, MCPClient } from '@ai-sdk/mcp';
 import { messageOf } from '../errors.ts';
 import { boundedFetch, type Loss } from './http.ts';
+import { type ListedTool, listTools } from './listed-tools.ts';
 import type { McpServer } from './spec.ts';
 import { StdioTransport } from './stdio.ts';
-
-/** A tool as a server lists it. */
-export type ListedTool = ListToolsResult['tools'][number];
 
 /** What connections need beside their servers. */
 export interface ConnectionOptions {
@@ -105,7 +103,7 @@ export class Connection {
     const seen = new Set<string>();
     for (let cursor: string | undefined; ; ) {
       const page = await this.#asked(() =>
-        this.#client.listTools({
+        listTools(this.#client, {
           ...(cursor !== undefined && { params: { cursor } }),
           options: { signal, timeout: this.#timeoutMs },
         }),

@@ -27,12 +27,45 @@ const [single, lists, named] = [
 export function schemaFault(schema: unknown): string | undefined {
   if (!isObject(schema)) return 'its input schema is no object';
   if (schema.type !== 'object') return "its input schema is not of the type 'object'";
-  const fault = faultIn(schema, 0);
+  const refs = new Set<string>();
+  const fault = faultIn(schema, { depth: 0, refs });
   if (fault !== undefined) return `its input schema cannot be used: ${fault}`;
   const text = textOf(schema);
   if (text === undefined) return 'its input schema cannot be used: it is nested too deep';
   const size = Buffer.byteLength(text);
-  return size > schemaBytes ? `its input schema has ${size} bytes, more than ${schemaBytes}` : undefined;
+  if (size > schemaBytes) return `its input schema has ${size} bytes, more than ${schemaBytes}`;
+  // What a reference leads to can have others, which are added to the set.
+  for (const ref of refs) {
+    const target = targetOf(schema, ref);
+    const at = `$ref ${JSON.stringify(ref)}`;
+    if (target === undefined) return `its input schema cannot be used: ${at} leads to nothing`;
+    const there = faultIn(target, { depth: 0, refs });
+    if (there !== undefined) return `its input schema cannot be used: at ${at} ${there}`;
+  }
+  return undefined;
+}
+
+/** What a reference of a schema to a place in itself leads to. Names of places (`$anchor`) lead nowhere: few models know them. */
+function targetOf(root: object, ref: string): unknown {
+  if (ref === '#') return root;
+  if (!ref.startsWith('#/')) return undefined;
+  let at: unknown = root;
+  for (const part of ref.slice(2).split('/')) {
+    const name = nameIn(part);
+    if (name === undefined || typeof at !== 'object' || at === null || !Object.hasOwn(at, name))
+      return undefined;
+    at = (at as Readonly<Record<string, unknown>>)[name];
+  }
+  return at;
+}
+
+/** The name in a part of a JSON pointer of a URL; undefined where the part is none. */
+function nameIn(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+  } catch {
+    return undefined;
+  }
 }
 
 /** The JSON of a value; undefined where it is nested deeper than the stack. */
@@ -44,7 +77,11 @@ function textOf(value: object): string | undefined {
   }
 }
 
-function faultIn(schema: unknown, depth: number): string | undefined {
+/** The fault of a schema by itself. Adds its references to places in the whole to `refs`. */
+function faultIn(
+  schema: unknown,
+  { depth, refs }: { readonly depth: number; readonly refs: Set<string> },
+): string | undefined {
   if (depth > depthMax) return `it is nested deeper than ${depthMax}`;
   if (typeof schema === 'boolean') return undefined;
   if (!isObject(schema)) return `${JSON.stringify(schema)} is no schema`;
@@ -57,8 +94,10 @@ function faultIn(schema: unknown, depth: number): string | undefined {
   )
     return 'required is no list of names';
   if (values !== undefined && !Array.isArray(values)) return 'enum is no list';
-  if ($ref !== undefined && !(typeof $ref === 'string' && $ref.startsWith('#')))
-    return '$ref leads out of the schema';
+  if ($ref !== undefined) {
+    if (typeof $ref !== 'string' || !$ref.startsWith('#')) return '$ref leads out of the schema';
+    refs.add($ref);
+  }
   const inner = [
     ...single.flatMap((field) => (field in schema ? [schema[field]].flat() : [])),
     ...lists.flatMap((field) => (field in schema ? [schema[field]].flat() : [])),
@@ -68,7 +107,7 @@ function faultIn(schema: unknown, depth: number): string | undefined {
     }),
   ];
   for (const one of inner) {
-    const fault = faultIn(one, depth + 1);
+    const fault = faultIn(one, { depth: depth + 1, refs });
     if (fault !== undefined) return fault;
   }
   return undefined;

@@ -1,7 +1,7 @@
 /**
  * The MCP servers of a deck. `spec.ts` is what a configuration says of one, `servers.ts` keeps those that have started,
  * `connection.ts` is one of them, over `stdio.ts` (whose processes `process-group` starts and ends, and whose lines
- * `lines.ts` cuts) or over `http.ts`. `tools.ts` makes tools of what a server lists, `schema-fault.ts` refuses schemas that
+ * `lines.ts` cuts) or over `http.ts`. `listed-tools.ts` reads the list of a server, `tools.ts` makes tools of it, `schema-fault.ts` refuses schemas that
  * no model can be sent, `drift.ts` compares tools with those of the last run, and `secrets.ts` finds what a configuration
  * hides. Imports `process-group`, `tools` and `errors`.
  */

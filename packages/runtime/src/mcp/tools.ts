@@ -2,7 +2,7 @@ import type { CallToolResult } from '@ai-sdk/mcp';
 import type { JsonObject } from '@tapedeck/tape';
 import { sha256 } from '@tapedeck/tape/store';
 import type { DeckTool } from '../tools/traits.ts';
-import type { ListedTool } from './connection.ts';
+import type { ListedTool } from './listed-tools.ts';
 import { schemaFault } from './schema-fault.ts';
 import { prefixOf } from './spec.ts';
 
