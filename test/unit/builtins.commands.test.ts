@@ -58,6 +58,8 @@ test('another text is a line of a shell', async () => {
   const { run } = desk();
   expect(await run('echo out; echo err >&2; exit 3')).toMatchObject({ ended: 'exit', exit_code: 3 });
   expect((await run('for i in 1 2; do echo $i; done | cat')).output).toBe('1\n2\n');
+  expect(await run('exit 3')).toEqual({ ended: 'exit', exit_code: 3, output: '' });
+  expect(await run('command -v sh')).toMatchObject({ exit_code: 0 });
   expect(await run('kill -KILL $$')).toMatchObject({ ended: 'signal', signal: 'SIGKILL' });
 });
 
