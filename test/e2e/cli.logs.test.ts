@@ -256,10 +256,11 @@ test('what is not a log of the same session is left as it is', async () => {
   await refused(at, `cannot write the log '${file}': there is a symbolic link of this name`);
   rmSync(file);
   spawnSync('mkfifo', [file]);
-  await refused(at, `cannot write the log '${file}': there is no file of this name`);
+  await refused(at, `cannot write the log '${file}': there is a pipe of this name`);
+  await refused(file, `cannot write logs to '${file}': it is a pipe`);
   rmSync(file);
   mkdirSync(file);
-  await refused(at, `cannot write the log '${file}': there is no file of this name`);
+  await refused(at, `cannot write the log '${file}': there is a directory of this name`);
   rmSync(file, { recursive: true });
   expect((await home.here(['logs', 'tests', '-o', at])).code).toBe(0);
   await refused(at, `cannot write the log '${file}': there is another file of this name`);
@@ -269,7 +270,8 @@ test('what is not a log of the same session is left as it is', async () => {
     `cannot write logs to '${home.file('link')}': it is a symbolic link`,
     'tests',
   );
-  await refused(home.db, `cannot write logs to '${home.db}': it is not a directory`);
+  await refused(home.db, `cannot write logs to '${home.db}': it is a file`);
+  await refused('/dev/null', `cannot write logs to '/dev/null': it is a device`);
   expect(jsonError(await home.here(['logs', 'nowhere', '--json', '-o', at])).code).toBe('TAPE_NO_SESSION');
 });
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { McpServers } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import type { JsonObject, SqliteTapeStore } from '@tapedeck/tape';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { root } from '../support/imports.ts';
 import { eventsOf, scriptedDeck } from '../support/scripted.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -48,16 +48,23 @@ async function everythingAt(port: number): Promise<ChildProcess & AsyncDisposabl
     env: { ...process.env, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let said = '';
-  for await (const text of child.stderr) {
-    said += text;
-    if (said.includes(String(port))) break;
-  }
   const dispose = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill('SIGKILL');
     await once(child, 'close');
   };
+  // A test that times out goes no further, and a worker that ends asks nobody.
+  const kill = () => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  onTestFinished(async () => {
+    await dispose();
+    process.off('exit', kill);
+  });
+  let said = '';
+  for await (const text of child.stderr) {
+    said += text;
+    if (said.includes(String(port))) break;
+  }
   return Object.assign(child, { [Symbol.asyncDispose]: dispose });
 }
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, realpathSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type BuiltinOptions, builtins, type Reach } from '@tapedeck/runtime';
@@ -122,6 +123,21 @@ test('many matches come in pages, and long lines are cut around the match', asyn
 test('a file that is too large is not searched, and the answer says so', async () => {
   const { search } = desk({ a: 'x'.repeat(300_000), b: 'x\n' }, { fileBytes: 290_000 });
   expect(await search({ pattern: 'x' })).toBe('b:1: x\n[not searched: 1 large file, 0 unreadable files]');
+});
+
+test('what is neither a file nor a directory is refused with its kind, and a directory that has one is searched', async () => {
+  const { search, workspace } = desk({ 'a.txt': 'x' });
+  execFileSync('mkfifo', [join(workspace, 'pipe')]);
+  symlinkSync('pipe', join(workspace, 'link'));
+  for (const [path, why] of [
+    ['pipe', 'it is a pipe'],
+    ['link', 'it is a pipe'],
+    ['/dev/zero', 'it is a device'],
+  ])
+    await expect(search({ pattern: 'x', path })).rejects.toThrow(
+      `cannot search '${path}': ${why} (TOOL_NOT_A_FILE)`,
+    );
+  expect(await search({ pattern: 'x' })).toBe('a.txt:1: x');
 });
 
 test('files that the rules do not allow, and links, are not shown', async () => {

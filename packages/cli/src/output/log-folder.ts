@@ -118,9 +118,9 @@ function makeFolders(dir: string, names: readonly string[]): void {
         if (statOf(path)?.isDirectory() !== true) throw faultOf(path, cause);
       }
     else if (!stat.isDirectory())
-      throw new UsageError(
-        `cannot write logs to '${path}': it is ${stat.isSymbolicLink() ? 'a symbolic link' : 'not a directory'}`,
-      );
+      throw new UsageError(`cannot write logs to '${path}': it is ${kindOf(stat)}`, {
+        hint: 'name a directory, or one that does not exist yet',
+      });
   }
 }
 
@@ -132,11 +132,19 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
+function kindOf(stat: Stats): string {
+  if (stat.isSymbolicLink()) return 'a symbolic link';
+  if (stat.isDirectory()) return 'a directory';
+  if (stat.isFile()) return 'a file';
+  if (stat.isFIFO()) return 'a pipe';
+  return stat.isSocket() ? 'a socket' : 'a device';
+}
+
 /** @throws UsageError for what is not a file of the same session */
 function assertOurs(file: string, firstLine: string): void {
   const stat = statOf(file);
   if (stat === undefined || isOurs(file, firstLine)) return;
-  const what = stat.isSymbolicLink() ? 'a symbolic link' : stat.isFile() ? 'another file' : 'no file';
+  const what = stat.isFile() ? 'another file' : kindOf(stat);
   throw new UsageError(`cannot write the log '${file}': there is ${what} of this name`, {
     data: { file },
     hint: 'name another directory, or one that only logs of the same session are in',

@@ -58,7 +58,8 @@ function assertRegular(found: BigIntStats, act: string): void {
   throw new BuiltinError('TOOL_NOT_A_FILE', `cannot ${act}: it is ${kindOf(found)}`);
 }
 
-function kindOf(found: BigIntStats): string {
+/** What something is that is no file. */
+export function kindOf(found: Pick<BigIntStats, 'isDirectory' | 'isFIFO' | 'isSocket'>): string {
   if (found.isDirectory()) return 'a directory';
   if (found.isFIFO()) return 'a pipe';
   return found.isSocket() ? 'a socket' : 'a device';

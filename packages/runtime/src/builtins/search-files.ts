@@ -4,13 +4,14 @@ import { setImmediate } from 'node:timers/promises';
 import type { FilePlace } from '../tools/file-place.ts';
 import type { DeckTool } from '../tools/traits.ts';
 import { countArgument, defineBuiltin, pathArgument } from './define.ts';
-import { asBuiltin } from './errors.ts';
+import { asBuiltin, BuiltinError } from './errors.ts';
 import { FileReader, type ReadFile } from './file-reader.ts';
 import { assertReach, realOf } from './held-directory.ts';
 import { ignoredAt } from './ignored.ts';
 import type { BuiltinLimits } from './limits.ts';
 import { shownName } from './list-directory.ts';
 import { type Matcher, type MatchingLine, matcherOf, PatternTimeout } from './matcher.ts';
+import { kindOf } from './open-file.ts';
 import { walk } from './walk.ts';
 
 interface SearchInput {
@@ -81,7 +82,10 @@ async function search(
   const { default: make } = await import('ignore');
   const real = realOf(place, { path, kind: 'read', act });
   assertReach(place, { kind: 'read', act }, real);
-  const isFile = statSync(real).isFile();
+  const at = statSync(real);
+  if (!at.isFile() && !at.isDirectory())
+    throw new BuiltinError('TOOL_NOT_A_FILE', `cannot ${act}: it is ${kindOf(at)}`);
+  const isFile = at.isFile();
   const workspace = place.directory === undefined ? '/' : realpathSync.native(place.directory);
   const root = isFile ? dirname(real) : real;
   const isInside = root === workspace || root.startsWith(workspace === '/' ? '/' : `${workspace}/`);
