@@ -272,6 +272,9 @@ test('what is not a log of the same session is left as it is', async () => {
   );
   await refused(home.db, `cannot write logs to '${home.db}': it is a file`);
   await refused('/dev/null', `cannot write logs to '/dev/null': it is a device`);
+  // A directory that the system says does not exist, however often it is made.
+  const said = await home.tape(['logs', 'main', '--json', '-o', '/proc/logs']);
+  expect(jsonError(said).message).toContain("cannot write the log '/proc/logs'");
   expect(jsonError(await home.here(['logs', 'nowhere', '--json', '-o', at])).code).toBe('TAPE_NO_SESSION');
 });
 

@@ -139,4 +139,17 @@ test('a link is followed, and a directory in the place of the file is refused', 
   using other = desk('.mcp.json');
   mkdirSync(other.path);
   expect((await other.run('--install', 'claude-code', '--yes')).stderr).toContain('it is not a regular file');
+  using dangling = desk('.mcp.json');
+  symlinkSync('nowhere.json', dangling.path);
+  const refused = await dangling.run('--install', 'claude-code', '--yes', '--json');
+  expect(jsonError(refused)).toMatchObject({ code: 'CLI_BAD_CONFIG' });
+  expect(refused.stderr).toContain('it is a link to nothing');
+});
+
+test('a file with bytes that are no text keeps them', async () => {
+  using at = desk('.mcp.json');
+  const before = Buffer.from('{"a":"\xff"}', 'latin1');
+  writeFileSync(at.path, before);
+  expect((await at.run('--install', 'claude-code', '--yes')).stderr).toContain('it is no text in UTF-8');
+  expect(readFileSync(at.path)).toEqual(before);
 });

@@ -106,6 +106,19 @@ test('what a command leaves behind is ended, also when it holds the output open'
   await gone(pidIn('child'));
 });
 
+test.runIf(process.platform === 'linux')(
+  'a process that leaves the group is ended, too, and one that ignores SIGTERM is killed',
+  async () => {
+    const { run, pidIn } = desk();
+    const ignores = `setsid sh -c 'trap "" TERM; echo $$ > deaf; while :; do sleep 0.05; done'`;
+    const until = 'while [ ! -s deaf ] || [ ! -s daemon ]; do sleep 0.01; done';
+    const end = await run(`setsid sh -c 'echo $$ > daemon; exec sleep 600' & ${ignores} & ${until}`);
+    expect(end).toMatchObject({ ended: 'exit', exit_code: 0, left_processes: 'ended' });
+    await gone(pidIn('daemon'));
+    await gone(pidIn('deaf'));
+  },
+);
+
 test('an abort ends the command', async () => {
   const { run, pidIn, workspace } = desk();
   const abort = new AbortController();

@@ -1,5 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
@@ -8,15 +10,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
  */
 const [quietMs, termMs, restMs] = [300, 2_000, 200];
 
-/** The groups of this process that may have members, by the id of their first process. */
-const groups = new Set<number>();
+/** How often what is left is killed, and how long that may take to have an effect, in milliseconds. */
+const [killsMax, killMs] = [5, 50];
+
+/** The groups of this process that may have members, by the id of their first process: the mark of each. */
+const groups = new Map<number, string>();
+
+/**
+ * The variable with the marks of a process: of its group, and of those in which this one was started. What a process starts
+ * inherits its variables, also in a group of its own.
+ */
+const markName = 'TAPEDECK_GROUP';
 
 /** Signals that end a process which does not listen to them, without an event `exit`. */
 const deadly = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** A process that exits leaves nothing behind. */
 function killAll(): void {
-  for (const group of groups) signal(group, 'SIGKILL');
+  for (const group of groups.keys()) signal(-group, 'SIGKILL');
+  for (const pid of marked([...groups.values()])) signal(pid, 'SIGKILL');
 }
 
 /** A program that listens to the signal ends, or does not, as it decides. */
@@ -37,12 +49,18 @@ function stopListening(): void {
   for (const name of deadly) process.off(name, beforeDeath);
 }
 
-/** Starts a program as the first of a process group, which has all processes that it starts. */
+/**
+ * Starts a program as the first of a process group, which has all processes that it starts. On Linux it also has those that
+ * go into a group of their own, as daemons do, unless they get another environment or another user.
+ */
 export function spawnGroup(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
-  const child = spawn(command, args, { ...options, detached: true });
+  const mark = randomUUID();
+  const marks = [process.env[markName] ?? '', mark].join(' ').trim();
+  const env = { ...(options.env ?? process.env), [markName]: marks };
+  const child = spawn(command, args, { ...options, env, detached: true });
   if (child.pid === undefined) return child;
   if (groups.size === 0) listen();
-  groups.add(child.pid);
+  groups.set(child.pid, mark);
   return child;
 }
 
@@ -54,13 +72,17 @@ export function spawnGroup(command: string, args: readonly string[], options: Sp
  */
 export async function endGroup(child: ChildProcess, waitMs: number = quietMs): Promise<boolean> {
   const { pid } = child;
-  if (pid === undefined || !groups.has(pid)) return false;
+  const mark = pid === undefined ? undefined : groups.get(pid);
+  if (pid === undefined || mark === undefined) return false;
   child.stdin?.end();
   await hasEndedWithin(child, waitMs);
-  const isLeft = signal(pid, 'SIGTERM');
+  const all = (name: NodeJS.Signals | 0) => signalAll(pid, { mark, name });
+  const isLeft = all('SIGTERM');
   if (isLeft) {
     await hasEndedWithin(child, termMs);
-    if (!(await isEmptyWithin(pid, restMs))) signal(pid, 'SIGKILL');
+    // One that starts others while it is killed leaves those for the next look.
+    for (let looks = 0; looks < killsMax && !(await isOver(all, looks === 0 ? restMs : killMs)); looks += 1)
+      all('SIGKILL');
   }
   groups.delete(pid);
   if (groups.size === 0) stopListening();
@@ -75,19 +97,44 @@ async function hasEndedWithin(child: ChildProcess, ms: number): Promise<void> {
   over.abort();
 }
 
-async function isEmptyWithin(group: number, ms: number): Promise<boolean> {
+/** Whether a group loses its last member within some time. */
+async function isOver(all: (name: 0) => boolean, ms: number): Promise<boolean> {
   const until = performance.now() + ms;
-  while (signal(group, 0)) {
+  while (all(0)) {
     if (performance.now() > until) return false;
     await sleep(10);
   }
   return true;
 }
 
-/** Whether the group has members, which get the signal. */
-function signal(group: number, name: NodeJS.Signals | 0): boolean {
+/** Whether a group has members, in it or only by their marks, which get the signal. */
+function signalAll(
+  group: number,
+  { mark, name }: { readonly mark: string; readonly name: NodeJS.Signals | 0 },
+): boolean {
+  const inside = signal(-group, name);
+  return marked([mark]).filter((pid) => signal(pid, name)).length > 0 || inside;
+}
+
+/** The processes with one of these marks. Systems other than Linux show none. */
+function marked(marks: readonly string[]): readonly number[] {
+  if (process.platform !== 'linux') return [];
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      // Of another user it cannot be read, and of one that has ended it is empty.
+      const variables = readFileSync(`/proc/${name}/environ`);
+      return marks.some((mark) => variables.includes(mark)) ? [Number(name)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Whether there is a process, or with a negative id a group, which gets the signal. */
+function signal(id: number, name: NodeJS.Signals | 0): boolean {
   try {
-    return process.kill(-group, name);
+    return process.kill(id, name);
   } catch (error) {
     // A member that runs as another user is one.
     return (error as NodeJS.ErrnoException).code === 'EPERM';

@@ -40,6 +40,7 @@ export { findSecrets, hints } from './secrets/patterns.ts';
 export { RedactedText, withoutOpenEnd } from './secrets/redacted-text.ts';
 export { type Redactor, redactFault, redactorFor } from './secrets/redactor.ts';
 export { secretFault, secretNamePattern, secretsIn, secretsOf } from './secrets/secrets.ts';
+export { makeDirectories } from './sqlite/directories.ts';
 export { pause } from './sqlite/lock-wait.ts';
 export { assertWritable, isHomeFile } from './sqlite/place.ts';
 export { copyOlder } from './store/backup.ts';

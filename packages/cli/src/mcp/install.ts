@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { existsSync, lstatSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
@@ -84,19 +85,25 @@ function isOnPath(script: string, path = ''): boolean {
   return found !== undefined && existsSync(script) && realpathSync(found) === realpathSync(script);
 }
 
-/** The file behind a link, so that the file is replaced, and not the link. */
+/** The file behind a link, so that the file is replaced, and not the link. @throws ConfigError for a link to nothing */
 function realFile(file: string): string {
-  return lstatSync(file, { throwIfNoEntry: false }) === undefined ? file : realpathSync(file);
+  if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return file;
+  if (!existsSync(file)) throw unusable(file, 'it is a link to nothing');
+  return realpathSync(file);
 }
 
-/** @throws ConfigError for what is no regular file: a pipe would be read without an end */
+/** @throws ConfigError for what is no regular file: a pipe would be read without an end; for bytes that would be lost */
 function textOf(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (stat === undefined) return '';
-  if (stat.isFile()) return readFileSync(file, 'utf8');
-  throw new ConfigError('CLI_BAD_CONFIG', `cannot use '${file}': it is not a regular file`, {
-    data: { config: file },
-  });
+  if (!stat.isFile()) throw unusable(file, 'it is not a regular file');
+  const bytes = readFileSync(file);
+  if (!isUtf8(bytes)) throw unusable(file, 'it is no text in UTF-8');
+  return bytes.toString('utf8');
+}
+
+function unusable(file: string, why: string): ConfigError {
+  return new ConfigError('CLI_BAD_CONFIG', `cannot use '${file}': ${why}`, { data: { config: file } });
 }
 
 interface Change {

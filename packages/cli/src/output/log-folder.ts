@@ -5,7 +5,6 @@ import {
   fstatSync,
   fsyncSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
@@ -16,6 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { LogFile } from '@tapedeck/runtime';
+import { makeDirectories } from '@tapedeck/tape/internal';
 import { UsageError } from '../errors/kinds.ts';
 import { systemFault } from '../errors/system-fault.ts';
 
@@ -112,7 +112,7 @@ function makeFolders(dir: string, names: readonly string[]): void {
     const stat = statOf(path);
     if (stat === undefined)
       try {
-        mkdirSync(path, { mode: 0o700, recursive: depth === 0 });
+        makeDirectories(path, 0o700);
       } catch (cause) {
         // Another process has made it.
         if (statOf(path)?.isDirectory() !== true) throw faultOf(path, cause);

@@ -1,5 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { makeDirectories } from '@tapedeck/tape/internal';
 import { safe } from '../escape.ts';
 import { graphFields, graphLines } from '../graph-file.ts';
 import { doesExist, homeAt, openForWriting } from '../home.ts';
@@ -25,7 +26,7 @@ export const init: Verb = defineVerb({
     // Tapes that are there already may have come with the directory; --home names them.
     const at = { ...place, isFound: home === undefined && !created };
     assertOwn(at, io);
-    mkdirSync(at.dir, { recursive: true, mode: 0o700 });
+    makeDirectories(at.dir, 0o700);
     ignoreIn(at.dir);
     const store = openForWriting(at, io, { hasOwnConfig: home !== undefined });
     try {

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { openTapeStore, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import { copyOlder } from '@tapedeck/tape/internal';
+import { copyOlder, makeDirectories } from '@tapedeck/tape/internal';
 import { NotFoundError } from '../errors/kinds.ts';
 import { systemFault } from '../errors/system-fault.ts';
 import { shellWord } from '../escape.ts';
@@ -117,7 +117,7 @@ function namesIn(dir: string): string[] {
 /** Makes a directory, and returns the first one that it made. */
 function makeDirectory(dir: string): string | undefined {
   try {
-    return mkdirSync(dir, { recursive: true, mode: 0o700 });
+    return makeDirectories(dir, 0o700);
   } catch (cause) {
     throw new TapeError('TAPE_CANNOT_OPEN', `cannot make the directory '${dir}': ${systemFault(cause)}`, {
       cause,

@@ -5,7 +5,6 @@ import {
   constants,
   fchmodSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   type Stats,
@@ -14,6 +13,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { TapeError } from '../errors.ts';
+import { makeDirectories } from './directories.ts';
 import { sync } from './sync.ts';
 
 /** What opening queries of the machine. Tests inject other machines. */
@@ -68,7 +68,7 @@ export function prepareDirectory(
   { probe, allowUnsafe }: { probe: Probe; allowUnsafe: boolean },
 ): string | undefined {
   const dir = dirname(file);
-  const made = mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const made = makeDirectories(dir, 0o700);
   if (made !== undefined) {
     chmodSync(dir, 0o700); // The umask removes bits from the mode, possibly the owner's own.
     syncParents(dir, made);
