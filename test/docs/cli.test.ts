@@ -207,6 +207,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['unalias', 0, ['unalias', 'repair']],
     ['archive', 0, ['archive', 'fix']],
     ['export', 0, ['export', 'main', '-o', 'main.tape']],
+    ['export', 1, ['export', 'main', '--format', 'markdown', '-o', 'main.md']],
     ['import', 0, ['import', 'main.tape']],
     ['backup', 0, ['backup', 'copy.db']],
     ['check', 0, ['check', '--against', 'heads.txt']],

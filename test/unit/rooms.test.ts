@@ -82,6 +82,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'audit',
     'blame',
     'trace',
+    'export',
     'logs',
     'import',
     'config',

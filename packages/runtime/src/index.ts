@@ -81,6 +81,13 @@ export {
   type SessionDiff,
 } from './diff/index.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';
+export {
+  type Exported,
+  type ExportFormat,
+  type ExportOptions,
+  exportFormats,
+  exportSession,
+} from './export/index.ts';
 export { type BranchOptions, branchSession } from './history/branch.ts';
 export { type RewindMode, type RewoundMessage, rewindSession } from './history/rewind.ts';
 export { type Undone, type UndoneAct, undoSession } from './history/undo.ts';

@@ -2,6 +2,7 @@
  * What the other packages of this repository share with the store, as `@tapedeck/tape/internal`. No promise covers it:
  * names come, change and go in any release. Imports `store` and what lies below it.
  */
+export { saveText } from './bundle/pack.ts';
 export { isBundle } from './bundle/unpack.ts';
 export type { Finding } from './check/doctor.ts';
 export type { LooseEnds } from './check/loose-ends.ts';

@@ -126,14 +126,29 @@ export const homeVerbs: Contracts = {
     },
   },
   export: {
-    json: printed({
-      file: text('absolute path of the new file'),
-      session: text('name of the session'),
-      sessions: count('number of sessions in it'),
-      entries: count('number of entries in it'),
-      withheld: count('entries of which it has the hashes alone, because a secret was found in them'),
-      hashed: count('other entries of which it has the hashes alone'),
-    }),
+    json: [
+      ...printed(
+        {
+          file: text('absolute path of the new file'),
+          session: text('name of the session'),
+          sessions: count('number of sessions in it'),
+          entries: count('number of entries in it'),
+          withheld: count('entries of which it has the hashes alone, because a secret was found in them'),
+          hashed: count('other entries of which it has the hashes alone'),
+        },
+        'for a bundle',
+      ),
+      ...printed(
+        {
+          file: text('absolute path of the new file'),
+          session: text('name of the session'),
+          format: text('form of the file'),
+          items: count('messages in it; for `openai-chat` lines, for `markdown` sections'),
+          withheld: count('entries and files in which a secret was replaced'),
+        },
+        'for another form',
+      ),
+    ],
     quiet: 'the file',
     exits: {
       1: 'the file cannot be written',

@@ -1,54 +1,75 @@
 import { resolve } from 'node:path';
+import type { ExportFormat } from '@tapedeck/runtime';
 import { secretsIn } from '@tapedeck/tape/internal';
 import { redactIn } from '../config/redact.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { stdinWord } from '../input.ts';
 import { counted } from '../output/counted.ts';
+import { exportForm } from '../session/export-form.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
+
+/** `exportFormats` of the runtime, which only an export loads, behind the bundle. */
+const formats = ['tape', 'ui-message', 'openai-chat', 'markdown'] as const satisfies readonly (
+  | 'tape'
+  | ExportFormat
+)[];
 
 export const exportVerb: Verb = defineVerb({
   command: 'export <name>',
   group: 'Share',
-  summary: 'Write a session to a file that another home can import',
+  summary: 'Write a session to a file, for another home or program',
   detail:
     'The file, a bundle, has the session with its id and hashes, and of its ancestors what it reads. Other entries of theirs, redacted ones, ' +
-    'and entries in which a secret is found travel as hashes alone. A name that ends with .zst or .gz makes a compressed file. ' +
-    'Never replaces an existing file.',
+    'and entries in which a secret is found travel as hashes alone. With --format, it is the conversation in the form of another program, ' +
+    'without what rewinds hide: UIMessages of the AI SDK, a line for each context of the model as fine-tuning takes it, or Markdown for a ' +
+    'reader; secrets are replaced. A name that ends with .zst or .gz makes a compressed file. Never replaces an existing file.',
   examples: [
     ['tape export main -o main.tape.zst', 'Write session main, compressed'],
     ['tape export main --tree -o main.tape', 'Write it with all sessions that were forked from it'],
     ['tape export main | tape import - --home ../other', 'Take it into another home'],
+    ['tape export main --format markdown -o main.md', 'Write the conversation for a reader'],
   ],
   arguments: { name: 'Session' },
   options: {
     output: { type: 'string', takes: 'FILE', alias: 'o', describe: 'New file (-, default: stdout)' },
+    format: {
+      type: 'string',
+      default: 'tape',
+      choices: formats,
+      describe: 'Form of the file; tape is a bundle',
+    },
     lineage: { type: 'boolean', describe: 'All entries of all its ancestors, too' },
     tree: { type: 'boolean', describe: 'Like --lineage, and all its descendants' },
-    raw: { type: 'boolean', describe: 'Also entries in which a secret is found' },
+    raw: { type: 'boolean', describe: 'With the secrets that are found' },
   },
-  run: async (
-    { name, output: given, lineage, tree, raw },
-    { io, home, reading, answer, options, status },
-  ) => {
+  run: async ({ name, output: given, format, lineage, tree, raw }, context) => {
+    const { io, home, reading, answer, options, status } = context;
     if (lineage === true && tree === true)
       throw new UsageError('cannot export with --lineage and --tree: --tree includes --lineage');
     const output = given === stdinWord || given === '-' ? undefined : given;
     const isJson = options.json === true || options.jsonl === true;
     if (output === undefined && isJson)
-      throw new UsageError('cannot print JSON about a bundle that goes to stdout: name a file with -o FILE');
+      throw new UsageError('cannot print JSON about an export that goes to stdout: name a file with -o FILE');
+    if (format !== 'tape' && (lineage === true || tree === true))
+      throw new UsageError(`cannot export as ${format} with ${tree === true ? '--tree' : '--lineage'}`, {
+        hint: 'only a bundle has other sessions: leave --format out',
+      });
     const redact = await redactIn({ io, home });
+    const how = {
+      raw: raw === true,
+      secrets: secretsIn(io.env),
+      ...(redact !== undefined && redact !== false && { redact }),
+    };
     return await reading(async (store) => {
       const { id, session } = needSession(store, name);
-      const how = {
-        scope:
-          tree === true ? ('tree' as const) : lineage === true ? ('lineage' as const) : ('session' as const),
-        raw: raw === true,
-        secrets: secretsIn(io.env),
-        ...(redact !== undefined && redact !== false && { redact }),
-      };
-      if (output === undefined) {
-        const lines = store.bundles.write(id, how);
+      const file = output === undefined ? undefined : resolve(io.cwd, output);
+      if (format !== 'tape')
+        return await exportForm({ store, id, file }, { ...how, format: format as ExportFormat }, context);
+      const scope =
+        tree === true ? ('tree' as const) : lineage === true ? ('lineage' as const) : ('session' as const);
+      if (file === undefined) {
+        const lines = store.bundles.write(id, { ...how, scope });
         for (;;) {
           const { done, value } = lines.next();
           if (done === true) {
@@ -58,8 +79,7 @@ export const exportVerb: Verb = defineVerb({
           await io.out(value);
         }
       }
-      const file = resolve(io.cwd, output);
-      const { sessions, entries, withheld, hashed } = await store.bundles.save(id, file, how);
+      const { sessions, entries, withheld, hashed } = await store.bundles.save(id, file, { ...how, scope });
       await answer({
         json: { file, session, sessions, entries, withheld, hashed },
         quiet: file,

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Entry, Json, JsonObject, Part, TapeStore } from '@tapedeck/tape';
 import { isObject, select } from '@tapedeck/tape/internal';
-import { blobHashes, type InboxItem, restoreBlobs } from '@tapedeck/tape/store';
+import type { InboxItem } from '@tapedeck/tape/store';
 import type { UIMessage } from 'ai';
 import { chatFile } from '../stream/chat-file.ts';
 import { chatIdOf } from '../stream/chat-id.ts';
@@ -12,8 +12,9 @@ import { addUsage, noUsage, type Usage } from '../usage/usage.ts';
 import { chatChunks } from './chat-chunks.ts';
 import { childCallChunks, childCallsOf } from './child-calls.ts';
 import { progressOf } from './children.ts';
+import { restored } from './restored.ts';
 import { childrenOf, type StartedChild, type TurnPlace } from './started.ts';
-import { isTask, placeOf, type Turn, turnsOf } from './turns.ts';
+import { isTask, placeOf, type Turn, turnsIn, turnsOf } from './turns.ts';
 
 /**
  * The messages of a session as the AI SDK's chats hold them. Rewound entries are left out. Loads the AI SDK, whose own
@@ -29,12 +30,24 @@ export async function uiMessages(
   for (const [i, turn] of turns.slice(Math.max(0, turns.length - last)).entries()) {
     // Other tasks of the process run while a long session is read.
     if (i % turnsAtOnce === turnsAtOnce - 1) await setImmediate();
-    if (turn.opening !== undefined) messages.push(userMessage(await whole(store, turn.opening)));
-    const answer = await assistantMessage({ store, session }, turn);
-    if (answer !== undefined) messages.push(answer);
+    messages.push(...(await messagesOf({ store, session }, turn)));
   }
   for (const item of await store.inbox.list(session)) messages.push(...queuedMessages(item));
   return messages;
+}
+
+/** The messages of a turn: that of the user, and the answer. */
+async function messagesOf(place: TurnPlace, turn: Turn): Promise<readonly UIMessage[]> {
+  const answer = await assistantMessage(place, turn);
+  return [
+    ...(turn.opening === undefined ? [] : [userMessage(await whole(place.store, turn.opening))]),
+    ...(answer === undefined ? [] : [answer]),
+  ];
+}
+
+/** The messages of turns that are read one by one: no more of a long session is in memory than a turn. */
+export async function* messagesIn(place: TurnPlace, shown: AsyncIterable<Entry>): AsyncGenerator<UIMessage> {
+  for await (const turn of turnsIn(shown)) yield* await messagesOf(place, turn);
 }
 
 /** The messages of users that wait in the inbox. */
@@ -192,12 +205,8 @@ export function answerFacts({ entries }: Pick<Turn, 'entries'>): JsonObject | un
 
 /** An entry with the bytes of its files in place of their references. */
 async function whole(store: TapeStore, entry: Entry): Promise<Entry> {
-  const hashes = blobHashes(entry.payload);
-  if (hashes.length === 0) return entry;
-  const bytes = new Map<string, Uint8Array>();
-  for (const hash of hashes) bytes.set(hash, await store.entries.blob(hash));
-  const payload = restoreBlobs(entry.payload, (hash) => bytes.get(hash) ?? new Uint8Array());
-  return { ...entry, payload: payload as Json };
+  const payload = await restored(store, entry.payload);
+  return payload === entry.payload ? entry : { ...entry, payload };
 }
 
 /** A message as it is sent as JSON: without the fields that the SDK leaves undefined. */

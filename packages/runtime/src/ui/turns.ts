@@ -28,47 +28,81 @@ export interface Turn {
  * result of a call that the turn does not have: a chat that gets one stops reading. Pure.
  */
 export function turnsOf(shown: Iterable<Entry>): readonly Turn[] {
+  const grouping = new Grouping();
   const turns: Turn[] = [];
-  const used = new Set<string>();
-  let opening: Entry | undefined;
-  let entries: Entry[] = [];
-  let calls = new Set<string>();
+  for (const entry of shown) turns.push(...grouping.take(entry));
+  return [...turns, ...grouping.end()];
+}
+
+/** The same of entries that are read one by one. A turn is yielded when the next one begins. */
+export async function* turnsIn(shown: Iterable<Entry> | AsyncIterable<Entry>): AsyncGenerator<Turn> {
+  const grouping = new Grouping();
+  for await (const entry of shown) yield* grouping.take(entry);
+  yield* grouping.end();
+}
+
+/** The turn that grows, and those that it has ended. */
+class Grouping {
+  readonly #used = new Set<string>();
+  #turns: Turn[] = [];
+  #opening: Entry | undefined;
+  #entries: Entry[] = [];
+  #calls = new Set<string>();
   /** Reports after which it is not known yet whether the answer continues. */
-  let reports: Entry[] = [];
-  const open = (next: Entry | undefined) => {
+  #reports: Entry[] = [];
+
+  /** Takes the next entry, and returns the turns that it ends. */
+  take(entry: Entry): readonly Turn[] {
+    if (entry.meta.context === false || isStray(entry, this.#calls)) return [];
+    for (const call of clientCalls(entry.payload)) this.#calls.add(call);
+    if (isReport(entry)) this.#reports.push(entry);
+    else if (isOpening(entry) && !steers(entry, this.#opening, this.#entries)) {
+      this.#place();
+      this.#open(entry);
+    } else {
+      if (continues(entry, this.#opening, this.#entries)) {
+        this.#entries.push(...this.#reports);
+        this.#reports = [];
+      } else if (writes(entry)) this.#place();
+      this.#entries.push(entry);
+    }
+    return this.#ended();
+  }
+
+  end(): readonly Turn[] {
+    this.#place();
+    this.#open(undefined);
+    return this.#ended();
+  }
+
+  #ended(): readonly Turn[] {
+    const turns = this.#turns;
+    this.#turns = [];
+    return turns;
+  }
+
+  #open(next: Entry | undefined): void {
+    const [opening, entries] = [this.#opening, this.#entries];
     const [first] = opening === undefined ? entries : [opening];
     if (first !== undefined) {
       const own = idOf(opening, entries);
-      const id = own !== undefined && used.has(own) ? answerPlace(first) : own;
-      if (id !== undefined) used.add(id);
-      turns.push({ ...(opening !== undefined && { opening }), ...(id !== undefined && { id }), entries });
+      const id = own !== undefined && this.#used.has(own) ? answerPlace(first) : own;
+      if (id !== undefined) this.#used.add(id);
+      this.#turns.push({
+        ...(opening !== undefined && { opening }),
+        ...(id !== undefined && { id }),
+        entries,
+      });
     }
-    opening = next;
-    entries = [];
-    calls = new Set();
-  };
-  const place = () => {
-    for (const report of reports) open(report);
-    reports = [];
-  };
-  for (const entry of shown) {
-    if (entry.meta.context === false || isStray(entry, calls)) continue;
-    for (const call of clientCalls(entry.payload)) calls.add(call);
-    if (isReport(entry)) reports.push(entry);
-    else if (isOpening(entry) && !steers(entry, opening, entries)) {
-      place();
-      open(entry);
-    } else {
-      if (continues(entry, opening, entries)) {
-        entries.push(...reports);
-        reports = [];
-      } else if (writes(entry)) place();
-      entries.push(entry);
-    }
+    this.#opening = next;
+    this.#entries = [];
+    this.#calls = new Set();
   }
-  place();
-  open(undefined);
-  return turns;
+
+  #place(): void {
+    for (const report of this.#reports) this.#open(report);
+    this.#reports = [];
+  }
 }
 
 /** Whether an entry is the result of another call than these. */

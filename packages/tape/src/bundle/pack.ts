@@ -19,19 +19,61 @@ export async function saveBundle(
   file: string,
   lines: Generator<string, BundleWritten>,
 ): Promise<BundleWritten> {
+  const chunks = new Chunks(lines);
+  await saved(file, async (draft) => {
+    if (packingOf(file) === undefined) await writeChunks(draft, chunks);
+    else await stream(chunks, draft, file);
+  });
+  return chunks.written;
+}
+
+/** Writes a text that is made in pieces to a new file, as `saveBundle` does; returns what its generator returns. */
+export async function saveText<T>(file: string, pieces: AsyncGenerator<string, T>): Promise<T> {
+  let end: { readonly value: T } | undefined;
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    end = { value: yield* encoded(pieces) };
+  }
+  await saved(file, async (draft) => await stream(chunks(), draft, file));
+  return (end as unknown as { readonly value: T }).value;
+}
+
+async function* encoded<T>(pieces: AsyncGenerator<string, T>): AsyncGenerator<Uint8Array, T> {
+  let kept = '';
+  for (;;) {
+    const { done, value } = await pieces.next();
+    if (done === true) {
+      yield Buffer.from(kept);
+      return value;
+    }
+    kept += value;
+    if (kept.length < chunkBytes) continue;
+    yield Buffer.from(kept);
+    kept = '';
+  }
+}
+
+async function stream(
+  chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  draft: string,
+  file: string,
+): Promise<void> {
+  const packing = packingOf(file);
+  const out = createWriteStream(draft, { flags: 'r+', mode: 0o600 });
+  const from = Readable.from(chunks, { objectMode: true });
+  await (packing === undefined ? pipeline(from, out) : pipeline(from, packing, out));
+}
+
+/** Has a draft written, which becomes the file once it is complete. */
+async function saved(file: string, write: (draft: string) => Promise<void>): Promise<void> {
   const draft = newDraft(file);
   try {
-    const chunks = new Chunks(lines);
-    const packing = packingOf(file);
-    if (packing === undefined) await writeChunks(draft, chunks);
-    else {
-      const out = createWriteStream(draft, { flags: 'r+', mode: 0o600 });
-      await pipeline(Readable.from(chunks, { objectMode: true }), packing, out);
-    }
+    await write(draft);
     keepDraft(draft, file);
-    return chunks.written;
   } catch (cause) {
     if (cause instanceof TapeError) throw cause;
+    const { code, syscall } = cause as NodeJS.ErrnoException;
+    // An error of what is written is its own.
+    if (code === undefined || syscall === undefined) throw cause;
     throw new TapeError('TAPE_IO', `cannot write '${file}': ${(cause as Error).message}`, {
       data: { file },
       cause,

@@ -1,0 +1,59 @@
+import type { ExportOptions } from '@tapedeck/runtime';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { saveText } from '@tapedeck/tape/internal';
+import type { Context } from '../context.ts';
+import { counted } from '../output/counted.ts';
+
+/** What is exported, and to which file; without one, to stdout. */
+export interface Exporting {
+  readonly store: SqliteTapeStore;
+  readonly id: string;
+  readonly file: string | undefined;
+}
+
+/** Characters that are printed at once. */
+const chunkChars = 64 * 1024;
+
+/** Writes a session in the form of another program, and prints what was written. */
+export async function exportForm(
+  { store, id, file }: Exporting,
+  how: ExportOptions,
+  { io, answer, status }: Context,
+): Promise<number> {
+  const { exportSession } = await import('@tapedeck/runtime');
+  const pieces = exportSession(store, id, how);
+  const { session, format, items, withheld } =
+    file === undefined ? await printed(pieces, io.out) : await saveText(file, pieces);
+  if (file !== undefined)
+    await answer({
+      json: { file, session, format, items, withheld },
+      quiet: file,
+      human: `Exported ${session} to ${file}: ${counted(items, itemOf[format])}`,
+    });
+  if (withheld > 0)
+    status(`secrets in ${counted(withheld, 'entry', 'entries')} were replaced; to export them, add --raw`);
+  return 0;
+}
+
+/** What a form counts. */
+const itemOf = {
+  'ui-message': 'message',
+  'openai-chat': 'context',
+  markdown: 'section',
+} as const satisfies Readonly<Record<ExportOptions['format'], string>>;
+
+async function printed<T>(
+  pieces: AsyncGenerator<string, T>,
+  out: (text: string) => Promise<void>,
+): Promise<T> {
+  let kept = '';
+  for (;;) {
+    const { done, value } = await pieces.next();
+    if (done !== true) kept += value;
+    if (done === true || kept.length >= chunkChars) {
+      if (kept !== '') await out(kept);
+      kept = '';
+    }
+    if (done === true) return value;
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Sessions in the forms of other programs. `index.ts` chooses the form, `ui-message.ts`, `openai-chat.ts` and `markdown.ts`
+ * write one each. All read through the same store: `clean-store.ts` gives large texts whole and takes secrets out,
+ * `contexts.ts` divides a session where its model began anew, and `output-text.ts` makes a text of what a tool returned. A
+ * form is written in pieces while the tape is read. Reads only. Imports `logs`, `ui`, `stream`, `store-of` and
+ * `fields`.
+ */
+import type { Redact, Secret } from '@tapedeck/tape';
+import { secretsIn } from '@tapedeck/tape/internal';
+import { assertFields, type Fields } from '../fields.ts';
+import { type StoreSource, storeOf } from '../store-of.ts';
+import { cleanStore } from './clean-store.ts';
+import type { ExportSource } from './contexts.ts';
+
+/**
+ * The form of an export. `ui-message`: a JSON array of `UIMessage`s of the AI SDK, one a line. `openai-chat`: a line of JSON
+ * for each context that the model had, as files for fine-tuning have them. `markdown`: the conversation for a reader.
+ */
+export type ExportFormat = (typeof exportFormats)[number];
+
+/** All forms, in the order of their names in the help. */
+export const exportFormats = ['ui-message', 'openai-chat', 'markdown'] as const;
+
+/** In which form a session is written, and whether with its secrets. */
+export interface ExportOptions {
+  readonly format: ExportFormat;
+  /** Leaves secrets where they are. Default: each is replaced by `[secret NAME]`. */
+  readonly raw?: boolean;
+  /** Known secrets. Default: those of the environment, as for `StoreOptions.secrets`. */
+  readonly secrets?: readonly Secret[];
+  /** Further forms of secrets, as for `StoreOptions.redact`; those that are built in are always looked for. */
+  readonly redact?: Redact;
+}
+
+/** What was written. */
+export interface Exported {
+  /** The name of the session. */
+  readonly session: string;
+  readonly id: string;
+  readonly format: ExportFormat;
+  /** How many messages it has, or lines for `openai-chat`; for `markdown` the entries that it shows. */
+  readonly items: number;
+  /** How many entries and files had a secret that was replaced. */
+  readonly withheld: number;
+}
+
+/**
+ * Writes a session in the form of another program, in pieces. It is the conversation that a reader of the session sees:
+ * with what a fork inherits and the results of merges, without what a rewind hides. The generator returns what was written.
+ * @throws TAPE_NO_SESSION; SESSION_BAD_INPUT for a form that does not exist
+ *
+ * @example
+ * ```ts
+ * import { exportSession } from '@tapedeck/runtime';
+ * import { assistant, openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.'), assistant('Test, tag, publish.')]);
+ * let text = '';
+ * for await (const piece of exportSession(store, 'main', { format: 'openai-chat' })) text += piece;
+ * console.log(JSON.parse(text).messages.length); // 2
+ * ```
+ */
+export async function* exportSession(
+  source: StoreSource,
+  session: string,
+  options: ExportOptions,
+): AsyncGenerator<string, Exported> {
+  const act = `export '${session}'`;
+  assertFields(options, known, act);
+  const store = storeOf(source, act);
+  const { format, raw = false, secrets = secretsIn(process.env), redact = 'all' } = options;
+  const clean = cleanStore(store, raw ? undefined : { secrets, redact });
+  const info = await clean.store.sessions.find(session);
+  // `resolve` throws the error with the nearest names.
+  if (info === undefined) return void (await store.entries.resolve(session, 'head')) as never;
+  const write = await forms[format]();
+  const items = yield* write({ store: clean.store, info });
+  return { session: info.session, id: info.id, format, items, withheld: clean.withheld() };
+}
+
+/** Writes a form, and returns how many items it has. */
+type Form = (source: ExportSource) => AsyncGenerator<string, number>;
+
+/** Each is loaded when it is asked for: one loads the AI SDK. */
+const forms: Readonly<Record<ExportFormat, () => Promise<Form>>> = {
+  'ui-message': async () => (await import('./ui-message.ts')).writeUiMessages,
+  'openai-chat': async () => (await import('./openai-chat.ts')).writeOpenaiChat,
+  markdown: async () => (await import('./markdown.ts')).writeMarkdown,
+};
+
+const known: Fields<ExportOptions> = { format: exportFormats, raw: 'flag', secrets: true, redact: true };

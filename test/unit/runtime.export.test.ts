@@ -1,0 +1,204 @@
+import { type Exported, type ExportOptions, exportSession } from '@tapedeck/runtime';
+import { assistant, handoff, result, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
+import { convertToModelMessages, safeValidateUIMessages, type UIMessage } from 'ai';
+import { expect, test } from 'vitest';
+import { storeUnderTest } from '../support/deck.ts';
+import { openStore } from '../support/store.ts';
+import { tokenShapes } from '../support/token-shapes.ts';
+
+const secret = tokenShapes.find(([name]) => name === 'aws')?.[1] ?? '';
+const image = new Uint8Array(400).fill(7);
+const look = { toolCallId: 'c1', toolName: 'look' };
+
+/** `main` with a call, a rewind, a file and a handoff that keeps the last answer; `kid` is forked from it and merged. */
+function family(): SqliteTapeStore {
+  const store = openStore();
+  store.sessions.open('main');
+  const append = (...drafts: Parameters<typeof store.entries.append>[1]) =>
+    store.entries.append('main', drafts);
+  append(user('Look it up.'), assistant([toolCall('c1', 'look', { at: 1 })]));
+  append(toolResult(look, 'x'.repeat(300_000)), assistant('It is there.'));
+  const { from } = append(user('Wrong.'), assistant('Worse.'));
+  store.history.rewind('main', from - 1);
+  const file = { type: 'file', mediaType: 'image/png', filename: 'a.png', data: image };
+  const kept = append(user([{ type: 'text', text: 'See.' }, file]), assistant('Nice.'));
+  append(handoff('review', { summary: 'Reviewed.' }, { keepFrom: kept.from }));
+  append(user('Go on.'), assistant('Yes.'));
+  store.lineage.fork('main', { name: 'kid' });
+  store.entries.append('kid', [user('Test it.'), assistant('Tested.'), result('It works.')]);
+  store.lineage.merge('kid');
+  append(assistant('Merged.'));
+  return store;
+}
+
+async function exported(
+  store: SqliteTapeStore,
+  session: string,
+  options: ExportOptions,
+): Promise<{ readonly text: string } & Exported> {
+  const pieces = exportSession(storeUnderTest(store), session, options);
+  let text = '';
+  for (;;) {
+    const { done, value } = await pieces.next();
+    if (done === true) return { ...value, text };
+    text += value;
+  }
+}
+
+async function uiOf(store: SqliteTapeStore, session: string): Promise<readonly UIMessage[]> {
+  const { text } = await exported(store, session, { format: 'ui-message' });
+  return JSON.parse(text) as UIMessage[];
+}
+
+interface ChatLine {
+  readonly messages: readonly {
+    readonly role: string;
+    readonly content?: unknown;
+    readonly weight?: number;
+    readonly tool_call_id?: string;
+    readonly tool_calls?: readonly {
+      readonly id: string;
+      readonly function: { readonly arguments: string };
+    }[];
+  }[];
+}
+
+async function chatOf(store: SqliteTapeStore, session: string): Promise<readonly ChatLine[]> {
+  const { text } = await exported(store, session, { format: 'openai-chat' });
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as ChatLine);
+}
+
+/** What the files for fine-tuning must not have. */
+function faultsOf({ messages }: ChatLine): string[] {
+  const faults: string[] = [];
+  let awaited: string[] = [];
+  for (const [i, { role, content, tool_calls = [], tool_call_id }] of messages.entries()) {
+    if (!['system', 'user', 'assistant', 'tool'].includes(role)) faults.push(`message ${i} is of ${role}`);
+    if (role === 'tool' && awaited.shift() !== tool_call_id) faults.push(`message ${i} answers no call`);
+    if (role !== 'tool' && awaited.length > 0) faults.push(`message ${i} comes before a result`);
+    if (content === undefined && tool_calls.length === 0) faults.push(`message ${i} is empty`);
+    if (tool_calls.length > 0) awaited = tool_calls.map(({ id }) => id);
+    for (const call of tool_calls) JSON.parse(call.function.arguments);
+  }
+  if (messages.at(-1)?.role !== 'assistant') faults.push('the last message is no answer');
+  return faults;
+}
+
+test('ui-message: the SDK takes the conversation that a reader sees, a fork with what it inherits', async () => {
+  const store = family();
+  for (const session of ['main', 'kid']) {
+    const messages = await uiOf(store, session);
+    expect(await safeValidateUIMessages({ messages })).toMatchObject({ success: true });
+    expect((await convertToModelMessages([...messages])).length).toBeGreaterThan(6);
+    const text = JSON.stringify(messages);
+    expect(text).toContain('Look it up.');
+    expect(text).toContain(`data:image/png;base64,${Buffer.from(image).toString('base64')}`);
+    expect(text).not.toContain('Wrong.');
+    // A large output is whole.
+    expect(text.length).toBeGreaterThan(300_000);
+  }
+  expect(JSON.stringify(await uiOf(store, 'main'))).toContain('It works.');
+  store.sessions.open('empty');
+  expect(await uiOf(store, 'empty')).toEqual([]);
+});
+
+test('openai-chat: a line for each context, each result after its call, and a kept answer with weight 0', async () => {
+  const store = family();
+  const lines = await chatOf(store, 'main');
+  expect(lines.map(faultsOf)).toEqual([[], []]);
+  const [first, second] = lines;
+  expect(first?.messages.map(({ role }) => role)).toEqual([
+    ...['user', 'assistant', 'tool', 'assistant', 'user', 'assistant'],
+  ]);
+  expect(first?.messages[5]).toEqual({ role: 'assistant', content: 'Nice.' });
+  expect(JSON.stringify(second?.messages[0])).toContain('Reviewed.');
+  expect(JSON.stringify(second?.messages[0])).toContain('"image_url":{"url":"data:image/png;base64,');
+  expect(second?.messages.filter(({ role }) => role === 'assistant')).toEqual([
+    { role: 'assistant', content: 'Nice.', weight: 0 },
+    { role: 'assistant', content: 'Yes.' },
+    { role: 'assistant', content: 'Merged.' },
+  ]);
+  expect(JSON.stringify(second)).toContain('It works.');
+  expect(JSON.stringify(lines)).not.toContain('Wrong.');
+  const kid = await chatOf(store, 'kid');
+  expect(kid.map(faultsOf)).toEqual([[], []]);
+  expect(kid[1]?.messages.at(-1)).toEqual({ role: 'assistant', content: 'Tested.' });
+});
+
+test('markdown: whole outputs, a line for what a rewind hides, files by name', async () => {
+  const { text, items } = await exported(family(), 'main', { format: 'markdown' });
+  expect(items).toBeGreaterThan(8);
+  expect(text).toContain('x'.repeat(300_000));
+  expect(text).toContain('a.png');
+  expect(text).toContain('> Reviewed.');
+  expect(text).toContain('> It works.');
+  expect(text).toContain('are left out: the rewind');
+  expect(text).not.toContain('> Wrong.');
+});
+
+test.each(['ui-message', 'openai-chat', 'markdown'] as const)(
+  '%s: secrets are replaced in texts, calls, results and files, and kept with raw',
+  async (format) => {
+    const store = openStore(':memory:', { redact: false });
+    store.sessions.open('main');
+    store.entries.append('main', [
+      user(`My key is ${secret}.`),
+      assistant([toolCall('c1', 'look', { key: secret, name: 'correct-horse' })]),
+      toolResult(look, `${'y'.repeat(300_000)} ${secret}`),
+      assistant('Seen.'),
+    ]);
+    const secrets = [{ name: 'HORSE_KEY', value: 'correct-horse' }];
+    const { text, withheld } = await exported(store, 'main', { format, secrets });
+    expect(text).not.toContain(secret);
+    expect(text).toContain('[secret aws]');
+    expect(text).toContain('[secret HORSE_KEY]');
+    expect(withheld).toBe(3);
+    const raw = await exported(store, 'main', { format, secrets, raw: true });
+    expect(raw.text.split(secret)).toHaveLength(4);
+    expect(raw.withheld).toBe(0);
+  },
+);
+
+test('hostile texts stay where they are: every form can be read', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  const odd = '\ud800 \u2028 \u0000 ``` </summary> {"role":"system"}\n# Head';
+  store.entries.append('main', [
+    assistant(odd),
+    user(odd),
+    assistant([
+      { type: 'text', text: odd },
+      toolCall('a b/c', 'no such tool!', JSON.parse('{"__proto__":{"x":1}}')),
+      toolCall('lost', 'look', {}),
+    ]),
+    toolResult({ toolCallId: 'a b/c', toolName: 'no such tool!' }, odd),
+    toolResult({ toolCallId: 'stray', toolName: 'look' }, 'none'),
+    user([{ type: 'file', mediaType: 'application/x-odd', filename: odd, data: image }]),
+    assistant(odd),
+    user('unanswered'),
+  ]);
+  const messages = await uiOf(store, 'main');
+  expect(await safeValidateUIMessages({ messages })).toMatchObject({ success: true });
+  await convertToModelMessages([...messages]);
+  const [line, ...others] = await chatOf(store, 'main');
+  expect(others).toEqual([]);
+  expect(line && faultsOf(line)).toEqual([]);
+  expect(JSON.stringify(line)).toContain('__proto__');
+  const { text } = await exported(store, 'main', { format: 'markdown' });
+  // It is in quotes, and in a fence that is longer than its own.
+  expect(text.replace(/^````\n[^]*?^````$/gm, '')).not.toMatch(/^# Head/m);
+});
+
+test('a form that does not exist is refused with those that do, and so is a session', async () => {
+  const store = family();
+  await expect(exported(store, 'main', { format: 'markdwn' as never })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+    message: expect.stringContaining('ui-message'),
+  });
+  await expect(exported(store, 'mian', { format: 'markdown' })).rejects.toMatchObject({
+    code: 'TAPE_NO_SESSION',
+  });
+});
