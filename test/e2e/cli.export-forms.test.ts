@@ -1,8 +1,10 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { zstdDecompressSync } from 'node:zlib';
 import { assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
-import { json, jsonError } from '../support/cli.ts';
+import { json, jsonError, startTape } from '../support/cli.ts';
 import { tempHome } from '../support/temp-home.ts';
 import { tokenShapes } from '../support/token-shapes.ts';
 
@@ -36,4 +38,45 @@ test('a session is written in the form of another program, to a new file or to s
   await refused(4, 'TAPE_EXISTS', '--format', 'markdown', '-o', 'main.json.zst');
   expect(await refused(2, 'CLI_USAGE', '--format', 'markdown', '--tree', '-o', 'x')).toContain('--format');
   expect(await refused(2, 'CLI_USAGE', '--format', 'word', '-o', 'x')).toContain('markdown');
+});
+
+test('a directory of records is appended to, a cut line completed, and another file left as it is', async () => {
+  using home = tempHome();
+  home.session('main', user('Plan.'), assistant('Planned.'));
+  const args = ['export', 'main', '--format', 'session-jsonl', '-o', home.file('sessions'), '--json'];
+  const { file: folder, ...rest } = json(await home.tape(args));
+  expect(rest).toEqual({ session: 'main', format: 'session-jsonl', items: 2, withheld: 0 });
+  const file = join(String(folder), 'session.jsonl');
+  const whole = readFileSync(file, 'utf8');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(readFileSync(join(String(folder), 'metadata.json'), 'utf8'))).toMatchObject({
+    ...{ name: 'main', messageCount: 2 },
+  });
+  truncateSync(file, whole.length - 9);
+  expect(json(await home.tape(args))).toMatchObject({ items: 2 });
+  expect(readFileSync(file, 'utf8')).toBe(whole);
+
+  // A mirror grows with the session, and is written anew where a rewind takes back what it has.
+  const { child, done } = startTape([...args.slice(0, -1), '--follow'], { home: home.path });
+  const holds = async (text: string) => {
+    for (let i = 0; i < 200 && readFileSync(file, 'utf8').includes(text) === false; i += 1) await sleep(50);
+    expect(readFileSync(file, 'utf8')).toContain(text);
+  };
+  {
+    using store = home.open();
+    store.entries.append('main', [user('Too fast.')]);
+    await holds('Too fast.');
+    expect(readFileSync(file, 'utf8').startsWith(whole)).toBe(true);
+    store.history.rewind('main', 3);
+    store.entries.append('main', [user('Slower.')]);
+    await holds('Slower.');
+  }
+  child.kill('SIGINT');
+  expect((await done).code).toBe(130);
+  expect(readFileSync(file, 'utf8')).not.toContain('Too fast.');
+
+  writeFileSync(file, `${whole}mine\n`);
+  const refused = await home.tape(args);
+  expect([refused.code, jsonError(refused).code]).toEqual([4, 'TAPE_EXISTS']);
+  expect(readFileSync(file, 'utf8')).toBe(`${whole}mine\n`);
 });

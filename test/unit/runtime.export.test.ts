@@ -139,7 +139,59 @@ test('markdown: whole outputs, a line for what a rewind hides, files by name', a
   expect(text).not.toContain('> Wrong.');
 });
 
-test.each(['ui-message', 'openai-chat', 'markdown'] as const)(
+interface SessionRecord {
+  readonly recordType: string;
+  readonly seq: number;
+  readonly role?: string;
+  readonly content?: readonly { readonly type: string; readonly id?: string }[];
+  readonly toolCallId?: string;
+  readonly firstKeptSeq?: number;
+  readonly summary?: string;
+}
+
+test('session-jsonl: a record for each message, and a compaction whose context is the one of the session', async () => {
+  const store = family();
+  const { text, metadata, items } = await exported(store, 'main', { format: 'session-jsonl' });
+  const records = text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as SessionRecord);
+  expect(records[0]).toEqual({
+    ...{ recordType: 'message', schemaVersion: 1, seq: 2, role: 'user' },
+    ...{ content: [{ type: 'text', text: 'Look it up.' }], timestamp: '2026-11-21T10:00:03.000Z' },
+  });
+  for (const { recordType, content } of records)
+    if (recordType === 'message') expect(content).not.toEqual([]);
+  const seqs = records.map(({ seq }) => seq);
+  expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
+  const call = records.findIndex(({ content }) => content?.some(({ id }) => id === 'c1'));
+  expect(records[call + 1]).toMatchObject({ role: 'toolResult', toolCallId: 'c1', isError: false });
+  // The context that a reader of the file builds: the summary, what is kept, and what came after.
+  const at = records.findIndex(({ recordType }) => recordType === 'compaction');
+  const { firstKeptSeq = 0, summary } = records[at] ?? {};
+  expect(summary).toBe('Reviewed.');
+  const kept = records.filter(({ recordType, seq }) => recordType === 'message' && seq >= firstKeptSeq);
+  expect(kept.map(({ role }) => role)).toEqual([
+    'user',
+    'assistant',
+    'user',
+    'assistant',
+    'user',
+    'assistant',
+  ]);
+  expect(text).not.toContain('Wrong.');
+  expect(metadata).toEqual({
+    ...{ id: store.sessions.find('main')?.id, name: 'main', model: '', source: 'interactive' },
+    ...{ messageCount: items, createdAt: '2026-11-21T10:00:00.000Z', lastMessageAt: expect.any(String) },
+  });
+  // What was written stays as the session grows.
+  store.entries.append('main', [user('More.')]);
+  const more = await exported(store, 'main', { format: 'session-jsonl' });
+  expect(more.text.startsWith(text)).toBe(true);
+  expect(more.items).toBe(items + 1);
+});
+
+test.each(['ui-message', 'openai-chat', 'markdown', 'session-jsonl'] as const)(
   '%s: secrets are replaced in texts, calls, results and files, and kept with raw',
   async (format) => {
     const store = openStore(':memory:', { redact: false });
@@ -189,7 +241,7 @@ test('hostile texts stay where they are: every form can be read', async () => {
   expect(JSON.stringify(line)).toContain('__proto__');
   const { text } = await exported(store, 'main', { format: 'markdown' });
   // It is in quotes, and in a fence that is longer than its own.
-  expect(text.replace(/^````\n[^]*?^````$/gm, '')).not.toMatch(/^# Head/m);
+  expect(text.replace(/^````\n[\s\S]*?^````$/gm, '')).not.toMatch(/^# Head/m);
 });
 
 test('a form that does not exist is refused with those that do, and so is a session', async () => {

@@ -87,6 +87,7 @@ export {
   type ExportOptions,
   exportFormats,
   exportSession,
+  type SessionMetadata,
 } from './export/index.ts';
 export { type BranchOptions, branchSession } from './history/branch.ts';
 export { type RewindMode, type RewoundMessage, rewindSession } from './history/rewind.ts';

@@ -140,7 +140,7 @@ export const homeVerbs: Contracts = {
       ),
       ...printed(
         {
-          file: text('absolute path of the new file'),
+          file: text('absolute path of the new file, or of the directory of the session'),
           session: text('name of the session'),
           format: text('form of the file'),
           items: count('messages in it; for `openai-chat` lines, for `markdown` sections'),
@@ -155,6 +155,7 @@ export const homeVerbs: Contracts = {
       2: 'the options contradict each other',
       3: 'no such session, or no tape home',
       4: 'a file of that name exists',
+      130: 'Ctrl-C ended `--follow`',
     },
   },
   demo: {

@@ -30,9 +30,13 @@ export async function exportForm(
       quiet: file,
       human: `Exported ${session} to ${file}: ${counted(items, itemOf[format])}`,
     });
-  if (withheld > 0)
-    status(`secrets in ${counted(withheld, 'entry', 'entries')} were replaced; to export them, add --raw`);
+  if (withheld > 0) status(withheldText(withheld));
   return 0;
+}
+
+/** What is said of secrets that were replaced. */
+export function withheldText(withheld: number): string {
+  return `secrets in ${counted(withheld, 'entry', 'entries')} were replaced; to export them, add --raw`;
 }
 
 /** What a form counts. */
@@ -40,6 +44,7 @@ const itemOf = {
   'ui-message': 'message',
   'openai-chat': 'context',
   markdown: 'section',
+  'session-jsonl': 'message',
 } as const satisfies Readonly<Record<ExportOptions['format'], string>>;
 
 async function printed<T>(

@@ -5,15 +5,19 @@ import { redactIn } from '../config/redact.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { stdinWord } from '../input.ts';
 import { counted } from '../output/counted.ts';
+import { exportFolder } from '../session/export-folder.ts';
 import { exportForm } from '../session/export-form.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 /** `exportFormats` of the runtime, which only an export loads, behind the bundle. */
-const formats = ['tape', 'ui-message', 'openai-chat', 'markdown'] as const satisfies readonly (
-  | 'tape'
-  | ExportFormat
-)[];
+const formats = [
+  'tape',
+  'ui-message',
+  'openai-chat',
+  'markdown',
+  'session-jsonl',
+] as const satisfies readonly ('tape' | ExportFormat)[];
 
 export const exportVerb: Verb = defineVerb({
   command: 'export <name>',
@@ -22,17 +26,26 @@ export const exportVerb: Verb = defineVerb({
   detail:
     'The file, a bundle, has the session with its id and hashes, and of its ancestors what it reads. Other entries of theirs, redacted ones, ' +
     'and entries in which a secret is found travel as hashes alone. With --format, it is the conversation in the form of another program, ' +
-    'without what rewinds hide: UIMessages of the AI SDK, a line for each context of the model as fine-tuning takes it, or Markdown for a ' +
-    'reader; secrets are replaced. A name that ends with .zst or .gz makes a compressed file. Never replaces an existing file.',
+    'without what rewinds hide: UIMessages of the AI SDK, a line for each context of the model as fine-tuning takes it, Markdown for a ' +
+    'reader, or a directory with session.jsonl and metadata.json, which --follow keeps up to date; secrets are replaced. A name that ends with .zst or .gz makes a compressed file. Never replaces an existing file.',
   examples: [
     ['tape export main -o main.tape.zst', 'Write session main, compressed'],
     ['tape export main --tree -o main.tape', 'Write it with all sessions that were forked from it'],
     ['tape export main | tape import - --home ../other', 'Take it into another home'],
     ['tape export main --format markdown -o main.md', 'Write the conversation for a reader'],
+    [
+      'tape export main --format session-jsonl -o sessions',
+      'Write session.jsonl and metadata.json to a directory in sessions',
+    ],
   ],
   arguments: { name: 'Session' },
   options: {
-    output: { type: 'string', takes: 'FILE', alias: 'o', describe: 'New file (-, default: stdout)' },
+    output: {
+      type: 'string',
+      takes: 'FILE',
+      alias: 'o',
+      describe: 'New file (-, default: stdout); for session-jsonl a directory of sessions',
+    },
     format: {
       type: 'string',
       default: 'tape',
@@ -42,8 +55,10 @@ export const exportVerb: Verb = defineVerb({
     lineage: { type: 'boolean', describe: 'All entries of all its ancestors, too' },
     tree: { type: 'boolean', describe: 'Like --lineage, and all its descendants' },
     raw: { type: 'boolean', describe: 'With the secrets that are found' },
+    follow: { type: 'boolean', alias: 'f', describe: 'Keep session-jsonl up to date, until Ctrl-C' },
   },
-  run: async ({ name, output: given, format, lineage, tree, raw }, context) => {
+  conflicts: { follow: ['json'] },
+  run: async ({ name, output: given, format, lineage, tree, raw, follow }, context) => {
     const { io, home, reading, answer, options, status } = context;
     if (lineage === true && tree === true)
       throw new UsageError('cannot export with --lineage and --tree: --tree includes --lineage');
@@ -55,6 +70,10 @@ export const exportVerb: Verb = defineVerb({
       throw new UsageError(`cannot export as ${format} with ${tree === true ? '--tree' : '--lineage'}`, {
         hint: 'only a bundle has other sessions: leave --format out',
       });
+    if (follow === true && (format !== 'session-jsonl' || output === undefined))
+      throw new UsageError('cannot follow an export that is no directory', {
+        hint: 'follow a session with: --format session-jsonl -o DIR --follow',
+      });
     const redact = await redactIn({ io, home });
     const how = {
       raw: raw === true,
@@ -64,6 +83,12 @@ export const exportVerb: Verb = defineVerb({
     return await reading(async (store) => {
       const { id, session } = needSession(store, name);
       const file = output === undefined ? undefined : resolve(io.cwd, output);
+      if (format === 'session-jsonl' && file !== undefined)
+        return await exportFolder(
+          { store, id, root: file, follow: follow === true },
+          { ...how, format },
+          context,
+        );
       if (format !== 'tape')
         return await exportForm({ store, id, file }, { ...how, format: format as ExportFormat }, context);
       const scope =

@@ -8,6 +8,7 @@ import { exit } from '../exit.ts';
 import { printArray, printLines } from '../output/array.ts';
 import { counted } from '../output/counted.ts';
 import type { WrittenLog } from '../output/log-folder.ts';
+import { changesOf } from '../session/changes.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -213,20 +214,4 @@ function changesEarlier(store: SqliteTapeStore, heads: ReadonlyMap<string, numbe
           .next().done !== true,
     ),
   );
-}
-
-/** How long nothing is read after a change, in milliseconds: changes come in bursts. */
-const pauseMs = 200;
-
-/** Yields after changes of the home, until the signal. */
-async function* changesOf(store: SqliteTapeStore, signal: AbortSignal): AsyncGenerator<void> {
-  const { setTimeout: sleep } = await import('node:timers/promises');
-  for (let seen: number | undefined; !signal.aborted; ) {
-    const now = store.changes();
-    if (now !== seen) {
-      seen = now;
-      yield;
-    }
-    await sleep(pauseMs, undefined, { signal }).catch(() => {});
-  }
 }

@@ -45,7 +45,7 @@ export function cleanStore(store: TapeStore, options: CleanOptions | undefined):
 }
 
 /** Replaces secrets in a value: known ones, and what has the form of one. The same value where there is none. */
-export function cleaner({ secrets, redact }: CleanOptions): <T>(value: T) => T {
+function cleaner({ secrets, redact }: CleanOptions): <T>(value: T) => T {
   const mask = maskFor(secrets);
   const redactor = redactorFor(typeof redact === 'object' ? { ...redact, in: 'all' } : 'all');
   return (value) => {

@@ -1,6 +1,6 @@
 /**
- * Sessions in the forms of other programs. `index.ts` chooses the form, `ui-message.ts`, `openai-chat.ts` and `markdown.ts`
- * write one each. All read through the same store: `clean-store.ts` gives large texts whole and takes secrets out,
+ * Sessions in the forms of other programs. `index.ts` chooses the form, `ui-message.ts`, `openai-chat.ts`, `markdown.ts` and
+ * `session-jsonl.ts` write one each. All read through the same store: `clean-store.ts` gives large texts whole and takes secrets out,
  * `contexts.ts` divides a session where its model began anew, and `output-text.ts` makes a text of what a tool returned. A
  * form is written in pieces while the tape is read. Reads only. Imports `logs`, `ui`, `stream`, `store-of` and
  * `fields`.
@@ -11,15 +11,19 @@ import { assertFields, type Fields } from '../fields.ts';
 import { type StoreSource, storeOf } from '../store-of.ts';
 import { cleanStore } from './clean-store.ts';
 import type { ExportSource } from './contexts.ts';
+import type { SessionMetadata } from './session-jsonl.ts';
+
+export type { SessionMetadata } from './session-jsonl.ts';
 
 /**
  * The form of an export. `ui-message`: a JSON array of `UIMessage`s of the AI SDK, one a line. `openai-chat`: a line of JSON
  * for each context that the model had, as files for fine-tuning have them. `markdown`: the conversation for a reader.
+ * `session-jsonl`: a line of JSON for each message, result and compaction.
  */
 export type ExportFormat = (typeof exportFormats)[number];
 
 /** All forms, in the order of their names in the help. */
-export const exportFormats = ['ui-message', 'openai-chat', 'markdown'] as const;
+export const exportFormats = ['ui-message', 'openai-chat', 'markdown', 'session-jsonl'] as const;
 
 /** In which form a session is written, and whether with its secrets. */
 export interface ExportOptions {
@@ -42,6 +46,8 @@ export interface Exported {
   readonly items: number;
   /** How many entries and files had a secret that was replaced. */
   readonly withheld: number;
+  /** For `session-jsonl` the content of `metadata.json`, which is beside the records. */
+  readonly metadata?: SessionMetadata;
 }
 
 /**
@@ -76,18 +82,22 @@ export async function* exportSession(
   // `resolve` throws the error with the nearest names.
   if (info === undefined) return void (await store.entries.resolve(session, 'head')) as never;
   const write = await forms[format]();
-  const items = yield* write({ store: clean.store, info });
-  return { session: info.session, id: info.id, format, items, withheld: clean.withheld() };
+  const made = yield* write({ store: clean.store, info });
+  const { items, metadata } =
+    typeof made === 'number' ? { items: made } : { items: made.messageCount, metadata: made };
+  const about = { session: info.session, id: info.id, format, items, withheld: clean.withheld() };
+  return metadata === undefined ? about : { ...about, metadata };
 }
 
-/** Writes a form, and returns how many items it has. */
-type Form = (source: ExportSource) => AsyncGenerator<string, number>;
+/** Writes a form, and returns how many items it has, or what says so. */
+type Form = (source: ExportSource) => AsyncGenerator<string, number | SessionMetadata>;
 
 /** Each is loaded when it is asked for: one loads the AI SDK. */
 const forms: Readonly<Record<ExportFormat, () => Promise<Form>>> = {
   'ui-message': async () => (await import('./ui-message.ts')).writeUiMessages,
   'openai-chat': async () => (await import('./openai-chat.ts')).writeOpenaiChat,
   markdown: async () => (await import('./markdown.ts')).writeMarkdown,
+  'session-jsonl': async () => (await import('./session-jsonl.ts')).writeSessionJsonl,
 };
 
 const known: Fields<ExportOptions> = { format: exportFormats, raw: 'flag', secrets: true, redact: true };

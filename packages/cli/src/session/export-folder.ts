@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import type { Exported, ExportOptions } from '@tapedeck/runtime';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { Context } from '../context.ts';
+import { exit } from '../exit.ts';
+import { counted } from '../output/counted.ts';
+import { changesOf } from './changes.ts';
+import { withheldText } from './export-form.ts';
+
+/** Which session is written to a directory of sessions, and whether it is kept up to date. */
+export interface ExportingFolder {
+  readonly store: SqliteTapeStore;
+  readonly id: string;
+  readonly root: string;
+  readonly follow: boolean;
+}
+
+/**
+ * Writes `session.jsonl` and `metadata.json` to the directory of a session. Records are appended; those that are there are
+ * compared, and not written again. A mirror is written anew where a rewind or a redaction changed what it has.
+ */
+export async function exportFolder(
+  { store, id, root, follow }: ExportingFolder,
+  how: ExportOptions,
+  { io, answer, status }: Context,
+): Promise<number> {
+  const { exportSession } = await import('@tapedeck/runtime');
+  const { makeSessionFolder, mirrored, replaceFile } = await import('../output/session-folder.ts');
+  const folder = makeSessionFolder(root, id);
+  const write = async (replaces: boolean): Promise<Exported> => {
+    const pieces = () => exportSession(store, id, how);
+    const made = await mirrored(join(folder, 'session.jsonl'), { pieces, replaces });
+    await replaceFile(join(folder, 'metadata.json'), `${JSON.stringify(made.metadata, undefined, 2)}\n`);
+    return made;
+  };
+  // Reading the signal keeps Ctrl-C from ending the process within a file.
+  const signal = follow ? io.signal : undefined;
+  const { session, format, items, withheld } = await write(false);
+  await answer({
+    json: { file: folder, session, format, items, withheld },
+    quiet: folder,
+    human: `Exported ${session} to ${folder}: ${counted(items, 'message')}`,
+  });
+  if (withheld > 0) status(withheldText(withheld));
+  if (signal === undefined) return exit.done;
+  for await (const _ of changesOf(store, signal)) await write(true);
+  return exit.interrupted;
+}
