@@ -33,6 +33,13 @@ function columnsOf(line: string): number {
   return Array.from(stripVTControlCharacters(line)).length + wide.length;
 }
 
+/** A name, a point, a path or a command alone on its line, which a reader copies: it may be longer than the line. */
+const typed = /^ *(?:["'(]*[\w@%+=:./~^{}…-]+[\])>"',;:.!?]*|\((?:[a-z]+: )?tape [^()]*\))$/;
+
+/** The rows that are wider than a terminal, without those that are one word which may be. */
+const tooWide = (text: string, columns: number): readonly string[] =>
+  text.split('\n').filter((row) => columnsOf(row) > columns && !typed.test(stripVTControlCharacters(row)));
+
 const listings = [
   '--help',
   'help --all',
@@ -66,8 +73,7 @@ test.each([60, 80, 120])(
     using home = withLongNames();
     for (const line of listings) {
       const { stdout } = await home.here(line.split(' '), { isTerminal: true, columns });
-      const wide = stdout.split('\n').filter((row) => columnsOf(row) > columns);
-      expect(wide, `tape ${line}`).toEqual([]);
+      expect(tooWide(stdout, columns), `tape ${line}`).toEqual([]);
       expect(stdout, `tape ${line}`).not.toBe('');
     }
   },
@@ -93,10 +99,7 @@ test.each([60, 80, 120])(
     };
     for (const [line, expected] of Object.entries(lines)) {
       const { stdout } = await home.here(line.split(' '), { isTerminal: true, columns });
-      expect(
-        stdout.split('\n').filter((row) => columnsOf(row) > columns),
-        `tape ${line}`,
-      ).toEqual([]);
+      expect(tooWide(stdout, columns), `tape ${line}`).toEqual([]);
       expect(stripVTControlCharacters(stdout), `tape ${line}`).toMatch(expected);
       // A pipe gets whole lines.
       const piped = (await home.here(line.split(' '))).stdout;
@@ -175,9 +178,37 @@ test.each(sized([40], [40, 80], [40, 80, 120]))(
       const env = i % 2 === 0 ? { NO_COLOR: '1' } : {};
       const { stdout, stderr } = await home.here(line.split(' '), { isTerminal: true, columns, env });
       if (stdout === '' && stderr === '') wide.push(`${line}: nothing`);
-      for (const row of stdout.split('\n')) if (columnsOf(row) > columns) wide.push(`${line}: ${row}`);
+      wide.push(...tooWide(stdout, columns).map((row) => `${line}: ${row}`));
     }
     expect(wide).toEqual([]);
+  },
+);
+
+test.each([40, 60, 80])(
+  'at %i columns, no name, point, key or command that a reader copies is cut in two',
+  async (columns) => {
+    using home = withLongNames();
+    await home.here([
+      'config',
+      'set',
+      'alias.the-conversation-of-the-last-release',
+      `log ${parent} --oneline`,
+    ]);
+    const at = async (line: string) =>
+      stripVTControlCharacters((await home.here(line.split(' '), { isTerminal: true, columns })).stdout)
+        .split('\n')
+        .flatMap((row) => row.trim().split(' '));
+    const whole: Readonly<Record<string, readonly string[]>> = {
+      'search 絵文字': [`${parent}@3`, `${parent}@6`],
+      [`log ${parent}`]: [child],
+      [`blame ${parent} --policy full`]: columns === 40 ? [`${parent}@2`, `${parent}@3`, child] : [],
+      [`diff ${parent} ${child}`]: [`${parent}@6:`, `${child}@5:`],
+      'config list': ['alias.the-conversation-of-the-last-release', parent],
+      'config list --show-origin': ['alias.the-conversation-of-the-last-release', parent],
+      [`show ${parent}@2`]: [`tape:${parent}`],
+    };
+    for (const [line, words] of Object.entries(whole))
+      expect(await at(line), line).toEqual(expect.arrayContaining([...words]));
   },
 );
 

@@ -171,3 +171,63 @@ test('diff shows what a merge brought, and colours the sides', async () => {
   expect((await home.here(['diff', 'main', 'other'], terminal)).stdout).toContain('\u001b[31m<    4  merge');
   expect(jsonLines(await home.here(['log', 'main', '--jsonl']))).toHaveLength(4);
 });
+
+/** Two forks with answers that have most lines in common. */
+function withAnswers(): TempHome {
+  const home = tempHome();
+  home.session('main', user('Why?'));
+  using store = home.open();
+  const answer = (way: string, mark: string) =>
+    `## Cause\n\n${mark}Rounding${mark} goes **${way}**, and this line has more words than a narrow terminal has room for.\n\n\`\`\`\nround(${way})\n\`\`\``;
+  for (const [name, way, mark] of [
+    ['one', 'up', '*'],
+    ['two', 'down', '*'],
+    ['three', 'up', '_'],
+  ] as const) {
+    store.lineage.fork('main', { name });
+    store.entries.append(name, [assistant(answer(way, mark))]);
+  }
+  return home;
+}
+
+test('diff renders Markdown as show does, and a line that continues another says so', async () => {
+  using home = withAnswers();
+  const shown = async (columns: number) =>
+    (await home.here(['diff', 'one', 'two'], { isTerminal: true, columns })).stdout.split('\n');
+  const styled = await shown(50);
+  expect(styled).toContain(' \u001b[1m## Cause\u001b[22m');
+  expect(styled.some((row) => row.includes('\u001b[1mup\u001b[22m'))).toBe(true);
+  expect(styled).toContain('\u001b[31m-  \u001b[2mround(up)\u001b[22m\u001b[39m');
+  expect(styled.map((row) => stripVTControlCharacters(row)).slice(-12)).toEqual([
+    ' ## Cause',
+    ' ',
+    '-Rounding goes up, and this line has more words',
+    '↳than a narrow terminal has room for.',
+    '+Rounding goes down, and this line has more words',
+    '↳than a narrow terminal has room for.',
+    ' ',
+    ' ```',
+    '-  round(up)',
+    '+  round(down)',
+    ' ```',
+    '',
+  ]);
+  // A pipe gets the patch as it is.
+  const { stdout } = await home.here(['diff', 'one', 'two']);
+  expect(stdout).toContain(
+    '-*Rounding* goes **up**, and this line has more words than a narrow terminal has room',
+  );
+  expect(stdout).toContain('\n-round(up)\n+round(down)\n');
+});
+
+test('lines that differ in their marks alone keep them in a diff', async () => {
+  using home = withAnswers();
+  const { stdout } = await home.here(['diff', 'one', 'three'], { isTerminal: true, columns: 200 });
+  const changed = stripVTControlCharacters(stdout)
+    .split('\n')
+    .filter((row) => /^[-+][^-+]/.test(row));
+  expect(changed.map((row) => row.slice(0, 22))).toEqual([
+    '-*Rounding* goes **up*',
+    '+_Rounding_ goes **up*',
+  ]);
+});

@@ -1,7 +1,8 @@
 import type { DiffMessage, DiffSide, SessionDiff } from '@tapedeck/runtime';
 import { oneLine, safe } from '../escape.ts';
-import type { Style } from '../terminal/style.ts';
+import { inlineMarkdown } from '../terminal/markdown.ts';
 import { counted } from './counted.ts';
+import { type Paper, patchLines } from './diff-patch.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -36,33 +37,36 @@ export function placeName({ session, at }: Pick<DiffSide, 'session' | 'at'>): st
 /** A comparison as text. */
 export function diffText(
   diff: SessionDiff,
-  { stat, answers, width }: DiffDetail & { readonly width: number },
+  {
+    stat,
+    answers,
+    width,
+    isTerminal,
+    ...paper
+  }: DiffDetail & Paper & { readonly width: number; readonly isTerminal: boolean },
 ): string {
   const { base, a, b, both } = diff;
   if (base !== undefined && a.entries + b.entries === 0)
-    return placeName(a) === placeName(b)
-      ? `${placeName(a)} is the same point on both sides: no differences`
-      : `${namesOf(diff)} have the same entries`;
+    return safe(
+      placeName(a) === placeName(b)
+        ? `${placeName(a)} is the same point on both sides: no differences`
+        : `${namesOf(diff)} have the same entries`,
+    );
   const lines = [baseLine(diff), ...sideLines(a), ...sideLines(b)];
   if (both.length > 0) lines.push(`Both wrote ${both.join(', ')}`);
-  if (stat) return lines.join('\n');
-  const messages = [...messageLines(a, { mark: '<', width }), ...messageLines(b, { mark: '>', width })];
-  if (messages.length > 0) lines.push('', ...messages);
-  const patch = answers ?? answersApart(diff);
-  if (patch !== '') lines.push('', patch.trimEnd());
-  return lines.join('\n');
-}
-
-/** A comparison as text for a terminal: the lines of each side in its colour. */
-export function styledDiff(text: string, style: Style): string {
-  const [bold, a, b] = ['bold', 'red', 'green'] as const;
-  const paint = (line: string) => {
-    if (/^(?:---|\+\+\+) /.test(line)) return style.text(bold, line);
-    if (/^[<-]/.test(line)) return style.text(a, line);
-    if (/^[>+]/.test(line)) return style.text(b, line);
-    return line.startsWith('@@') ? style.text('cyan', line) : line;
-  };
-  return safe(text).split('\n').map(paint).join('\n');
+  const head = lines.map(safe);
+  if (stat) return head.join('\n');
+  const messages = [
+    ...messageLines(a, { mark: '<', width, paper }),
+    ...messageLines(b, { mark: '>', width, paper }),
+  ];
+  const texts = { a: a.answer?.text ?? '', b: b.answer?.text ?? '' };
+  const patch =
+    answers === null
+      ? [safe(answersApart(diff))]
+      : patchLines(answers, { ...paper, texts, width: isTerminal ? width : Number.POSITIVE_INFINITY });
+  const parts = [messages, patch.filter((line) => line !== '')].filter((part) => part.length > 0);
+  return [...head, ...parts.flatMap((part) => ['', ...part])].join('\n');
 }
 
 function namesOf({ a, b }: SessionDiff): string {
@@ -112,14 +116,25 @@ const nameMax = 120;
 
 function messageLines(
   { messages, recent, read }: DiffSide,
-  { mark, width }: { readonly mark: string; readonly width: number },
+  {
+    mark,
+    width,
+    paper: { style, renders },
+  }: { readonly mark: '<' | '>'; readonly width: number; readonly paper: Paper },
 ): string[] {
   const { user, assistant, merge } = messages;
   const more = user + assistant + merge - recent.length;
   const before = read === undefined ? 'earlier' : 'or more earlier';
-  const line = ({ seq, from, text }: DiffMessage) =>
-    `${mark}${String(seq).padStart(5)}  ${from.padEnd(9)}  ${oneLine(text, Math.max(20, width - 20))}`.trimEnd();
-  return [...(more > 0 ? [`${mark}       ${counted(more, `${before} message`)}`] : []), ...recent.map(line)];
+  const color = mark === '<' ? 'red' : 'green';
+  const line = ({ seq, from, text }: DiffMessage) => {
+    const said = oneLine(text, Math.max(20, width - 20));
+    return `${mark}${String(seq).padStart(5)}  ${from.padEnd(9)}  ${renders ? inlineMarkdown(said, style) : said}`.trimEnd();
+  };
+  const lines = [
+    ...(more > 0 ? [`${mark}       ${counted(more, `${before} message`)}`] : []),
+    ...recent.map(line),
+  ];
+  return lines.map((text) => style.text(color, text));
 }
 
 /** The line in place of a diff of the answers. */

@@ -27,16 +27,17 @@ export function markdown(text: string, style: Style): string {
         return style.text('dim', line);
       }
       if (line.length > lineMax) return line;
-      return /^ {0,3}#{1,6} /.test(line) ? style.text('bold', line) : inline(line, style);
+      return /^ {0,3}#{1,6} /.test(line) ? style.text('bold', line) : inlineMarkdown(line, style);
     })
     .join('\n');
 }
 
-function inline(text: string, style: Style): string {
+/** The same of one line, in which code, strong text and emphasis count alone. */
+export function inlineMarkdown(text: string, style: Style): string {
   return text.replace(span, (...args) => {
     const { code, bold, italic } = args.at(-1) as Readonly<Record<string, string | undefined>>;
     if (code !== undefined) return style.text('dim', code);
-    if (bold !== undefined) return style.text('bold', inline(bold, style));
-    return style.text('italic', inline(italic ?? '', style));
+    if (bold !== undefined) return style.text('bold', inlineMarkdown(bold, style));
+    return style.text('italic', inlineMarkdown(italic ?? '', style));
   });
 }

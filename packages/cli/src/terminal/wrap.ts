@@ -3,6 +3,8 @@ import { fitText, textWidth } from './width.ts';
 
 /**
  * A text as lines of at most so many columns, broken between words where they allow it; what a line begins with stays.
+ * A name, a point, a path and a command in parentheses, which a reader copies, stay whole: one that is longer than a line is
+ * broken by the terminal, which then copies it as one.
  * @param first columns of the first line
  */
 export function wrapText(text: string, columns: number, first: number = columns): string[] {
@@ -14,11 +16,12 @@ export function wrapText(text: string, columns: number, first: number = columns)
     for (let room = lines.length === 0 ? first : columns; ; room = columns) {
       const fitting = fitText(rest, room);
       if (fitting.length === rest.length) break;
-      const end = lineEnd(rest, fitting);
+      const end = lineEnd(rest, fitting, room < columns);
       lines.push(rest.slice(0, end).trimEnd());
       rest = rest.slice(end).trimStart();
     }
-    lines.push(rest);
+    // The last word of a line can be longer than it, and nothing is left.
+    if (rest !== '' || line === '') lines.push(rest);
   }
   return lines;
 }
@@ -33,10 +36,29 @@ export function hangingLines(line: string, columns: number, indent: number): str
   return rows.map((row, i) => (i === 0 ? head : ' '.repeat(indent)) + row);
 }
 
-/** Where to break a text that is longer than its line: after the last word that fits, or inside of a longer one. */
-function lineEnd(text: string, fitting: string): number {
+/** The longest word that is looked at: more than a name and a point have. */
+const wordMax = 300;
+
+/** A word that can be the name of a session, a point, a path or a hash, with the marks around it. */
+const word = /^ *["'(<[]{0,2}[\w@%+=:./~^{}…-]+[\])>"',;:.!?]*(?= |$)/;
+
+/** A command in parentheses: `(tape log main)`, `(next: tape approve main)`. */
+const command = /\((?:[a-z]+: )?tape [^()]*\)/g;
+
+/**
+ * Where to break a text that is longer than its line: after the last word that fits, or inside of a longer one. What a reader
+ * copies is not broken: it begins the next line where that has more room, or the rest of the line is of it.
+ */
+function lineEnd(text: string, fitting: string, isShort: boolean): number {
   const blank = text[fitting.length] === ' ' ? fitting.length : fitting.lastIndexOf(' ');
+  const near = text.slice(0, fitting.length + wordMax);
+  for (const { 0: typed, index } of near.matchAll(command))
+    if (index < fitting.length && index + typed.length > fitting.length)
+      return near.slice(0, index).trim() !== '' || isShort ? index : index + typed.length;
   if (blank > 0 && text.slice(0, blank).trim() !== '') return blank;
+  const [typed = ''] = word.exec(near) ?? [];
+  const isEnded = typed.length < near.length || near.length === text.length;
+  if (typed !== '' && isEnded) return isShort ? 0 : typed.length;
   // A character wider than the line stands alone.
   return fitting.length > 0 ? fitting.length : ([...text][0]?.length ?? 1);
 }

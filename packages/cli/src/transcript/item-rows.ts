@@ -265,8 +265,8 @@ function mergeRows(
   const { child, rest } = mergeOf(entry, state);
   const name = cutText(safe(child.slice(0, lineMax)).replace(/\s+/g, ' '), nameMax);
   // The name stays whole, so that it can be typed: what has no room beside it is on the next line.
-  const lines = wrapText(name + rest, place.columns, place.first).map((line, i) =>
-    i === 0 && line.startsWith(name) ? place.link(String(state.child), name) + line.slice(name.length) : line,
+  const lines = wrapText(name + rest, place.columns, place.first).map((line) =>
+    line.startsWith(name) ? place.link(String(state.child), name) + line.slice(name.length) : line,
   );
   const head = state.status === 'completed' ? lines : lines.map((line) => place.style.text('yellow', line));
   const text = report === undefined ? '' : briefText(report);

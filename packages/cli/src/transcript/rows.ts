@@ -44,6 +44,8 @@ export type Shown = Item | Gap | Left;
 
 /** Columns before the text: position, mark and label. */
 const indent = ' '.repeat(20);
+/** Columns of a text beside its label; a narrower terminal has the text below it. */
+const besideMin = 36;
 /** Columns of a name: more than the name of a session has. */
 const nameMax = 220;
 /** Where the right margin of a log in a pipe is. */
@@ -71,20 +73,23 @@ function dayRow(at: number, { style, now }: Look): string {
 /** Characters of a line in a pipe. */
 const lineMax = 120;
 
-function lineOf(item: Item, { style, columns, isHidden }: Look): string {
+function lineOf(item: Item, { style, columns = lineMax, isHidden }: Look): string {
   const { entry } = item;
   const hidden = isHidden(entry.seq);
-  const text = oneLine(itemLine(item), Math.max(20, (columns ?? lineMax) - indent.length));
-  return `${leftOf(entry, hidden, style)}${hidden ? style.text('dim', text) : text}`;
+  const left = leftOf(entry, hidden, style);
+  // On a narrow terminal, the labels are not in a column.
+  const start = columns - indent.length < besideMin ? `${left.trimEnd()} ` : left;
+  const text = oneLine(itemLine(item), Math.max(20, columns - textWidth(stripVTControlCharacters(start))));
+  return start + (hidden ? style.text('dim', text) : text);
 }
 
 function drawItem(item: Item, look: Look): string[] {
   const { style, columns = Number.POSITIVE_INFINITY, full, find, session } = look;
   const { entry } = item;
-  const room = Math.max(20, columns - indent.length);
+  const isBeside = columns - indent.length >= besideMin;
+  const before = isBeside ? indent : '  ';
+  const room = Math.max(20, columns - before.length);
   const time = timeText(entry, look);
-  // On a narrow terminal a whole time would leave no room for the text beside it.
-  const isBeside = room - time.length - 2 >= 8;
   const rows = itemRows(item, {
     style,
     link: look.link,
@@ -99,10 +104,9 @@ function drawItem(item: Item, look: Look): string[] {
   const isHidden = look.isHidden(entry.seq);
   const texts = isHidden ? rows.map((row) => style.text('dim', row)) : rows;
   const left = leftOf(entry, isHidden, style);
-  const below = (others: readonly string[]) => others.map((row) => `${indent}${row}`.trimEnd());
-  if (!isBeside) return [`${left}${style.text('dim', time)}`, ...below(texts)];
-  const [first = '', ...others] = texts;
-  return [withMargin(`${left}${first}`, [modelOf(entry), time], look), ...below(others)];
+  const [first = '', ...others] = isBeside ? texts : ['', ...texts];
+  const below = others.map((row) => `${before}${row}`.trimEnd());
+  return [withMargin(`${left}${first}`, [modelOf(entry), time], look), ...below];
 }
 
 function leftOf(entry: Entry, isHidden: boolean, style: Style): string {

@@ -9,7 +9,9 @@ import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { jsonText, oneLine, safe, shellLine, shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { readText } from '../input.ts';
-import { tabbed, table } from '../output/table.ts';
+import { tabbed } from '../output/table.ts';
+import { cutName, cutText, textWidth } from '../terminal/width.ts';
+import { hangingLines } from '../terminal/wrap.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const config: Verb = defineVerb({
@@ -70,7 +72,7 @@ async function list(
   { path, showOrigin, all, file }: Shown & { readonly path: Path | undefined; readonly all: boolean },
   context: Context,
 ): Promise<number> {
-  const { io, options, style } = context;
+  const { io, options } = context;
   const { effectiveSettings } = await import('../config/settings.ts');
   const found = (await effectiveSettings(file, context)).filter(
     (one) => (all || one.origin !== 'default') && (path ?? []).every((name, i) => one.path[i] === name),
@@ -85,14 +87,44 @@ async function list(
       safe(one.key),
       safe(lineOf(valueText(one.value, one.path))),
     ]);
-    const paint = (cell: string, column: number) =>
-      showOrigin && column === 0 ? style.text('dim', cell) : cell;
-    const names = showOrigin ? { names: [0] } : {};
-    await io.out(
-      `${io.isTerminal ? table({ rows, width: io.columns, paint, ...names }) : tabbed(rows, paint)}\n`,
-    );
+    await io.out(`${settingsText(rows, context)}\n`);
   } else context.status(context.inHome('Nothing is set (see defaults with: tape config list --all)'));
   return exit.done;
+}
+
+/** How much of a value a list shows. */
+const valueMax = 160;
+/** Columns of a value beside its key, and of an origin before it. */
+const valueMin = 24;
+const originMin = 12;
+
+/**
+ * Settings, one a row: origin, key and value. At a terminal that has no room for the value beside its key it stands below it: a
+ * key is typed, and stays whole.
+ */
+function settingsText(rows: readonly (readonly string[])[], { io, style }: Context): string {
+  const key = (rows[0]?.length ?? 0) - 2;
+  if (!io.isTerminal) return tabbed(rows, (cell, column) => (column < key ? style.text('dim', cell) : cell));
+  const widest = (column: number) => Math.max(...rows.map((row) => textWidth(row[column] ?? '')));
+  const room = io.columns - widest(key) - 2 - Math.min(valueMin, widest(key + 1));
+  const columns = key === 0 ? 0 : Math.min(widest(0), room - 2);
+  const isBeside = key === 0 ? room >= 0 : columns >= Math.min(originMin, widest(0));
+  return rows
+    .flatMap((row) => {
+      const [value = '', name = '', origin] = row.toReversed();
+      const shown = cutText(value, valueMax);
+      if (!isBeside)
+        return [name, `  ${shown}${origin === undefined ? '' : style.text('dim', `  ${origin}`)}`];
+      const before = origin === undefined ? '' : `${padded(cutName(origin, columns), columns)}  `;
+      const label = `${before}${padded(name, widest(key))}  `;
+      const [first = '', ...others] = hangingLines(label + shown, io.columns, label.length);
+      return [style.text('dim', before) + first.slice(before.length), ...others];
+    })
+    .join('\n');
+}
+
+function padded(text: string, columns: number): string {
+  return text + ' '.repeat(Math.max(0, columns - textWidth(text)));
 }
 
 async function get(path: Path, { showOrigin, file }: Shown, context: Context): Promise<number> {

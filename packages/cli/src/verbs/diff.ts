@@ -1,6 +1,7 @@
-import { diffJson, diffText, placeName, styledDiff } from '../output/diff.ts';
+import { diffJson, diffText, placeName } from '../output/diff.ts';
 import { textDiff } from '../output/text-diff.ts';
 import { needSession, readPlace } from '../session/place.ts';
+import { paperOf } from '../transcript/page.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const diff: Verb = defineVerb({
@@ -23,7 +24,8 @@ export const diff: Verb = defineVerb({
     n: { type: 'number', default: 20, describe: 'Show the last N messages of each side' },
     all: { type: 'boolean', describe: 'Read all entries of both sides, however long it takes' },
   },
-  run: async (args, { io, style, reading, answer }) => {
+  run: async (args, context) => {
+    const { io, reading, answer } = context;
     io.saveMemory();
     const { diffSessions } = await import('@tapedeck/runtime');
     return await reading(async (store) => {
@@ -49,7 +51,12 @@ export const diff: Verb = defineVerb({
       await answer({
         json: diffJson(found, detail),
         quiet: base === undefined ? '' : `${base.session}@${base.seq}`,
-        human: styledDiff(diffText(found, { ...detail, width: io.columns }), style),
+        human: diffText(found, {
+          ...detail,
+          ...paperOf(context),
+          width: io.columns,
+          isTerminal: io.isTerminal,
+        }),
         isStyled: true,
       });
       return 0;

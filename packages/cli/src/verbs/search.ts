@@ -8,7 +8,8 @@ import { counted } from '../output/counted.ts';
 import { briefText } from '../output/entry.ts';
 import { withProgress } from '../output/progress.ts';
 import { needSession } from '../session/place.ts';
-import { cutText, textWidth } from '../terminal/width.ts';
+import type { Style } from '../terminal/style.ts';
+import { textWidth } from '../terminal/width.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const search: Verb = defineVerb({
@@ -126,16 +127,37 @@ async function print(
       // A session of another realm is referred to by its id.
       const named = isUlid(session) ? ` of ${tape}` : '';
       const others = sessions.length > 1 ? ` (seen by ${sessions.length} sessions)` : '';
-      const place = `${session}@${seq}`;
-      const what = ` ${kind}${named}${others}:`;
-      const left = io.columns - place.length - what.length - 1;
-      const head = (room: number) => `${style.text('bold', place)}${style.text('dim', cutText(what, room))}`;
-      // Where the place of a hit leaves little room for its text, that has a line of its own.
-      if (io.isTerminal && left < textMin)
-        await io.out(`${head(io.columns - place.length)}\n  ${excerpt(io.columns - 2)}\n`);
-      else await io.out(`${head(what.length)} ${excerpt(io.isTerminal ? left : textMax)}\n`);
+      const row = { place: `${session}@${seq}`, what: `${kind}${named}${others}:`, excerpt };
+      await io.out(
+        `${hitRows(row, { style, columns: io.isTerminal ? io.columns : undefined }).join('\n')}\n`,
+      );
     }
   }
+}
+
+interface Hit {
+  readonly place: string;
+  readonly what: string;
+  /** The text of the hit in so many columns. */
+  readonly excerpt: (room: number) => string;
+}
+
+/**
+ * A hit on one line; on a terminal that has too little room for its text there, on as many as it takes. Its place, which a reader
+ * types, is whole on the first.
+ */
+function hitRows(
+  { place, what, excerpt }: Hit,
+  { style, columns }: { readonly style: Style; readonly columns: number | undefined },
+): readonly string[] {
+  const [at, about] = [style.text('bold', place), style.text('dim', what)];
+  if (columns === undefined) return [`${at} ${about} ${excerpt(textMax)}`];
+  const beside = columns - place.length - what.length - 2;
+  if (beside >= textMin) return [`${at} ${about} ${excerpt(beside)}`];
+  if (beside >= -1) return [`${at} ${about}`, `  ${excerpt(columns - 2)}`];
+  const below = columns - what.length - 3;
+  if (below >= textMin) return [at, `  ${about} ${excerpt(below)}`];
+  return [at, `  ${about}`, `  ${excerpt(columns - 2)}`];
 }
 
 /** A text on one line, cut so that what was looked for is in the room, where that is large enough for it. */
