@@ -6,6 +6,9 @@ import { sized } from './test/support/size.ts';
 /** The tests run the packages' sources; only the e2e tests run the build. */
 const conditions = ['@tapedeck/source'];
 
+/** Tests whose decks are all opened by processes of their own, on the usual store. */
+const elsewhere = ['loading', 'waiting'].map((name) => `test/integration/runtime.${name}.test.ts`);
+
 /** The runtime's tests: on a push those of its loop and of what waits, else all. */
 const every = ['test/unit/runtime.*.test.ts', 'test/integration/runtime.*.test.ts'];
 const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'waiting', 'watch'].map(
@@ -95,7 +98,7 @@ function project(
 ) {
   const { include = [`test/${name}/**/*.test.ts`], ...rest } = more;
   // The lanes run on the usual store alone; on the other one, the full size runs them as the tests of the runtime.
-  const exclude = name === 'lanes' || name === 'later' ? [] : lanes;
+  const exclude = name === 'lanes' ? [] : name === 'later' ? elsewhere : lanes;
   return { extends: true as const, test: { name, include, exclude, ...rest } };
 }
 

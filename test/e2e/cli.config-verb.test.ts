@@ -603,7 +603,7 @@ describe('where a value comes from', () => {
         expect(json<{ was: unknown }>(shown).was).toEqual(wanted);
         expect(yamlOf(p).trim()).toBe('');
       }),
-      { numRuns: sized(10, 300, 5000) },
+      { numRuns: sized(10, 120, 5000) },
     );
   }, 600_000);
 });

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assistant, type Draft, note, openTapeStore, toolCall, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
-import { json, jsonError, jsonLines, startTape, tape } from '../support/cli.ts';
+import { json, jsonError, jsonLines, startTape, tape, tapeProcess } from '../support/cli.ts';
 import { writeSchema1 } from '../support/old-schemas.ts';
 import { rawDb } from '../support/raw-db.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -489,7 +489,8 @@ test('a database that is overwritten in place is another home', async () => {
 test('two processes that create a home at once both may use it', async () => {
   for (let round = 0; round < 5; round += 1) {
     using at = desk();
-    const both = await Promise.all(['one', 'two'].map(async (name) => await at.tape(['new', name])));
+    const options = { cwd: at.repo, env: { HOME: at.home, TAPE_TRUST_HOME: '' } };
+    const both = await Promise.all(['one', 'two'].map((name) => tapeProcess(['new', name], options)));
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
   }
 });

@@ -1,17 +1,22 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { json, jsonError, tape, tapeHere } from '../support/cli.ts';
+import { json, jsonError, tapeHere, tapeProcess } from '../support/cli.ts';
+import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** A user in a project, and the file of a program. */
+/** A user in a project, and the file of a program, in which the command stands as it was started: in full, as built. */
 function desk(file: string, before?: string) {
   const dir = tempDir();
   const path = dir.file(file);
   mkdirSync(dirname(path), { recursive: true });
   if (before !== undefined) writeFileSync(path, before);
   const run = async (...args: string[]) =>
-    await tape(['mcp', ...args], { cwd: dir.path, env: { HOME: dir.path } });
+    await sized(
+      tapeHere,
+      tapeProcess,
+      tapeProcess,
+    )(['mcp', ...args], { cwd: dir.path, env: { HOME: dir.path } });
   return {
     cwd: dir.path,
     path,

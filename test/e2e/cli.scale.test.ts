@@ -77,7 +77,7 @@ describe('a heap of 192 MB suffices for', () => {
 
   test('one JSON document of a long tape is printed as it is read', { timeout: limit }, async () => {
     using home = tempHome();
-    const count = sized(4_000, 80_000, 300_000);
+    const count = sized(4_000, 40_000, 300_000);
     {
       using store = home.open();
       store.sessions.open('main');

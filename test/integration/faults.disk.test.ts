@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { openJournal } from '@tapedeck/graph/journal';
 import { assistant, openTapeStore, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
-import { jsonError, tape, tapeHere } from '../support/cli.ts';
+import { jsonError, tapeHere, tapeProcess } from '../support/cli.ts';
 import { openDeck } from '../support/deck.ts';
 import { type FaultPlace, faultPlace } from '../support/fault-acts.ts';
 import { damage } from '../support/fault-check.ts';
@@ -110,7 +110,7 @@ describe('a command on a full or forbidden disk', () => {
         }
         expect(readdirSync(join(base, 'copies'))).toEqual([]);
         expect(look(place)).toEqual(before);
-        const done = await tape(line, options);
+        const done = await tapeProcess(line, options);
         expect(done.code, done.stderr).toBe(0);
         look(place);
       },

@@ -12,7 +12,7 @@ import { tempDir } from '../support/temp-dir.ts';
  * line.
  */
 const pointsEach =
-  tracing === 'works' ? sized(1, 20, Number.POSITIVE_INFINITY) : sized(20, 60, Number.POSITIVE_INFINITY);
+  tracing === 'works' ? sized(1, 12, Number.POSITIVE_INFINITY) : sized(20, 60, Number.POSITIVE_INFINITY);
 
 const halvesEach = sized(1, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
 

@@ -9,6 +9,9 @@ import { startProvider } from '../support/provider.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 
+// On a store that answers later, a few places show that it makes no difference.
+const isLater = process.env.TAPEDECK_STORE === 'later';
+
 const look = tool({ inputSchema: z.object({ at: z.string() }), execute: async ({ at }) => `saw ${at}` });
 
 /**
@@ -46,7 +49,9 @@ test('there are 51 hostile answers and more, each with a name of its own', () =>
 });
 
 /** On a push, every sixth, and no large one. */
-const played = hostileAnswers.filter(({ isSlow }, n) => sized(!isSlow && n % 6 === 0, true, true));
+const played = hostileAnswers.filter(({ isSlow }, n) =>
+  sized(!isSlow && n % 6 === 0, !isSlow || !isLater, true),
+);
 
 test.each(played)(
   'an answer that is hostile leaves a session that verifies and continues: $name',
@@ -71,7 +76,7 @@ test.each(modes)(
   'an answer of $name that is cut after any byte leaves a session that verifies and continues',
   async (mode) => {
     const sound = soundAnswer(mode.protocol);
-    const places = sized(1, 25, sound.length);
+    const places = sized(1, isLater ? 4 : 12, sound.length);
     for (let i = 0; i < places; i += 1) {
       const at = Math.floor(((i + 0.5) * sound.length) / places);
       await survives({ raw: [sound.subarray(0, at)], cut: true }, mode);

@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 /** Rounds that are done, and how many more at most until a process has died at every point that is wanted. */
-const [least, most] = sized([1, 5], [40, 60], [1_000, 1_000]);
+const [least, most] = sized([1, 5], [25, 60], [1_000, 1_000]);
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
 // tape.bundle-crashes.test.ts stops imports of bundles.
 const points: readonly string[] = [...crashPoints, ...journalPoints].filter(
@@ -30,7 +30,7 @@ const linesOf = (log: string): string[] => readFileSync(log, 'utf8').split('\n')
  * nothing to do with a point.
  */
 function deathsOf(round: number, log: readonly string[]): string[] {
-  const workers = round % 10 === 9 ? 6 : sized(8, 2, 2);
+  const workers = round % 10 === 9 ? 6 : sized(8, 4, 2);
   if (round % 5 === 4) return Array.from({ length: workers }, () => 'outside');
   return deadly
     .map((point) => ({ point, deaths: log.filter((line) => line === `died ${point}`).length }))

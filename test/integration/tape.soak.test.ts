@@ -58,9 +58,9 @@ async function interrupt(worker: StoreProcess | undefined, until: number): Promi
 const crowds: readonly (readonly [number, number])[] = sized(
   [[4, 600]],
   [
-    [2, 8_000],
-    [8, 8_000],
-    [16, 8_000],
+    [2, 5_000],
+    [8, 5_000],
+    [16, 5_000],
   ],
   [
     [2, 60_000],

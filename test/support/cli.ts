@@ -6,7 +6,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { bufferedIo, type Given } from './buffered-io.ts';
 import { compileCache } from './compile-cache.ts';
 import { checkContract } from './contract.ts';
-import { assertRunLineAgrees } from './parsers.ts';
+import { assertRunLineAgrees, formOf } from './parsers.ts';
 import { tapeProgram } from './programs.ts';
 import { sized } from './size.ts';
 
@@ -35,14 +35,23 @@ export interface Running {
 }
 
 /**
- * Runs `tape` as a test of what a verb does may: on a push from the sources in this process, which is quicker by far,
- * else as a process of its own.
+ * Runs `tape` as a test of what a verb does may: on a push from the sources in this process, which is quicker by far;
+ * in full the first command line of each form as a process of its own; in a soak each.
  */
 export async function tape(
   args: readonly string[],
   options: Omit<CliOptions, 'node'> = {},
 ): Promise<CliResult> {
-  return await sized(tapeHere, tapeProcess, tapeProcess)(args, options);
+  return await sized(tapeHere, firstAsProcess, tapeProcess)(args, options);
+}
+
+const forms = new Set<string>();
+
+async function firstAsProcess(args: readonly string[], options: HereOptions = {}): Promise<CliResult> {
+  const form = JSON.stringify(formOf(args));
+  const isFirst = !forms.has(form);
+  forms.add(form);
+  return await (isFirst ? tapeProcess : tapeHere)(args, options);
 }
 
 /** Runs `tape` as a process of its own: from the bundle that the build made. */

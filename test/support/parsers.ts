@@ -16,7 +16,7 @@ export async function assertRunLineAgrees(args: readonly string[]): Promise<void
 }
 
 /** The form of a line: the names of its verb and options as they are, and a dash for each other word. */
-function formOf(args: readonly string[]): string[] {
+export function formOf(args: readonly string[]): string[] {
   const verb = args.findIndex((word) => !word.startsWith('-'));
   return args.map((word, i) => {
     if (i === verb || /^(?:true|false|help)$/.test(word)) return word;

@@ -31,11 +31,11 @@ export interface Project extends Disposable {
   file(name: string): string;
   /** Writes a file in the project and returns its path. */
   write(name: string, text: string | object): string;
-  /** Runs `tape` in the project, or below it: on a push in this process, else as a process of its own. */
+  /** Runs `tape` in the project, or below it: on a push in this process, in full mostly. */
   tape(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
   /** The same as a process of its own, whatever the size: for what depends on how a process ends. */
   process(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
-  /** The same where Node.js itself loads configurations: on a push in one process for all. */
+  /** The same where Node.js itself loads configurations: on a push in one process for all, in full for most. */
   inNode(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
   /** The same in this process, which is quicker: for what loads no configuration. */
   here(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;

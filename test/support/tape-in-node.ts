@@ -18,10 +18,19 @@ let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs the built `tape` where Node.js itself loads configurations: on a push in one process for all command lines, one
- * after another, else each in a process of its own.
+ * after another; in full the first of each verb in a process of its own; in a soak each.
  */
 export async function tapeInNode(args: readonly string[], options: Given = {}): Promise<CliResult> {
-  return await sized(queued, tapeProcess, tapeProcess)(args, options);
+  return await sized(queued, firstAsProcess, tapeProcess)(args, options);
+}
+
+const verbs = new Set<string | undefined>();
+
+async function firstAsProcess(args: readonly string[], options: Given = {}): Promise<CliResult> {
+  const verb = args.find((word) => !word.startsWith('-'));
+  const isFirst = !verbs.has(verb);
+  verbs.add(verb);
+  return await (isFirst ? tapeProcess : queued)(args, options);
 }
 
 async function queued(args: readonly string[], options: Given): Promise<CliResult> {
