@@ -1,4 +1,17 @@
-import { anchor, assistant, type Draft, handoff, toolResult, user } from '@tapedeck/tape';
+import {
+  anchor,
+  assistant,
+  compaction,
+  type Draft,
+  handoff,
+  prune,
+  type SqliteTapeStore,
+  TapeError,
+  toolCall,
+  toolResult,
+  user,
+  view,
+} from '@tapedeck/tape';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { json, jsonLines } from '../support/cli.ts';
@@ -65,10 +78,14 @@ test('a log appended to another session gives the same entries, whatever they ar
   );
 });
 
-/** An entry without its key: the copy gives one to a line that has none, so that a batch in an inbox is not repeated. */
+/**
+ * An entry without its key, since the copy gives one to a line that has none, so that a batch in an inbox is not repeated; and
+ * without the view of a model call, of which the copy has the policy alone.
+ */
 function keyless(line: Record<string, unknown>): object {
-  const { key, ...rest } = content(line) as Record<string, unknown>;
-  return rest;
+  const { key, meta, ...rest } = content(line) as Record<string, unknown>;
+  const { view, ...facts } = meta as Record<string, unknown>;
+  return { ...rest, meta: facts };
 }
 
 test('the session of the demo is copied but for its start and its merges; a repeat adds nothing', async () => {
@@ -85,6 +102,13 @@ test('the session of the demo is copied but for its start and its merges; a repe
     repeated: keyed.length,
   });
   expect(keyed.length).toBeGreaterThan(0);
+  const children = await home.here(['children', 'main', '--quiet']);
+  for (const child of children.stdout.trim().split('\n')) {
+    const whole = (await home.here(['log', child, '--jsonl'])).stdout;
+    expect((await home.here(['append', `copy-of-${child}`], { stdin: whole })).code).toBe(0);
+    using store = home.open();
+    expect(shown(store, `copy-of-${child}`)).toBe(shown(store, child));
+  }
   expect((await home.here(['check'])).code).toBe(0);
 });
 
@@ -96,15 +120,160 @@ test('calls and results are copied as they are', async () => {
   expect(again.map(keyless)).toEqual(lines.map(keyless));
 });
 
-test('a log with a rewind is refused, and creates no session', async () => {
+/** The messages of a view. */
+function shown(store: SqliteTapeStore, session: string): string {
+  return JSON.stringify(view([...store.views.entries(session)]).messages);
+}
+
+const chosen = { a: fc.nat(), b: fc.nat() };
+const turns = [
+  ...['say', 'say', 'call', 'call', 'anchor', 'handoff', 'compact', 'prune'],
+  ...['rewind', 'undo', 'redact', 'fork', 'since', 'merge'],
+] as const;
+const turn = fc.record({ does: fc.constantFrom(...turns), ...chosen });
+
+/** Does what an agent and its user do with a session; what is refused changes nothing. Returns the sessions. */
+function act(store: SqliteTapeStore, name: string, all: readonly { does: string; a: number; b: number }[]) {
+  const sessions = [name];
+  store.sessions.open(name);
+  for (const [i, { does, a, b }] of all.entries()) {
+    const session = sessions[a % sessions.length] ?? name;
+    const { head = 1, parent } = store.sessions.find(session) ?? {};
+    const seq = 1 + (b % head);
+    const add = (...drafts: Draft[]) => store.entries.append(session, drafts);
+    const call = { toolCallId: `c${i}`, toolName: 'read' };
+    const acts: Record<string, () => unknown> = {
+      say: () => add(user(`Said ${i}`), assistant(`Answer ${i}`)),
+      call: () =>
+        add(
+          assistant([toolCall(call.toolCallId, 'read', { i }), toolCall(`d${i}`, 'list', {})]),
+          toolResult({ toolCallId: `d${i}`, toolName: 'list' }, `listed ${i}`),
+          toolResult(call, `read ${i}`),
+        ),
+      anchor: () => add(anchor('here', { summary: `State ${i}`, i })),
+      handoff: () => add(handoff('next', { summary: `Handed ${i}` }, b % 2 === 0 ? {} : { keepFrom: seq })),
+      compact: () => add(compaction({ summary: `Summary ${i}`, range: [1, seq] }, { keepFrom: seq })),
+      prune: () => {
+        const results = [...store.entries.read(session, { kind: 'tool-result' })];
+        const { seq: at = 1 } = results[b % Math.max(1, results.length)] ?? {};
+        return add(prune([{ seq: at, toolCallId: 'c', tokens: 5 }], { trigger: 'manual' }));
+      },
+      rewind: () => store.history.rewind(session, seq),
+      undo: () => store.history.unrewind(session),
+      redact: () => store.entries.redact(session, seq, 'test'),
+      fork: () => store.lineage.fork(session, { name: `${name}-${i}`, intention: { nextSteps: `Do ${i}` } }),
+      since: () =>
+        store.lineage.fork(session, { name: `${name}-${i}`, inherit: { since: b % 2 === 0 ? 'here' : seq } }),
+      merge: () => parent !== undefined && store.lineage.merge(session),
+    };
+    try {
+      acts[does]?.();
+      if (does === 'fork' || does === 'since') sessions.push(`${name}-${i}`);
+    } catch (error) {
+      if (!(error instanceof TapeError)) throw error;
+    }
+  }
+  return sessions;
+}
+
+test('the copy of a whole log has the same view, whatever rewinds, boundaries, prunings, forks, merges and erasures it has', async () => {
+  using home = tempHome();
+  let runs = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(turn, { maxLength: 14 }), fc.boolean(), async (all, each) => {
+      runs += 1;
+      using store = home.open();
+      for (const session of act(store, `s${runs}`, all)) {
+        const { stdout } = await home.here(['log', session, '--jsonl']);
+        const before = shown(store, session);
+        const copy = `copy-of-${session}`;
+        const args = ['append', copy, ...(each ? ['--each'] : [])];
+        const done = await home.here(args, { stdin: stdout });
+        // A session that has only its start has nothing to copy.
+        if (done.stderr.includes('no lines but those') || store.sessions.find(copy) === undefined) continue;
+        expect(done, `${done.stderr}${stdout}`).toMatchObject({ code: 0 });
+        expect(shown(store, copy)).toBe(before);
+        // The copy of the copy has all entries of it.
+        const log = jsonLines(await home.here(['log', copy, '--jsonl']));
+        const again = await copied(home, copy, `again-${session}`, home.here);
+        expect(again.again.map(placeless)).toEqual(log.map(placeless));
+      }
+    }),
+    { numRuns: sized(4, 60, 2_000) },
+  );
+  using store = home.open();
+  expect([...store.verify()]).toEqual([]);
+}, 600_000);
+
+/** An entry without its key and without its place: positions of the copies of whole logs are equal. */
+function placeless(line: Record<string, unknown>): object {
+  const { tape, session, ...rest } = keyless(line) as Record<string, unknown>;
+  return rest;
+}
+
+test('a rewind stays one in the copy: what it hides is there, and can be shown again', async () => {
   using home = tempHome();
   home.session('main', user('one'), assistant('two'), user('three'));
-  expect((await home.here(['rewind', 'main@2'])).code).toBe(0);
-  const before = home.contents();
+  home.session('other', user('Before.'), assistant('Yes.'));
+  expect((await home.here(['rewind', 'main@4'])).code).toBe(0);
   const stdin = (await home.here(['log', 'main', '--jsonl'])).stdout;
-  const result = await home.tape(['append', 'other'], { stdin });
-  expect(result.code).toBe(2);
-  expect(result.stderr).toMatch(/the rewind refers to position \d+ of its own tape/);
+  const key = ['--key', 'k'];
+  expect(json(await home.here(['append', 'other', ...key, '--json'], { stdin }))).toMatchObject({
+    from: 4,
+    to: 7,
+    added: 4,
+  });
+  const [rewind] = jsonLines(await home.here(['log', 'other', '--kind', 'rewind', '--jsonl']));
+  expect(rewind).toMatchObject({ seq: 7, ref: 5, payload: { to: 5 } });
+  // A repeat adds nothing, also when more was said since.
+  {
+    using store = home.open();
+    store.entries.append('other', [user('More.')]);
+  }
+  expect(json(await home.here(['append', 'other', ...key, '--json'], { stdin }))).toMatchObject({
+    added: 0,
+    repeated: 4,
+  });
+  expect((await home.here(['undo', 'other@7'])).code).toBe(0);
+  expect((await home.here(['log', 'other'])).stdout).toContain('three');
+});
+
+test('what was erased is copied as views show it, and said; a call whose result was erased does not run again', async () => {
+  using home = tempHome();
+  const call = { type: 'tool-call', toolCallId: 'c1', toolName: 'read', input: { path: 'a' } };
+  home.session('main', user('Read it.'), assistant([call]), toolResult(call, 'it'), user('My key is k.'));
+  for (const point of ['main@4', 'main@5'])
+    expect((await home.here(['redact', point, '--reason', 'private'])).code).toBe(0);
+  const stdin = (await home.here(['log', 'main', '--jsonl'])).stdout;
+  const done = await home.here(['append', 'other'], { stdin });
+  expect(done.code).toBe(0);
+  expect(done.stderr).toContain('2 entries have no content: views of the copy show as little of them\n');
+  using store = home.open();
+  expect(shown(store, 'other')).toBe(shown(store, 'main'));
+  const { head, settled } = store.sessions.find('other') ?? {};
+  expect(settled).toBe(head);
+});
+
+test.each([
+  ['{"kind":"rewind","payload":{"to":1}}', 'a rewind is a line of a log, or an act of its own: tape rewind'],
+  [
+    '{"kind":"rewind","mark":"rewind","payload":{"to":1},"seq":3,"hash":"h","tape":"t:a"}',
+    'must have a "ref"',
+  ],
+  [
+    '{"kind":"rewind","ref":3,"payload":{"to":3},"seq":3,"hash":"h","tape":"t:a"}',
+    '"ref" must be a position before',
+  ],
+  ['{"kind":"event","payload":{},"hash":"h","tape":"t:a"}', '"seq" must be a position'],
+])('append refuses the line %s', async (line, why) => {
+  using home = tempHome();
+  home.session('main');
+  const before = home.contents();
+  for (const name of ['main', 'other']) {
+    const result = await home.here(['append', name], { stdin: `{"content":"x"}\n${line}\n` });
+    expect(result).toMatchObject({ code: 2, stdout: '' });
+    expect(result.stderr).toContain(`line 2: ${why.startsWith('must') ? 'a rewind ' : ''}${why}`);
+  }
   expect(home.contents()).toEqual(before);
 });
 

@@ -3,6 +3,7 @@ import { assistant, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonLines } from '../support/cli.ts';
 import { badNames, goodNames } from '../support/names.ts';
+import { startProvider } from '../support/provider.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 test('every verb that creates a session refuses bad names as wrong usage, creates nothing, and protects the terminal', async () => {
@@ -120,6 +121,61 @@ test('what another agent hid in Unicode tags and bidi controls is shown to peopl
   using store = home.open();
   const { messages } = view([...store.views.entries('main')], { target: { provider: 'openai' } });
   expect(JSON.stringify(messages)).toContain(said);
+});
+
+const joiners: readonly (readonly [what: string, text: string])[] = [
+  ['a profession', '👩‍💻'],
+  ['a profession with a skin tone', '👩🏽‍🚀'],
+  ['a family', '👨‍👩‍👧‍👦'],
+  ['a heart', '❤️‍🔥'],
+  ['a heart without its selector', '❤‍🔥'],
+  ['a couple', '👩🏻‍❤️‍💋‍👨🏿'],
+  ['flags', '🏳️‍🌈 🏴‍☠️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿'],
+  ['Persian', 'می‌خواهم نامه‌ای'],
+  ['Arabic', 'ه‍ ـ'],
+  ['Hindi', 'क्‍ष क्‌ष'],
+  ['Sinhala', 'ශ්‍රී ලංකා'],
+  ['Bengali', 'র‍্যাব'],
+  ['Malayalam', 'അവന്‍'],
+];
+
+test.each(joiners)(
+  'the joiners of %s are shown as they are, whole and in the pieces of a run',
+  async (_, text) => {
+    using home = tempHome();
+    const said = `Before ${text} after ${text}`;
+    home.session('main', user(said), assistant(said));
+    for (const line of ['log main', 'log main --oneline', 'show main@3', 'view main', 'search after'])
+      expect((await home.here(line.split(' '), { columns: 200 })).stdout, line).toContain(text);
+    await using provider = await startProvider(() => ({ text: Array.from(said), pauseMs: 0 }));
+    for (const more of [[], ['--quiet']])
+      expect(
+        (
+          await home.here(['run', 'new', 'Go', '--model', 'openai-compatible/m', ...more], {
+            env: provider.env,
+          })
+        ).stdout,
+      ).toBe(`${said}\n`);
+  },
+);
+
+test.each([
+  ['between letters', 'pass\u200dword pay\u200cpal a\u200b\u2060b'],
+  ['between letters of another script', 'па\u200dроль'],
+  ['beside one emoji', '👩\u200d 👩\u200d\u200d💻 \u200d💻'],
+  ['between emoji that are none together', '😀\u200d😀'],
+  ['twice between letters that can have one', 'می\u200c\u200cخواهم'],
+  ['at the ends', '\u200cمی क\u200cष'],
+  ['in tags after no flag', '👍\u{e0067}\u{e007f} \u{1f3f4}\u{e0067}\u{e0062}'],
+  ['in bidi controls', 'می\u202eخواهم \u2067x\u2069'],
+])('an invisible character %s is shown as an escape', async (_, text) => {
+  using home = tempHome();
+  home.session('main', user('Go'), assistant(text));
+  for (const line of ['log main', 'show main@3', 'view main']) {
+    const { stdout } = await home.here(line.split(' '));
+    expect(stdout, line).not.toMatch(/\p{Cf}/u);
+    expect(stdout, line).toContain('\\u{');
+  }
 });
 
 test('a text argument that begins with @ is written with @@', async () => {

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
-import { tapeHere } from '../support/cli.ts';
+import { jsonLines, tapeHere } from '../support/cli.ts';
 import { tapeProgram } from '../support/programs.ts';
 import { onTerminal, skipsTerminals } from '../support/pty.ts';
 import { sized } from '../support/size.ts';
@@ -14,7 +15,7 @@ const esc = '\u001b';
 const link = new RegExp(`${esc}\\]8;;([^${esc}]+)${esc}\\\\((?:${esc}\\[[0-9;]*m)?[^${esc}]*)`, 'g');
 const terminal = { isTerminal: true, env: { TERM: 'xterm-256color', TERM_PROGRAM: 'ghostty' } } as const;
 
-/** `main` with a merged and an open child. */
+/** `main` with a merged and an open child, each with a file of its own. */
 function withChildren(): TempHome {
   const home = tempHome();
   home.session('main', user('Plan'), assistant('Planned.'));
@@ -23,6 +24,11 @@ function withChildren(): TempHome {
   store.entries.append('one', [assistant('Done.')]);
   store.lineage.merge('one');
   store.lineage.fork('main', { name: 'two' });
+  for (const name of ['main', 'one', 'two']) {
+    const id = store.sessions.find(name)?.id ?? '';
+    mkdirSync(home.file(`logs/${id}`), { recursive: true });
+    writeFileSync(home.file(`logs/${id}/raw.jsonl`), '');
+  }
   return home;
 }
 
@@ -59,14 +65,19 @@ test.each(listings)('%s links the names of sessions on a terminal that has links
   }
 });
 
-test('a name leads to the worktree of its session, while it has one, else to the home', async () => {
+test('a name leads to the worktree of its session, else to its raw traffic; without files of its own it is no link', async () => {
   using home = withChildren();
   using store = home.open();
-  const worktree = `worktrees/${store.sessions.find('two')?.id}`;
+  const idOf = (name: string) => store.sessions.find(name)?.id;
+  store.sessions.open('plain');
+  const worktree = `worktrees/${idOf('two')}`;
   mkdirSync(home.file(worktree), { recursive: true });
   const links = linksIn((await home.here(['sessions'], terminal)).stdout);
   expect(links.get('two')?.endsWith(`${home.path}/${worktree}`)).toBe(true);
-  expect(links.get('one')?.endsWith(home.path)).toBe(true);
+  expect(links.get('one')?.endsWith(`${home.path}/logs/${idOf('one')}/raw.jsonl`)).toBe(true);
+  expect([...links.keys()].sort()).toEqual(['main', 'one', 'two']);
+  // No two lead to the same place.
+  expect(new Set(links.values()).size).toBe(3);
 });
 
 test.each([
@@ -111,6 +122,8 @@ test('links fill no columns, and a home with a strange name stays within its lin
   const home = dir.file(`a b\u0007;${esc}]8;;http:x${esc}\\`);
   const say = { home, stdin: '{"role":"user","content":"Hi"}\n' };
   for (const name of ['main', 'other']) await tapeHere(['append', name], say);
+  for (const { id } of jsonLines(await tapeHere(['sessions', '--jsonl'], { home })))
+    mkdirSync(join(home, 'worktrees', String(id)), { recursive: true });
   const shown = async (env: Readonly<Record<string, string>>) =>
     (await tapeHere(['sessions'], { home, isTerminal: true, env: { TERM: 'xterm', ...env } })).stdout;
   const linked = await shown(terminal.env);
@@ -131,7 +144,10 @@ atFullSize('less passes links on, and another pager gets none', async () => {
   using home = tempHome();
   {
     using store = home.open();
-    for (let i = 0; i < 40; i += 1) store.sessions.open(`session-${i}`);
+    for (let i = 0; i < 40; i += 1) {
+      const { id } = store.sessions.open(`session-${i}`);
+      mkdirSync(home.file(`worktrees/${id}`), { recursive: true });
+    }
   }
   const shown = async (pager: string) => {
     const { output } = await onTerminal({

@@ -53,7 +53,7 @@ export interface Context {
   readonly color: boolean;
   /** Formats text output, where its user and the terminal allow it. */
   readonly style: Style;
-  /** The name of a session, which leads to its files where the terminal has links. */
+  /** The name of a session, which leads to its files, if it has any, where the terminal has links. */
   link(id: string, name: string): string;
   /** Opens the home for reading, and closes it after `act`. */
   reading<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
@@ -159,7 +159,10 @@ export function makeContext(
     home,
     color,
     style: makeStyle(color),
-    link: (id, name) => (links && name !== '' ? linkTo(addressOf(home, id), name) : name),
+    link: (id, name) => {
+      const address = links && name !== '' ? addressOf(home, id) : undefined;
+      return address === undefined ? name : linkTo(address, name);
+    },
     reading: async (act) => during(openForReading(home, io), act),
     writing: async (act, o) => {
       const isNew = home.isFallback && !doesExist(home.db);

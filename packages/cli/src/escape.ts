@@ -1,13 +1,36 @@
+import { isJoining, joinableEnd } from '@tapedeck/tape/internal';
 import { cutText } from './terminal/width.ts';
 
 /** Characters that can steer a terminal or mislead a reader: controls, bidi and zero-width marks, tags. */
 const unsafe = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /**
- * Text for display, with unsafe characters shown as escapes: content of a tape must not steer the terminal.
+ * Text for display, with unsafe characters shown as escapes: content of a tape must not steer the terminal. Those stay
+ * that join emoji, or letters of scripts that need them.
  */
 export function safe(text: string): string {
-  return text.replace(unsafe, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`);
+  return text.replace(unsafe, (c, at: number) =>
+    isJoining(text, at) ? c : `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`,
+  );
+}
+
+/** Shows a text that comes in pieces as `safe` shows the whole: an end that the next piece may join waits for it. */
+export class SafePieces {
+  #kept = '';
+
+  take(piece: string): string {
+    const text = this.#kept + piece;
+    const end = joinableEnd(text);
+    this.#kept = text.slice(end);
+    return safe(text.slice(0, end));
+  }
+
+  /** What is left at the end. */
+  rest(): string {
+    const rest = this.#kept;
+    this.#kept = '';
+    return safe(rest);
+  }
 }
 
 /**
@@ -22,11 +45,14 @@ export function jsonText(value: unknown): string {
   );
 }
 
+/** The most code units of a column that are looked at: emoji of families have a dozen for two. */
+const unitsMax = 8;
+
 /** Text on one line, cut to `width` columns. */
 export function oneLine(text: string, width: number): string {
   const flat = safe(
     text
-      .slice(0, width * 4)
+      .slice(0, width * unitsMax)
       .replace(/\s+/g, ' ')
       .trim(),
   );

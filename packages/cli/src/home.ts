@@ -238,12 +238,17 @@ export function getHome(home: Home): Home {
 }
 
 /**
- * Where the name of a session leads on a terminal: to its worktree, while it has one, else to the home. Made of the home
- * and the id alone: what a tape contains is no address.
+ * Where the name of a session leads on a terminal: to its worktree, while it has one, else to its raw traffic; undefined
+ * for a session without files of its own. A tape is rows of a database that no program opens at one of them, and a link
+ * that is the same for each session, to the home, says less than none. Made of the home and the id alone: what a tape
+ * contains is no address.
  */
-export function addressOf({ dir }: Pick<Home, 'dir'>, id: string): string {
-  const worktree = join(dir, 'worktrees', id);
-  const address = pathToFileURL(isUlid(id) && existsSync(worktree) ? worktree : dir);
+export function addressOf({ dir }: Pick<Home, 'dir'>, id: string): string | undefined {
+  if (!isUlid(id)) return undefined;
+  const own = [join(dir, 'worktrees', id), join(dir, 'logs', id, 'raw.jsonl')];
+  const found = own.find((path) => existsSync(path));
+  if (found === undefined) return undefined;
+  const address = pathToFileURL(found);
   // A terminal on another machine knows by the name that it has no such file.
   address.hostname = hostname();
   return address.href;

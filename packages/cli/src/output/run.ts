@@ -9,7 +9,7 @@ import type {
 } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { hintFor } from '../errors/hint.ts';
-import { oneLine, safe, shellWord } from '../escape.ts';
+import { oneLine, SafePieces, shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from './counted.ts';
 import { usageJson } from './usage.ts';
@@ -68,19 +68,20 @@ async function printRun(run: Run, { io, options }: Context, face: Face): Promise
   if (io.signal.aborted) stop();
   try {
     let open = false;
+    const answer = new SafePieces();
     for await (const event of run) {
       if (event.type === 'content-chunk' && !asJson) {
-        await io.out(safe(event.text));
+        await io.out(answer.take(event.text));
         open = !event.text.endsWith('\n');
       } else if (endsAnswer.has(event.type) && open) {
         // Each answer of a run ends with a newline.
-        await io.out('\n');
+        await io.out(`${answer.rest()}\n`);
         open = false;
       }
       await face.event(event);
     }
     const result = await run;
-    if (open) await io.out('\n');
+    if (open) await io.out(`${answer.rest()}\n`);
     await face.end(result);
     return result;
   } finally {

@@ -2,7 +2,7 @@ import type { Entry, SqliteTapeStore } from '@tapedeck/tape';
 import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
-import { jsonText, safe } from '../escape.ts';
+import { jsonText, SafePieces, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { failureLine, waitingHint } from '../output/run.ts';
 
@@ -20,6 +20,7 @@ export async function attach(store: SqliteTapeStore, name: string, context: Cont
     throw new NotFoundError(`cannot attach to '${name}': it has had no run`, { session: name });
   const { signal } = io;
   const events = eventsOf(watchChunks(tail(store, name, { from, untilIdle: true, signal })));
+  const answer = new SafePieces();
   let text = '';
   let isNew = true;
   for await (const event of events) {
@@ -27,9 +28,9 @@ export async function attach(store: SqliteTapeStore, name: string, context: Cont
     else if (event.type === 'content-chunk') {
       text = isNew ? event.text : text + event.text;
       isNew = false;
-      if (options.json !== true) await io.out(safe(event.text));
+      if (options.json !== true) await io.out(answer.take(event.text));
     } else if (event.type === 'iteration-completed') {
-      if (options.json !== true && !isNew && !text.endsWith('\n')) await io.out('\n');
+      if (options.json !== true && !isNew && !text.endsWith('\n')) await io.out(`${answer.rest()}\n`);
       isNew = true;
     } else if (event.type === 'tool-detected') status(`→ ${event.name}`);
     else if (event.type === 'tool-completed' && !event.success) status(failureLine(event));
@@ -39,7 +40,7 @@ export async function attach(store: SqliteTapeStore, name: string, context: Cont
   if (options.json === true) {
     const error = message === undefined ? {} : { error: { message } };
     await io.out(`${jsonText({ session: name, text, finish, ...error })}\n`);
-  } else if (options.jsonl !== true && !isNew && !text.endsWith('\n')) await io.out('\n');
+  } else if (options.jsonl !== true && !isNew && !text.endsWith('\n')) await io.out(`${answer.rest()}\n`);
   if (finish !== 'stop')
     status(safe(`The run ended: ${finish}${message === undefined ? '' : `: ${message}`}`));
   if (finish === 'waiting') {

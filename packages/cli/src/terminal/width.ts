@@ -9,7 +9,9 @@ import { eastAsianWidth } from 'get-east-asian-width';
 const narrow = /^[\u0020-\u007e\u00a0-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f]*$/;
 
 /** A cluster that terminals draw as an emoji, in two columns. */
-const emoji = /^(?:\p{Emoji_Presentation}|\p{Regional_Indicator}{2}|\p{Emoji}\ufe0f)/u;
+const emoji = /^(?:\p{Emoji_Presentation}|\p{Regional_Indicator}{2}|\p{Emoji}[\ufe0f\u200d])/u;
+/** A letter that a virama or a joiner joins with the one before: terminals draw it beside that. */
+const joinedLetter = /[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca\u200c\u200d]\p{L}/gu;
 /** Marks that are drawn over the character before them, and characters without a shape. */
 const shapeless = /^[\p{Mn}\p{Me}\p{Cc}\p{Cf}]*$/u;
 
@@ -25,7 +27,8 @@ function* clusters(text: string): Iterable<{ readonly cluster: string; readonly 
 function clusterWidth(cluster: string): number {
   if (narrow.test(cluster)) return cluster.length;
   if (shapeless.test(cluster)) return 0;
-  return emoji.test(cluster) ? 2 : eastAsianWidth(cluster.codePointAt(0) ?? 0);
+  if (emoji.test(cluster)) return 2;
+  return eastAsianWidth(cluster.codePointAt(0) ?? 0) + (cluster.match(joinedLetter)?.length ?? 0);
 }
 
 /**

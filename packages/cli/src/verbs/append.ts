@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type Appended, type Draft, openTapeStore, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import {
+  type Appended,
+  type Draft,
+  openTapeStore,
+  type Seq,
+  type SqliteTapeStore,
+  TapeError,
+} from '@tapedeck/tape';
+import { isObject, normalise } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
@@ -8,10 +15,12 @@ import { readLines } from '../input.ts';
 import { createOptions } from '../options/create.ts';
 import { counted } from '../output/counted.ts';
 import { relative } from '../reference.ts';
-import { readDraft } from '../session/draft-line.ts';
+import { CopiedLog, type Planned } from '../session/copied-log.ts';
+import { callerPrefix, type LoggedLine, readDraft } from '../session/draft-line.ts';
 import { drained } from '../session/drained.ts';
 import { ensure } from '../session/ensure.ts';
 import { assertNoSlip } from '../session/meant.ts';
+import { placed } from '../session/placed.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const append: Verb = defineVerb({
@@ -20,9 +29,9 @@ export const append: Verb = defineVerb({
   summary: 'Append JSON lines from stdin, all or none',
   detail:
     'A line is {"role":"user","content":"…"} or {"kind":…,"payload":…}, with an optional "name", "meta" and "key", or one of ' +
-    'log --jsonl. Of those, it leaves out what only an act writes: starts, merges, states of tasks, approvals. It refuses rewinds, ' +
-    'redactions, erased messages, summaries that keep later entries, and integers above 2^53 - 1. ' +
-    'Creates the session if it does not exist. While another process writes it, the lines wait in its inbox.',
+    'log --jsonl: the copy of a log has the same view, and the same entries but those that only an act writes, such as starts, marks of ' +
+    'merges and approvals, and erased ones. Rewinds, kept tails and prunings refer to the entries of the copy. Integers above 2^53 - 1 are refused. ' +
+    'Creates the session if it does not exist. While another process writes it, lines that refer to no other wait in its inbox.',
   examples: [
     [`echo '{"role":"user","content":"hello"}' | tape append main`, 'Append one message'],
     ['tape log main --jsonl --own | tape append copy', 'Write the entries of main to another session'],
@@ -46,32 +55,32 @@ export const append: Verb = defineVerb({
       if (args.new !== true) assertNoSlip(store, name);
       // All input is read and checked before the session is created, so that bad input creates nothing.
       if (each === true) return await appendEach(store, { name, key }, context);
-      const drafts: Draft[] = [];
-      let leftOut = 0;
-      for await (const { number, bytes } of readLines(context.io.stdin)) {
-        const draft = readDraft(bytes, number);
-        if (draft === 'act') leftOut += 1;
-        else if (draft !== undefined) drafts.push(draft);
-      }
-      sayLeftOut(leftOut, context);
-      if (drafts.length === 0)
-        throw new UsageError(`cannot append: stdin has no lines${leftOut === 0 ? '' : ' but those'}`);
-      rehearse(store, name, drafts, key);
+      const copy = new CopiedLog();
+      const planned: Planned[] = [];
+      for await (const { number, bytes } of readLines(context.io.stdin))
+        planned.push(...plan(copy, readDraft(bytes, number)));
+      planned.push(...copy.end());
+      sayCopied(copy, context);
+      if (planned.length === 0)
+        throw new UsageError(`cannot append: stdin has no lines${copy.acts === 0 ? '' : ' but those'}`);
+      const batch = { name, planned, key: key ?? randomUUID(), waitMs: wait * 1000 };
       const isNew = store.sessions.find(name) === undefined;
+      if (isNew) rehearse(name, placed(planned, { ...batch, head: 1 }).drafts, key);
       ensure(store, name, context);
-      return await appendBatch(
-        store,
-        { name, drafts, isNew, key: key ?? randomUUID(), waitMs: wait * 1000 },
-        context,
-      );
+      return await appendBatch(store, { ...batch, isNew }, context);
     }),
 });
+
+/** Plans what a line becomes: of a message of results, each result is an entry. */
+function plan(copy: CopiedLog, line: Draft | LoggedLine | undefined): readonly Planned[] {
+  if (line === undefined) return [];
+  return 'draft' in line ? copy.logged(line) : normalise(line).flatMap((draft) => copy.plain(draft));
+}
 
 /**
  * Appends the batch of a new session to a store in memory first, so that a refused batch creates no session.
  */
-function rehearse(store: SqliteTapeStore, name: string, drafts: readonly Draft[], key?: string): void {
-  if (store.sessions.find(name) !== undefined) return;
+function rehearse(name: string, drafts: readonly Draft[], key?: string): void {
   using scratch = openTapeStore(':memory:');
   scratch.sessions.open(name);
   scratch.entries.append(name, drafts, { key });
@@ -82,27 +91,40 @@ async function appendEach(
   { name, key }: { readonly name: string; readonly key: string | undefined },
   context: Context,
 ): Promise<number> {
-  let leftOut = 0;
   let back: string | undefined;
-  const isNew = store.sessions.find(name) === undefined;
+  const head = store.sessions.find(name)?.head;
+  const copy = new CopiedLog();
+  /** The positions of what was appended. */
+  const seqs: Seq[] = [];
+  const at = (entry: number) => {
+    const before = (seqs[0] ?? (head ?? 1) + 1) - 1;
+    return entry < 0 ? before : (seqs[entry] ?? (seqs.at(-1) ?? before) + 1);
+  };
+  const add = async (planned: readonly Planned[], number: number) => {
+    for (const [i, one] of planned.entries()) {
+      const drafts = [one(at)];
+      if (seqs.length === 0 && head === undefined) rehearse(name, drafts);
+      ensure(store, name, context);
+      // Each line is an act of its own, so it needs a key of its own.
+      const own = `${key}:${number}${i === 0 ? '' : `.${i + 1}`}`;
+      const done = store.entries.append(name, drafts, key === undefined ? {} : { key: own });
+      seqs.push(done.to);
+      if (done.added > 0) back ??= wayBack(store, done, drafts, head === undefined);
+      const [entry] = store.entries.read(name, { from: done.to, to: done.to });
+      await context.answer({
+        json: { seq: done.to, hash: entry?.hash ?? done.head },
+        quiet: String(done.to),
+        human: `${done.session}@${done.to}`,
+      });
+    }
+  };
+  let last = 0;
   for await (const { number, bytes } of readLines(context.io.stdin)) {
-    const draft = readDraft(bytes, number);
-    if (draft === 'act') leftOut += 1;
-    if (draft === 'act' || draft === undefined) continue;
-    const drafts = [draft];
-    rehearse(store, name, drafts);
-    ensure(store, name, context);
-    // Each line is an act of its own, so it needs a key of its own.
-    const done = store.entries.append(name, drafts, key === undefined ? {} : { key: `${key}:${number}` });
-    if (done.added > 0) back ??= wayBack(store, done, drafts, isNew);
-    const [entry] = store.entries.read(name, { from: done.to, to: done.to });
-    await context.answer({
-      json: { seq: done.to, hash: entry?.hash ?? done.head },
-      quiet: String(done.to),
-      human: `${done.session}@${done.to}`,
-    });
+    await add(plan(copy, readDraft(bytes, number)), number);
+    last = number;
   }
-  sayLeftOut(leftOut, context);
+  await add(copy.end(), last + 1);
+  sayCopied(copy, context);
   const { json, jsonl } = context.options;
   if (back !== undefined && json !== true && jsonl !== true)
     context.status(context.inHome(`${back.replace(/^./, (c) => c.toUpperCase())}`));
@@ -129,21 +151,29 @@ function wayBack(
   return `continue without it in a branch with: tape branch ${session}@${Math.min(before?.to ?? from, from - 1)}`;
 }
 
-function sayLeftOut(count: number, { status }: Context): void {
-  if (count > 0) status(`Left out ${counted(count, 'entry', 'entries')} that only an act writes`);
+function sayCopied({ acts, erased }: CopiedLog, { status }: Context): void {
+  if (acts > 0) status(`Left out ${counted(acts, 'entry', 'entries')} that only an act writes`);
+  if (erased > 0)
+    status(
+      `${counted(erased, 'entry has', 'entries have')} no content: views of the copy show as little of ${erased === 1 ? 'it' : 'them'}`,
+    );
 }
 
 interface Batch {
   readonly name: string;
-  readonly drafts: readonly Draft[];
+  readonly planned: readonly Planned[];
   /** Whether the session was created for it. */
   readonly isNew: boolean;
   readonly key: string;
   readonly waitMs: number;
 }
 
+/** How often a batch that refers to positions is placed again, when others append meanwhile. */
+const placesMax = 10;
+
 async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Context): Promise<number> {
-  const { name, drafts, isNew, key } = batch;
+  const { name, planned, isNew, key } = batch;
+  let drafts: readonly Draft[] = [];
   const print = async (done: Appended) => {
     const { session, from, to, added, repeated } = done;
     await context.answer({
@@ -156,10 +186,22 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
     });
     return exit.done;
   };
-  try {
-    return await print(store.entries.append(name, drafts, { key }));
-  } catch (error) {
-    if (!(error instanceof TapeError) || error.code !== 'TAPE_BUSY') throw error;
+  for (let place = 1; ; place += 1) {
+    const { head, headHash } = store.sessions.find(name) ?? { head: 1, headHash: '' };
+    let { refers, ...found } = placed(planned, { head, key });
+    if (refers) found = placed(planned, { head, key, known: keysOf(store, name) });
+    drafts = found.drafts;
+    try {
+      return await print(
+        store.entries.append(name, drafts, { key, ...(refers && { expectHead: headHash }) }),
+      );
+    } catch (error) {
+      if (!(error instanceof TapeError)) throw error;
+      if (error.code === 'TAPE_STALE_HEAD' && place < placesMax) continue;
+      // Where the entries of an inbox will be is not known.
+      if (error.code !== 'TAPE_BUSY' || refers) throw error;
+      break;
+    }
   }
   const { id } = store.inbox.post(name, { body: { type: 'append', drafts }, key, source: 'cli' });
   context.status(`Another process is writing ${name}: posted to its inbox`);
@@ -174,4 +216,12 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
     human: `Queued for ${name} as ${id}: the process that writes it will append it`,
   });
   return exit.accepted;
+}
+
+/** The positions of the entries of a session that have a key of a caller. */
+function keysOf(store: SqliteTapeStore, name: string): ReadonlyMap<string, Seq> {
+  const keys = new Map<string, Seq>();
+  for (const { key, seq } of store.entries.read(name, { own: true }))
+    if (key?.startsWith(callerPrefix)) keys.set(key.slice(callerPrefix.length), seq);
+  return keys;
 }

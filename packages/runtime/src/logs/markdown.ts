@@ -1,9 +1,14 @@
+import { isJoining } from '@tapedeck/tape/internal';
+
 /** Characters that can steer a terminal or mislead a reader: controls, bidi and zero-width marks, tags. */
 const unsafe = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** A text with unsafe characters as escapes, and one kind of line ends. */
 function safe(text: string): string {
-  return text.replaceAll('\r\n', '\n').replace(unsafe, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`);
+  const lines = text.replaceAll('\r\n', '\n');
+  return lines.replace(unsafe, (c, at: number) =>
+    isJoining(lines, at) ? c : `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`,
+  );
 }
 
 /** A text as a block quote. Nothing in it, such as a heading or an open fence, reaches beyond it. */

@@ -249,6 +249,24 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect(await all(store.verify())).toEqual([]);
   });
 
+  test('a rewind of a log is appended where it leads to a settled point before it', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const rewind = (to: number) => ({ kind: 'rewind', mark: 'rewind', ref: to, payload: { to } }) as const;
+    await store.entries.append('main', [user('One'), asks('c1'), answers('c1'), rewind(3)]);
+    expect(await store.views.ranges('main')).toEqual([
+      { from: 1, to: 3 },
+      { from: 4, to: 6, hiddenBy: 6 },
+    ]);
+    // Within the batch of a call, at itself, and before the beginning.
+    for (const to of [4, 8, -1, 1.5])
+      expect((await refusal(() => store.entries.append('main', [user('x'), rewind(to)]))).code).toBe(
+        'TAPE_BAD_ENTRY',
+      );
+    expect(await store.history.unrewind('main')).toMatchObject({ to: 5, shown: 2 });
+    expect(await all(store.verify())).toEqual([]);
+  });
+
   test('a session is settled while no tool call is open', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);

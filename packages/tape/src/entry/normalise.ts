@@ -32,6 +32,11 @@ export function normalise(draft: Draft): Draft[] {
     parseAnchorName(draft.name ?? '');
     return [draft];
   }
+  if (kind === 'rewind') {
+    if (draft.mark !== 'rewind' || draft.ref === undefined || !isObject(payload) || payload.to !== draft.ref)
+      throw bad('a rewind is an act of its own, or an entry of a log');
+    return [draft];
+  }
   if (draft.mark !== undefined || draft.ref !== undefined)
     throw bad(`an entry of kind ${kind} cannot have a mark or a ref`);
   if (kind === 'message') return normaliseMessage(draft);

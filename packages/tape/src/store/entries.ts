@@ -16,7 +16,7 @@ import { type SearchQuery, type SearchResult, searchEntries } from '../search/se
 import { searchBudget, updateIndex } from '../search/text-index.ts';
 import { type Appended, receipt, repeatedOnly, repetitions, writeEncoded } from '../tape/append.ts';
 import { dropChunks } from '../tape/chunks.ts';
-import type { AppendHead } from '../tape/head.ts';
+import type { AppendHead, TapeHead } from '../tape/head.ts';
 import { settleDead } from '../tape/leftovers.ts';
 import { type Point, resolvePoint } from '../tape/point.ts';
 import { readEntries } from '../tape/read.ts';
@@ -49,15 +49,12 @@ export function entriesOn(at: Connection): InProcess<Entries> {
     if (before !== undefined) return before;
     const isFree = lease === undefined && tape.is_leased === 0;
     const epoch = isFree ? tape.epoch + 1 : at.epoch(tape, lease);
-    if (expectHead !== undefined && expectHead !== hex(tape.head_hash))
-      throw new TapeError(
-        'TAPE_STALE_HEAD',
-        `cannot append to '${tape.name}': its head is now @${tape.head_seq}`,
-        { data: { session: tape.name, head: tape.head_seq } },
-      );
+    assertHead(tape, expectHead);
     if (drafts.length === 0) return receipt({ tape, seqs: [], added: 0 });
     const hasDead = lease === undefined && tape.is_live === 1;
     const now = hasDead ? settleDead(writer, tape, { epoch, but: settles }) : tape;
+    // What was settled is before the batch.
+    if (now !== tape) assertHead(now, expectHead);
     return receipt(writeEncoded(writer, now, drafts, { epoch, repeated }));
   }
 
@@ -126,4 +123,12 @@ export function entriesOn(at: Connection): InProcess<Entries> {
       });
     },
   };
+}
+
+/** @throws TAPE_STALE_HEAD */
+function assertHead({ name, head_seq, head_hash }: TapeHead, expected: string | undefined): void {
+  if (expected === undefined || expected === hex(head_hash)) return;
+  throw new TapeError('TAPE_STALE_HEAD', `cannot append to '${name}': its head is now @${head_seq}`, {
+    data: { session: name, head: head_seq },
+  });
 }

@@ -11,9 +11,11 @@ import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { addCall, type CallsRow, callsRow, saveCalls } from './calls.ts';
 import type { TapeHead } from './head.ts';
+import { settledAt } from './interval.ts';
 import { fenced } from './lease.ts';
 import { loadBatch, nextBatch, saveBatch } from './open-calls.ts';
 import { saveRun } from './open-run.ts';
+import { tapeById } from './tape.ts';
 
 /** The receipt of an append. */
 export interface Appended {
@@ -86,6 +88,7 @@ export function writeEncoded<Tape extends TapeHead>(
     }
     if (draft.key !== null) keys.add(draft.key);
     seq += 1;
+    if (draft.mark === 'rewind') assertRewind(db, tape, { seq, to: draft.ref });
     head = insertEntry(writer, tape, { draft, seq, at, epoch, previous: head });
     crashPoint('append/entry');
     const next = nextBatch(batch, { seq, kind: draft.kind, payload: draft.value });
@@ -131,6 +134,21 @@ export function writeEncoded<Tape extends TapeHead>(
     seqs,
     added: seq - tape.head_seq,
   };
+}
+
+/** @throws TAPE_BAD_ENTRY for a rewind to no settled point before it */
+function assertRewind(
+  db: Db,
+  tape: TapeHead,
+  { seq, to }: { readonly seq: Seq; readonly to: Seq | null },
+): void {
+  const row = tapeById(db, tape.id);
+  const isPlace = to !== null && Number.isSafeInteger(to) && to >= row.floor_seq && to < seq;
+  if (isPlace && (to === row.floor_seq || settledAt(db, row, to) === to)) return;
+  throw new TapeError(
+    'TAPE_BAD_ENTRY',
+    `cannot append to '${tape.name}': a rewind to @${to} leads to no point before it at which no call is open`,
+  );
 }
 
 interface NewEntry {

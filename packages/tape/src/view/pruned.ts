@@ -42,7 +42,13 @@ export const prune = (
   });
 
 /** Returns whether an entry prunes outputs. */
-export function isPrune({ kind, name }: Entry): boolean {
+export function isPrune({
+  kind,
+  name,
+}: {
+  readonly kind: string;
+  readonly name?: string | undefined;
+}): boolean {
   return kind === 'event' && name === prunedName;
 }
 

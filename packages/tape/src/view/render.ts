@@ -25,7 +25,10 @@ export type Rendered =
 /**
  * Renders an entry; `undefined` for those that views skip. `pruned`: former size of its output, if pruned.
  */
-export function renderEntry(entry: Entry, pruned?: number): Rendered | undefined {
+export function renderEntry(
+  entry: Pick<Entry, 'kind' | 'name' | 'payload' | 'meta'>,
+  pruned?: number,
+): Rendered | undefined {
   if (entry.meta.context === false || !isObject(entry.payload)) return undefined;
   const { kind, payload, meta } = entry;
   const provider = typeof meta.provider === 'string' ? meta.provider : undefined;

@@ -27,7 +27,7 @@ export const environment: Topic = {
               ],
               [
                 '`FORCE_HYPERLINK`',
-                '`1`: names of sessions are links on any terminal with colours; `0`: on none. Default: where links are known to work',
+                '`1`: names of sessions with a worktree or raw traffic are links to it on any terminal with colours; `0`: on none. Default: where links are known to work',
               ],
               ['`TAPE_PAGER`', 'Pager for long output on a terminal; else `PAGER`, else `less -FRX`'],
               ['`XDG_CONFIG_HOME`', 'Where `tape` keeps what you trust, in `tape/`; default: `~/.config`'],
