@@ -1,5 +1,5 @@
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
-import { assistant, toolCall, toolResult, user } from '@tapedeck/tape';
+import { assistant, processOwner, toolCall, toolResult, user } from '@tapedeck/tape';
 import { safeValidateUIMessages, type UIMessage } from 'ai';
 import { afterEach, expect, test } from 'vitest';
 import { type ScriptedDeck, scriptedDeck } from '../support/scripted.ts';
@@ -39,6 +39,30 @@ test('rewound messages are left out, and the answer to an edited one is there', 
   await main.rewind(from);
   await main.run('Second');
   expect(lines(await main.uiMessages())).toEqual(['user: text=Second', 'assistant: step-start text=Two.']);
+});
+
+test('what a process that died had saved of an answer is shown before and after it is settled, and not while one writes', async () => {
+  const { store, main } = await deckOf();
+  const run = (await main.run('First')).run;
+  store.entries.append('main', [user('Second', { run: 'dead' })]);
+  const [before = ''] = lines(await main.uiMessages()).slice(-1);
+  expect(before).toBe('user: text=Second');
+  const chunks = [
+    { type: 'text-start', id: 't' },
+    { type: 'text-delta', id: 't', delta: 'I thi' },
+  ].map((chunk, index) => ({ index, chunk }));
+  store.live.save([{ session: 'main', run: 'dead', chunks }]);
+  const shown = await main.uiMessages();
+  expect(shown.map(({ id }) => id)).toEqual([expect.anything(), run, expect.anything(), 'dead']);
+  expect(lines(shown.slice(-1))).toEqual(['assistant: step-start text=I thi']);
+  expect(await safeValidateUIMessages({ messages: shown })).toMatchObject({ success: true });
+
+  const lease = store.leases.acquire('main', processOwner('other'));
+  expect((await main.uiMessages()).at(-1)).toMatchObject({ role: 'user' });
+  store.leases.release(lease);
+  const parts = (messages: readonly UIMessage[]) => messages.map(({ id, parts: all }) => [id, all]);
+  await main.run('Third');
+  expect(parts((await main.uiMessages()).slice(0, 4))).toEqual(parts(shown));
 });
 
 test('the messages of a session that was not written by runs have the ids of their places', async () => {

@@ -319,7 +319,8 @@ export class Session {
 
   /**
    * The messages of the session as the AI SDK's chats hold them, for `useChat({ messages })`. Messages that a chat sent
-   * have the ids that it gave them. Rewound entries are left out, and messages that wait in the inbox are the last.
+   * have the ids that it gave them. Rewound entries are left out, messages that wait in the inbox are the last, and what a
+   * process that died had saved of an answer is there.
    */
   async uiMessages(options: UIMessagesOptions = {}): Promise<UIMessage[]> {
     assertFields(options, { last: 'limit' }, `read the messages of '${this.name}'`);

@@ -15,6 +15,7 @@ import { progressOf } from './children.ts';
 import { restored } from './restored.ts';
 import { childrenOf, type StartedChild, type TurnPlace } from './started.ts';
 import { isTask, placeOf, type Turn, turnsIn, turnsOf } from './turns.ts';
+import { unsettledEntries } from './unsettled.ts';
 
 /**
  * The messages of a session as the AI SDK's chats hold them. Rewound entries are left out. Loads the AI SDK, whose own
@@ -26,7 +27,7 @@ export async function uiMessages(
   { last = Number.POSITIVE_INFINITY }: UIMessagesOptions = {},
 ): Promise<UIMessage[]> {
   const messages: UIMessage[] = [];
-  const turns = await turnsShown(store, session);
+  const turns = await turnsShown(store, session, { unsettled: true });
   for (const [i, turn] of turns.slice(Math.max(0, turns.length - last)).entries()) {
     // Other tasks of the process run while a long session is read.
     if (i % turnsAtOnce === turnsAtOnce - 1) await setImmediate();
@@ -76,10 +77,19 @@ export interface UIMessagesOptions {
 /** How many turns are read before other tasks of the process run. */
 const turnsAtOnce = 20;
 
-/** The turns that a session shows, from its first. */
-export async function turnsShown(store: TapeStore, session: string): Promise<readonly Turn[]> {
+/** The turns that a session shows, from its first; with `unsettled`, also what a process that died had saved. */
+export async function turnsShown(
+  store: TapeStore,
+  session: string,
+  { unsettled = false }: { readonly unsettled?: boolean } = {},
+): Promise<readonly Turn[]> {
+  const info = unsettled ? await store.sessions.find(session) : undefined;
+  const more = info === undefined ? [] : await unsettledEntries(store, info);
   const entries = await Array.fromAsync(store.views.entries(session, { policy: 'full' }));
-  return turnsOf(select(entries, 'full').entries);
+  const { entries: shown } = select(entries, 'full');
+  // Another process can have settled them meanwhile.
+  const isNew = more.length > 0 && (await store.sessions.find(session))?.head === info?.head;
+  return turnsOf(isNew ? [...shown, ...more] : shown);
 }
 
 /** The id of the message that opens a turn: that of the chat that sent it, or its place on the tape. */
