@@ -365,6 +365,30 @@ test('an edit replaces the messages that wait, and a chat that loads sees what w
   expect(messages.map(({ id, role }) => (role === 'user' ? id : role))).toEqual(['m1', 'assistant']);
 });
 
+test.each([
+  ['edited', '2', { messageId: 'm2' }],
+  ['generated again', 'two', { trigger: 'regenerate-message' }],
+])('a message that waits can be %s, and the answer before it is not cut off', async (_, text, more) => {
+  const gate = Promise.withResolvers<void>();
+  await using s = await chatting(async (request) => {
+    await gate.promise;
+    return { text: `On ${lastUserText(request)}` };
+  });
+  const first = send(s, 'm1', 'one');
+  await poll(() => s.lines().length).toBe(1);
+  const second = send(s, 'm2', 'two');
+  await poll(async () => JSON.stringify(await s.main.uiMessages())).toContain('"two"');
+  const again = send(s, 'm2', text, more);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  gate.resolve();
+  expect([await first, await again]).toEqual(['On one', `On ${text}`]);
+  await second;
+  const shown = (await s.main.uiMessages()).map(({ parts }) => JSON.stringify(parts));
+  expect(shown).toEqual(
+    ['one', 'On one', text, `On ${text}`].map((said) => expect.stringContaining(`"${said}"`)),
+  );
+});
+
 test('the last turns of a session can be read alone', async () => {
   await using s = await chatting((request) => ({ text: `On ${lastUserText(request)}` }));
   for (const text of ['a', 'b', 'c']) await s.main.run(text);

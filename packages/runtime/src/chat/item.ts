@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { InboxItem } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 import type { Run } from '../run/run.ts';
 import type { StartOptions } from '../session/options.ts';
 import type { Session } from '../session/session.ts';
+import { chatIdOf } from '../stream/chat-id.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import { otherStream } from './elsewhere.ts';
 import { type ChatPlace, isWritten, lookMs, runStream } from './streams.ts';
@@ -41,6 +43,13 @@ export async function* itemStream(
     }
     await sleep(lookMs);
   }
+}
+
+/** The item of a message that waits in the inbox, by the id that the chat gave the message. */
+export async function queuedItem({ store, session }: ChatPlace, id: string): Promise<InboxItem | undefined> {
+  return (await store.inbox.list(session.id)).find(
+    ({ body }) => body.type === 'input' && body.drafts.some(({ meta }) => chatIdOf(meta) === id),
+  );
 }
 
 /** Starts the run of what waits longest. Returns why it could not, unless the session is run elsewhere. */

@@ -17,8 +17,16 @@ import { belowStream } from './below.ts';
 import type { ChatBody } from './body.ts';
 import { otherStream } from './elsewhere.ts';
 import { ChatError } from './errors.ts';
-import { itemStream } from './item.ts';
-import { type ChatPlace, callsBelow, recordedStream, runStream, shownIn } from './streams.ts';
+import { itemStream, queuedItem } from './item.ts';
+import {
+  type ChatPlace,
+  callsBelow,
+  isWritten,
+  lookMs,
+  recordedStream,
+  runStream,
+  shownIn,
+} from './streams.ts';
 
 type Chunks = AsyncIterable<Chunk>;
 
@@ -78,7 +86,7 @@ async function submit(
   const parts = partsOf(message);
   const key = `ui:${message.id}`;
   const meta = { ui: { id: message.id, ...metadataOf(message) } };
-  const turn = edits ? await turnWith(place, message.id) : undefined;
+  const turn = edits ? await editedTurn(place, message.id) : undefined;
   const isWritten = () => recordedMessage(place, message.id);
   if (turn?.opening !== undefined) {
     const { seq } = turn.opening;
@@ -167,11 +175,14 @@ function seen(place: ChatPlace, turn: Turn): Chunks {
 
 /** Answers the last message of a user again. */
 async function regenerate(place: Asked, messages: readonly UIMessage[]): Promise<Chunks> {
-  const message = messages.findLast(({ role }) => role === 'user');
-  const turn = message === undefined ? undefined : await turnWith(place, message.id);
+  const id = messages.findLast(({ role }) => role === 'user')?.id;
+  const queued = id === undefined ? undefined : await queuedItem(place, id);
+  if (id !== undefined && queued !== undefined)
+    return sentStream(place, queued, () => recordedMessage(place, id));
+  const turn = id === undefined ? undefined : await turnWith(place, id);
   if (turn?.opening === undefined)
     throw new ChatError('CHAT_CONFLICT', 'cannot generate again: the session does not show the message', {
-      data: { message: message?.id },
+      data: { message: id },
     });
   const { seq } = turn.opening;
   const { run } = await rewound(
@@ -241,6 +252,20 @@ async function assertTools({ store, session }: ChatPlace): Promise<void> {
       `cannot continue: the call of '${call.toolName}' is approved, and waits for a server that has this tool`,
       { data: { call: call.toolCallId } },
     );
+}
+
+/**
+ * The turn of a message that is edited. One that waits is taken up first, so that the answer before it is not cut off; when
+ * no run does that, it is put on the tape.
+ */
+async function editedTurn(place: ChatPlace, id: string): Promise<Turn | undefined> {
+  for (;;) {
+    const queued = await queuedItem(place, id);
+    const turn = await turnWith(place, id);
+    if (turn !== undefined || queued === undefined) return turn;
+    if (place.session.attach() === undefined && !(await isWritten(place))) await recordQueued(place);
+    else await sleep(lookMs);
+  }
 }
 
 /** The turn of a message of the session. */
