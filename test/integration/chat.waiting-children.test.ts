@@ -357,6 +357,31 @@ test('a page that loads while only the child works sees it at work, and then the
   expect((await s.server.ask('/main/stream')).status).toBe(204);
 });
 
+test('stopping a chat while only a child works stops the child, and the parent goes no further', async () => {
+  const { paid, begun, open } = gated();
+  await using s = await chatting(
+    [...delegates('main', undefined, 'Pay rent'), ...pays('Pay rent', 'p1')],
+    paid,
+  );
+  await s.main.run('Go');
+  const [child = ''] = s.children();
+  await s.main.respond(`${child}/p1`, { approved: true });
+  await begun;
+  const page = s.server.chat('main', { messages: await s.main.uiMessages() });
+  const resumed = page.resumeStream();
+  const stopping = s.server.ask('/main/stream', { method: 'DELETE' });
+  await poll(() => s.store.sessions.find(child)?.task).toBe('aborted');
+  open();
+  expect((await stopping).status).toBe(204);
+  await resumed;
+  await s.deck.idle();
+  const linesOf = (name: string) => entryLines(s.store.entries.read(name));
+  expect(linesOf(child)).not.toContain('assistant: Pay rent is done.');
+  expect(linesOf('main').join()).not.toContain('main is done.');
+  expect((await s.server.ask('/main/stream')).status).toBe(204);
+  expect((await s.main.run('Go on')).finish).toBe('stop');
+});
+
 test('while one child works, a page that resumes gets the new question of another', async () => {
   const { paid, begun, open } = gated();
   let calls = 0;

@@ -78,7 +78,7 @@ async function* workBelow(place: ChatPlace, turn: Turn, follow: (run: Run) => vo
       return;
     }
     // Where a session has begun or ended to work, its tape says how it does, and what it waits for.
-    const now = busy.join(' ');
+    const now = busy.map((info) => info.session).join(' ');
     const isNews = now !== before;
     await live.look(children, isNews);
     yield* live.take();
@@ -93,16 +93,46 @@ async function* workBelow(place: ChatPlace, turn: Turn, follow: (run: Run) => vo
   yield* turnChunks(at(place), { entries: more });
 }
 
+/**
+ * Stops the children that work for the last answer of a session, and the run with which the session goes on when they have
+ * ended.
+ */
+export async function stopBelow(place: ChatPlace, reason: string): Promise<void> {
+  const parts = partsOf.get(place.session);
+  const turn = await lastTurn(place.store, place.session.id);
+  if (parts === undefined || turn === undefined) return;
+  const asked = new Set<string>();
+  const stop = async (session: ChatPlace['session']) => {
+    // Another process finds the request in the inbox, and is asked once.
+    if (session.attach() === undefined && asked.has(session.id)) return;
+    asked.add(session.id);
+    await session.abort(reason);
+  };
+  for (let looks = 0; looks < stopLooks; looks += 1) {
+    const busy = await busyOf(place, await awaitedBy(place, turn));
+    const run = place.session.attach();
+    if (run !== undefined && (await messageIdOf(run)) !== turn.id) return;
+    const isRun = run !== undefined || (await isWritten(place));
+    if (!isRun && busy.length === 0) return;
+    for (const info of busy) await stop(parts.session(info));
+    if (isRun) await stop(place.session);
+    await sleep(lookMs);
+  }
+}
+
+/** How often it is looked whether all has stopped: a process that does not stop is left after ten seconds. */
+const stopLooks = 500;
+
 /** The children for which the last answer of a turn waits. */
 async function awaitedBy(place: ChatPlace, turn: Turn): Promise<readonly StartedChild[]> {
   const last = { entries: turn.entries.slice(lastAnswer(turn)) };
   return (await childrenOf(at(place), last)).filter(({ isAwaited }) => isAwaited);
 }
 
-/** The names of these children, and of those to which they delegate in turn, that work or deliver what they have done. */
-async function busyOf(place: ChatPlace, children: readonly StartedChild[]): Promise<readonly string[]> {
+/** Those of these children, and of those to which they delegate in turn, that work or deliver what they have done. */
+async function busyOf(place: ChatPlace, children: readonly StartedChild[]): Promise<readonly SessionInfo[]> {
   const owned = new Set((await place.store.leases.list()).map(({ id }) => id));
-  const busy: string[] = [];
+  const busy: SessionInfo[] = [];
   for (const { info } of children) busy.push(...(await busyFrom(place, info, owned)));
   return busy;
 }
@@ -111,15 +141,15 @@ async function busyFrom(
   place: ChatPlace,
   info: SessionInfo,
   owned: ReadonlySet<string>,
-): Promise<readonly string[]> {
+): Promise<readonly SessionInfo[]> {
   const { store, session } = place;
   const unmerged = await store.sessions.list({ parent: info.id, unfinished: true });
   const below = new Map(
     [...unmerged, ...(await runningChildren(store, info.id))].map((one) => [one.id, one]),
   );
-  const busy: string[] = [];
+  const busy: SessionInfo[] = [];
   // From below: one that ends lets the one above it go on before it is quiet.
   for (const one of below.values()) busy.push(...(await busyFrom(place, one, owned)));
   const isBusy = owned.has(info.id) || partsOf.get(session)?.worker(info).isDelivering === true;
-  return isBusy ? [...busy, info.session] : busy;
+  return isBusy ? [...busy, info] : busy;
 }

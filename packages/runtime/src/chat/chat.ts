@@ -154,7 +154,7 @@ async function route(
   const session = await sessionOf(deck, access, { id, creates: false });
   if (method === 'DELETE') {
     assertMay(access, 'stop');
-    await session?.abort('stopped by the client');
+    if (session !== undefined) await stop({ store: deck.store, session });
     return new Response(null, { status: 204 });
   }
   assertMay(access, 'read');
@@ -177,6 +177,15 @@ function lastOf(text: string | null): { readonly last?: number } {
       `cannot read the last '${text}' turns: it must be a whole number from 1`,
     );
   return { last: Number(text) };
+}
+
+/** Stops the run of a session or, when it waits for children, their runs and the one that would follow. */
+async function stop(place: ChatPlace): Promise<void> {
+  const reason = 'stopped by the client';
+  const { isWritten } = await import('./streams.ts');
+  const isRun = place.session.attach() !== undefined || (await isWritten(place));
+  if (isRun) await place.session.abort(reason);
+  else await (await import('./below.ts')).stopBelow(place, reason);
 }
 
 /** The stream of the current answer, from its first chunk; undefined when neither the session nor a child of it works. */

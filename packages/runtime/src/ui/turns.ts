@@ -1,9 +1,8 @@
 /**
  * Sessions as the AI SDK's chats show them. `turns.ts` groups entries into turns, `chat-chunks.ts` makes the stream of
  * one assistant message of the chunks of runs, `messages.ts` makes the messages of a whole session of its entries and,
- * with `unsettled.ts`, of what a process that died had saved,
- * `started.ts` finds what the calls of a turn have delegated, `children.ts` and `child-calls.ts` read how that does and what it
- * waits for. Imports `stream`, `usage` and `fields`.
+ * with `unsettled.ts`, of what a process that died had saved, `started.ts` finds what the calls of a turn have delegated,
+ * `children.ts` and `child-calls.ts` read how that does and what it waits for. Imports `stream`, `usage` and `fields`.
  */
 import type { Entry, Seq, TapeStore } from '@tapedeck/tape';
 import { clientCalls, isObject, select } from '@tapedeck/tape/internal';
