@@ -1,5 +1,7 @@
 import { type ChildProgress, delegationTools, openDeck } from '@tapedeck/runtime';
+import { catchUp } from '@tapedeck/runtime/chat-client';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
+import { assistant, toolCall, user } from '@tapedeck/tape';
 import { lastAssistantMessageIsCompleteWithApprovalResponses, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -360,7 +362,11 @@ test('a page that loads while only the child works sees it at work, and then the
 test('stopping a chat while only a child works stops the child, and the parent goes no further', async () => {
   const { paid, begun, open } = gated();
   await using s = await chatting(
-    [...delegates('main', undefined, 'Pay rent'), ...pays('Pay rent', 'p1')],
+    [
+      ...delegates('main', undefined, 'Pay rent').map((answer) => ({ ...answer, delayMs: 300 })),
+      ...pays('Pay rent', 'p1'),
+      { text: 'Well.', when: { session: 'main' } },
+    ],
     paid,
   );
   await s.main.run('Go');
@@ -380,6 +386,31 @@ test('stopping a chat while only a child works stops the child, and the parent g
   expect(linesOf('main').join()).not.toContain('main is done.');
   expect((await s.server.ask('/main/stream')).status).toBe(204);
   expect((await s.main.run('Go on')).finish).toBe('stop');
+});
+
+test('a message after a crash during a delegation is answered, and is a message of its own', async () => {
+  const when = { session: 'main' };
+  await using s = await chatting([
+    { text: 'It is sunny.', when: { session: 'main-*' } },
+    { text: 'Fine.', when },
+  ]);
+  const tasks = { tasks: [{ task: 'Look outside' }], inherit: 'nothing' };
+  s.store.entries.append('main', [
+    user('Go', { run: 'dead' }),
+    assistant([toolCall('d1', 'delegate', tasks)], { run: 'dead' }),
+  ]);
+  const chat = s.server.chat('main', { messages: await s.main.uiMessages() });
+  await chat.sendMessage({ text: 'And now?' });
+  expect(chat.error).toBeUndefined();
+  expect(shape(chat.lastMessage)).toEqual(['step-start', 'text done']);
+  await catchUp(chat, { api: s.server.api });
+  const messages = await s.same(chat);
+  expect(messages.map(shape)).toEqual([
+    ['text'],
+    ['step-start', 'tool-delegate output-available', 'data-child'],
+    ['text'],
+    ['step-start', 'text done'],
+  ]);
 });
 
 test('while one child works, a page that resumes gets the new question of another', async () => {

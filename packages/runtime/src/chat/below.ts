@@ -98,25 +98,43 @@ async function* workBelow(place: ChatPlace, turn: Turn, follow: (run: Run) => vo
  * ended.
  */
 export async function stopBelow(place: ChatPlace, reason: string): Promise<void> {
-  const parts = partsOf.get(place.session);
-  const turn = await lastTurn(place.store, place.session.id);
+  const { session, store } = place;
+  const parts = partsOf.get(session);
+  const turn = await lastTurn(store, session.id);
   if (parts === undefined || turn === undefined) return;
+  const over = new AbortController();
+  const following = stopRuns(session, { of: turn.id, reason, signal: over.signal });
   const asked = new Set<string>();
-  const stop = async (session: ChatPlace['session']) => {
-    // Another process finds the request in the inbox, and is asked once.
-    if (session.attach() === undefined && asked.has(session.id)) return;
-    asked.add(session.id);
-    await session.abort(reason);
-  };
   for (let looks = 0; looks < stopLooks; looks += 1) {
     const busy = await busyOf(place, await awaitedBy(place, turn));
-    const run = place.session.attach();
-    if (run !== undefined && (await messageIdOf(run)) !== turn.id) return;
-    const isRun = run !== undefined || (await isWritten(place));
-    if (!isRun && busy.length === 0) return;
-    for (const info of busy) await stop(parts.session(info));
-    if (isRun) await stop(place.session);
+    const working = busy.map((info) => parts.session(info));
+    // Another process has let it go on.
+    if (session.attach() === undefined && (await isWritten(place))) working.push(session);
+    if (working.length === 0) break;
+    for (const one of working) {
+      // Another process finds the request in the inbox, and is asked once.
+      if (one.attach() === undefined && asked.has(one.id)) continue;
+      asked.add(one.id);
+      await one.abort(reason);
+    }
     await sleep(lookMs);
+  }
+  over.abort();
+  await following;
+}
+
+/** Stops each run of a session that continues a message, as soon as it starts. */
+async function stopRuns(
+  session: ChatPlace['session'],
+  {
+    of,
+    reason,
+    signal,
+  }: { readonly of: string | undefined; readonly reason: string; readonly signal: AbortSignal },
+): Promise<void> {
+  for await (const { type } of session.subscribe({ signal })) {
+    const run = type === 'run-started' ? session.attach() : undefined;
+    if (run !== undefined && (await messageIdOf(run)) === of) await session.abort(reason);
   }
 }
 

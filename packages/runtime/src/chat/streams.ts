@@ -1,5 +1,5 @@
 import type { TapeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import { chunksOf, type Run } from '../run/run.ts';
 import type { Session } from '../session/session.ts';
@@ -93,7 +93,7 @@ function askedIn({ entries }: Pick<Turn, 'entries'>): readonly string[] {
 }
 
 /** What a message shows already. */
-export type Shown = Pick<ChatStart, 'step' | 'asked' | 'below'>;
+export type Shown = Pick<ChatStart, 'step' | 'asked' | 'calls' | 'below'>;
 
 /** What a message shows already of the entries of its turn. */
 export async function shownIn(place: ChatPlace, before: Pick<Turn, 'entries'>): Promise<Shown> {
@@ -101,6 +101,7 @@ export async function shownIn(place: ChatPlace, before: Pick<Turn, 'entries'>): 
   const last = await callsBelow(place, { entries: before.entries.slice(lastAnswer(before)) });
   return {
     step: answersOf(before),
+    calls: before.entries.flatMap(({ payload }) => clientCalls(payload)),
     asked: [...askedIn(before), ...calls.flatMap((call) => (call.for === 'approval' ? [call.ref] : []))],
     below: { calls: calls.map(({ ref }) => ref), isLast: last.length > 0 },
   };

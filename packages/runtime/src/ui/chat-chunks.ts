@@ -1,4 +1,5 @@
 import type { Entry, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { type Chunk, eventOf } from '../stream/chunks.ts';
 import { messageChunk } from '../stream/replay.ts';
 import { childCallIn } from './child-calls.ts';
@@ -11,6 +12,8 @@ export interface ChatStart {
   readonly step?: number;
   /** The calls of the message that wait for approval. */
   readonly asked?: Iterable<string>;
+  /** The calls that the message has already. */
+  readonly calls?: Iterable<string>;
   /** The calls of sessions below that the message has; `isLast`: its last step has them. */
   readonly below?: { readonly calls: Iterable<string>; readonly isLast: boolean };
   /** Reads the metadata of the message, at the end of the stream. */
@@ -25,9 +28,9 @@ export interface ChatStart {
  */
 export async function* chatChunks(
   chunks: AsyncIterable<Chunk>,
-  { id, step = 0, asked = [], below, metadata }: ChatStart,
+  { id, step = 0, asked = [], calls = [], below, metadata }: ChatStart,
 ): AsyncGenerator<Chunk> {
-  const message = new ChatMessage(step, asked, below);
+  const message = new ChatMessage({ step, asked, calls, below });
   let isBegun = false;
   let error: Chunk | undefined;
   for await (const chunk of chunks) {
@@ -68,14 +71,22 @@ class ChatMessage {
   readonly #open = new Map<string, Open>();
   readonly #asked: Set<string>;
   readonly #answered = new Set<string>();
+  /** The calls that it has: a chat that gets the result of another one stops reading. */
+  readonly #calls: Set<string>;
   /** The calls of sessions below that it has. */
   readonly #below: Set<string>;
   /** Whether its last step has them. */
   #isBelow: boolean;
 
-  constructor(step: number, asked: Iterable<string>, below: ChatStart['below']) {
+  constructor({
+    step,
+    asked,
+    calls,
+    below,
+  }: Required<Pick<ChatStart, 'step' | 'asked' | 'calls'>> & { readonly below: ChatStart['below'] }) {
     this.#step = step;
     this.#asked = new Set(asked);
+    this.#calls = new Set([...calls, ...(below?.calls ?? [])]);
     this.#below = new Set(below?.calls);
     this.#isBelow = below?.isLast === true;
   }
@@ -103,6 +114,7 @@ class ChatMessage {
         yield* this.#end(chunk);
         return;
       case 'tool-input-start':
+        this.#calls.add(chunk.toolCallId);
         yield* this.#content({ ...bare(chunk), type: 'tool-input-start' });
         return;
       case 'tool-input-delta':
@@ -115,14 +127,16 @@ class ChatMessage {
         return;
       case 'tool-input-available':
       case 'tool-input-error':
+        this.#calls.add(chunk.toolCallId);
         if (childCallIn(chunk) !== undefined) yield* this.#call(chunk);
         else yield* this.#content({ ...called(chunk), type: 'tool-input-available' });
         return;
       case 'tool-output-available':
       case 'tool-output-error':
-        yield bareResult(chunk);
+        if (this.#calls.has(chunk.toolCallId)) yield bareResult(chunk);
         return;
       case 'tool-output-denied':
+        if (!this.#calls.has(chunk.toolCallId)) return;
         // A chat takes a denied call only with its answer.
         yield* this.#ask(chunk.toolCallId);
         yield* this.#answer({
@@ -153,8 +167,15 @@ class ChatMessage {
       case 'data-answer':
         return;
       default:
-        if (chunk.type.startsWith('data-')) yield chunk;
+        if (chunk.type.startsWith('data-') && this.#isOwn(chunk)) yield chunk;
     }
+  }
+
+  /** Whether a part is not the progress of a child that a call of another message has started. */
+  #isOwn(chunk: Chunk): boolean {
+    const data: unknown = 'data' in chunk ? chunk.data : undefined;
+    const call = chunk.type === 'data-child' && isObject(data) ? data.toolCallId : undefined;
+    return typeof call !== 'string' || this.#calls.has(call);
   }
 
   /** Closes what is open: the model sends no end of a part that is cut off. */

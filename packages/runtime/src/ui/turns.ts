@@ -157,10 +157,16 @@ export function isTask({ kind, name }: Pick<Entry, 'kind' | 'name'>): boolean {
 
 /** Whether a message belongs to the run of a turn that has begun its answer. */
 function steers(entry: Entry, opening: Entry | undefined, entries: readonly Entry[]): boolean {
+  if (begins(entry)) return false;
   const isAnswered = entries.some(
     ({ kind, payload }) => kind === 'message' && isObject(payload) && payload.role === 'assistant',
   );
   return isAnswered && continues(entry, opening, entries);
+}
+
+/** Whether a run began with a message: that run can have ended the calls of the turn before first. */
+function begins({ meta: { mode, source } }: Entry): boolean {
+  return mode === undefined ? source === 'user' : mode !== 'steer' && mode !== 'steer-backlog';
 }
 
 /** The run that wrote an entry, if any. The notes of a run name it in their payload. */
