@@ -122,6 +122,17 @@ describe('a shell offers', () => {
     ]);
   });
 
+  test('anchors to options that take a point of the session, and to the end of a range', async () => {
+    using home = homeToComplete();
+    expect(await offered(home, 'log', 'release', '--since', 're')).toEqual(['ready']);
+    expect(await offered(home, 'log', 'release@done', '--until', 'r')).toEqual(['ready']);
+    expect(await offered(home, 'fork', 'release', '--since', 'do')).toEqual(['done']);
+    for (const line of [['sessions'], ['graph', 'release']])
+      expect(await offered(home, ...line, '--since', '')).toEqual([]);
+    expect(await offered(home, 'log', 'nobody', '--since', '')).toEqual([]);
+    expect(await offered(home, 'log', 'release@ready..d')).toEqual(['release@ready..done']);
+  });
+
   test('nothing without a home, in a damaged one, and for an unknown verb', async () => {
     using home = homeToComplete();
     expect(await offered(home, 'nonsense', 're')).toEqual([]);

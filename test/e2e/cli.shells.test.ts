@@ -61,13 +61,35 @@ for (const shell of ['bash', 'zsh']) {
   });
 }
 
-test.skipIf(!existsSync('/usr/bin/fish'))('the script for fish is one (needs fish)', async () => {
-  using home = homeToComplete();
-  const { stdout } = await home.here(['completion', 'fish']);
-  using dir = tempDir();
-  writeFileSync(dir.file('tape.fish'), stdout);
-  expect(spawnSync('fish', ['-n', dir.file('tape.fish')], { encoding: 'utf8' })).toMatchObject({
-    status: 0,
-    stderr: '',
-  });
-});
+test.skipIf(!existsSync('/usr/bin/fish'))(
+  'fish completes what tape knows, and files where it knows nothing (needs fish)',
+  async () => {
+    using home = homeToComplete();
+    using dir = tempDir();
+    mkdirSync(dir.file('bin'));
+    writeFileSync(dir.file('bin/tape'), `#!/bin/sh\nexec "${process.execPath}" "${tapeProgram}" "$@"\n`, {
+      mode: 0o755,
+    });
+    const env = {
+      PATH: `${dir.file('bin')}:${process.env.PATH}`,
+      HOME: dir.path,
+      TAPE_HOME: home.path,
+      TAPE_TRUST_HOME: '1',
+    };
+    await home.here(['completion', 'fish', '--install'], { env });
+    writeFileSync(dir.file('relics.json'), '');
+    const lines = ['tape log rel', 'tape show release@rea', 'tape log release --role us', 'tape import rel'];
+    const asked = lines.map((text) => `complete -C '${text}'`).join('; echo; ');
+    const { stdout, stderr } = spawnSync('fish', ['-c', asked], { encoding: 'utf8', env, cwd: dir.path });
+    expect({
+      stderr,
+      offered: stdout
+        .trimEnd()
+        .split('\n\n')
+        .map((text) => text.split('\n')),
+    }).toEqual({
+      stderr: '',
+      offered: [['release', 'release-notes'], ['release@ready'], ['user'], ['relics.json']],
+    });
+  },
+);

@@ -14,6 +14,8 @@ export type Asked =
   | { readonly kind: 'pages' }
   /** A session, or a point of one where the word has an `@`. */
   | { readonly kind: 'places' }
+  /** A point of the session that the line names: an anchor, alone. */
+  | { readonly kind: 'points'; readonly place: string }
   /** Nothing that is known here: the shell offers files. */
   | { readonly kind: 'other' };
 
@@ -21,6 +23,9 @@ export type Asked =
 const placeNames: ReadonlySet<string> = new Set([
   ...['name', 'names', 'place', 'parent', 'child', 'other', 'a', 'b', 'into', 'by', 'session', 'resume'],
 ]);
+
+/** Names of options that are a point of the session before them. */
+const pointNames: ReadonlySet<string> = new Set(['since', 'until']);
 
 /**
  * Finds out what the last word of a command line can be, from what its verb declares. Loads no other verb.
@@ -33,6 +38,12 @@ export async function askedBy(words: readonly string[]): Promise<Asked> {
   const verb = at === -1 ? undefined : await verbNamed(before[at] ?? '');
   const options: Options = { ...commonOptions, ...verb?.options };
   const open = openOption(before, options);
+  if (open !== undefined && verb !== undefined && pointNames.has(open.name)) {
+    const [place] = looseWords(before.slice(at + 1), options);
+    // Where a session may be left out, as in a list, the option takes a time.
+    const isOfSession = verb.command.split(' ')[1]?.startsWith('<') === true;
+    if (place !== undefined && isOfSession) return { kind: 'points', place };
+  }
   if (open !== undefined) return valuesOf(open.name, open.option);
   if (before[at] === 'help') return pageOf(before.slice(at + 1), current);
   if (current.startsWith('-'))

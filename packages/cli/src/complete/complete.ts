@@ -22,7 +22,7 @@ export async function complete(given: readonly string[], io: Io): Promise<void> 
   try {
     const typed = [...(await withAlias(read.slice(0, -1), io)), current];
     const asked = await askedBy(typed);
-    const found = asked.kind === 'words' ? asked.words : await wordsFor(asked.kind, typed, io);
+    const found = asked.kind === 'words' ? asked.words : await wordsFor(asked, typed, io);
     const lines = found.filter((text) => text.startsWith(current) && !/\p{Cc}/u.test(text));
     await io.out(lines.map((line) => `${line}\n`).join(''));
   } catch {
@@ -56,11 +56,13 @@ function asPassed(word: string, { env }: Io): string {
 }
 
 async function wordsFor(
-  kind: Exclude<Asked['kind'], 'words'>,
+  asked: Exclude<Asked, { readonly kind: 'words' }>,
   typed: readonly string[],
   io: Io,
 ): Promise<readonly string[]> {
+  const { kind } = asked;
   if (kind === 'other') return [];
+  if (kind === 'points') return pointsOf(asked.place, typed, io);
   if (kind === 'places') return placesIn(typed, io);
   const verbs = [...verbWords, ...(await aliasesFor(typed, io)).keys()];
   return kind === 'verbs' ? [...verbs, 'help'] : [...verbs, ...topics.map(({ name }) => name)];
@@ -72,10 +74,19 @@ function placesIn(words: readonly string[], io: Io): readonly string[] {
   return [...offeredSessions(store, current), ...points(store, current)];
 }
 
-/** The points of the session before the last `@`. */
+/** The points of the session that a line names, also where it names one of its points. */
+function pointsOf(place: string, words: readonly string[], io: Io): readonly string[] {
+  using store = openForReading(findHome(homeIn(words), io), io);
+  const info = store.sessions.find(place) ?? store.sessions.find(place.slice(0, place.lastIndexOf('@')));
+  return info === undefined ? [] : offeredPoints(store, info.id);
+}
+
+/** The points of the session before the last `@`; behind `..` they end a range. */
 function points(store: SqliteTapeStore, text: string): readonly string[] {
   const at = text.lastIndexOf('@');
   const info = at < 1 ? undefined : store.sessions.find(text.slice(0, at));
   if (info === undefined) return [];
-  return offeredPoints(store, info.id).map((name) => `${text.slice(0, at)}@${name}`);
+  const range = text.lastIndexOf('..');
+  const before = text.slice(0, range > at ? range + 2 : at + 1);
+  return offeredPoints(store, info.id).map((name) => `${before}${name}`);
 }

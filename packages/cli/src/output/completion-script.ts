@@ -37,12 +37,18 @@ _tape() {
 if [[ $funcstack[1] == _tape ]]; then _tape "$@"; else compdef _tape tape; fi
 `;
 
+/** Where nothing is known, fish offers files, as the other shells do. */
 const fish = `# Completion of tape for fish.
 function __tape_complete
     set -l words (commandline -opc) (commandline -ct)
-    $words[1] __complete $words[2..-1] 2> /dev/null
+    set -l answers ($words[1] __complete $words[2..-1] 2> /dev/null)
+    if test (count $answers) -gt 0
+        printf '%s\\n' $answers
+    else
+        __fish_complete_path (commandline -ct)
+    end
 end
-complete -c tape -a '(__tape_complete)'
+complete -c tape -f -a '(__tape_complete)'
 `;
 
 /** The scripts that complete command lines of `tape`, by their shells. */
