@@ -16,7 +16,6 @@ export { isoTime } from './entry/iso-time.ts';
 export { isJoining, joinableEnd } from './entry/joiner.ts';
 export { isObject, jsonDepth, parseJson } from './entry/json.ts';
 export { isReservedAnchor, quote } from './entry/name.ts';
-export { normalise } from './entry/normalise.ts';
 export { abortedWhy } from './entry/run-state.ts';
 export { titleEvent, titleLine } from './entry/title.ts';
 export { recordedUsage, tokenCount, totalOf, type Usage } from './entry/usage.ts';

@@ -7,7 +7,8 @@ import {
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
-import { isObject, normalise } from '@tapedeck/tape/internal';
+import { isObject } from '@tapedeck/tape/internal';
+import { normalise } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
