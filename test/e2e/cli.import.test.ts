@@ -70,7 +70,7 @@ test('a dash reads the transcript from stdin', async () => {
   const other = await home.tape(['import', '-'], { stdin: '{"type":"session_meta","payload":{}}\n' });
   expect(other).toMatchObject({ code: 1, stdout: '' });
   expect(other.stderr).toBe(
-    "Error: cannot import 'stdin': it contains no record of Claude Code, the one known format\n" +
+    "Error: cannot import 'stdin': it contains no record of Claude Code, and is no saved session of NEXUS3\n" +
       'Hint: transcripts of Claude Code are in ~/.claude/projects\n',
   );
 });

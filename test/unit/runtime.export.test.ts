@@ -1,4 +1,5 @@
 import { type Exported, type ExportOptions, exportSession } from '@tapedeck/runtime';
+import { readTranscript } from '@tapedeck/runtime/import';
 import { assistant, handoff, result, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
 import { convertToModelMessages, safeValidateUIMessages, type UIMessage } from 'ai';
 import { expect, test } from 'vitest';
@@ -191,7 +192,7 @@ test('session-jsonl: a record for each message, and a compaction whose context i
   expect(more.items).toBe(items + 1);
 });
 
-test.each(['ui-message', 'openai-chat', 'markdown', 'session-jsonl'] as const)(
+test.each(['ui-message', 'openai-chat', 'markdown', 'session-jsonl', 'nexus3'] as const)(
   '%s: secrets are replaced in texts, calls, results and files, and kept with raw',
   async (format) => {
     const store = openStore(':memory:', { redact: false });
@@ -213,6 +214,28 @@ test.each(['ui-message', 'openai-chat', 'markdown', 'session-jsonl'] as const)(
     expect(raw.withheld).toBe(0);
   },
 );
+
+test('nexus3: the context that the model has, which is the same after an import', async () => {
+  const store = family();
+  const { text, items } = await exported(store, 'main', { format: 'nexus3' });
+  const saved = JSON.parse(text);
+  expect(saved).toMatchObject({
+    ...{ schema_version: 1, agent_id: 'main', permission_level: 'sandboxed', provenance: 'user' },
+    ...{ created_at: '2026-11-21T10:00:00.000+00:00', session_allowances: {} },
+  });
+  expect(saved.messages).toHaveLength(items);
+  expect(saved.messages[0].content).toContain('Reviewed.');
+  const whole = openStore();
+  whole.sessions.open('back');
+  const file = { ...saved, system_prompt: 'Be brief.', working_directory: '/w', permission_level: 'yolo' };
+  const chunks = [Buffer.from(JSON.stringify(file))];
+  whole.entries.append('back', readTranscript('main.json', { chunks }).drafts);
+  const again = JSON.parse((await exported(whole, 'back', { format: 'nexus3' })).text);
+  expect(again.messages).toEqual(saved.messages);
+  expect(again).toMatchObject({
+    ...{ system_prompt: 'Be brief.', working_directory: '/w', permission_level: 'sandboxed' },
+  });
+});
 
 test('hostile texts stay where they are: every form can be read', async () => {
   const store = openStore();

@@ -45,6 +45,7 @@ const itemOf = {
   'openai-chat': 'context',
   markdown: 'section',
   'session-jsonl': 'message',
+  nexus3: 'message',
 } as const satisfies Readonly<Record<ExportOptions['format'], string>>;
 
 async function printed<T>(

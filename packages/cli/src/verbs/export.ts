@@ -17,6 +17,7 @@ const formats = [
   'openai-chat',
   'markdown',
   'session-jsonl',
+  'nexus3',
 ] as const satisfies readonly ('tape' | ExportFormat)[];
 
 export const exportVerb: Verb = defineVerb({
@@ -27,7 +28,8 @@ export const exportVerb: Verb = defineVerb({
     'The file, a bundle, has the session with its id and hashes, and of its ancestors what it reads. Other entries of theirs, redacted ones, ' +
     'and entries in which a secret is found travel as hashes alone. With --format, it is the conversation in the form of another program, ' +
     'without what rewinds hide: UIMessages of the AI SDK, a line for each context of the model as fine-tuning takes it, Markdown for a ' +
-    'reader, or a directory with session.jsonl and metadata.json, which --follow keeps up to date; secrets are replaced. A name that ends with .zst or .gz makes a compressed file. Never replaces an existing file.',
+    'reader, a directory with session.jsonl and metadata.json, which --follow keeps up to date, or a saved session of NEXUS3; secrets are ' +
+    'replaced. A name that ends with .zst or .gz makes a compressed file. Never replaces an existing file.',
   examples: [
     ['tape export main -o main.tape.zst', 'Write session main, compressed'],
     ['tape export main --tree -o main.tape', 'Write it with all sessions that were forked from it'],

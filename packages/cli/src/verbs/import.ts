@@ -15,12 +15,12 @@ import { defineVerb, type Verb } from './verb.ts';
 export const importVerb: Verb = defineVerb({
   command: 'import <file>',
   group: 'Start',
-  summary: 'Import a transcript of Claude Code, or a bundle',
+  summary: 'Import a transcript of another agent, or a bundle',
   detail:
     'A bundle, which tape export wrote, is verified as a whole before anything of it is visible. Its sessions keep their ids and hashes, and are foreign data: ' +
     'nothing that was approved elsewhere is approved here. Importing it again adds nothing; a bundle that has grown adds what is new; one whose session went on in another way here is refused, or ' +
-    'taken alongside with --as. A transcript becomes one session: the path from its last message back to the first. Records off that path ' +
-    'become entries that views skip. Importing a file that has grown appends the new records.',
+    'taken alongside with --as. A transcript of Claude Code becomes one session: the path from its last message back to the first. Records off that path ' +
+    'become entries that views skip. A saved session of NEXUS3 becomes one, too; what it permits counts for nothing here. Importing a file that has grown appends the new records.',
   examples: [
     ['tape import main.tape.zst', 'Import a bundle'],
     ['tape import ~/.claude/projects/app/2f1c.jsonl --as main', 'Import a transcript as session main'],
@@ -34,7 +34,7 @@ export const importVerb: Verb = defineVerb({
     format: {
       type: 'string',
       default: 'auto',
-      choices: ['auto', 'claude-code', 'bundle'],
+      choices: ['auto', 'claude-code', 'nexus3', 'bundle'],
       describe: 'Format of the file',
     },
     raw: { type: 'boolean', describe: 'Keep what has the form of a secret' },
@@ -51,7 +51,7 @@ export const importVerb: Verb = defineVerb({
     const keeps = raw === true ? false : ((await redactIn({ io, home })) ?? true);
     const redactor = redactorFor(typeof keeps === 'object' ? { ...keeps, in: 'all' } : keeps && 'all');
     const transcript = readTranscript(path, {
-      format: format as 'auto' | 'claude-code',
+      format: format as 'auto' | 'claude-code' | 'nexus3',
       ...(piped !== undefined && { chunks: [await readAll(piped.chunks)] }),
     });
     const name = as ?? transcript.session;
@@ -187,8 +187,7 @@ function assertGrown(store: SqliteTapeStore, name: string, drafts: readonly Draf
   for (const { key, seq } of store.entries.read(name, { own: true })) {
     // The import itself adds an "interrupted" answer to a call without a result; a later import has the real
     // one.
-    if (key === undefined || !key.startsWith('u:cc:') || key.endsWith(':interrupted') || keys.has(key))
-      continue;
+    if (key === undefined || !ofMessage.test(key) || key.endsWith(':interrupted') || keys.has(key)) continue;
     throw new TapeError(
       'TAPE_CONFLICT',
       `cannot import into '${name}': the transcript no longer has ${name}@${seq}`,
@@ -198,6 +197,9 @@ function assertGrown(store: SqliteTapeStore, name: string, drafts: readonly Draf
     );
   }
 }
+
+/** Keys of what a file that has grown still has: what Claude Code recorded, and messages of NEXUS3. */
+const ofMessage = /^u:(?:cc|nx):/;
 
 /** How many calls answered "interrupted" by an earlier import have a real result in the transcript now. */
 function answeredLate(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): number {

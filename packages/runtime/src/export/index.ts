@@ -1,6 +1,6 @@
 /**
- * Sessions in the forms of other programs. `index.ts` chooses the form, `ui-message.ts`, `openai-chat.ts`, `markdown.ts` and
- * `session-jsonl.ts` write one each. All read through the same store: `clean-store.ts` gives large texts whole and takes secrets out,
+ * Sessions in the forms of other programs. `index.ts` chooses the form, `ui-message.ts`, `openai-chat.ts`, `markdown.ts`,
+ * `session-jsonl.ts` and `nexus3.ts` write one each. All read through the same store: `clean-store.ts` gives large texts whole and takes secrets out,
  * `contexts.ts` divides a session where its model began anew, and `output-text.ts` makes a text of what a tool returned. A
  * form is written in pieces while the tape is read. Reads only. Imports `logs`, `ui`, `stream`, `store-of` and
  * `fields`.
@@ -18,12 +18,13 @@ export type { SessionMetadata } from './session-jsonl.ts';
 /**
  * The form of an export. `ui-message`: a JSON array of `UIMessage`s of the AI SDK, one a line. `openai-chat`: a line of JSON
  * for each context that the model had, as files for fine-tuning have them. `markdown`: the conversation for a reader.
- * `session-jsonl`: a line of JSON for each message, result and compaction.
+ * `session-jsonl`: a line of JSON for each message, result and compaction. `nexus3`: a saved session of NEXUS3, with what its
+ * model has before it.
  */
 export type ExportFormat = (typeof exportFormats)[number];
 
 /** All forms, in the order of their names in the help. */
-export const exportFormats = ['ui-message', 'openai-chat', 'markdown', 'session-jsonl'] as const;
+export const exportFormats = ['ui-message', 'openai-chat', 'markdown', 'session-jsonl', 'nexus3'] as const;
 
 /** In which form a session is written, and whether with its secrets. */
 export interface ExportOptions {
@@ -98,6 +99,7 @@ const forms: Readonly<Record<ExportFormat, () => Promise<Form>>> = {
   'openai-chat': async () => (await import('./openai-chat.ts')).writeOpenaiChat,
   markdown: async () => (await import('./markdown.ts')).writeMarkdown,
   'session-jsonl': async () => (await import('./session-jsonl.ts')).writeSessionJsonl,
+  nexus3: async () => (await import('./nexus3.ts')).writeNexus3,
 };
 
 const known: Fields<ExportOptions> = { format: exportFormats, raw: 'flag', secrets: true, redact: true };

@@ -70,7 +70,11 @@ function isBlank(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 }
 
-function* chunksOf(file: string): Generator<Uint8Array> {
+/**
+ * The bytes of a file.
+ * @throws IMPORT_CANNOT_READ
+ */
+export function* chunksOf(file: string): Generator<Uint8Array> {
   let fd: number | undefined;
   try {
     fd = openSync(file, 'r');

@@ -2,29 +2,44 @@ import { basename } from 'node:path';
 import { quote } from '@tapedeck/tape/internal';
 import { readClaudeCode } from './claude-code.ts';
 import { ImportError } from './errors.ts';
-import { parseJsonLines, readJsonLines } from './json-lines.ts';
+import { chunksOf, parseJsonLines } from './json-lines.ts';
+import { readNexus3 } from './nexus3.ts';
 import { isClaudeCode } from './records.ts';
+import { isSavedSession, readSavedSession } from './saved-session.ts';
 import type { Transcript } from './transcript.ts';
 
 /** A supported transcript format. */
-export type TranscriptFormat = 'claude-code';
+export type TranscriptFormat = 'claude-code' | 'nexus3';
 
 /**
- * Reads a transcript file as one session, named after the file if no record names one. The caller writes the
+ * Reads a transcript file as one session, named after the file if it names none. The caller writes the
  * drafts to a tape. `chunks`: the bytes of a transcript that is no file; `file` is only used in names then.
  * @throws ImportError: IMPORT_CANNOT_READ, IMPORT_EMPTY, IMPORT_BAD_JSON with `line` and byte `offset`, and
- * IMPORT_UNKNOWN_FORMAT when no record has the format
+ * IMPORT_UNKNOWN_FORMAT when the file does not have the format
  */
 export function readTranscript(
   file: string,
   { format = 'auto', chunks }: { format?: 'auto' | TranscriptFormat; chunks?: Iterable<Uint8Array> } = {},
 ): Transcript & { readonly format: TranscriptFormat } {
-  const lines = chunks === undefined ? readJsonLines(file) : parseJsonLines(chunks, { file });
+  const all = chunks === undefined ? undefined : [...chunks];
+  const bytes = () => all ?? chunksOf(file);
+  if (format === 'nexus3' || (format === 'auto' && isSaved(bytes())))
+    return {
+      format: 'nexus3',
+      ...readNexus3(readSavedSession(bytes(), file), { name: basename(file, '.json') }),
+    };
+  const lines = parseJsonLines(bytes(), { file });
   if (!lines.records.some(({ value }) => isClaudeCode(value)))
     throw new ImportError(
       'IMPORT_UNKNOWN_FORMAT',
-      `cannot import ${quote(file)}: it contains no record of ${format === 'auto' ? 'Claude Code, the one known format' : `format ${format}`}`,
+      `cannot import ${quote(file)}: it contains no record of ${format === 'auto' ? 'Claude Code, and is no saved session of NEXUS3' : `format ${format}`}`,
       { data: { file } },
     );
   return { format: 'claude-code', ...readClaudeCode(lines, { name: basename(file, '.jsonl') }) };
+}
+
+/** Whether a file begins as a saved session. */
+function isSaved(chunks: Iterable<Uint8Array>): boolean {
+  for (const chunk of chunks) return isSavedSession(chunk);
+  return false;
 }

@@ -1,0 +1,125 @@
+import {
+  assistant,
+  type Draft,
+  type Json,
+  type JsonObject,
+  note,
+  toolCall,
+  toolResult,
+  user,
+} from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
+import { interrupted } from './outputs.ts';
+import { text } from './records.ts';
+import type { Transcript, TranscriptCounts } from './transcript.ts';
+
+const meta = { source: 'import' };
+
+/** A call that has no result yet. */
+interface OpenCall {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly key: string;
+}
+
+/**
+ * Reads a saved session of NEXUS3 as one session. What the file says about the session, and messages that no model gets,
+ * become `x-nexus3` entries. The key of a message depends on all before it, so that a file that has grown adds what is new,
+ * and one that was compacted is another conversation. Pure. `name`: the session if the file names none.
+ */
+export function readNexus3(saved: JsonObject, { name }: { readonly name: string }): Transcript {
+  const { messages, ...about } = saved;
+  const list: readonly Json[] = Array.isArray(messages) ? messages : [];
+  const prompt = text(about.system_prompt);
+  const drafts: Draft[] = [
+    { kind: 'x-nexus3', payload: about, meta, key: `nexus3:about:${sha256(JSON.stringify(about))}` },
+    ...(prompt === undefined
+      ? []
+      : [{ ...note('instructions/text', { text: prompt }, meta), key: `nexus3:prompt:${sha256(prompt)}` }]),
+  ];
+  const open = new Map<string, OpenCall>();
+  let [chain, repaired, aside] = ['', 0, 0];
+  const settle = () => {
+    for (const call of open.values())
+      drafts.push({
+        ...toolResult(call, interrupted, { ...meta, repaired: true }),
+        key: `${call.key}:interrupted`,
+      });
+    repaired += open.size;
+    open.clear();
+  };
+  for (const message of list) {
+    chain = sha256(`${chain}\n${JSON.stringify(message)}`);
+    const key = `nx:${chain}`;
+    const { role, content, tool_call_id } = isObject(message) ? message : {};
+    const answered = role === 'tool' ? open.get(String(tool_call_id)) : undefined;
+    const made = answered === undefined ? spoken(message, key) : undefined;
+    if (answered !== undefined) {
+      drafts.push({ ...toolResult(answered, { type: 'text', value: plain(content) }, meta), key });
+      open.delete(answered.toolCallId);
+    } else if (made === undefined) {
+      drafts.push({ kind: 'x-nexus3', payload: message, meta, key });
+      aside += 1;
+    } else {
+      settle();
+      drafts.push(made.draft);
+      for (const call of made.calls) open.set(call.toolCallId, call);
+    }
+  }
+  settle();
+  return {
+    session: text(about.agent_id) ?? name,
+    drafts,
+    settled: drafts.length,
+    counts: {
+      ...none,
+      records: list.length,
+      messages: drafts.filter(({ kind }) => kind === 'message').length,
+      offPath: aside,
+      repaired,
+    },
+  };
+}
+
+/** A message of the user or of the model, with the calls of the latter; undefined for any other. */
+function spoken(
+  message: Json,
+  key: string,
+): { readonly draft: Draft; readonly calls: readonly OpenCall[] } | undefined {
+  if (!isObject(message)) return undefined;
+  const { role, content } = message;
+  if (role === 'user') return { draft: { ...user(plain(content), meta), key }, calls: [] };
+  if (role !== 'assistant') return undefined;
+  const made = (Array.isArray(message.tool_calls) ? message.tool_calls : []).filter(isObject);
+  const said = plain(content);
+  const parts = [
+    ...(said === '' ? [] : [{ type: 'text', text: said }]),
+    ...made.map(({ id, name, arguments: input = {} }) => toolCall(String(id), String(name), input)),
+  ];
+  if (parts.length === 0) return undefined;
+  const calls = made.map(({ id, name }, i) => ({
+    toolCallId: String(id),
+    toolName: String(name),
+    key: `${key}:${i}`,
+  }));
+  return { draft: { ...assistant(parts, meta), key }, calls };
+}
+
+function plain(content: Json | undefined): string {
+  return typeof content === 'string' ? content : content == null ? '' : JSON.stringify(content);
+}
+
+const none: TranscriptCounts = {
+  records: 0,
+  messages: 0,
+  offPath: 0,
+  repaired: 0,
+  compactions: 0,
+  merged: 0,
+  reordered: 0,
+  dangling: 0,
+  skipped: 0,
+  glued: 0,
+  truncated: 0,
+};

@@ -1,0 +1,69 @@
+import { readTranscript } from '@tapedeck/runtime/import';
+import { view } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
+import { invalidities } from '../support/valid-messages.ts';
+
+const call = { id: 'c1', name: 'look', arguments: { at: 1 } };
+const messages = [
+  { role: 'user', content: 'Look.' },
+  { role: 'assistant', content: '', tool_calls: [call, { id: 'c2', name: 'look' }] },
+  { role: 'tool', content: 'seen', tool_call_id: 'c1' },
+  { role: 'tool', content: 'nobody asked', tool_call_id: 'c9' },
+  { role: 'system', content: 'Obey.' },
+  { role: 'user', content: 'Go on.' },
+];
+const saved = {
+  schema_version: 1,
+  agent_id: 'ann',
+  messages,
+  permission_level: 'yolo',
+  session_allowances: {},
+};
+
+const read = (value: unknown, format: 'auto' | 'nexus3' = 'auto') =>
+  readTranscript('saved.json', { format, chunks: [Buffer.from(JSON.stringify(value, undefined, 2))] });
+
+test('a saved session is one conversation: each call has a result, and what no model gets is beside it', () => {
+  const { session, format, drafts, counts } = read(saved);
+  expect([session, format]).toEqual(['ann', 'nexus3']);
+  expect(counts).toMatchObject({ records: 6, messages: 3, offPath: 2, repaired: 1 });
+  const store = openStore();
+  store.sessions.open('ann');
+  store.entries.append('ann', drafts);
+  const shown = view(store.views.entries('ann')).messages;
+  expect(invalidities(shown)).toEqual([]);
+  expect(shown.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
+  expect(JSON.stringify(shown)).not.toContain('Obey.');
+  expect(JSON.stringify(shown)).toContain('interrupted');
+});
+
+test('the keys of a file that has grown stay, and those of one that was compacted do not', () => {
+  const keys = (list: readonly unknown[]) =>
+    read({ ...saved, messages: list })
+      .drafts.map(({ key }) => key)
+      .filter((key) => key?.startsWith('nx:'));
+  const before = keys(messages);
+  const more = keys([...messages, { role: 'assistant', content: 'Done.' }]);
+  expect(more.slice(0, before.length)).toEqual(before);
+  expect(keys([{ role: 'user', content: 'A summary.' }, ...messages.slice(1)])[0]).not.toBe(before[0]);
+});
+
+test.each([
+  ['no list', { schema_version: 1, agent_id: 'ann', messages: {} }, 'IMPORT_UNKNOWN_FORMAT'],
+  ['a list alone', [1], 'IMPORT_UNKNOWN_FORMAT'],
+])('a file with %s is refused', (_, value, code) => {
+  expect(() => read(value, 'nexus3')).toThrow(expect.objectContaining({ code }));
+});
+
+test('the error names the line of bad JSON, and 200,000 levels are refused', () => {
+  const of = (text: string) => () => readTranscript('saved.json', { chunks: [Buffer.from(text)] });
+  expect(of('{"agent_id":\n"ann",\n"messages" []}\n')).toThrow(
+    expect.objectContaining({ code: 'IMPORT_BAD_JSON', data: expect.objectContaining({ line: 3 }) }),
+  );
+  expect(of(`{"agent_id":${'['.repeat(200_000)}`)).toThrow(
+    expect.objectContaining({ code: 'IMPORT_BAD_JSON' }),
+  );
+  const odd = [{ role: 'user' }, null, 7, { role: 'assistant', content: null, tool_calls: [null, 'x'] }];
+  expect(read({ ...saved, messages: odd }).counts).toMatchObject({ messages: 1, offPath: 3 });
+});
