@@ -15,8 +15,8 @@ export interface CleanStore {
 }
 
 /**
- * A store whose reads give large outputs of tools whole, and, with options, entries, files and titles without secrets: each
- * is replaced by `[secret NAME]`, and all around it stays.
+ * A store whose reads give large outputs of tools whole, and, with options, entries and files without secrets: each is
+ * replaced by `[secret NAME]`, and all around it stays.
  */
 export function cleanStore(store: TapeStore, options: CleanOptions | undefined): CleanStore {
   const found = new Set<string>();

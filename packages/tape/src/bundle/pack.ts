@@ -29,12 +29,12 @@ export async function saveBundle(
 
 /** Writes a text that is made in pieces to a new file, as `saveBundle` does; returns what its generator returns. */
 export async function saveText<T>(file: string, pieces: AsyncGenerator<string, T>): Promise<T> {
-  let end: { readonly value: T } | undefined;
+  const ends: T[] = [];
   async function* chunks(): AsyncGenerator<Uint8Array> {
-    end = { value: yield* encoded(pieces) };
+    ends.push(yield* encoded(pieces));
   }
   await saved(file, async (draft) => await stream(chunks(), draft, file));
-  return (end as unknown as { readonly value: T }).value;
+  return ends[0] as T;
 }
 
 async function* encoded<T>(pieces: AsyncGenerator<string, T>): AsyncGenerator<Uint8Array, T> {
