@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { note, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
@@ -70,7 +71,7 @@ test('a dash reads the transcript from stdin', async () => {
   const other = await home.tape(['import', '-'], { stdin: '{"type":"session_meta","payload":{}}\n' });
   expect(other).toMatchObject({ code: 1, stdout: '' });
   expect(other.stderr).toBe(
-    "Error: cannot import 'stdin': it contains no record of Claude Code, and is no saved session of NEXUS3\n" +
+    "Error: cannot import 'stdin': it contains no record of Claude Code or of a session.jsonl, and is no saved session of NEXUS3\n" +
       'Hint: transcripts of Claude Code are in ~/.claude/projects\n',
   );
 });
@@ -107,4 +108,43 @@ test('a transcript that ends with a call is an idle session: nothing is to do, a
     stdout: 'It was not read.\n',
   });
   expect((await home.tape(['verify'])).code).toBe(0);
+});
+
+test('records of a session.jsonl become a session, which grows with the file and keeps what a compaction keeps', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const file = dir.file('session.jsonl');
+  const message = (seq: number, role: string, text: string) => ({
+    ...{ recordType: 'message', schemaVersion: 1, seq, role, content: [{ type: 'text', text }] },
+    timestamp: '2026-11-21T10:00:00Z',
+  });
+  const first = [
+    message(1, 'user', 'Plan.'),
+    message(2, 'assistant', 'Planned.'),
+    message(3, 'user', 'Test.'),
+  ];
+  const compaction = {
+    ...{ recordType: 'compaction', schemaVersion: 1, seq: 4, firstKeptSeq: 3, summary: 'There is a plan.' },
+    ...{ tokensBefore: 9, readFiles: ['a'], modifiedFiles: [], timestamp: '2026-11-21T10:00:01Z' },
+  };
+  const importing = async (records: readonly object[]) => {
+    writeFileSync(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+    return await home.tape(['import', file, '--as', 'main', '--json']);
+  };
+  const shown = () => {
+    using store = home.open();
+    return view(store.views.entries('main')).messages.map(({ content }) =>
+      content.map(({ text }) => String(text)).join(' '),
+    );
+  };
+  expect(JSON.parse((await importing(first)).stdout)).toMatchObject({ entries: 4, names: ['main'] });
+  {
+    // Entries of this home are between those of the file.
+    using store = home.open();
+    store.entries.append('main', [note('reviewed', {})]);
+  }
+  expect(JSON.parse((await importing([...first, compaction])).stdout)).toMatchObject({ entries: 1 });
+  expect(shown()).toEqual([expect.stringMatching(/There is a plan\.[\s\S]*Test\./)]);
+  expect(shown()[0]).not.toContain('Planned.');
+  expect((await importing([message(1, 'user', 'Other.')])).code).toBe(4);
 });

@@ -215,6 +215,37 @@ test.each(['ui-message', 'openai-chat', 'markdown', 'session-jsonl', 'nexus3'] a
   },
 );
 
+test('session-jsonl: records are the same after an import and an export', async () => {
+  const { text } = await exported(family(), 'main', { format: 'session-jsonl' });
+  const chunks = [Buffer.from(text)];
+  const { session, format, drafts, keeps, counts } = readTranscript('01JD/session.jsonl', { chunks });
+  expect([session, format, counts.compactions, counts.repaired]).toEqual(['01JD', 'session-jsonl', 1, 0]);
+  const back = openStore();
+  back.sessions.open('back');
+  // What is first on a tape is at 2.
+  const at = new Map(drafts.map(({ key = '' }, i) => [key, i + 2]));
+  const placed = drafts.map((draft) => {
+    const ref = at.get(keeps?.get(draft.key ?? '') ?? '');
+    return ref === undefined ? draft : { ...draft, ref };
+  });
+  back.entries.append('back', placed);
+  const again = await exported(back, 'back', { format: 'session-jsonl' });
+  // Positions of this tape in the place of the numbers of the file.
+  const counted = (lines: string) => {
+    const records = lines
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as SessionRecord);
+    const order = records.map(({ seq }) => seq);
+    return records.map((record) => ({
+      ...record,
+      seq: order.indexOf(record.seq),
+      firstKeptSeq: order.indexOf(record.firstKeptSeq ?? 0),
+    }));
+  };
+  expect(counted(again.text)).toEqual(counted(text));
+});
+
 test('nexus3: the context that the model has, which is the same after an import', async () => {
   const store = family();
   const { text, items } = await exported(store, 'main', { format: 'nexus3' });

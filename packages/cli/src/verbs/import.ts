@@ -10,6 +10,7 @@ import { readAll, stdinWord } from '../input.ts';
 import type { Io } from '../io.ts';
 import { counted } from '../output/counted.ts';
 import { beginningOf, headOf, importBundle } from '../session/import-bundle.ts';
+import { withKeptTails } from '../session/kept-tails.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const importVerb: Verb = defineVerb({
@@ -20,7 +21,7 @@ export const importVerb: Verb = defineVerb({
     'A bundle, which tape export wrote, is verified as a whole before anything of it is visible. Its sessions keep their ids and hashes, and are foreign data: ' +
     'nothing that was approved elsewhere is approved here. Importing it again adds nothing; a bundle that has grown adds what is new; one whose session went on in another way here is refused, or ' +
     'taken alongside with --as. A transcript of Claude Code becomes one session: the path from its last message back to the first. Records off that path ' +
-    'become entries that views skip. A saved session of NEXUS3 becomes one, too; what it permits counts for nothing here. Importing a file that has grown appends the new records.',
+    'become entries that views skip. A saved session of NEXUS3 or a session.jsonl becomes one, too; what they permit counts for nothing here. Importing a file that has grown appends the new records.',
   examples: [
     ['tape import main.tape.zst', 'Import a bundle'],
     ['tape import ~/.claude/projects/app/2f1c.jsonl --as main', 'Import a transcript as session main'],
@@ -34,7 +35,7 @@ export const importVerb: Verb = defineVerb({
     format: {
       type: 'string',
       default: 'auto',
-      choices: ['auto', 'claude-code', 'nexus3', 'bundle'],
+      choices: ['auto', 'claude-code', 'nexus3', 'session-jsonl', 'bundle'],
       describe: 'Format of the file',
     },
     raw: { type: 'boolean', describe: 'Keep what has the form of a secret' },
@@ -51,7 +52,7 @@ export const importVerb: Verb = defineVerb({
     const keeps = raw === true ? false : ((await redactIn({ io, home })) ?? true);
     const redactor = redactorFor(typeof keeps === 'object' ? { ...keeps, in: 'all' } : keeps && 'all');
     const transcript = readTranscript(path, {
-      format: format as 'auto' | 'claude-code' | 'nexus3',
+      format: format as 'auto' | 'claude-code' | 'nexus3' | 'session-jsonl',
       ...(piped !== undefined && { chunks: [await readAll(piped.chunks)] }),
     });
     const name = as ?? transcript.session;
@@ -68,7 +69,10 @@ export const importVerb: Verb = defineVerb({
       const origin = note('import/source', { format: transcript.format, session: transcript.session });
       const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts.map(clean)];
       const isNew = store.sessions.find(name) === undefined;
-      const { info, added } = await storeTranscript(store, { name, title, drafts });
+      const { info, added } = await storeTranscript(store, {
+        ...{ name, title, drafts },
+        keeps: transcript.keeps ?? new Map(),
+      });
       const back = isNew ? context.inHome(`; undo with: tape archive ${info.session}`) : '';
       const late = answeredLate(store, info.session, drafts);
       if (late > 0)
@@ -123,6 +127,8 @@ interface Importing {
   readonly name: string;
   readonly title: string | undefined;
   readonly drafts: readonly Draft[];
+  /** The first draft that each boundary keeps in view, by the keys of both. */
+  readonly keeps: ReadonlyMap<string, string>;
 }
 
 const chunkEntries = 500;
@@ -133,7 +139,7 @@ const chunkEntries = 500;
  */
 async function storeTranscript(
   store: SqliteTapeStore,
-  { name, title, drafts }: Importing,
+  { name, title, drafts, keeps }: Importing,
 ): Promise<{ info: SessionInfo; added: number }> {
   const existing = store.sessions.find(name);
   if (existing !== undefined) {
@@ -148,23 +154,29 @@ async function storeTranscript(
         },
       );
     assertGrown(store, name, drafts);
-    const { added } = store.entries.append(name, drafts);
+    const known = new Map<string, number>();
+    for (const { key, seq } of store.entries.read(name, { own: true }))
+      if (key?.startsWith('u:') === true) known.set(key.slice(2), seq);
+    const placed = withKeptTails(drafts, keeps, { known, next: existing.head + 1 });
+    const { added } = store.entries.append(name, placed);
     return { info: store.sessions.find(name) ?? existing, added };
   }
   try {
-    return await storeNew(store, { name, title, drafts });
+    // The first entry of a session is its `session/start`.
+    const placed = withKeptTails(drafts, keeps, { known: new Map(), next: 2 });
+    return await storeNew(store, { name, title, drafts: placed });
   } catch (error) {
     // A concurrent import of the same file has published the session: append to it.
     const isPublished =
       error instanceof TapeError && (error.code === 'TAPE_NO_SESSION' || error.code === 'TAPE_EXISTS');
     if (!isPublished || store.sessions.find(name) === undefined) throw error;
-    return await storeTranscript(store, { name, title, drafts });
+    return await storeTranscript(store, { name, title, drafts, keeps });
   }
 }
 
 async function storeNew(
   store: SqliteTapeStore,
-  { name, title, drafts }: Importing,
+  { name, title, drafts }: Omit<Importing, 'keeps'>,
 ): Promise<{ info: SessionInfo; added: number }> {
   const keys = drafts.flatMap(({ key }) => key ?? []);
   const staged = store.imports.stage(name, { keys, ...(title !== undefined && { title }) });
@@ -198,8 +210,8 @@ function assertGrown(store: SqliteTapeStore, name: string, drafts: readonly Draf
   }
 }
 
-/** Keys of what a file that has grown still has: what Claude Code recorded, and messages of NEXUS3. */
-const ofMessage = /^u:(?:cc|nx):/;
+/** Keys of what a file that has grown still has: what Claude Code recorded, messages of NEXUS3, records. */
+const ofMessage = /^u:(?:cc|nx|sj):/;
 
 /** How many calls answered "interrupted" by an earlier import have a real result in the transcript now. */
 function answeredLate(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): number {

@@ -47,7 +47,7 @@ export async function* writeSessionJsonl(source: ExportSource): AsyncGenerator<s
 
 /** A handoff or a compaction: what is before the first kept position is replaced by its summary. */
 function compactionOf({ seq, ref = seq, ...entry }: Entry): { readonly recordType: string } & JsonObject {
-  const { payload, kind } = entry;
+  const { payload, kind, meta } = entry;
   const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
   const { summary, ...others } = state;
   const texts = [
@@ -58,9 +58,9 @@ function compactionOf({ seq, ref = seq, ...entry }: Entry): { readonly recordTyp
     recordType: 'compaction',
     firstKeptSeq: ref,
     summary: texts.join('\n'),
-    tokensBefore: typeof state.tokens_before === 'number' ? state.tokens_before : 0,
-    readFiles: textsIn(state.read_files),
-    modifiedFiles: textsIn(state.modified_files),
+    tokensBefore: Number(state.tokens_before ?? meta.tokens_before ?? 0),
+    readFiles: textsIn(state.read_files ?? meta.read_files),
+    modifiedFiles: textsIn(state.modified_files ?? meta.modified_files),
   };
 }
 

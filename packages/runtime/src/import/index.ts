@@ -2,7 +2,7 @@
  * Transcripts of other agents, read as drafts for a tape. Pure but for reading the file: nothing is written.
  *
  * @privateRemarks
- * `read-transcript.ts` finds the format of a file; `claude-code.ts` and `nexus3.ts` read one format each; the
+ * `read-transcript.ts` finds the format of a file; `claude-code.ts`, `nexus3.ts` and `session-jsonl.ts` read one format each; the
  * first names the file that has each of its rules, and `saved-session.ts` reads the file of the second; `json-lines.ts` and the files below it read damaged JSON lines of any format. The
  * verb `import` writes. Imports no other room.
  *
@@ -13,4 +13,5 @@ export { ImportError, type ImportErrorCode } from './errors.ts';
 export { type JsonLine, type JsonLines, parseJsonLines, readJsonLines } from './json-lines.ts';
 export { readNexus3 } from './nexus3.ts';
 export { readTranscript, type TranscriptFormat } from './read-transcript.ts';
+export { readSessionJsonl } from './session-jsonl.ts';
 export type { Transcript, TranscriptCounts } from './transcript.ts';

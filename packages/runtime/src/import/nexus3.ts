@@ -1,27 +1,11 @@
-import {
-  assistant,
-  type Draft,
-  type Json,
-  type JsonObject,
-  note,
-  toolCall,
-  toolResult,
-  user,
-} from '@tapedeck/tape';
+import { assistant, type Draft, type Json, type JsonObject, note, toolCall, user } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
-import { interrupted } from './outputs.ts';
+import { Dialogue, type KeyedCall } from './dialogue.ts';
 import { text } from './records.ts';
-import type { Transcript, TranscriptCounts } from './transcript.ts';
+import { noCounts, type Transcript } from './transcript.ts';
 
 const meta = { source: 'import' };
-
-/** A call that has no result yet. */
-interface OpenCall {
-  readonly toolCallId: string;
-  readonly toolName: string;
-  readonly key: string;
-}
 
 /**
  * Reads a saved session of NEXUS3 as one session. What the file says about the session, and messages that no model gets,
@@ -32,52 +16,44 @@ export function readNexus3(saved: JsonObject, { name }: { readonly name: string 
   const { messages, ...about } = saved;
   const list: readonly Json[] = Array.isArray(messages) ? messages : [];
   const prompt = text(about.system_prompt);
-  const drafts: Draft[] = [
-    { kind: 'x-nexus3', payload: about, meta, key: `nexus3:about:${sha256(JSON.stringify(about))}` },
-    ...(prompt === undefined
-      ? []
-      : [{ ...note('instructions/text', { text: prompt }, meta), key: `nexus3:prompt:${sha256(prompt)}` }]),
-  ];
-  const open = new Map<string, OpenCall>();
-  let [chain, repaired, aside] = ['', 0, 0];
-  const settle = () => {
-    for (const call of open.values())
-      drafts.push({
-        ...toolResult(call, interrupted, { ...meta, repaired: true }),
-        key: `${call.key}:interrupted`,
-      });
-    repaired += open.size;
-    open.clear();
-  };
+  const dialogue = new Dialogue();
+  const { drafts } = dialogue;
+  drafts.push({
+    kind: 'x-nexus3',
+    payload: about,
+    meta,
+    key: `nexus3:about:${sha256(JSON.stringify(about))}`,
+  });
+  if (prompt !== undefined)
+    drafts.push({
+      ...note('instructions/text', { text: prompt }, meta),
+      key: `nexus3:prompt:${sha256(prompt)}`,
+    });
+  let [chain, aside] = ['', 0];
   for (const message of list) {
     chain = sha256(`${chain}\n${JSON.stringify(message)}`);
     const key = `nx:${chain}`;
     const { role, content, tool_call_id } = isObject(message) ? message : {};
-    const answered = role === 'tool' ? open.get(String(tool_call_id)) : undefined;
-    const made = answered === undefined ? spoken(message, key) : undefined;
-    if (answered !== undefined) {
-      drafts.push({ ...toolResult(answered, { type: 'text', value: plain(content) }, meta), key });
-      open.delete(answered.toolCallId);
-    } else if (made === undefined) {
+    const output = { type: 'text', value: plain(content) } as const;
+    if (role === 'tool' && dialogue.answer(String(tool_call_id), output, { key, meta })) continue;
+    const made = spoken(message, key);
+    if (made !== undefined) dialogue.say(made.draft, made.calls);
+    else {
       drafts.push({ kind: 'x-nexus3', payload: message, meta, key });
       aside += 1;
-    } else {
-      settle();
-      drafts.push(made.draft);
-      for (const call of made.calls) open.set(call.toolCallId, call);
     }
   }
-  settle();
+  dialogue.end();
   return {
     session: text(about.agent_id) ?? name,
     drafts,
     settled: drafts.length,
     counts: {
-      ...none,
+      ...noCounts,
       records: list.length,
       messages: drafts.filter(({ kind }) => kind === 'message').length,
       offPath: aside,
-      repaired,
+      repaired: dialogue.repaired,
     },
   };
 }
@@ -86,7 +62,7 @@ export function readNexus3(saved: JsonObject, { name }: { readonly name: string 
 function spoken(
   message: Json,
   key: string,
-): { readonly draft: Draft; readonly calls: readonly OpenCall[] } | undefined {
+): { readonly draft: Draft; readonly calls: readonly KeyedCall[] } | undefined {
   if (!isObject(message)) return undefined;
   const { role, content } = message;
   if (role === 'user') return { draft: { ...user(plain(content), meta), key }, calls: [] };
@@ -109,17 +85,3 @@ function spoken(
 function plain(content: Json | undefined): string {
   return typeof content === 'string' ? content : content == null ? '' : JSON.stringify(content);
 }
-
-const none: TranscriptCounts = {
-  records: 0,
-  messages: 0,
-  offPath: 0,
-  repaired: 0,
-  compactions: 0,
-  merged: 0,
-  reordered: 0,
-  dangling: 0,
-  skipped: 0,
-  glued: 0,
-  truncated: 0,
-};

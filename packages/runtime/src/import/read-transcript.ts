@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import type { JsonObject } from '@tapedeck/tape';
 import { quote } from '@tapedeck/tape/internal';
 import { readClaudeCode } from './claude-code.ts';
 import { ImportError } from './errors.ts';
@@ -6,10 +7,11 @@ import { chunksOf, parseJsonLines } from './json-lines.ts';
 import { readNexus3 } from './nexus3.ts';
 import { isClaudeCode } from './records.ts';
 import { isSavedSession, readSavedSession } from './saved-session.ts';
+import { isSessionRecord, readSessionJsonl } from './session-jsonl.ts';
 import type { Transcript } from './transcript.ts';
 
 /** A supported transcript format. */
-export type TranscriptFormat = 'claude-code' | 'nexus3';
+export type TranscriptFormat = 'claude-code' | 'nexus3' | 'session-jsonl';
 
 /**
  * Reads a transcript file as one session, named after the file if it names none. The caller writes the
@@ -29,10 +31,13 @@ export function readTranscript(
       ...readNexus3(readSavedSession(bytes(), file), { name: basename(file, '.json') }),
     };
   const lines = parseJsonLines(bytes(), { file });
-  if (!lines.records.some(({ value }) => isClaudeCode(value)))
+  const has = (test: (value: JsonObject) => boolean) => lines.records.some(({ value }) => test(value));
+  if (format !== 'claude-code' && has(isSessionRecord))
+    return { format: 'session-jsonl', ...readSessionJsonl(lines, { file }) };
+  if (format === 'session-jsonl' || !has(isClaudeCode))
     throw new ImportError(
       'IMPORT_UNKNOWN_FORMAT',
-      `cannot import ${quote(file)}: it contains no record of ${format === 'auto' ? 'Claude Code, and is no saved session of NEXUS3' : `format ${format}`}`,
+      `cannot import ${quote(file)}: it contains no record of ${format === 'auto' ? 'Claude Code or of a session.jsonl, and is no saved session of NEXUS3' : `format ${format}`}`,
       { data: { file } },
     );
   return { format: 'claude-code', ...readClaudeCode(lines, { name: basename(file, '.jsonl') }) };

@@ -42,4 +42,21 @@ export interface Transcript {
    */
   readonly settled: number;
   readonly counts: TranscriptCounts;
+  /** The first draft that each boundary keeps in view, by the keys of both. */
+  readonly keeps?: ReadonlyMap<string, string>;
 }
+
+/** Counts of an empty file. */
+export const noCounts: TranscriptCounts = {
+  records: 0,
+  messages: 0,
+  offPath: 0,
+  repaired: 0,
+  compactions: 0,
+  merged: 0,
+  reordered: 0,
+  dangling: 0,
+  skipped: 0,
+  glued: 0,
+  truncated: 0,
+};
