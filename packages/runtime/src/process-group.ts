@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
@@ -10,8 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
  */
 const [quietMs, termMs, restMs] = [300, 2_000, 200];
 
-/** How often what is left is killed, and how long that may take to have an effect, in milliseconds. */
-const [killsMax, killMs] = [5, 50];
+/** How often what is left is killed at most, and the time between, in milliseconds. */
+const [killsMax, killMs] = [20, 10];
 
 /** The groups of this process that may have members, by the id of their first process: the mark of each. */
 const groups = new Map<number, string>();
@@ -80,9 +80,12 @@ export async function endGroup(child: ChildProcess, waitMs: number = quietMs): P
   const isLeft = all('SIGTERM');
   if (isLeft) {
     await hasEndedWithin(child, termMs);
-    // One that starts others while it is killed leaves those for the next look.
-    for (let looks = 0; looks < killsMax && !(await isOver(all, looks === 0 ? restMs : killMs)); looks += 1)
+    if (!(await isOver(all, restMs))) all('SIGKILL');
+    // One that started another before it was killed has left that behind.
+    for (let kills = 1; kills < killsMax && marked([mark]).length > 0; kills += 1) {
+      await sleep(killMs);
       all('SIGKILL');
+    }
   }
   groups.delete(pid);
   if (groups.size === 0) stopListening();
@@ -107,18 +110,29 @@ async function isOver(all: (name: 0) => boolean, ms: number): Promise<boolean> {
   return true;
 }
 
-/** Whether a group has members, in it or only by their marks, which get the signal. */
+/** Whether a group has members, in it or only by their marks, which get the signal once each. */
 function signalAll(
   group: number,
   { mark, name }: { readonly mark: string; readonly name: NodeJS.Signals | 0 },
 ): boolean {
+  const outside = marked([mark]).filter((pid) => groupOf(pid) !== group);
   const inside = signal(-group, name);
-  return marked([mark]).filter((pid) => signal(pid, name)).length > 0 || inside;
+  return outside.filter((pid) => signal(pid, name)).length > 0 || inside;
+}
+
+/** The group of a process; undefined for one that has ended. */
+function groupOf(pid: number): number | undefined {
+  try {
+    const [, group] = /^\d+ \(.*\) \S+ \d+ (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
+    return Number(group);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The processes with one of these marks. Systems other than Linux show none. */
 function marked(marks: readonly string[]): readonly number[] {
-  if (process.platform !== 'linux') return [];
+  if (!existsSync('/proc/self/environ')) return [];
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
     try {

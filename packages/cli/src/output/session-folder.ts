@@ -1,17 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { TapeError } from '@tapedeck/tape';
+import { makeDirectories } from '@tapedeck/tape/internal';
 import { systemFault } from '../errors/system-fault.ts';
 
 /** Records that are written or compared at once, in characters. */
@@ -29,7 +20,7 @@ export interface Mirroring<T> {
 export function makeSessionFolder(root: string, id: string): string {
   const folder = join(root, id);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeDirectories(folder, 0o700);
   } catch (cause) {
     throw faultOf(folder, cause);
   }
