@@ -92,7 +92,8 @@ test('a server that hangs, floods, answers twice, after a cancel or with too muc
     '!The tool took longer than 1000 ms and was abandoned; its outcome is unknown.',
     'still here',
   ]);
-  expect(found[5]).toMatch(/^\d+$/);
+  // On a slow machine the client also gives up its question for the version of the protocol, its first request.
+  expect(found[5]).toMatch(/^(?:0,)?\d+$/);
   expect(found[7]).toMatch(
     /^!MCP server 'notes': it sent \d+ bytes that answer nothing; whether the call was carried out is unknown$/,
   );
