@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process';
-import { globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { codeBlocks, page, root } from '../docs/pages.ts';
 import { steady } from '../docs/steady.ts';
 import { importingAll, packages, typeErrors } from '../support/consumer.ts';
@@ -132,6 +133,33 @@ if (sized(false, true, true))
       writeFileSync(dir.file('example.mjs'), codeBlocks(readme, 'js')[0] ?? '');
       const said = await shellOutside(dir.path, 'node example.mjs');
       expect(codeBlocks(readme, 'console').map(steady)).toContain(steady(`$ node example.mjs\n${said}`));
+    });
+
+    test('the example of a chat serves its page, what the page imports, and answers', async () => {
+      for (const name of ['chat', 'answers'])
+        cpSync(join(root, 'examples', name), dir.file(name), { recursive: true });
+      const server = spawn(process.execPath, [dir.file('chat/server.ts')], {
+        env: { PATH: process.env.PATH, PORT: '0', TAPE_HOME: dir.file('home') },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      onTestFinished(() => void server.kill());
+      const [line] = (await once(server.stdout, 'data')) as [Buffer];
+      const url = line.toString('utf8').trim();
+      const types = ['', '/chat-client.js'].map(async (path) =>
+        (await fetch(`${url}${path}`)).headers.get('content-type'),
+      );
+      expect(await Promise.all(types)).toEqual([
+        'text/html; charset=utf-8',
+        'text/javascript; charset=utf-8',
+      ]);
+      const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hello' }] };
+      const answer = await fetch(`${url}/api/chat`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ id: 'main', messages: [message] }),
+      });
+      expect(await answer.text()).toContain('data: [DONE]');
+      expect(await (await fetch(`${url}/api/chat`)).json()).toMatchObject({ chats: [{ title: 'Hello' }] });
     });
 
     test('every entry point loads, also under the condition by which the workspace reads its sources', async () => {
