@@ -951,7 +951,8 @@ def verify_row(home, tape):
     request = tape["request_hash"]
     unsaid = [tape[field] for field in ("ordinal", "deliver", "spawn_call", "title", "ephemeral")] if home.version >= 2 else []
     row = sha256(json_text(["tape.row.v1", request and request.hex(), *unsaid]))
-    wrong += [] if lines[0].fields.get("row") in (None, row) else ["request, title or delivery"]
+    is_erased = tape["lifecycle"] == "purged" and tape["title"] is None
+    wrong += [] if is_erased or lines[0].fields.get("row") in (None, row) else ["request, title or delivery"]
     wrong += [] if tape["from_seq"] == (None if tape["parent_id"] is None else tape["floor_seq"]) else ["from_seq"]
     wrong += [] if (tape["request_hash"] is None) == (tape["parent_id"] is None) else ["request_hash"]
     if home.version >= 2:
@@ -988,6 +989,8 @@ def verify_aliases(home, tape):
             given[alias] = line
         else:
             given.pop(alias, None)
+    if tape["lifecycle"] in ("destroyed", "purged"):
+        given = {}
     for row in home.rows("SELECT * FROM alias WHERE tape_id = ? ORDER BY alias", tape["id"]).fetchall():
         line = given.pop(row["alias"], None)
         reason = None if line is None else line.fields.get("reason")

@@ -27,8 +27,8 @@ test.each(Object.entries(meanings))('tape %s suggests %s, which exists', async (
 });
 
 test.each([
-  ['rm', 'discard or archive'],
-  ['delete', 'discard or archive'],
+  ['rm', 'discard or delete'],
+  ['mv', 'rename'],
   ['ls-files', undefined],
   ['commit', 'anchor'],
   ['checkout', 'branch'],
@@ -46,7 +46,7 @@ test.each([
   ['unrewin', 'undo'],
   ['frk', 'fork'],
   ['zzz', undefined],
-  ['dele', 'delegate'],
+  ['dele', 'delegate or delete'],
   ['constructor', undefined],
   ['__proto__', undefined],
 ])('tape %s suggests %s', async (word, suggested) => {

@@ -41,6 +41,8 @@ const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>
       task: 'completed',
       alias: { name: 'also', reason: 'a test' },
     }),
+  'sessions.purge': (store) => store.sessions.purge('kid', 'a test'),
+  'sessions.previewPurge': (store) => store.sessions.previewPurge('kid'),
   'entries.append': (store) => store.entries.append('main', [user('Hi')]),
   'entries.read': (store) => store.entries.read('main'),
   'entries.resolve': (store) => store.entries.resolve('main', 'head'),

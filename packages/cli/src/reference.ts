@@ -1,4 +1,5 @@
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { isDeleted } from '@tapedeck/tape/internal';
 import { NotFoundError, UsageError } from './errors/kinds.ts';
 import { userOf } from './user.ts';
 
@@ -8,7 +9,18 @@ import { userOf } from './user.ts';
  * @throws UsageError for the beginning of several
  */
 export function findSession(store: SqliteTapeStore, text: string): SessionInfo | undefined {
-  return store.sessions.find(text) ?? referred(store, text);
+  return named(store, text) ?? referred(store, text);
+}
+
+/** Finds the session of a name, an alias or an id. A deleted one has no name: its id is in the place of it. */
+function named(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+  const info = store.sessions.find(text);
+  return info === undefined ? undefined : withRef(info);
+}
+
+/** A session under the word by which a reference finds it: a deleted one has no name, but its id. */
+export function withRef(info: SessionInfo): SessionInfo {
+  return isDeleted(info) ? { ...info, session: info.id } : info;
 }
 
 /**
@@ -20,7 +32,7 @@ export function findMeant(
   text: string,
   { creates }: { readonly creates: boolean },
 ): SessionInfo | undefined {
-  return creates ? (store.sessions.find(text) ?? relative(store, text)) : findSession(store, text);
+  return creates ? (named(store, text) ?? relative(store, text)) : findSession(store, text);
 }
 
 /** Finds the session that a text refers to without being its name, alias or id. */
@@ -59,7 +71,7 @@ export function relative(store: SqliteTapeStore, text: string): SessionInfo | un
   const ref = text.slice(0, -1);
   const child = findSession(store, ref);
   if (child === undefined) return undefined;
-  const parent = child.parentId === undefined ? undefined : store.sessions.find(child.parentId);
+  const parent = child.parentId === undefined ? undefined : named(store, child.parentId);
   if (parent !== undefined) return parent;
   throw new NotFoundError(`cannot find the parent of '${child.session}': it has none`, {
     session: child.session,
@@ -68,7 +80,7 @@ export function relative(store: SqliteTapeStore, text: string): SessionInfo | un
 
 function usedBefore(store: SqliteTapeStore, back: number): SessionInfo {
   const found = userOf(store)
-    ?.recent.flatMap((id) => store.sessions.find(id) ?? [])
+    ?.recent.flatMap((id) => named(store, id) ?? [])
     .at(back - 1);
   if (found !== undefined) return found;
   throw new NotFoundError(

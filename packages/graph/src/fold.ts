@@ -1,5 +1,5 @@
 import type { LineageLine } from '@tapedeck/tape/store';
-import { createNode, type SessionNode, updateNode } from './node.ts';
+import { createNode, isDeleted, type SessionNode, updateNode } from './node.ts';
 
 /** The sessions and edges that the lines of a graph describe. */
 export interface Folded {
@@ -9,9 +9,9 @@ export interface Folded {
    * ULIDs of children by ULID of the parent, in spawn order. A parent without a node may have children here.
    */
   readonly children: ReadonlyMap<string, readonly string[]>;
-  /** The ULID of the latest incarnation of each name. */
+  /** The ULID of the latest incarnation of each name that was not deleted. */
   readonly names: ReadonlyMap<string, string>;
-  /** ULIDs by alias, and by `name~n` for the n-th incarnation of a name. */
+  /** ULIDs by alias, and by `name~n` for the n-th incarnation of a name, without those of deleted sessions. */
   readonly aliases: ReadonlyMap<string, string>;
   /** Number of lines that refer to an unknown session, or would make a cycle of parents. */
   readonly dangling: number;
@@ -23,6 +23,8 @@ export interface Folding extends Folded {
   readonly children: Map<string, string[]>;
   readonly names: Map<string, string>;
   readonly aliases: Map<string, string>;
+  /** The aliases that lines have given to each session, and not taken away: a deleted one gets them again. */
+  readonly given: Map<string, Set<string>>;
   dangling: number;
 }
 
@@ -49,7 +51,14 @@ export function fold(lines: Iterable<LineageLine>): Folded {
 
 /** An empty fold. */
 export function startFold(): Folding {
-  return { nodes: new Map(), children: new Map(), names: new Map(), aliases: new Map(), dangling: 0 };
+  return {
+    nodes: new Map(),
+    children: new Map(),
+    names: new Map(),
+    aliases: new Map(),
+    given: new Map(),
+    dangling: 0,
+  };
 }
 
 /** Adds one line to a fold. */
@@ -57,15 +66,41 @@ export function foldLine(folding: Folding, line: LineageLine): void {
   if (dangles(folding, line)) folding.dangling += 1;
   const known = folding.nodes.get(line.session);
   const node = known === undefined ? add(folding, createNode(line)) : relink(folding, known, line);
-  folding.nodes.set(node.id, updateNode(node, line));
+  const updated = updateNode(node, line);
+  folding.nodes.set(node.id, updated);
   nameAgain(folding, line);
+  if (isDeleted(updated) !== isDeleted(node)) nameAnew(folding, updated);
 }
 
 /** Follows the other names of a session, which lines give and take. */
-function nameAgain({ aliases }: Folding, { type, alias, session }: LineageLine): void {
+function nameAgain({ aliases, given }: Folding, { type, alias, session }: LineageLine): void {
   if (alias === undefined) return;
-  if (type !== 'unalias') aliases.set(alias, session);
-  else if (aliases.get(alias) === session) aliases.delete(alias);
+  const own = given.get(session) ?? new Set();
+  given.set(session, own);
+  if (type !== 'unalias') {
+    own.add(alias);
+    aliases.set(alias, session);
+    return;
+  }
+  own.delete(alias);
+  if (aliases.get(alias) === session) aliases.delete(alias);
+}
+
+/** Takes the names of a session that was deleted, or gives them to one that was brought back. */
+function nameAnew({ names, aliases, given }: Folding, node: SessionNode): void {
+  const others = [incarnationOf(node), ...(given.get(node.id) ?? [])];
+  if (!isDeleted(node)) {
+    names.set(node.session, node.id);
+    for (const name of others) aliases.set(name, node.id);
+    return;
+  }
+  if (names.get(node.session) === node.id) names.delete(node.session);
+  for (const name of others) if (aliases.get(name) === node.id) aliases.delete(name);
+}
+
+/** `name~n` for the n-th incarnation of a name. */
+function incarnationOf({ session, tape }: SessionNode): string {
+  return `${session}~${/~(\d+)$/.exec(tape)?.[1] ?? 1}`;
 }
 
 /** Whether a line refers to a session that no earlier line describes. */
@@ -88,7 +123,7 @@ function dangles({ nodes }: Folding, line: LineageLine): boolean {
 
 function add(folding: Folding, node: SessionNode): SessionNode {
   folding.names.set(node.session, node.id);
-  folding.aliases.set(`${node.session}~${/~(\d+)$/.exec(node.tape)?.[1] ?? 1}`, node.id);
+  folding.aliases.set(incarnationOf(node), node.id);
   return node.parent === undefined ? node : adopt(folding, node, node.parent);
 }
 

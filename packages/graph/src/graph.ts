@@ -3,11 +3,12 @@ import { quote } from './display.ts';
 import { GraphError } from './errors.ts';
 import { type Folding, foldLine, startFold } from './fold.ts';
 import { ancestorsOf, type LineageStep, rootsOf, subtreeOf } from './lineage.ts';
-import type { MergeRecord, SessionNode } from './node.ts';
+import { isDeleted, type MergeRecord, type SessionNode } from './node.ts';
 import { GraphSource, noSkips, type Skips } from './source.ts';
 
 /**
- * A session name, `name~n` for its n-th incarnation, an alias, a ULID, or an unambiguous prefix of a ULID.
+ * A session name, `name~n` for its n-th incarnation, an alias, a ULID, or an unambiguous prefix of a ULID. A deleted
+ * session has its ULID alone.
  */
 export type SessionRef = string;
 
@@ -82,7 +83,7 @@ export class SessionGraph {
     return added;
   }
 
-  /** The session that a reference matches. A name refers to its latest incarnation. */
+  /** The session that a reference matches. A name refers to its latest incarnation that was not deleted. */
   find(ref: SessionRef): SessionNode | undefined {
     const matches = this.#matches(ref);
     return matches.length === 1 ? matches[0] : undefined;
@@ -181,7 +182,7 @@ export class SessionGraph {
     const exact = nodes.get(ref) ?? nodes.get(names.get(ref) ?? aliases.get(ref) ?? start);
     if (exact !== undefined) return [exact];
     if (start === '') return [];
-    return [...nodes.values()].filter(({ id }) => id.startsWith(start));
+    return [...nodes.values()].filter((node) => node.id.startsWith(start) && !isDeleted(node));
   }
 
   #need(ref: SessionRef): SessionNode {

@@ -102,6 +102,11 @@ export function updateNode(node: SessionNode, line: LineageLine): SessionNode {
   };
 }
 
+/** Whether a session was deleted, or purged: its ULID alone finds it. */
+export function isDeleted({ lifecycle }: Pick<SessionNode, 'lifecycle'>): boolean {
+  return lifecycle === 'destroyed' || lifecycle === 'purged';
+}
+
 /** How the task of a merged session ended, if it did not complete: `failed`, `halted`, … */
 export function failureOf({ status, task }: SessionNode): string | undefined {
   return status === 'merged' && task !== 'completed' && task !== 'running' ? task : undefined;

@@ -52,7 +52,7 @@ export { redactedCall, redactedDraft } from './store/redacted-call.ts';
 export { isSummarizer, summarizerKind } from './tape/info.ts';
 export { leftoverEntries } from './tape/leftovers.ts';
 export { partialAnswer } from './tape/partial-answer.ts';
-export { assertActive } from './tape/tape.ts';
+export { assertActive, assertKept, isDeleted, lifecycleWord } from './tape/tape.ts';
 export { authorOf } from './view/author.ts';
 export { type Dialect, dialectOf } from './view/dialect.ts';
 export { continueText, noAnswer, noResult, noStart } from './view/fit.ts';

@@ -162,6 +162,18 @@ const Destination: z.ZodObject = shape('Destination', 'Where an entry was merged
   },
 });
 
+const purged = {
+  session: text('the name that it had'),
+  id: text('its ULID'),
+  erased: count(
+    'number of entries that lose their content, with those of the sessions that wrote its summaries and its title',
+  ),
+  repeated,
+  quoted_by: names(
+    'places that may still contain the text: merges and forks as `SESSION@SEQ`, lines of the graph file as `session_graph.jsonl:LINE`, files of raw traffic',
+  ),
+};
+
 /** Verbs that write, read and follow entries. */
 export const entryVerbs: Contracts = {
   append: {
@@ -432,6 +444,21 @@ export const entryVerbs: Contracts = {
       2: 'no entry was named, or the entry cannot be redacted',
       3: 'no such session, anchor or position',
       4: 'another process writes the owner, or tool calls are open there',
+    },
+  },
+  purge: {
+    json: [
+      ...printed({
+        ...purged,
+        wiped: flag('false: others used the file, or the disk is full, and it still has the content'),
+      }),
+      ...printed({ ...purged, dry_run: dryRun }, 'with `--dry-run`'),
+    ],
+    quiet: 'the ULID of the session',
+    exits: {
+      2: 'the reason is empty',
+      ...noSession,
+      4: 'forks inherit its entries (`data.forks`), tool calls are open, or another process is writing it',
     },
   },
 };

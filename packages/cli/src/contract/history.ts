@@ -50,12 +50,20 @@ export const historyVerbs: Contracts = {
             .describe('what it was; an earlier undo is a rewind'),
         }),
       ),
+      ...printed(
+        {
+          session,
+          id: text('ULID'),
+          lifecycle: z.enum(['active', 'archived']).describe('state now, and before'),
+        },
+        'for a deleted session',
+      ),
     ],
-    quiet: '`SESSION@SEQ` of the rewind that undoes it',
+    quiet: '`SESSION@SEQ` of the rewind that undoes it, or the name of a session that is back',
     exits: {
       2: 'the entry at the point cannot be undone, or a rewind hides it',
       3: 'no such session, anchor or position',
-      4: 'there is nothing to undo, or a message follows what is no rewind; the session runs, or is archived',
+      4: 'there is nothing to undo, or a message follows what is no rewind; the session runs, or is archived; or something else has a name of a deleted session',
     },
   },
   compact: {

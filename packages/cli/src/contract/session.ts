@@ -36,7 +36,9 @@ export const task: z.ZodType = z.enum([
 ]);
 
 const standing = {
-  lifecycle: lifecycle.describe('lists leave out those that are `archived` or `destroyed`'),
+  lifecycle: lifecycle.describe(
+    'lists leave out those that are `archived`, and `destroyed` (deleted) and `purged` ones but with `--deleted`',
+  ),
   task: task.optional().describe('state of the work that it was forked for'),
   delivery: z
     .enum(['merged', 'discarded'])
@@ -59,7 +61,7 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   ...origin,
   merged_at: text('time of the last merge or discard').optional(),
   title: text(
-    'the title that it was created with, else the one that a model wrote; in lists else the beginning of its first prompt or task',
+    'the title of its last rename, else the one that it was created with, else the one that a model wrote; in lists else the beginning of its first prompt or task',
   ).optional(),
   aliases: names('its other names').optional(),
   ephemeral: mark('lists leave the session out').optional(),
@@ -313,9 +315,35 @@ export const sessionVerbs: Contracts = {
       4: 'it is the name or id of the session, and no alias',
     },
   },
+  rename: {
+    json: printed({
+      session,
+      id: text('ULID'),
+      aliases: names('its other names now'),
+      title: text('its title now').optional(),
+      repeated,
+    }),
+    quiet: 'the name of the session',
+    exits: {
+      ...noSession,
+      2: 'the new name is not allowed',
+      4: 'the new name names another session, or differs from a name in use only by case or Unicode form; the session runs, or is deleted',
+    },
+  },
   archive: {
     json: printed({ session, lifecycle: lifecycle.describe('state now'), repeated }),
     quiet: 'the name',
+    exits: { ...noSession, 4: 'another process is writing the session, or it is deleted' },
+  },
+  delete: {
+    json: printed({
+      session: text('the name that it had'),
+      id: text('its ULID, which finds it from now on'),
+      lifecycle: lifecycle.describe('state now'),
+      repeated,
+      open_children: names('its children that are neither merged, discarded nor archived: they stay'),
+    }),
+    quiet: 'the ULID of the session',
     exits: { ...noSession, ...busy },
   },
 };

@@ -34,8 +34,20 @@ const writing: readonly string[] = [
     'branch',
     'merge',
   ],
-  ...['discard', 'rewind', 'undo', 'compact', 'abort', 'approve', 'archive', 'recover', 'redact', 'raw'],
-  ...['doctor', 'check', 'config'],
+  ...[
+    'discard',
+    'rewind',
+    'undo',
+    'compact',
+    'abort',
+    'approve',
+    'rename',
+    'archive',
+    'delete',
+    'recover',
+    'redact',
+  ],
+  ...['purge', 'raw', 'doctor', 'check', 'config'],
 ];
 
 /** What a document of a verb that writes says about the graph file. */

@@ -25,7 +25,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     'the child (`data.child`) has not run: it has neither entries of its own nor a worktree',
   ],
   CLI_FAILED: [exit.failed, 'any other error'],
-  TAPE_NO_SESSION: [exit.notFound, 'no session of that name, alias or id; `data.near` has the nearest names'],
+  TAPE_NO_SESSION: [
+    exit.notFound,
+    'no session of that name, alias or id; `data.near` has the nearest names, `data.deleted` the ULID of a deleted one',
+  ],
   TAPE_NO_ANCHOR: [
     exit.notFound,
     'no such anchor; `data.near` has the nearest names, `data.hidden` the rewind that hides it',
@@ -51,11 +54,11 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   TAPE_KEY_CONFLICT: [exit.conflict, 'the key was used before, with other content'],
   TAPE_CONFLICT: [
     exit.conflict,
-    'the merge contradicts an earlier one, or both sides wrote the same key or file',
+    'the merge contradicts an earlier one, or both sides wrote the same key or file; or forks inherit what a purge would erase (`data.forks`)',
   ],
   TAPE_ARCHIVED: [
     exit.conflict,
-    'the session, or the parent of a merge (`data.parent`), is archived: nothing is written',
+    'the session, or the parent of a merge (`data.parent`), is archived, deleted or purged (`data.lifecycle`): nothing is written',
   ],
   TAPE_STALE_HEAD: [exit.conflict, 'the session has new entries since it was read'],
   TAPE_BUSY: [exit.conflict, 'another owner is writing the session; `data.owner` names it'],

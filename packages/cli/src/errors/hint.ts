@@ -44,6 +44,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         : undefined;
     case 'TAPE_NO_SESSION':
     case 'GRAPH_NO_SESSION':
+      if (typeof data.deleted === 'string')
+        return `bring it back with: tape undo ${data.deleted}; or make a new one with: tape new ${shellWord(session)}`;
       if (data.creates === true) return `use ${near}; or create ${shellWord(session)} with: --new`;
       return near === ''
         ? 'list sessions with: tape sessions'
@@ -77,13 +79,24 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `choose another directory; or look at these tapes with: tape check --home ${shellWord(data.home)}`;
       if (Array.isArray(data.aliases))
         return `aliases of ${session}: ${data.aliases.length === 0 ? 'none' : data.aliases.join(', ')}`;
+      if (typeof data.deleted === 'string')
+        return `free the name, or go on in a branch with a name of its own: tape branch ${data.deleted} --as NAME`;
       if (data.bundle === true) return 'choose another name with: --as NAME';
       return near === '' ? 'choose another name' : `use ${near}, or choose another name`;
+    case 'TAPE_CONFLICT':
+      return Array.isArray(data.forks)
+        ? `purge these first: ${data.forks
+            .map((fork) => `tape purge ${shellWord(String(fork))}`)
+            .slice(0, 3)
+            .join('; ')}`
+        : undefined;
     case 'TAPE_DIVERGED':
       return data.alongside === true
         ? `take it in beside the session, under another name, with: --as NAME`
         : 'nothing was imported: ask for a bundle of the session alone, or look at both with: tape log';
     case 'TAPE_ARCHIVED':
+      if (data.lifecycle === 'purged') return undefined;
+      if (data.lifecycle === 'destroyed') return `bring it back with: tape undo ${String(data.id)}`;
       return `make it active again with: tape archive ${String(data.parent ?? session)} --undo`;
     case 'TAPE_UNSETTLED':
       if (typeof data.child === 'string')

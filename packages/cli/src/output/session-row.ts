@@ -1,5 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
-import { isoTime } from '@tapedeck/tape/internal';
+import { isDeleted, isoTime } from '@tapedeck/tape/internal';
 import { oneLine } from '../escape.ts';
 import type { Style } from '../terminal/style.ts';
 import { painted } from './session.ts';
@@ -15,7 +15,7 @@ interface Listed {
 /**
  * A session as a row with tabs, for a pipe: name, kind, state, head, parent with the anchor, and time of the last message.
  * Then what its table has beside them, each whole: messages, children, tokens, and what it is about; of a child with `textOf`
- * its result.
+ * its result; of a deleted one its ULID, which alone finds it.
  */
 export function sessionRow(
   { info, state }: Listed,
@@ -32,6 +32,7 @@ export function sessionRow(
     parent === undefined ? '' : `${parent}${fromAnchor === undefined ? '' : ` ⚓ ${fromAnchor}`}`,
     `${isoTime(lastMessageAt ?? createdAt).slice(0, 19)}Z`,
     ...(textOf === undefined ? countsOf(info) : [whole(textOf(info))]),
+    ...(isDeleted(info) ? [info.id] : []),
   ];
   return tabbed([row], paint);
 }

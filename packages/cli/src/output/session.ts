@@ -1,5 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
-import { isoTime } from '@tapedeck/tape/internal';
+import { isDeleted, isoTime, lifecycleWord } from '@tapedeck/tape/internal';
 import type { SessionCounts } from '@tapedeck/tape/store';
 import type { Style } from '../terminal/style.ts';
 
@@ -46,6 +46,7 @@ export function stateOf({
   readonly task?: string | undefined;
   readonly lifecycle: string;
 }): string {
+  if (isDeleted({ lifecycle })) return lifecycleWord(lifecycle);
   if (delivery === 'merged' && task !== undefined && task !== 'completed' && task !== 'running')
     return `${delivery}, ${task}`;
   return delivery ?? task ?? lifecycle;

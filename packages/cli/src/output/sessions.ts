@@ -1,4 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
+import { isDeleted } from '@tapedeck/tape/internal';
 import type { SessionCounts } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { oneLine } from '../escape.ts';
@@ -47,6 +48,7 @@ export function sessionsTable(sessions: readonly Listed[], context: Look): strin
     children: sessions.some(({ info: { counts } }) => (counts?.children ?? 0) > 0),
     tokens: sessions.some(({ info: { counts } }) => (counts?.tokens ?? 0) > 0),
     about: sessions.some(({ about }) => about.trim() !== ''),
+    ids: sessions.some(({ info }) => isDeleted(info)),
   };
   const tableIn = ({ isBrief, has, least }: Room) => {
     const timeOf = isBrief ? briefTime : relativeTime;
@@ -57,7 +59,7 @@ export function sessionsTable(sessions: readonly Listed[], context: Look): strin
       has.has('children') && some.children ? 'children' : '',
       has.has('tokens') && some.tokens ? 'tokens' : '',
       'last',
-      has.has('about') && some.about ? 'about' : '',
+      some.ids ? 'id' : has.has('about') && some.about ? 'about' : '',
     ];
     const rows = sessions.map(({ info, state, about, branch }) => [
       branch + info.session,
@@ -68,13 +70,13 @@ export function sessionsTable(sessions: readonly Listed[], context: Look): strin
         ? shortNumber(info.counts.tokens)
         : '',
       timeOf(info.lastMessageAt ?? info.createdAt, io.now()),
-      has.has('about') ? oneLine(about, io.columns) : '',
+      some.ids ? info.id : has.has('about') ? oneLine(about, io.columns) : '',
     ]);
     const idOf = new Map(rows.map((row, i) => [row, sessions[i]?.info.id ?? '']));
     return {
       rows: [headings, ...rows],
       right: [2, 4],
-      whole: [1, 5],
+      whole: some.ids ? [1, 5, 6] : [1, 5],
       names: [0],
       distinct: context.distinct,
       width: io.columns,

@@ -1,11 +1,11 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
-import { relative } from '../reference.ts';
+import { findMeant } from '../reference.ts';
 import { userOf } from '../user.ts';
 
 /** Creates the session if it does not exist, and prints that on stderr. Returns its name. */
 export function ensure(store: SqliteTapeStore, name: string, { status }: Context): string {
-  const found = store.sessions.find(name) ?? relative(store, name);
+  const found = findMeant(store, name, { creates: true });
   if (found !== undefined) {
     userOf(store)?.uses(found.id);
     return found.session;

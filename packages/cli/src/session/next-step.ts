@@ -23,6 +23,8 @@ function words({ act, session, seq }: CheckStep, id: string): string {
       return `tape approve ${name}`;
     case 'unarchive':
       return `tape archive ${name} --undo`;
+    case 'undelete':
+      return `tape undo ${name}`;
     case 'look':
       return `tape show ${name}@${seq}`;
     case 'fix':

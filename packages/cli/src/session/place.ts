@@ -3,7 +3,7 @@ import { isoTime } from '@tapedeck/tape/internal';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
 import { pointOf, timeOf } from '../input.ts';
-import { findSession, referred } from '../reference.ts';
+import { findSession, referred, withRef } from '../reference.ts';
 import { userOf } from '../user.ts';
 
 /** A session and, if given, a point of it. */
@@ -24,7 +24,7 @@ export function readPlace(store: SqliteTapeStore, text: string): SessionPoint {
     for (let at = text.lastIndexOf('@'); at > 0; at = text.lastIndexOf('@', at - 1)) {
       const point = text.slice(at + 1);
       const info = point === '' ? undefined : find(text.slice(0, at));
-      if (info !== undefined) return { session: info.session, point: pointIn(store, info, point) };
+      if (info !== undefined) return { session: withRef(info).session, point: pointIn(store, info, point) };
     }
   }
   // Drops the point, so that the error names the missing session alone.
@@ -57,7 +57,7 @@ export function readRange(store: SqliteTapeStore, text: string): SessionRange | 
       throw new UsageError(
         `cannot read '${text}': the range begins at ${from}, and ends before it, at ${to}`,
       );
-    return { session: info.session, from, to };
+    return { session: withRef(info).session, from, to };
   }
   return undefined;
 }

@@ -1,3 +1,4 @@
+import { assertKept } from '@tapedeck/tape/internal';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -18,6 +19,10 @@ export const archive: Verb = defineVerb({
     await changing(async (store) => {
       const wanted = undo === true ? 'active' : 'archived';
       const before = needSession(store, name);
+      assertKept(
+        { ...before, name: before.session, ulid: before.id },
+        undo === true ? 'unarchive' : 'archive',
+      );
       const info = store.sessions.update(before.id, { lifecycle: wanted });
       const done =
         undo === true

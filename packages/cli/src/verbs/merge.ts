@@ -158,7 +158,7 @@ async function mergeWritten(
   // A configuration is code; only a summary needs its model.
   const config = request.strategy === 'summary' ? await deckConfig(args, context) : {};
   await using deck = await openDeckAt(config, store, context);
-  const parent = request.into ?? store.sessions.find(child)?.parent ?? child;
+  const parent = request.into ?? store.sessions.find(child)?.parentId ?? child;
   const { text: _, into: __, ...given } = request;
   try {
     const merged = await (await deck.session(parent)).merge(child, {

@@ -56,7 +56,7 @@ const recentMax = 5;
 const linesMax = 1_000;
 
 async function look(store: SqliteTapeStore, home: string): Promise<Overview> {
-  const pending = store.sessions.list({ all: true, pending: true });
+  const pending = store.sessions.list({ all: true, deleted: false, pending: true });
   const { statusesOf } = await import('@tapedeck/runtime');
   const statuses = await statusesOf({ store, home }, pending);
   const isIn = (...states: readonly Status['state'][]) =>

@@ -1,9 +1,10 @@
-import type { Entry, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry } from '@tapedeck/tape';
+import type { RedactPreview } from '@tapedeck/tape/store';
 import { UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
-import type { Home } from '../home.ts';
 import { readText } from '../input.ts';
 import { needSession, readPlace } from '../session/place.ts';
+import { logNotEmptied, mayContain, trafficOf } from '../session/traffic.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const redact: Verb = defineVerb({
@@ -33,8 +34,12 @@ export const redact: Verb = defineVerb({
         throw new UsageError(`cannot redact '${place}': it is a session, not an entry`, {
           hint: `name an entry: tape redact ${session}@SEQ`,
         });
+      const withTraffic = async <R extends RedactPreview>(redacted: R): Promise<R> => {
+        const files = await trafficOf(store, home, needSession(store, redacted.session).id);
+        return { ...redacted, quotedBy: [...redacted.quotedBy, ...files] };
+      };
       if (dryRun === true) {
-        const found = await withTraffic(store, home, store.entries.previewRedact(id, point));
+        const found = await withTraffic(store.entries.previewRedact(id, point));
         const [entry] = store.entries.read(id, { from: found.seq, to: found.seq });
         const at = `${found.session}@${found.seq}`;
         await answer({
@@ -48,54 +53,25 @@ export const redact: Verb = defineVerb({
           },
           quiet: at,
           human: found.repeated
-            ? `${at} was redacted before: nothing to do${quoted(found)}`
-            : `Would erase ${at}, ${nameOf(entry)}, which cannot be undone${quoted(found)}`,
+            ? `${at} was redacted before: nothing to do${mayContain(found.quotedBy)}`
+            : `Would erase ${at}, ${nameOf(entry)}, which cannot be undone${mayContain(found.quotedBy)}`,
         });
         return 0;
       }
-      const redacted = await withTraffic(store, home, store.entries.redact(id, point, why));
+      const redacted = await withTraffic(store.entries.redact(id, point, why));
       const { session: owner, seq, by, repeated, quotedBy, logEmptied } = redacted;
-      if (!logEmptied)
-        status(
-          inHome(
-            'The WAL still has the content, because another process is reading or the disk failed; empty it with: tape raw checkpoint',
-          ),
-        );
+      if (!logEmptied) status(inHome(logNotEmptied));
       await answer({
         json: { session: owner, seq, by, repeated, quoted_by: quotedBy, log_emptied: logEmptied },
         quiet: `${owner}@${by}`,
         human: repeated
-          ? `${owner}@${seq} was redacted by ${owner}@${by} before: nothing to do${quoted(redacted)}`
-          : `Redacted ${owner}@${seq}, recorded at ${owner}@${by}; it cannot be undone${quoted(redacted)}`,
+          ? `${owner}@${seq} was redacted by ${owner}@${by} before: nothing to do${mayContain(quotedBy)}`
+          : `Redacted ${owner}@${seq}, recorded at ${owner}@${by}; it cannot be undone${mayContain(quotedBy)}`,
       });
       return 0;
     });
   },
 });
-
-/**
- * Adds the raw traffic that may still contain an erased text: that of its session, and of those below, which may have
- * inherited it.
- */
-async function withTraffic<R extends { readonly session: string; readonly quotedBy: readonly string[] }>(
-  store: SqliteTapeStore,
-  home: Home,
-  redacted: R,
-): Promise<R> {
-  const { trafficFiles } = await import('@tapedeck/runtime/internal');
-  const { id: owner } = needSession(store, redacted.session);
-  const isBelow = (id: string): boolean => {
-    const parent = store.sessions.find(id)?.parentId;
-    return id === owner || (parent !== undefined && isBelow(parent));
-  };
-  const files = trafficFiles(home.dir).filter(({ session }) => isBelow(session));
-  return { ...redacted, quotedBy: [...redacted.quotedBy, ...files.map(({ file }) => file)] };
-}
-
-/** What may still contain an erased text, as the end of a line. */
-function quoted({ quotedBy }: { readonly quotedBy: readonly string[] }): string {
-  return quotedBy.length === 0 ? '' : `; may still contain it: ${quotedBy.join(', ')}`;
-}
 
 /** `a message`, `the anchor plan`. */
 function nameOf(entry: Entry | undefined): string {

@@ -13,7 +13,7 @@ import { otherRealms } from '../output/other-realms.ts';
 import { sessionJson, stateOf } from '../output/session.ts';
 import { sessionRow } from '../output/session-row.ts';
 import { childrenTable, sessionsTable } from '../output/sessions.ts';
-import { distinctIn } from '../reference.ts';
+import { distinctIn, withRef } from '../reference.ts';
 import { aboutOf, beganIn, type Placed, promptOf, withDescendants } from '../session/listing.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -40,6 +40,7 @@ export const sessions: Verb = defineVerb({
   ],
   options: {
     all: { type: 'boolean', describe: 'Include archived and ephemeral sessions' },
+    deleted: { type: 'boolean', describe: 'List deleted sessions, with their ULIDs, which undo brings back' },
     kind: { type: 'string', describe: 'Only this kind: session, subagent, …' },
     tree: { type: 'boolean', describe: 'List sessions without a parent, each with its descendants' },
     here: { type: 'boolean', describe: 'Only sessions that began to run in this directory or below it' },
@@ -56,7 +57,7 @@ export const sessions: Verb = defineVerb({
     },
     n: { type: 'number', describe: 'List at most N sessions' },
   },
-  conflicts: { tree: ['kind', 'sort'] },
+  conflicts: { tree: ['kind', 'sort', 'deleted'], deleted: ['all'] },
   run: async (args, context) => {
     const { since } = args;
     const from = since === undefined ? undefined : timeOf(since, context.io.now());
@@ -85,6 +86,7 @@ export const sessions: Verb = defineVerb({
 
 interface Selection {
   readonly all: boolean | undefined;
+  readonly deleted: boolean | undefined;
   readonly kind: string | undefined;
   readonly tree: boolean | undefined;
   readonly here: boolean | undefined;
@@ -97,7 +99,7 @@ interface Selection {
 /** The sessions to list, and one more than the limit where there are more. */
 function* select(
   store: SqliteTapeStore,
-  { all, kind, tree, here, grep, sort, from, limit }: Selection,
+  { all, deleted, kind, tree, here, grep, sort, from, limit }: Selection,
   context: Context,
 ): Iterable<Placed> {
   const text = grep?.toLowerCase();
@@ -111,6 +113,7 @@ function* select(
   const found = store.readSessions({
     ...having,
     ...(all === true && { all }),
+    deleted: deleted === true,
     ...(tree === true && { roots: true }),
     ...(kind !== undefined && { kind }),
     ...(from !== undefined && { since: from }),
@@ -122,7 +125,9 @@ function* select(
     if (left <= 0) return;
     if (!isWanted(info)) continue;
     const below =
-      tree === true ? store.sessions.list({ under: info.id, ...having, ...(all === true && { all }) }) : [];
+      tree === true
+        ? store.sessions.list({ under: info.id, ...having, deleted: false, ...(all === true && { all }) })
+        : [];
     const family = withDescendants(
       info,
       below.filter((one) => !isSummarizer(one)),
@@ -281,7 +286,7 @@ async function list(context: Context, { found, textOf, standing }: Listed): Prom
   else if (options.quiet === true)
     await printLines(
       io,
-      mapped(found, ({ info }) => info.session),
+      mapped(found, ({ info }) => withRef(info).session),
     );
   else if (
     (await printLines(

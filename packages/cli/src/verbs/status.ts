@@ -70,7 +70,7 @@ async function lookAt(
   const one = name === undefined ? undefined : needSession(store, name).id;
   const listed = (also: ReadonlySet<string>) => {
     if (one !== undefined) return [needSession(store, one)];
-    const found = store.sessions.list({ all: true, pending: !all });
+    const found = store.sessions.list({ all: true, deleted: false, pending: !all });
     const known = new Set(found.map(({ session }) => session));
     const rest = all ? [] : [...also].filter((session) => !known.has(session));
     return [...found, ...rest.flatMap((session) => store.sessions.find(session) ?? [])];

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
 import { reportForks, rewoundJson, undoneLine } from '../output/rewound.ts';
+import { bringBack } from '../session/bring-back.ts';
 import { needSession, readPlace } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -13,12 +14,16 @@ export const undo: Verb = defineVerb({
     'The view is then what it was before the act: the newest rewind, summary or pruning, or the one at @POINT, where an anchor, ' +
     'a handoff or a merge can be undone, too. An undone rewind hides the entries after it; another act is undone only if no ' +
     'message or anchor followed it. After an undone merge the child can be merged again. The undo is a rewind itself, so ' +
-    'a second undo undoes the first. Files that a hook restored do not change. Refused while the session has an active run.',
+    'a second undo undoes the first. Files that a hook restored do not change. Refused while the session has an active run. ' +
+    'The ULID of a deleted session brings that back, with all of its names, or not at all if something else has one now.',
   examples: [
     ['tape undo main', 'Undo the newest rewind or compaction'],
     ['tape undo main@42', 'Undo the rewind or the merge at 42'],
   ],
-  arguments: { place: 'SESSION, or SESSION@POINT of a rewind, summary, pruning, anchor, handoff or merge' },
+  arguments: {
+    place:
+      'SESSION, SESSION@POINT of a rewind, summary, pruning, anchor, handoff or merge, or the ULID of a deleted session',
+  },
   run: async ({ place }, context) =>
     await undoAt(place, { only: context.word === 'unrewind' ? 'rewind' : undefined }, context),
 });
@@ -32,7 +37,10 @@ export async function undoAt(
   return await context.changing(async (store) => {
     const { undoSession } = await import('@tapedeck/runtime');
     const { session: ref, point } = readPlace(store, place);
-    const done = await undoSession(store, needSession(store, ref).id, { at: point, only });
+    const info = needSession(store, ref);
+    if (info.lifecycle === 'destroyed' && point === undefined && only === undefined)
+      return await bringBack(store, info, context);
+    const done = await undoSession(store, info.id, { at: point, only });
     const { session, seq, undone, act } = done;
     reportForks(done, context);
     await context.answer({

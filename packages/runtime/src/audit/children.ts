@@ -1,5 +1,5 @@
 import type { Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
-import { isSummarizer } from '@tapedeck/tape/internal';
+import { isDeleted, isSummarizer } from '@tapedeck/tape/internal';
 import { awaitsAnswer, awaitsChildren, openBatch } from '../tools/open-batch.ts';
 import type { AuditFinding, NextStep } from './finding.ts';
 import type { PlacedCall, Subject } from './subject.ts';
@@ -10,6 +10,8 @@ export async function examineChild(subject: Subject): Promise<readonly AuditFind
   const { store, info, isRun, open } = subject;
   // A running child may still deliver; a plain fork without a task has nothing to deliver.
   if (info.parentId === undefined || isRun || info.delivery === 'discarded') return [];
+  // Nobody waits for the work of a deleted child.
+  if (isDeleted(info)) return [];
   if (!isDelegated(info)) return await examineFork(subject);
   // The parent's compaction entry already holds the summary.
   if (isSummarizer(info)) return [];
@@ -101,8 +103,9 @@ async function stepToMerge({ store, info, ref, open }: Subject): Promise<NextSte
   // Its merge follows the result of the call that waits for it.
   if (parent?.lifecycle === 'active' && (await openBatch(store, parent)).some(awaitsChildren))
     return { act: 'recover', session: ref(parent) };
-  return parent === undefined || parent.lifecycle === 'active'
-    ? { act: 'merge', session: name }
+  if (parent === undefined || parent.lifecycle === 'active') return { act: 'merge', session: name };
+  return isDeleted(parent)
+    ? { act: 'undelete', session: parent.id }
     : { act: 'unarchive', session: ref(parent) };
 }
 

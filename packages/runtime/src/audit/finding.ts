@@ -26,10 +26,19 @@ export type AuditCode =
 export interface NextStep {
   /**
    * `recover`: continue interrupted work; `run`: run the session; `answer`: answer its pending calls;
-   * `merge`: merge the session; `unarchive`: unarchive the session, then audit again; `rebuild`: rewrite the
-   * graph file; `verify`: find what was changed; `look`: read the entry.
+   * `merge`: merge the session; `unarchive`: unarchive the session, then audit again; `undelete`: bring back the
+   * deleted session, then audit again; `rebuild`: rewrite the graph file; `verify`: find what was changed; `look`: read the entry.
    */
-  readonly act: 'recover' | 'run' | 'answer' | 'merge' | 'unarchive' | 'rebuild' | 'verify' | 'look';
+  readonly act:
+    | 'recover'
+    | 'run'
+    | 'answer'
+    | 'merge'
+    | 'unarchive'
+    | 'undelete'
+    | 'rebuild'
+    | 'verify'
+    | 'look';
   readonly session?: string;
   readonly seq?: Seq;
 }

@@ -1,15 +1,23 @@
 import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
-import { nameFault, nameKey, quote, tapeName } from '../entry/name.ts';
+import { nameFault, quote, tapeName } from '../entry/name.ts';
 import type { LineageLine } from '../lineage/line.ts';
 import { rowDigest } from '../lineage/line.ts';
 import { addLine, graphStatus, type SaidLine } from '../lineage/outbox.ts';
-import { isAlias, lookAlike, readsAsPoint } from '../session/session.ts';
+import { freeNames, insertAlias, isAlias, lookAlike, readsAsPoint, reclaimNames } from '../session/names.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import { findNamed } from '../tape/find.ts';
 import { segments } from '../tape/interval.ts';
-import { type Delivery, type Lifecycle, selectTape, type TapeRow, type Task } from '../tape/tape.ts';
+import {
+  type Delivery,
+  isDeleted,
+  type Lifecycle,
+  selectTape,
+  type TapeRow,
+  type Task,
+  tapeById,
+} from '../tape/tape.ts';
 import { badBundle } from './bundle.ts';
 import { digestOf, type Planned } from './plan.ts';
 import type { BundledLine, Scanned } from './scan.ts';
@@ -87,20 +95,24 @@ class Adopting {
       return;
     }
     if (plan?.isNew === false || plan === undefined) this.#assertHead(bundled, tape);
-    if (line.alias !== undefined && !this.#mayAlias(bundled, tape)) return;
+    // What is deleted here has no names: it gets them when it is brought back.
+    const isNameless = isDeleted(this.#here.get(tape.id)?.before ?? tape);
+    if (line.alias !== undefined && !isNameless && !this.#mayAlias(bundled, tape)) return;
     const state = this.#change(tape, before, { now, at: Date.parse(line.at) });
     const g = addLine(this.#db, this.#lineOf(line, { tape, into, state, plan }), {
       tape: tape.id,
       peer: into?.id ?? tape.parent_id,
     });
     this.added += 1;
-    if (line.type === 'alias' || line.type === 'unalias') this.#alias(line, tape, g);
+    if (!isNameless && (line.type === 'alias' || line.type === 'unalias')) this.#alias(line, tape, g);
   }
 
   /** Writes the states that lines have changed. */
   saveStates(): void {
     for (const [id, { state, before, mergedAt }] of this.#here) {
       if (JSON.stringify(state) === JSON.stringify(before)) continue;
+      if (isDeleted(state) && !isDeleted(before)) freeNames(this.#writer, tapeById(this.#db, id));
+      if (isDeleted(before) && !isDeleted(state)) reclaimNames(this.#writer, tapeById(this.#db, id));
       this.#db.run(
         `UPDATE tape SET lifecycle = @lifecycle, task = @task, delivery = @delivery, merged_at = @mergedAt,
            epoch = epoch + 1 WHERE id = @id`,
@@ -213,13 +225,23 @@ class Adopting {
     const own = { lifecycle: tape.lifecycle as Lifecycle, task: tape.task, delivery: tape.delivery };
     const here = this.#here.get(tape.id) ?? { state: own, mergedAt: tape.merged_at, before: own };
     const state: State = {
-      lifecycle: before?.lifecycle === now.lifecycle ? here.state.lifecycle : now.lifecycle,
+      lifecycle: before?.lifecycle === now.lifecycle ? here.state.lifecycle : this.#kept(tape, now.lifecycle),
       task: before !== undefined && before.task === now.task ? here.state.task : now.task,
       delivery: before !== undefined && before.delivery === now.delivery ? here.state.delivery : now.delivery,
     };
     const isDelivered = state.delivery !== here.state.delivery;
     this.#here.set(tape.id, { ...here, state, mergedAt: isDelivered ? at : here.mergedAt });
     return state;
+  }
+
+  /** A purge elsewhere deletes here: an import erases nothing. */
+  #kept({ id }: TapeRow, lifecycle: Lifecycle): Lifecycle {
+    if (lifecycle !== 'purged') return lifecycle;
+    const body = this.#db.get(
+      `SELECT 1 FROM entry WHERE tape_id = @id AND payload IS NOT NULL AND kind NOT IN ('redaction','rewind') LIMIT 1`,
+      { id },
+    );
+    return body === undefined ? 'purged' : 'destroyed';
   }
 
   /** A line as it is here: under the names of this home, with the state that it leaves here. */
@@ -282,11 +304,7 @@ class Adopting {
   }
 
   #alias({ type, alias = '', reason = '' }: LineageLine, { id, realm }: TapeRow, g: number): void {
-    if (type === 'alias')
-      this.#db.run(
-        `INSERT INTO alias (realm, alias, name_key, tape_id, reason, g) VALUES (@realm, @alias, @key, @id, @reason, @g)`,
-        { realm, alias, key: nameKey(alias), id, reason, g },
-      );
+    if (type === 'alias') insertAlias(this.#writer, { id, realm }, { alias, reason, g });
     else this.#db.run('DELETE FROM alias WHERE realm = @realm AND alias = @alias', { realm, alias });
   }
 

@@ -3,7 +3,7 @@ import { hex } from '../entry/hash.ts';
 import { derivedNameMax, nameFault, parseName, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { rowDigest } from '../lineage/line.ts';
-import { isAlias, lookAlike, readsAsPoint } from '../session/session.ts';
+import { isAlias, lookAlike, readsAsPoint } from '../session/names.ts';
 import type { Writer } from '../tape/append.ts';
 import { assertIdle } from '../tape/lease.ts';
 import { selectTape, type TapeRow, tapeByName } from '../tape/tape.ts';
@@ -215,6 +215,9 @@ function nameFor(
   const isMain = tape.ulid === header.session;
   if (isMain && as !== undefined) parseName(as);
   const wanted = isMain && as !== undefined ? as : tape.name;
+  // A session that was deleted where it comes from has no names.
+  const last = scanned.lines.findLast(({ line }) => line.session === tape.ulid)?.line.lifecycle;
+  if (last === 'destroyed' || last === 'purged') return wanted;
   const why = takenBy(writer, naming.realm, { name: wanted, ulid: tape.ulid, ulids });
   if (why === undefined) return wanted;
   if (!isMain && as !== undefined) {

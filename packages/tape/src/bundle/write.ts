@@ -44,7 +44,9 @@ export function* writeBundle(
   const digests = new Map<string, string>();
   for (const { tape: one } of tapes) {
     const title = one.title === null ? null : (withholding?.text(one.title) ?? one.title);
-    if (title !== one.title) digests.set(one.ulid, rowDigest({ ...one, title }));
+    // The line of a purged session has the digest of a title that was erased.
+    if (title !== one.title || one.lifecycle === 'purged')
+      digests.set(one.ulid, rowDigest({ ...one, title }));
     yield sum.add({ tape: recordOf({ ...one, title }) });
   }
   for (const text of lines) yield sum.add({ line: withoutSecrets(text, withholding, digests) });
@@ -124,11 +126,11 @@ function withoutSecrets(
   withholding: Withholding | undefined,
   digests: ReadonlyMap<string, string>,
 ): string {
-  if (withholding === undefined) return text;
+  if (withholding === undefined && digests.size === 0) return text;
   const line = JSON.parse(text) as LineageLine;
   const row = digests.get(line.session);
   return encodeLine({
-    ...withholding.line(line),
+    ...(withholding?.line(line) ?? line),
     ...(line.row !== undefined && row !== undefined && { row }),
   });
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../entry/json.ts';
 import { nameKey } from '../entry/name.ts';
-import type { TapeRow } from '../tape/tape.ts';
+import { isDeleted, type TapeRow } from '../tape/tape.ts';
 import type { Beside } from './beside.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
@@ -14,6 +14,8 @@ export function* verifyAliases(tape: TapeRow, { lines, aliases }: Beside): Gener
     if (value.type === 'alias') given.set(value.alias, { g, line: value });
     else given.delete(value.alias);
   }
+  // A deleted session has given up its names, until it is brought back.
+  if (isDeleted(tape)) given.clear();
   const problem = (alias: string, why: string) =>
     problemsOf(tape.name)('row-changed', null, `the alias '${alias}' of '${tape.name}' ${why}`);
   for (const { realm, alias, name_key, reason, g } of aliases) {

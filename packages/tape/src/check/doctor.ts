@@ -3,7 +3,7 @@ import { tapeName } from '../entry/name.ts';
 import { indexedTo, newestId } from '../search/text-index.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { isLive, type LeaseRow } from '../tape/lease.ts';
-import { refIn } from '../tape/tape.ts';
+import { refIn, type TapeRow } from '../tape/tape.ts';
 import { viewVersion } from '../view/select.ts';
 
 /**
@@ -24,6 +24,7 @@ interface Named {
   readonly realm: string;
   readonly name: string;
   readonly incarnation: number;
+  readonly lifecycle: TapeRow['lifecycle'];
 }
 
 /**
@@ -32,7 +33,7 @@ interface Named {
  */
 export function* examine(db: Db, realm: string, sources: Sources): Generator<Finding> {
   const leases = db.all<LeaseRow & Named>(
-    'SELECT l.*, t.ulid, t.realm, t.name, t.incarnation FROM lease l JOIN tape t ON t.id = l.tape_id ORDER BY l.tape_id',
+    'SELECT l.*, t.ulid, t.realm, t.name, t.incarnation, t.lifecycle FROM lease l JOIN tape t ON t.id = l.tape_id ORDER BY l.tape_id',
   );
   for (const lease of leases)
     if (!isLive(lease, sources))
@@ -42,7 +43,7 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
         `process ${lease.pid ?? 'unknown'} did not release the lease of '${shownIn(realm, lease)}'`,
       );
   const waiting = db.all<Named & { acts: number; messages: number }>(
-    `SELECT t.ulid, t.realm, t.name, t.incarnation, sum(i.body ->> '$.type' IN ('append', 'merge')) AS acts,
+    `SELECT t.ulid, t.realm, t.name, t.incarnation, t.lifecycle, sum(i.body ->> '$.type' IN ('append', 'merge')) AS acts,
          sum(i.body ->> '$.type' IN ('input', 'answer')) AS messages
        FROM inbox i JOIN tape t ON t.id = i.tape_id
        WHERE json_valid(i.body) AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.tape_id = t.id) GROUP BY t.id ORDER BY t.id`,
@@ -67,7 +68,7 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
       };
   }
   for (const tape of db.all<Named>(
-    `SELECT ulid, realm, name, incarnation FROM tape WHERE lifecycle = 'staging' ORDER BY id`,
+    `SELECT ulid, realm, name, incarnation, lifecycle FROM tape WHERE lifecycle = 'staging' ORDER BY id`,
   ))
     yield {
       ...finding(
@@ -85,7 +86,7 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
 /** Finds sessions with recorded views of other rules than those of this build: `verifyViews` leaves them out. */
 function* unprovedViews(db: Db, realm: string): Generator<Finding> {
   const tapes = db.all<Named & { n: number; versions: string }>(
-    `SELECT t.ulid, t.realm, t.name, t.incarnation, count(*) AS n, json_group_array(DISTINCT v.version) AS versions
+    `SELECT t.ulid, t.realm, t.name, t.incarnation, t.lifecycle, count(*) AS n, json_group_array(DISTINCT v.version) AS versions
        FROM (${viewsIn('meta', '$.view')} UNION ALL ${viewsIn('payload', '$.view')} AND e.kind = 'event'
          UNION ALL ${viewsIn('payload', '$.state.asked')} AND e.kind = 'anchor') v
        JOIN tape t ON t.id = v.tape_id WHERE v.version IS NOT @version GROUP BY t.id ORDER BY t.id`,

@@ -40,7 +40,7 @@ export function* verifyRow(db: Db, tape: TapeRow, tapes: BesideTapes): Generator
     ...differing(last, { lifecycle: tape.lifecycle, task: tape.task, delivery: tape.delivery }),
     ...(tape.parent_id === null || tape.parent_id < tape.id ? [] : ['parent_id']),
     // Lines of schema 1 have no digest.
-    ...((made.row ?? rowDigest(tape)) === rowDigest(tape) ? [] : ['request, title or delivery']),
+    ...(hasDigest(tape, made.row) ? [] : ['request, title or delivery']),
     ...(startDiffers(db, tape, tapes) ? ['fork/start'] : []),
     ...(tape.from_seq === (tape.parent_id === null ? null : tape.floor_seq) ? [] : ['from_seq']),
     ...((tape.request_hash === null) === (tape.parent_id === null) ? [] : ['request_hash']),
@@ -59,6 +59,13 @@ export function* verifyRow(db: Db, tape: TapeRow, tapes: BesideTapes): Generator
       tape,
       `its ${wrong.join(', ')} ${wrong.length === 1 ? 'differs' : 'differ'} from the lineage`,
     );
+}
+
+/** Whether a row has the digest of its line. A purge erases the title, which is known by its digest alone then. */
+function hasDigest(tape: TapeRow, digest: unknown): boolean {
+  return (
+    (tape.lifecycle === 'purged' && tape.title === null) || (digest ?? rowDigest(tape)) === rowDigest(tape)
+  );
 }
 
 /** Whether the first entry of a fork says another origin than its row. An erased or damaged one says none. */

@@ -165,16 +165,32 @@ function* verifyChain(
     yield problem('head-wrong', stray, `${tape.name}@${stray} is outside the positions of its tape`);
 }
 
-/** Counts the entries of a tape whose content a bundle did not bring. */
+/** Knows which entries of a tape were redacted, and counts those whose content a bundle did not bring. */
 class ContentElsewhere {
   readonly #db: Db;
   readonly #tape: TapeRow;
+  #redacted: ReadonlySet<Seq> | undefined;
   #first: Seq | undefined;
   #count = 0;
 
   constructor(db: Db, tape: TapeRow) {
     this.#db = db;
     this.#tape = tape;
+  }
+
+  /** Whether a redaction of the tape names an entry. They are read once: those of a purged tape name all others. */
+  isRedacted(seq: Seq): boolean {
+    this.#redacted ??= new Set(
+      this.#db
+        .all<{ ref: Seq }>(
+          `SELECT ref FROM entry WHERE tape_id = @id AND mark = 'redaction' AND ref IS NOT NULL`,
+          {
+            id: this.#tape.id,
+          },
+        )
+        .map(({ ref }) => ref),
+    );
+    return this.#redacted.has(seq);
   }
 
   /** Whether the content of an entry is not here. Counts it. */
@@ -262,11 +278,7 @@ function* verifyEntry(
 ): Generator<Problem, string[]> {
   const at = `${tape.name}@${row.seq}`;
   if (row.payload === null && row.meta === null && row.salt === null) {
-    const redacted = db.get(
-      `SELECT 1 FROM entry WHERE tape_id = @id AND mark = 'redaction' AND ref = @seq LIMIT 1`,
-      { id: tape.id, seq: row.seq },
-    );
-    if (redacted === undefined && !missing.has(row.seq))
+    if (!missing.isRedacted(row.seq) && !missing.has(row.seq))
       yield problem('body-erased', row.seq, `the body of ${at} was erased without a redaction`);
   } else if (
     row.payload === null ||

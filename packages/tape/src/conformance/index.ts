@@ -10,6 +10,7 @@ import { appendChapter } from './append.ts';
 import { conflictChapter } from './conflict.ts';
 import { contentChapter } from './content.ts';
 import type { Open, ReopenablePlace, Runner } from './contract.ts';
+import { deleteChapter } from './delete.ts';
 import { doneChapter } from './done.ts';
 import { forkChapter } from './fork.ts';
 import { leaseChapter } from './lease.ts';
@@ -52,6 +53,7 @@ export function tapeStoreContract(
   rewindChapter(runner, open);
   leaseChapter(runner, open);
   stageChapter(runner, open);
+  deleteChapter(runner, open);
   contentChapter(runner, open);
   optionsChapter(runner, open);
   if (place !== undefined) restartChapter(runner, place);

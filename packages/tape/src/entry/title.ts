@@ -3,6 +3,9 @@ import { isObject } from './json.ts';
 /** The name of the event that gives a session its title, where it was created without one. */
 export const titleEvent = 'session/title';
 
+/** The name of the event that gives a session the title of a rename, which comes before that of its creation. */
+export const renamedEvent = 'session/renamed';
+
 /** The number of characters of a title that is not given by a user. */
 const titleMax = 80;
 

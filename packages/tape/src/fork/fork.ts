@@ -11,10 +11,11 @@ import { TapeError } from '../errors.ts';
 import type { GraphReceipt } from '../lineage/line.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { isMasked } from '../secrets/mask.ts';
-import { assertFree, insertTape, isAlias } from '../session/session.ts';
+import { assertFree, isAlias } from '../session/names.ts';
+import { insertTape } from '../session/session.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { assertIdle } from '../tape/lease.ts';
-import { assertStatus, type TapeRow, tapeById, tapeByName, tasks } from '../tape/tape.ts';
+import { assertKept, assertStatus, type TapeRow, tapeById, tapeByName, tasks } from '../tape/tape.ts';
 import { firstDrafts, rangeOf, settingsOf } from './marks.ts';
 import { actOf, assertInherit, type ForkRequest, hashRequest } from './request.ts';
 import { type Cut, resolveCut, resolveSince, type Since } from './span.ts';
@@ -170,7 +171,9 @@ function repeatFork(
       `cannot ${act} '${parent.name}' under key ${quote(spawnKey)}: child '${before.name}' has this key, with another request`,
       { data: { parent: parent.name, key: spawnKey, session: before.name } },
     );
-  return forked(parent, tapeById(db, before.id));
+  const child = tapeById(db, before.id);
+  assertKept(child, `${act} '${parent.name}' under key ${quote(spawnKey)}, of child`);
+  return forked(parent, child);
 }
 
 /**

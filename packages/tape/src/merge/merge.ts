@@ -15,7 +15,7 @@ import { liveRuns } from '../tape/chunks.ts';
 import { type Lease, liveLease, writeEpoch } from '../tape/lease.ts';
 import { settleDead } from '../tape/leftovers.ts';
 import { postItem } from '../tape/post.ts';
-import { type TapeRow, type Task, tapeById } from '../tape/tape.ts';
+import { lifecycleWord, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import { textVersion } from './collect.ts';
 import { type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
 import { mergeMark, mergeMessage, noticeOf } from './drafts.ts';
@@ -197,7 +197,10 @@ function assertMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow,
   if (into.lifecycle !== 'active')
     throw fail(
       'TAPE_ARCHIVED',
-      because(`'${into.name}' is ${into.lifecycle}`, { lifecycle: into.lifecycle }),
+      because(`'${into.name}' is ${lifecycleWord(into.lifecycle)}`, {
+        lifecycle: into.lifecycle,
+        id: into.ulid,
+      }),
     );
   if (draft.force === true) return;
   const held = liveLease(db, child.id, sources);

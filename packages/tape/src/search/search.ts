@@ -52,7 +52,7 @@ export interface SearchResult {
 
 /** An entry that contains the text. An inherited entry is one hit, with all the sessions that inherit it. */
 export interface Hit {
-  /** The name of the session that wrote it, or its id when it is of another realm than that of the store. */
+  /** The name of the session that wrote it, or its id when it is deleted, or of another realm than that of the store. */
   readonly session: string;
   readonly tape: string;
   readonly seq: Seq;
@@ -61,7 +61,7 @@ export interface Hit {
   readonly at: number;
   /** The text around the first match, on one line. */
   readonly snippet: string;
-  /** The sessions that read the entry, as `session` refers to them, at most a hundred, the writing one first. */
+  /** The sessions that read the entry and are not deleted, as `session` refers to them, at most a hundred, the writing one first. */
   readonly sessions: readonly string[];
 }
 
@@ -96,7 +96,10 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Search
     if (found === undefined) continue;
     const owner = tapeById(db, row.tape_id);
     if (owner.lifecycle === 'staging') continue;
-    hits.push(toHit(db, owner, { realm, row, snippet: snippetOf(content, found) }));
+    const hit = toHit(db, owner, { realm, row, snippet: snippetOf(content, found) });
+    // Deleted sessions are searched where one of them is named.
+    if (hit.sessions.length === 0 && session === undefined) continue;
+    hits.push(hit);
     if (hits.length >= limit) break;
   }
   return { hits, unsearched, unindexed: unindexed(db) };
@@ -229,12 +232,12 @@ interface Found {
 
 function toHit(db: Db, owner: TapeRow, { realm, row, snippet }: Found): Hit {
   // The inner limit bounds the children of one session, the outer one the whole tree.
-  const seenBy = db.all<Pick<TapeRow, 'realm' | 'name' | 'ulid'>>(
+  const seenBy = db.all<Pick<TapeRow, 'realm' | 'name' | 'ulid' | 'lifecycle'>>(
     `WITH RECURSIVE seen(id) AS (
        SELECT @tape UNION SELECT c.id FROM seen s JOIN tape c ON c.id IN (
          SELECT id FROM tape WHERE parent_id = s.id AND base_seq >= @seq AND floor_seq < @seq LIMIT ${sessionsMax}))
-     SELECT realm, name, ulid FROM (
-       SELECT id, realm, name, ulid FROM seen JOIN tape USING (id) WHERE lifecycle NOT IN ('staging', 'purged') LIMIT ${sessionsMax})
+     SELECT realm, name, ulid, lifecycle FROM (
+       SELECT id, realm, name, ulid, lifecycle FROM seen JOIN tape USING (id) WHERE lifecycle NOT IN ('staging', 'destroyed', 'purged') LIMIT ${sessionsMax})
      ORDER BY id`,
     { tape: row.tape_id, seq: row.seq },
   );

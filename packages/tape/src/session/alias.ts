@@ -1,11 +1,12 @@
 import { crashPoint } from '../crash-point.ts';
-import { nameKey, parseName, quote } from '../entry/name.ts';
+import { parseName, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import type { Writer } from '../tape/append.ts';
 import { findNamed, findTape } from '../tape/find.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { type Alias, isAlias, lookAlike, readsAsPoint } from './session.ts';
+import { insertAlias, isAlias, lookAlike, readsAsPoint } from './names.ts';
+import type { Alias } from './session.ts';
 
 /**
  * Adds an alias of a session, with its lineage line, in the caller's transaction. Adding it again, with the same reason
@@ -45,11 +46,7 @@ export function aliasTape(
     });
   const g = recordLineage(writer, tape, { type: 'alias', alias, reason });
   crashPoint('alias/lineage');
-  writer.db.run(
-    `INSERT INTO alias (realm, alias, name_key, tape_id, reason, g)
-       VALUES (@realm, @alias, @nameKey, @tape, @reason, @g)`,
-    { realm, alias, nameKey: nameKey(alias), tape: tape.id, reason, g },
-  );
+  insertAlias(writer, { id: tape.id, realm }, { alias, reason, g });
   crashPoint('alias/row');
 }
 

@@ -1,29 +1,18 @@
 /**
- * Sessions: `session.ts` creates one and sets its lifecycle and task, `alias.ts` gives it another name, `stage.ts`
- * keeps an import invisible until it is whole, and `notify.ts` notifies the parent of a child's end. Imports `lineage`
- * and what lies below it.
+ * Sessions: `session.ts` creates one, `state.ts` sets its lifecycle and task, `names.ts` knows which names are free and
+ * takes those of a deleted session, `alias.ts` and `rename.ts` give it another name, `purge.ts` erases its content,
+ * `stage.ts` keeps an import invisible until it is whole, and `notify.ts` notifies the parent of a child's end. Imports
+ * `lineage` and what lies below it.
  */
 import { crashPoint } from '../crash-point.ts';
 import type { Draft } from '../entry/entry.ts';
 import { genesisHash } from '../entry/hash.ts';
 import type { JsonObject } from '../entry/json.ts';
-import { nameKey, parseName, quote } from '../entry/name.ts';
-import { TapeError } from '../errors.ts';
+import { nameKey, parseName } from '../entry/name.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
-import { findTape } from '../tape/find.ts';
-import { anchorExists } from '../tape/point.ts';
-import {
-  assertStatus,
-  type Lifecycle,
-  lifecycles,
-  type TapeRow,
-  type Task,
-  tapeById,
-  tapeByName,
-  tasks,
-} from '../tape/tape.ts';
-import { tellParent, tellsParent } from './notify.ts';
+import { type Lifecycle, type TapeRow, type Task, tapeById, tapeByName } from '../tape/tape.ts';
+import { assertFree } from './names.ts';
 
 /** Properties of a new session. */
 export interface SessionInit {
@@ -43,6 +32,10 @@ export interface Alias {
 
 /** What to change of a session. Everything that it names changes in one transaction. */
 export interface SessionChange {
+  /**
+   * `archived` refuses new work; `destroyed` deletes: its names are free, and its ULID alone finds it. `active` brings it
+   * back, if its names are still free. Only a purge sets `purged`.
+   */
   readonly lifecycle?: Lifecycle;
   /** Task state of a child. Only its runs set it. */
   readonly task?: Task;
@@ -50,6 +43,11 @@ export interface SessionChange {
   readonly alias?: Alias;
   /** A further name to take away. */
   readonly unalias?: Alias;
+  /**
+   * A new name: an alias, and the title. The alias of an earlier rename by which the session is referred to is taken away;
+   * its own name takes the title away.
+   */
+  readonly name?: string;
 }
 
 interface Identity {
@@ -164,99 +162,4 @@ export function ensureSession(
   recordLineage(writer, tape, { type: 'session', childHead: tape.head_hash });
   crashPoint('session/lineage');
   return { tape, created: true };
-}
-
-/** Rejects a new name that is an alias, looks like another name, or is a point of an existing session. */
-export function assertFree({ db }: Writer, realm: string, name: string): void {
-  if (isAlias(db, realm, name))
-    throw new TapeError('TAPE_EXISTS', `cannot create ${quote(name)}: it is an alias of another session`);
-  const near = lookAlike(db, realm, name);
-  if (near !== undefined)
-    throw new TapeError(
-      'TAPE_EXISTS',
-      `cannot create ${quote(name)}: it differs from '${near}' only by case or Unicode form`,
-      { data: { name, session: near, near: [near] } },
-    );
-  const why = readsAsPoint(db, realm, name);
-  if (why !== undefined) throw new TapeError('TAPE_EXISTS', `cannot create ${quote(name)}: ${why}`);
-}
-
-/** Says which point of an existing session a name reads as; undefined when it reads as none. */
-export function readsAsPoint(db: Writer['db'], realm: string, name: string): string | undefined {
-  for (let at = name.lastIndexOf('@'); at > 0; at = name.lastIndexOf('@', at - 1)) {
-    const tape = findTape(db, realm, name.slice(0, at));
-    const point = name.slice(at + 1);
-    if (tape === undefined) continue;
-    if (/^\d+$/.test(point) || point === 'head' || anchorExists(db, tape, point))
-      return `it reads as the point ${quote(point)} of session '${tape.name}'`;
-  }
-  return undefined;
-}
-
-/** Returns whether a name is an alias. */
-export function isAlias(db: Writer['db'], realm: string, name: string): boolean {
-  return db.get('SELECT 1 FROM alias WHERE realm = @realm AND alias = @name', { realm, name }) !== undefined;
-}
-
-/** Returns a name or alias in use that people would take for this one, though it is another. */
-export function lookAlike(db: Writer['db'], realm: string, name: string): string | undefined {
-  return db.get<{ name: string }>(
-    `SELECT name FROM tape WHERE realm = @realm AND name_key = @key AND name <> @name AND lifecycle <> 'staging'
-       UNION ALL SELECT alias FROM alias WHERE realm = @realm AND name_key = @key AND alias <> @name LIMIT 1`,
-    { realm, name, key: nameKey(name) },
-  )?.name;
-}
-
-/**
- * Sets a session's lifecycle, with a lineage line; no change if it has that lifecycle.
- * @throws TAPE_BAD_STATUS
- */
-export function setLifecycle(
-  writer: Writer,
-  tape: TapeRow,
-  { lifecycle, epoch }: { readonly lifecycle: Lifecycle; readonly epoch: number },
-): TapeRow {
-  const type = lifecycle === 'archived' ? 'archive' : 'status';
-  return setState(writer, tape, { column: 'lifecycle', value: lifecycle, type, epoch });
-}
-
-/**
- * Sets a child's task state, with a lineage line, and notifies the parent of its end if the fork requested that. Only
- * runs call this.
- * @throws TAPE_BAD_STATUS
- */
-export function setTask(
-  writer: Writer,
-  tape: TapeRow,
-  { task, epoch }: { readonly task: Task; readonly epoch: number },
-): TapeRow {
-  const changed = setState(writer, tape, { column: 'task', value: task, type: 'status', epoch });
-  if (tape.task !== task && tellsParent(writer, changed, task)) tellParent(writer, changed, task);
-  return changed;
-}
-
-interface StateChange {
-  readonly column: 'lifecycle' | 'task';
-  readonly value: Lifecycle | Task;
-  readonly type: 'archive' | 'status';
-  /** The epoch to write under. */
-  readonly epoch: number;
-}
-
-function setState(writer: Writer, tape: TapeRow, { column, value, type, epoch }: StateChange): TapeRow {
-  assertStatus(`set the ${column} of '${tape.name}' to`, value, column === 'task' ? tasks : lifecycles);
-  if (tape[column] === value) return tape;
-  // Raises the epoch, like every write without a lease, so that an owner whose lease expired can no longer
-  // write.
-  writer.db.run(`UPDATE tape SET ${column} = @value, epoch = @epoch, updated_at = @now WHERE id = @id`, {
-    id: tape.id,
-    value,
-    epoch,
-    now: writer.sources.now(),
-  });
-  crashPoint('status/row');
-  const changed = tapeById(writer.db, tape.id);
-  recordLineage(writer, changed, { type, childHead: changed.head_hash });
-  crashPoint('status/lineage');
-  return changed;
 }

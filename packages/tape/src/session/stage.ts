@@ -5,7 +5,8 @@ import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { type TapeRow, tapeById, tapeByName } from '../tape/tape.ts';
-import { assertFree, createRoot, type SessionInit } from './session.ts';
+import { assertFree } from './names.ts';
+import { createRoot, type SessionInit } from './session.ts';
 
 /** Properties of a staged session. */
 export interface StageInit extends SessionInit {

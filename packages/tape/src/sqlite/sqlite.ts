@@ -222,6 +222,21 @@ export class Db {
     }
   }
 
+  /**
+   * Writes the whole file anew: pages keep bytes of rows that were moved elsewhere before they were erased. False where
+   * others use the file all the time, or the disk is full; the file then stays as it is.
+   */
+  rewriteFile(): boolean {
+    try {
+      this.exec('VACUUM');
+      return true;
+    } catch (error) {
+      if (!(error instanceof TapeError) || (error.code !== 'TAPE_IO' && error.code !== 'TAPE_LOCKED'))
+        throw error;
+      return false;
+    }
+  }
+
   /** Where it fails, later deletes are wiped too: that takes time, and says nothing of the act before. */
   #stopWiping(): void {
     try {

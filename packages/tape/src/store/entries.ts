@@ -20,7 +20,7 @@ import type { AppendHead, TapeHead } from '../tape/head.ts';
 import { settleDead } from '../tape/leftovers.ts';
 import { type Point, resolvePoint } from '../tape/point.ts';
 import { readEntries } from '../tape/read.ts';
-import type { Ref } from '../tape/tape.ts';
+import { assertKept, type Ref } from '../tape/tape.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';
 import { keyedDrafts } from './keys.ts';
@@ -47,6 +47,7 @@ export function entriesOn(at: Connection): InProcess<Entries> {
     const repeated = repetitions(writer, tape, drafts);
     const before = repeatedOnly(tape, repeated);
     if (before !== undefined) return before;
+    assertKept(tape, 'append to');
     const isFree = lease === undefined && tape.is_leased === 0;
     const epoch = isFree ? tape.epoch + 1 : at.epoch(tape, lease);
     assertHead(tape, expectHead);

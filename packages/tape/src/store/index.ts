@@ -62,6 +62,7 @@ export type { MergeDraft, MergeStrategy } from '../merge/plan.ts';
 export { type Owner, provablyDead } from '../owner.ts';
 export type { OnProgress, Progress, ProgressOptions } from '../progress.ts';
 export type { Hit, SearchQuery, SearchResult } from '../search/search.ts';
+export type { Purged, PurgePreview } from '../session/purge.ts';
 export type { Alias, SessionChange, SessionInit } from '../session/session.ts';
 export type { StageInit } from '../session/stage.ts';
 export type { CallsQuery, ModelCalls } from '../tape/calls.ts';

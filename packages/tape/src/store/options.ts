@@ -144,6 +144,7 @@ const listFields: Fields<SessionQuery> = {
   prefix: 'text',
   idPrefix: 'text',
   leftFrom: 'count',
+  deleted: 'flag',
   key: 'text',
   since: 'count',
   under: 'text',
@@ -163,7 +164,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
   'sessions.list': listFields,
   readSessions: { ...listFields, order: ['last', 'created', 'name', 'messages', 'tokens'] },
   'sessions.calls': { session: 'text', tree: 'flag' },
-  'sessions.update': { lifecycle: true, task: true, alias: 'object', unalias: 'object' },
+  'sessions.update': { lifecycle: true, task: true, alias: 'object', unalias: 'object', name: 'text' },
   'entries.append': { lease: 'object', key: 'text', expectHead: 'text', settles: 'text' },
   'entries.read': {
     from: 'count',

@@ -1,24 +1,23 @@
+import { crashPoint } from '../crash-point.ts';
 import { TapeError } from '../errors.ts';
+import { emptyLog } from '../history/redact.ts';
 import { drainInPlaceOfOwner } from '../inbox/inbox.ts';
 import type { GraphReceipt } from '../lineage/line.ts';
 import { aliasTape, unaliasTape } from '../session/alias.ts';
 import { tellsParent } from '../session/notify.ts';
-import {
-  ensureSession,
-  type SessionChange,
-  type SessionInit,
-  setLifecycle,
-  setTask,
-} from '../session/session.ts';
+import { type Purged, type PurgePreview, previewPurge, purgeTape } from '../session/purge.ts';
+import { renameTape } from '../session/rename.ts';
+import { ensureSession, type SessionChange, type SessionInit } from '../session/session.ts';
+import { setLifecycle, setTask } from '../session/state.ts';
 import { type CallsQuery, listCalls, type ModelCalls } from '../tape/calls.ts';
 import { findNamed, findTape } from '../tape/find.ts';
 import { infoOf, type SessionInfo } from '../tape/info.ts';
 import { settleDead } from '../tape/leftovers.ts';
 import { listTapes, type SessionQuery } from '../tape/listing.ts';
-import { type Lifecycle, type Ref, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
+import { assertKept, type Lifecycle, type Ref, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';
-import { assertOptions, fieldsOf, type WriteOptions } from './options.ts';
+import { assertArgument, assertOptions, fieldsOf, type WriteOptions } from './options.ts';
 import type { Sessions } from './store.ts';
 
 /** Makes `store.sessions`. */
@@ -30,17 +29,25 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
     // A status that is present but undefined is a mistake of the caller, which `assertStatus` reports.
     if ('lifecycle' in change) {
       const lifecycle = change.lifecycle as Lifecycle;
-      const epoch = lease !== undefined || lifecycle === 'archived' ? at.epoch(tape, lease) : tape.epoch;
+      const ends = lifecycle === 'archived' || lifecycle === 'destroyed';
+      const epoch = lease !== undefined || ends ? at.epoch(tape, lease) : tape.epoch;
       // Nothing runs an archived session, which would record what was saved of its answer.
-      if (lease === undefined && lifecycle === 'archived' && tape.lifecycle !== 'archived')
+      if (lease === undefined && ends && tape.lifecycle === 'active')
         tape = settleDead(writer, tape, { epoch });
       tape = setLifecycle(writer, tape, { lifecycle, epoch });
     }
     if ('task' in change)
       tape = setTask(writer, tape, { task: change.task as Task, epoch: at.epoch(tape, lease) });
+    if (change.name !== undefined || change.alias !== undefined || change.unalias !== undefined)
+      assertKept(tape, 'rename');
     // A name that is taken away and given again gets its new reason.
     if (change.unalias !== undefined) unaliasTape(writer, realm, tape, change.unalias);
     if (change.alias !== undefined) aliasTape(writer, realm, tape, change.alias);
+    if (change.name !== undefined) {
+      const epoch = at.epoch(tape, lease);
+      if (lease === undefined) tape = settleDead(writer, tape, { epoch });
+      tape = renameTape(writer, realm, tape, { name: change.name, by: ref, epoch });
+    }
     return tape;
   }
 
@@ -100,6 +107,26 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
       });
       if (isNews) appendNews(tape);
       return { ...info, ...at.drainOutbox() };
+    },
+
+    purge(ref: Ref, reason: string, o: WriteOptions = {}): Purged & GraphReceipt {
+      assertOptions(o, fieldsOf.write, 'purge', at.named(ref));
+      assertArgument(reason, 'text', 'purge', 'the reason');
+      const { lease } = o;
+      const done = db.writeAndWipe(() => {
+        const tape = at.need(ref);
+        return purgeTape(writer, tape, {
+          reason,
+          epoch: at.epoch(tape, lease),
+          settles: lease === undefined,
+        });
+      });
+      crashPoint('purge/before-checkpoint');
+      return { ...done, wiped: db.rewriteFile() && emptyLog(db), ...at.drainOutbox() };
+    },
+
+    previewPurge(ref: Ref): PurgePreview {
+      return db.read(() => previewPurge(writer, at.need(ref)));
     },
   };
 }

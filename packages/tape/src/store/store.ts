@@ -21,6 +21,7 @@ import type { Merged } from '../merge/receipt.ts';
 import type { Owner } from '../owner.ts';
 import type { ProgressOptions } from '../progress.ts';
 import type { SearchQuery, SearchResult } from '../search/search.ts';
+import type { Purged, PurgePreview } from '../session/purge.ts';
 import type { SessionChange, SessionInit } from '../session/session.ts';
 import type { StageInit } from '../session/stage.ts';
 import type { Appended } from '../tape/append.ts';
@@ -118,7 +119,7 @@ export interface TapeStore extends AsyncDisposable {
 export interface Sessions {
   /**
    * Returns the session of a name, an alias or an id, and creates one of that name if none exists; `created` says
-   * which.
+   * which. A deleted session has no name: the new one is the next incarnation.
    * @throws TAPE_BAD_NAME; TAPE_EXISTS when the name reads as a point of a session, or differs from a name or an
    * alias in use only by case or Unicode form
    */
@@ -137,11 +138,25 @@ export interface Sessions {
   calls(query?: CallsQuery): Awaitable<readonly ModelCalls[]>;
   /**
    * Changes the state of a session, or adds a name. All of a change is done, or nothing.
-   * @throws TAPE_BAD_STATUS for an unknown lifecycle or task; TAPE_BAD_NAME; TAPE_EXISTS when the alias names
-   * another session, is the session's name or id, or was given with another reason; TAPE_BUSY for a task or an
-   * archived session with a live lease; TAPE_FENCED
+   * @throws TAPE_BAD_STATUS for an unknown lifecycle or task, and for `purged`; TAPE_BAD_NAME; TAPE_EXISTS when the
+   * alias names another session, is the session's name or id, or was given with another reason, or when something else
+   * has a name of a deleted session that would be brought back; TAPE_ARCHIVED for a new name of a deleted session, and
+   * for one that was purged; TAPE_BUSY for a task, a name, or an end of a session with a live lease; TAPE_FENCED
    */
   update(ref: Ref, change: SessionChange, o?: WriteOptions): Awaitable<SessionInfo & GraphReceipt>;
+  /**
+   * Erases the content of all own entries of a session, and of the sessions in which its summaries and its title were
+   * written, and frees its names. A redaction for each entry records the reason: the hash chain still verifies.
+   * `SqliteTapeStore` also writes its file anew; see `Purged.wiped`.
+   * @throws TAPE_CONFLICT while forks inherit its entries (`data.forks`); TAPE_UNSETTLED while calls have no result;
+   * TAPE_BUSY, TAPE_FENCED
+   */
+  purge(ref: Ref, reason: string, o?: WriteOptions): Awaitable<Purged & GraphReceipt>;
+  /**
+   * Returns what `purge` would erase, and what may still contain it then. Reads only.
+   * @throws as `purge`
+   */
+  previewPurge(ref: Ref): Awaitable<PurgePreview>;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { isUlid, isWorkerName, nearNames, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
-import { type Ref, selectTape, type TapeRow, tapeById, tapeByName } from './tape.ts';
+import { hasNames, type Ref, selectTape, type TapeRow, tapeById, tapeByName } from './tape.ts';
 
 /** Returns the session of a reference; undefined for a session that is still being imported. */
 export function findTape(db: Db, realm: string, ref: Ref): TapeRow | undefined {
@@ -11,7 +11,7 @@ export function findTape(db: Db, realm: string, ref: Ref): TapeRow | undefined {
 
 /**
  * Returns the session that a whole reference names: `worker:{ULID}` first, so that no name of an old home takes its
- * place; then a name, `name~n`, an alias, and a ULID.
+ * place; then a name, `name~n`, an alias, and a ULID. A deleted session is found by its ULID alone.
  */
 export function findNamed(db: Db, realm: string, ref: Ref): TapeRow | undefined {
   // Plain JavaScript can pass anything, which is the name of no session.
@@ -27,7 +27,7 @@ export function findNamed(db: Db, realm: string, ref: Ref): TapeRow | undefined 
   const incarnation = /^(.+)~([1-9]\d*)$/.exec(ref);
   if (incarnation !== null)
     return db.get<TapeRow>(
-      `${selectTape} WHERE t.realm = @realm AND t.name = @name AND t.incarnation = @incarnation`,
+      `${selectTape} WHERE t.realm = @realm AND t.name = @name AND t.incarnation = @incarnation AND t.${hasNames}`,
       { realm, name: incarnation[1] ?? '', incarnation: Number(incarnation[2]) },
     );
   const aliased = db.get<{ tape_id: number }>(
@@ -41,7 +41,7 @@ export function findNamed(db: Db, realm: string, ref: Ref): TapeRow | undefined 
 /** The session of a ULID, unless an old home has a session or an alias of that name. */
 function tapeByUlidAlone(db: Db, realm: string, id: string): TapeRow | undefined {
   return db.get<TapeRow>(
-    `${selectTape} WHERE t.ulid = @id AND NOT EXISTS (SELECT 1 FROM tape WHERE realm = @realm AND name = @id)
+    `${selectTape} WHERE t.ulid = @id AND NOT EXISTS (SELECT 1 FROM tape WHERE realm = @realm AND name = @id AND ${hasNames})
        AND NOT EXISTS (SELECT 1 FROM alias WHERE realm = @realm AND alias = @id)`,
     { realm, id },
   );
@@ -56,10 +56,13 @@ function lookUp(db: Db, realm: string, ref: Ref): TapeRow | undefined {
   if (named !== undefined || typeof ref !== 'string' || isUlid(ref)) return named;
   if (!/^[0-7][0-9A-HJKMNP-TV-Z]{5,25}$/i.test(ref)) return undefined;
   const from = ref.toUpperCase();
-  const found = db.all<TapeRow>(`${selectTape} WHERE t.ulid >= @from AND t.ulid < @end LIMIT 2`, {
-    from,
-    end: `${from}[`,
-  });
+  const found = db.all<TapeRow>(
+    `${selectTape} WHERE t.ulid >= @from AND t.ulid < @end AND t.${hasNames} LIMIT 2`,
+    {
+      from,
+      end: `${from}[`,
+    },
+  );
   return found.length === 1 ? found[0] : undefined;
 }
 
@@ -72,10 +75,24 @@ export function getTape(db: Db, realm: string, ref: Ref): TapeRow {
   if (row !== undefined) return row;
   if (typeof ref !== 'string')
     throw new TapeError('TAPE_NO_SESSION', `cannot find session ${String(ref)}: it is not a text`);
+  const deleted = deletedOf(db, realm, ref);
+  if (deleted !== undefined)
+    throw new TapeError('TAPE_NO_SESSION', `cannot find session ${quote(ref)}: it was deleted`, {
+      data: { session: ref, near: [], deleted },
+    });
   const near = nearNames(ref, nameCandidates(db, realm, ref));
   throw new TapeError('TAPE_NO_SESSION', `cannot find session ${quote(ref)}: no such name, alias or id`, {
     data: { session: ref, near },
   });
+}
+
+/** The ULID of the last session of a name that was deleted, and can be brought back. */
+function deletedOf(db: Db, realm: string, name: string): string | undefined {
+  return db.get<{ ulid: string }>(
+    `SELECT ulid FROM tape WHERE realm = @realm AND name = @name AND lifecycle = 'destroyed'
+       ORDER BY incarnation DESC LIMIT 1`,
+    { realm, name },
+  )?.ulid;
 }
 
 /**
@@ -83,7 +100,7 @@ export function getTape(db: Db, realm: string, ref: Ref): TapeRow {
  */
 function nameCandidates(db: Db, realm: string, ref: string): string[] {
   const rows = db.all<{ name: string }>(
-    `SELECT name FROM tape WHERE realm = @realm AND lifecycle NOT IN ('staging', 'purged')
+    `SELECT name FROM tape WHERE realm = @realm AND lifecycle NOT IN ('staging', 'destroyed', 'purged')
        AND length(name) BETWEEN @length - 12 AND @length + 12 LIMIT 5000`,
     { realm, length: ref.length },
   );

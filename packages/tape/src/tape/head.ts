@@ -1,7 +1,7 @@
 import { isUlid, isWorkerName } from '../entry/name.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { getTape } from './find.ts';
-import type { Ref, TapeRow } from './tape.ts';
+import { hasNames, type Ref, type TapeRow } from './tape.ts';
 
 /** What an append needs of a tape's row. */
 export type TapeHead = Pick<
@@ -24,6 +24,7 @@ export interface AppendHead extends TapeHead {
   readonly is_leased: 0 | 1;
   /** 1 when chunks of a live answer are saved. */
   readonly is_live: 0 | 1;
+  readonly lifecycle: TapeRow['lifecycle'];
 }
 
 const select = `SELECT id, ulid, name, head_seq, head_hash, settled_seq, epoch, last_message_at, message_count,
@@ -31,7 +32,7 @@ const select = `SELECT id, ulid, name, head_seq, head_hash, settled_seq, epoch, 
   EXISTS (SELECT 1 FROM lease WHERE tape_id = t.id) AS is_leased,
   EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = t.id) AS is_live FROM tape t`;
 
-const byName = `${select} WHERE realm = ? AND name = ? ORDER BY incarnation DESC LIMIT 1`;
+const byName = `${select} WHERE realm = ? AND name = ? AND ${hasNames} ORDER BY incarnation DESC LIMIT 1`;
 const byId = `${select} WHERE id = ?`;
 
 /**
@@ -40,9 +41,7 @@ const byId = `${select} WHERE id = ?`;
  */
 export function getHead(db: Db, realm: string, ref: Ref): AppendHead {
   const isName = typeof ref === 'string' && !isUlid(ref) && !isWorkerName(ref);
-  const named = isName ? db.get<Selected>(byName, [realm, ref]) : undefined;
+  const named = isName ? db.get<AppendHead>(byName, [realm, ref]) : undefined;
   if (named !== undefined && named.lifecycle !== 'staging') return named;
-  return db.get<Selected>(byId, [getTape(db, realm, ref).id]) as Selected;
+  return db.get<AppendHead>(byId, [getTape(db, realm, ref).id]) as AppendHead;
 }
-
-type Selected = AppendHead & Pick<TapeRow, 'lifecycle'>;

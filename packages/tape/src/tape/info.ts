@@ -3,7 +3,7 @@ import { hex } from '../entry/hash.ts';
 import { isObject } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { parsed } from '../entry/parsed.ts';
-import { titleEvent, titleIn, titleLine } from '../entry/title.ts';
+import { renamedEvent, titleEvent, titleIn, titleLine } from '../entry/title.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Delivery, Lifecycle, TapeRow, Task } from './tape.ts';
 
@@ -29,7 +29,7 @@ export interface SessionInfo {
   /** Id of the tool call that requested the session. */
   readonly spawnCall?: string;
   /**
-   * The title that it was created with, else the one that a model wrote for it later; where the query requests titles,
+   * The title of its last rename, else the one that it was created with, else the one that a model wrote for it later; where the query requests titles,
    * else the beginning of its first prompt, or of its task.
    */
   readonly title?: string;
@@ -102,6 +102,8 @@ export type InfoRow = Pick<
   readonly open_run: number;
   /** The payload of the event that names it. */
   readonly title_event: string | null;
+  /** The payload of the event of its last rename. */
+  readonly renamed_event: string | null;
   /** The payload of its first prompt or of its intention as JSON, or the beginning of its text, where that is large. */
   readonly first_text?: string | null;
   /** A `SessionCounts` as JSON. */
@@ -113,8 +115,12 @@ function besideTape(id: string): string {
   return `(SELECT json_group_array(alias) FROM (SELECT alias FROM alias WHERE tape_id = ${id} ORDER BY alias)) AS aliases,
     EXISTS (SELECT 1 FROM open_run WHERE tape_id = ${id})
       OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = ${id}) AS open_run,
-    (SELECT payload FROM entry WHERE tape_id = ${id} AND name = '${titleEvent}' AND kind = 'event'
-      ORDER BY seq DESC LIMIT 1) AS title_event`;
+    ${lastEvent(id, titleEvent)} AS title_event, ${lastEvent(id, renamedEvent)} AS renamed_event`;
+}
+
+function lastEvent(id: string, name: string): string {
+  return `(SELECT payload FROM entry WHERE tape_id = ${id} AND name = '${name}' AND kind = 'event'
+      ORDER BY seq DESC LIMIT 1)`;
 }
 
 /**
@@ -183,7 +189,7 @@ export function selectInfo({
 }
 
 export function infoOf(db: Db, row: TapeRow): SessionInfo {
-  const beside = db.get<Pick<InfoRow, 'aliases' | 'open_run' | 'title_event'>>(
+  const beside = db.get<Pick<InfoRow, 'aliases' | 'open_run' | 'title_event' | 'renamed_event'>>(
     `SELECT ${besideTape('@id')}`,
     { id: row.id },
   );
@@ -193,14 +199,16 @@ export function infoOf(db: Db, row: TapeRow): SessionInfo {
     aliases: '[]',
     open_run: 0,
     title_event: null,
+    renamed_event: null,
     ...beside,
   });
 }
 
 export function toInfo(row: InfoRow): SessionInfo {
   const title =
+    eventTitle(row.renamed_event) ??
     row.title ??
-    titleIn(row.title_event === null ? null : parsed(row.title_event)) ??
+    eventTitle(row.title_event) ??
     titleLine(beginningOf(row.first_text ?? null));
   return {
     session: row.name,
@@ -231,6 +239,10 @@ export function toInfo(row: InfoRow): SessionInfo {
     messageCount: row.message_count,
     ...(row.counts !== undefined && { counts: JSON.parse(row.counts) as SessionCounts }),
   };
+}
+
+function eventTitle(payload: string | null): string | undefined {
+  return payload === null ? undefined : titleIn(parsed(payload));
 }
 
 /** The text at the beginning of a prompt or of a task. */

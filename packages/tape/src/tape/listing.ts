@@ -15,7 +15,7 @@ export interface SessionQuery {
   readonly roots?: boolean;
   /** Only sessions with a name or an alias that begins with this text. With `all` and `limit`, those of the first names. */
   readonly prefix?: string;
-  /** Only sessions whose ULID begins with this text, in either case. With `limit`, those of the first ULIDs. */
+  /** Only sessions whose ULID begins with this text, in either case, but for deleted ones. With `limit`, those of the first ULIDs. */
   readonly idPrefix?: string;
   /**
    * With `parent`: only children that left it at this position or after it, in the order of these positions. A page of
@@ -40,6 +40,8 @@ export interface SessionQuery {
   readonly since?: number;
   /** Include archived, destroyed and ephemeral sessions. */
   readonly all?: boolean;
+  /** True: only deleted sessions, purged ones included; false: none of them. Default: as `all` says. */
+  readonly deleted?: boolean;
   /** Include the sessions of other realms. Those below a session are always of its realm. */
   readonly allRealms?: boolean;
   /** List in order of creation, after this session; null starts with the first. */
@@ -82,14 +84,14 @@ function prefixed({ all, limit, kind, since, lifecycle, roots, parent, under, af
   const isWhole = all === true && limit !== undefined && others.every((one) => one === undefined);
   const end = isWhole ? 'LIMIT @limit' : '';
   return `SELECT id FROM (SELECT id FROM tape
-      WHERE realm = @realm AND name >= @prefix AND name < @prefixEnd AND lifecycle NOT IN ('staging', 'purged')
+      WHERE realm = @realm AND name >= @prefix AND name < @prefixEnd AND lifecycle NOT IN ('staging', 'destroyed', 'purged')
       ORDER BY name ${end})
     UNION SELECT tape_id FROM (SELECT tape_id FROM alias
       WHERE realm = @realm AND alias >= @prefix AND alias < @prefixEnd ORDER BY alias ${end})`;
 }
 
 /** Those of a range of ids. The limit ends the search: the ids of a day begin alike. */
-const withId = `SELECT id FROM tape WHERE ulid >= @idPrefix AND ulid < @idEnd AND lifecycle NOT IN ('staging', 'purged')
+const withId = `SELECT id FROM tape WHERE ulid >= @idPrefix AND ulid < @idEnd AND lifecycle NOT IN ('staging', 'destroyed', 'purged')
   ORDER BY ulid LIMIT @limit`;
 
 /** What selects the sessions of a query beside the columns of their rows. */
@@ -140,7 +142,7 @@ function matching(
     query.idPrefix !== undefined;
   const t = isSelected ? '+t' : 't';
   const isOfRealm = query.allRealms !== true && parent === null && under === null;
-  const where = `${isOfRealm ? `${t}.realm = @realm AND ` : ''}t.lifecycle NOT IN ('staging', 'purged')
+  const where = `${isOfRealm ? `${t}.realm = @realm AND ` : ''}${lifecyclesOf(query)}
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        ${query.since === undefined ? '' : `AND ${spokenAt} >= @since`}
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
@@ -160,7 +162,7 @@ function matching(
     // No character of a name is greater than the last one of Unicode.
     ...(query.prefix !== undefined && { prefix: query.prefix, prefixEnd: `${query.prefix}\u{10ffff}` }),
     ...(query.idPrefix !== undefined && idRange(query.idPrefix)),
-    all: query.all === true ? 1 : 0,
+    all: query.all === true || query.deleted === true ? 1 : 0,
     kind: query.kind ?? null,
     lifecycle: query.lifecycle ?? null,
     limit: query.limit ?? -1,
@@ -172,6 +174,12 @@ function matching(
     ...(query.since !== undefined && { since: query.since }),
   };
   return { where, order, params, isByPlace };
+}
+
+/** Which lifecycles a query lists at most. */
+function lifecyclesOf({ deleted }: SessionQuery): string {
+  if (deleted === true) return `t.lifecycle IN ('destroyed', 'purged')`;
+  return `t.lifecycle NOT IN ('staging', 'purged'${deleted === false ? `, 'destroyed'` : ''})`;
 }
 
 /** The ids that begin with a text. No character of an id is greater than Z, which `[` follows. */

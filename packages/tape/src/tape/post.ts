@@ -5,7 +5,7 @@ import { encodeJson, type Json } from '../entry/json.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { Writer } from './append.ts';
-import { assertActive, type TapeRow } from './tape.ts';
+import { assertActive, assertKept, type TapeRow } from './tape.ts';
 
 /**
  * Inbox items that only a run can process; other owners keep them in the inbox. `input` starts or steers a
@@ -57,7 +57,8 @@ export function postItem(
     );
   }
   const act = startsRun[item.body.type];
-  if (act !== undefined) assertActive({ session: tape.name, lifecycle: tape.lifecycle }, act);
+  assertKept(tape, 'post to');
+  if (act !== undefined) assertActive({ session: tape.name, id: tape.ulid, lifecycle: tape.lifecycle }, act);
   storeBlobs(db, blobs);
   db.run(
     `INSERT INTO inbox (ulid, tape_id, mode, source, key, body, queued_at)

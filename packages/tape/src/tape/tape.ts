@@ -76,17 +76,51 @@ export function assertStatus(act: string, value: string, allowed: readonly strin
 }
 
 /**
- * Rejects an act on a session that is archived, destroyed or purged.
+ * Whether a session was deleted, or purged too: it has given up its names, and its ULID alone finds it.
+ */
+export function isDeleted({ lifecycle }: { readonly lifecycle: string }): boolean {
+  return lifecycle === 'destroyed' || lifecycle === 'purged';
+}
+
+/** The condition of queries for tapes that have their names. */
+export const hasNames = `lifecycle NOT IN ('destroyed','purged')`;
+
+/** What an error calls a lifecycle. */
+export function lifecycleWord(lifecycle: string): string {
+  return lifecycle === 'destroyed' ? 'deleted' : lifecycle;
+}
+
+/** A session, and what an error says of its state. */
+interface Standing {
+  readonly session: string;
+  readonly id: string;
+  readonly lifecycle: TapeRow['lifecycle'];
+}
+
+/**
+ * Rejects an act on a session that is archived, deleted or purged.
  * @param act the refused act: `run`
  * @throws TAPE_ARCHIVED
  */
-export function assertActive(
-  { session, lifecycle }: { readonly session: string; readonly lifecycle: TapeRow['lifecycle'] },
+export function assertActive(standing: Standing, act: string): void {
+  if (standing.lifecycle !== 'active') throw notActive(standing, `${act} '${standing.session}'`);
+}
+
+/**
+ * Rejects what would write to a session that is deleted or purged.
+ * @throws TAPE_ARCHIVED
+ */
+export function assertKept(
+  { name, ulid, lifecycle }: Pick<TapeRow, 'name' | 'ulid' | 'lifecycle'>,
   act: string,
 ): void {
-  if (lifecycle === 'active') return;
-  throw new TapeError('TAPE_ARCHIVED', `cannot ${act} '${session}': it is ${lifecycle}`, {
-    data: { session, lifecycle },
+  if (isDeleted({ lifecycle })) throw notActive({ session: name, id: ulid, lifecycle }, `${act} '${name}'`);
+}
+
+/** Makes the error of an act that the lifecycle of a session does not allow. */
+export function notActive({ session, id, lifecycle }: Standing, act: string): TapeError {
+  return new TapeError('TAPE_ARCHIVED', `cannot ${act}: it is ${lifecycleWord(lifecycle)}`, {
+    data: { session, id, lifecycle },
   });
 }
 
@@ -100,15 +134,15 @@ export function tapeById(db: Db, id: number): TapeRow {
   return row;
 }
 
-/** Returns the newest incarnation of a name, staged ones included. */
+/** Returns the newest incarnation of a name that was not deleted, staged ones included. */
 export function tapeByName(db: Db, realm: string, name: string): TapeRow | undefined {
   return db.get<TapeRow>(
-    `${selectTape} WHERE t.realm = @realm AND t.name = @name ORDER BY t.incarnation DESC LIMIT 1`,
+    `${selectTape} WHERE t.realm = @realm AND t.name = @name AND t.${hasNames} ORDER BY t.incarnation DESC LIMIT 1`,
     { realm, name },
   );
 }
 
-/** How a session is referred to in a realm: by its name, or, when it is of another realm, by its id. */
-export function refIn(realm: string, tape: Pick<TapeRow, 'realm' | 'name' | 'ulid'>): string {
-  return tape.realm === realm ? tape.name : tape.ulid;
+/** How a session is referred to in a realm: by its name, or, when it is of another realm or deleted, by its id. */
+export function refIn(realm: string, tape: Pick<TapeRow, 'realm' | 'name' | 'ulid' | 'lifecycle'>): string {
+  return tape.realm === realm && !isDeleted(tape) ? tape.name : tape.ulid;
 }

@@ -1,0 +1,31 @@
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { Home } from '../home.ts';
+
+/**
+ * Names the files of raw traffic that may still contain an erased text: those of its session, and of those below, which
+ * may have inherited it.
+ * @param owner the id of the session
+ */
+export async function trafficOf(
+  store: SqliteTapeStore,
+  home: Home,
+  owner: string,
+): Promise<readonly string[]> {
+  const { trafficFiles } = await import('@tapedeck/runtime/internal');
+  const isBelow = (id: string): boolean => {
+    const parent = store.sessions.find(id)?.parentId;
+    return id === owner || (parent !== undefined && isBelow(parent));
+  };
+  return trafficFiles(home.dir)
+    .filter(({ session }) => isBelow(session))
+    .map(({ file }) => file);
+}
+
+/** What may still contain an erased text, as the end of a line. */
+export function mayContain(quotedBy: readonly string[]): string {
+  return quotedBy.length === 0 ? '' : `; may still contain it: ${quotedBy.join(', ')}`;
+}
+
+/** What is said where the WAL still has erased content. */
+export const logNotEmptied =
+  'The WAL still has the content, because another process is reading or the disk failed; empty it with: tape raw checkpoint';
