@@ -33,7 +33,7 @@ const forStores = names(`
   InboxItem Intention isBlobRef isTextRef isUlid isWorkerName Journal jsonDepthMax kindFault KnownFields LeaseOptions Leases leaseTtlMs
   Lineage LineageLine LineageQuery LineageType LineIntention Live LiveQuery LiveRun LiveStream Mark
   MergeDraft MergePreview MergeStrategy ModelCalls nameFault nameKey nameMax nearNames NewestQuery normalise OnProgress OptionFault optionFault Owner parseAnchorName
-  parseName PatchFile Posted PreviewEntry Problem Progress ProgressOptions provablyDead RangeQuery RecordedArtifact RedactPreview Redacted
+  parseName PatchFile Posted PreviewEntry Problem Progress ProgressOptions provablyDead Purged PurgePreview RangeQuery RecordedArtifact RedactPreview Redacted
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery SearchResult Sequence SessionChange SessionInit
   SessionCounts SessionOwner SessionOrder SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
   tapeName taskSlug TextRef Touch touchesOf UnrewindOptions ViewQuery Views
