@@ -95,6 +95,9 @@ class Adopting {
       return;
     }
     if (plan?.isNew === false || plan === undefined) this.#assertHead(bundled, tape);
+    // What was erased here does not come back.
+    const isErased = (this.#here.get(tape.id)?.state ?? tape).lifecycle === 'purged';
+    if (isErased && before?.lifecycle !== now.lifecycle) return;
     // What is deleted here has no names: it gets them when it is brought back.
     const isNameless = isDeleted(this.#here.get(tape.id)?.before ?? tape);
     if (line.alias !== undefined && !isNameless && !this.#mayAlias(bundled, tape)) return;
