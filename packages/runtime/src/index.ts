@@ -65,6 +65,7 @@ export { parseConfig } from './config/parse.ts';
 export type { Deck, DeckOptions, NewSession } from './deck/deck.ts';
 export type { DeckGraph } from './deck/graph.ts';
 export { openDeck } from './deck/open.ts';
+export type { SavedSession, SavedSessions } from './deck/saved.ts';
 export type { StrayError } from './deck/stray-errors.ts';
 export type { Delegation } from './delegation/delegation.ts';
 export { inProcessEngine, type RunEngine, type RunSpec } from './delegation/engine.ts';

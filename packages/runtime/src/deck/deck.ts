@@ -1,7 +1,7 @@
 /**
  * A deck: a tape home that is open for running sessions. `open.ts` loads what it needs, `place.ts` checks and opens its
- * home or store, `graph.ts` reads the graph file, `workers.ts` keeps what runs its sessions. Imports `chat` and what lies
- * below.
+ * home or store, `graph.ts` reads the graph file, `saved.ts` keeps sessions by names, `workers.ts` keeps what runs its
+ * sessions. Imports `chat` and what lies below.
  */
 import { join } from 'node:path';
 import type { Elsewhere, Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
@@ -35,6 +35,7 @@ import { RawTraffic } from '../traffic/traffic.ts';
 import { type DeckGraph, openDeckGraph } from './graph.ts';
 import { keptSettings } from './kept-settings.ts';
 import { assertPlace, type OpenedHome, openHome } from './place.ts';
+import { type SavedSessions, savedSessions } from './saved.ts';
 import { handleStrayErrors, type StrayError } from './stray-errors.ts';
 import { Workers } from './workers.ts';
 
@@ -116,6 +117,8 @@ export interface Deck extends AsyncDisposable {
   readonly store: TapeStore;
   /** The forks and merges of the home, as the graph file records them. */
   readonly graph: DeckGraph;
+  /** The sessions by their names: to list, name, copy and delete them. */
+  readonly saved: SavedSessions;
   /**
    * Creates the session, or opens it when it exists; `init` applies to a new one. Takes no lease.
    * @throws SESSION_NO_MODEL, SESSION_BAD_INPUT when the model or the settings cannot be used
@@ -308,6 +311,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   const stopHandling =
     onStrayError === undefined ? undefined : handleStrayErrors(parts, { onStrayError, close });
   const graph = await openDeckGraph(parts.store, file);
+  const saved = savedSessions(parts);
   let handle: Promise<ChatHandler> | undefined;
   const deck: Deck = {
     fetch: async (request) => {
@@ -322,6 +326,10 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     get graph() {
       catchUp();
       return graph;
+    },
+    get saved() {
+      catchUp();
+      return saved;
     },
     session: async (name, { model, settings, instructions, tools, uses, rules, record, ...init } = {}) => {
       catchUp();

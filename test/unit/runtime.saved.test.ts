@@ -1,0 +1,62 @@
+import { view } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { scriptedDeck } from '../support/scripted.ts';
+
+const answers = ['One.', 'Two.', 'Three.'].map((text) => ({ text }));
+const code = async (act: Promise<unknown>) =>
+  await act.then(
+    () => 'none',
+    (error: { code?: string }) => error.code,
+  );
+
+test('sessions are listed, found, named, copied and deleted by their names', async () => {
+  await using home = await scriptedDeck(answers);
+  const { deck, store } = home;
+  expect([await deck.saved.list(), await deck.saved.last(), await deck.saved.exists('main')]).toEqual([
+    [],
+    undefined,
+    false,
+  ]);
+  const main = await deck.session('main');
+  await main.run('Plan the release');
+  await main.fork({ name: 'child' });
+  await deck.session('temp', { ephemeral: true });
+  expect(await deck.saved.list()).toMatchObject([
+    { name: 'main', names: ['main'], id: main.id, title: 'Plan the release', messageCount: 2 },
+  ]);
+  expect((await deck.saved.last())?.id).toBe(main.id);
+  // Saving gives a further name, once.
+  for (let n = 0; n < 2; n += 1)
+    expect(await deck.saved.save(main, 'work')).toMatchObject({ name: 'main', names: ['main', 'work'] });
+  expect((await deck.saved.load('work')).id).toBe(main.id);
+  // A rename moves the name that the rename before gave.
+  expect(await deck.saved.rename('main', 'release')).toMatchObject({ name: 'release' });
+  expect(await deck.saved.rename('release', 'final')).toMatchObject({
+    name: 'final',
+    names: ['main', 'final', 'work'],
+  });
+  expect([await deck.saved.exists('release'), await deck.saved.exists('final')]).toEqual([false, true]);
+  // A copy shows what the session shows, and goes on alone.
+  const copy = await deck.saved.clone('final', 'idea');
+  const messages = (name: string) => view(store.views.entries(name)).messages;
+  expect(messages('idea')).toEqual(messages('main'));
+  await copy.run('Another way');
+  expect([messages('idea').length, messages('main').length]).toEqual([4, 2]);
+  expect((await deck.saved.list()).map(({ name }) => name)).toEqual(['idea', 'final']);
+  // Its names are free, and its id brings it back.
+  expect(await deck.saved.delete('final')).toBe(main.id);
+  expect([await deck.saved.exists('final'), await deck.saved.exists(main.id)]).toEqual([false, false]);
+  expect((await deck.saved.list()).map(({ name }) => name)).toEqual(['idea']);
+  expect(await code(deck.saved.load('main'))).toBe('TAPE_NO_SESSION');
+  expect(await code(main.run('More'))).toBe('TAPE_ARCHIVED');
+  await deck.store.sessions.update(main.id, { lifecycle: 'active' });
+  expect(await deck.saved.exists('final')).toBe(true);
+  for (const [act, expected] of [
+    [deck.saved.save('idea', 'final'), 'TAPE_EXISTS'],
+    [deck.saved.save('idea', 'a b'), 'TAPE_BAD_NAME'],
+    [deck.saved.rename('idea', 'work'), 'TAPE_EXISTS'],
+    [deck.saved.clone('idea', 'main'), 'TAPE_EXISTS'],
+    [deck.saved.delete('none'), 'TAPE_NO_SESSION'],
+  ] as const)
+    expect(await code(act)).toBe(expected);
+});
