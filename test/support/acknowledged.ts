@@ -24,6 +24,9 @@ export type Acknowledged =
   | { act: 'archive'; session: string }
   | { act: 'alias'; alias: string; session: string }
   | { act: 'unalias'; alias: string }
+  | { act: 'delete'; id: string; names: readonly string[] }
+  | { act: 'back'; id: string; names: readonly string[] }
+  | { act: 'purge'; id: string }
   | { act: 'settle'; session: string; run: string; seq: Seq }
   | { act: 'lease'; lease: Lease };
 
@@ -105,6 +108,21 @@ const checks: Checks = {
   archive: (store, { session }) => [[store.sessions.find(session)?.lifecycle, 'archived']],
   alias: (store, { alias, session }) => [[store.sessions.find(alias)?.session, session]],
   unalias: (store, { alias }) => [[store.sessions.find(alias), undefined]],
+  delete: (store, { id, names }) => [
+    [store.sessions.find(id)?.lifecycle, 'destroyed'],
+    ...names.map((name) => [store.sessions.find(name), undefined]),
+  ],
+  back: (store, { id, names }) => names.map((name) => [store.sessions.find(name)?.id, id]),
+  purge: (store, { id }) => [
+    [store.sessions.find(id)?.lifecycle, 'purged'],
+    [
+      [...store.entries.read(id, { own: true })].filter(
+        ({ kind, payload }) => kind !== 'redaction' && payload !== null,
+      ),
+      [],
+    ],
+    [store.sessions.purge(id, 'again').repeated, true],
+  ],
   settle: (store, { session, run, seq }) => [
     [store.live.read(session, { run }), []],
     [[...store.entries.read(session, { from: seq, to: seq })].length, 1],

@@ -65,6 +65,20 @@ export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
     store.sessions.update(session, { unalias: { name: `former-${key}`, reason: 'a test' } });
     say({ act: 'unalias', alias: `former-${key}` });
   },
+  delete: ({ store, key, say }) => {
+    const names = [`gone-${key}`, `gone-too-${key}`];
+    say({ act: 'delete', id: deleted(store, names), names });
+    const back = [`back-${key}`, `back-too-${key}`];
+    const id = deleted(store, back);
+    store.sessions.update(id, { lifecycle: 'active' });
+    say({ act: 'back', id, names: back });
+  },
+  purge: ({ store, key, say }) => {
+    const { id } = store.sessions.open(`purged-${key}`, { title: key });
+    store.entries.append(id, batchOf(key));
+    store.sessions.purge(id, 'a test');
+    say({ act: 'purge', id });
+  },
   post: ({ store, session, key, say }) => {
     const drafts = batchOf(key);
     const { owner } = store.inbox.post(session, { body: { type: 'append', drafts }, key });
@@ -113,6 +127,13 @@ export function importAll(store: SqliteTapeStore, name: string): { id: string; d
   for (const half of [drafts.slice(0, 2), drafts.slice(2)]) store.imports.append(id, half);
   store.imports.publish([id]);
   return { id, drafts };
+}
+
+/** Makes a session with a name and an alias, and deletes it; returns its id. */
+function deleted(store: SqliteTapeStore, [name = '', alias = '']: readonly string[]): string {
+  const { id } = store.sessions.open(name);
+  store.sessions.update(id, { alias: { name: alias, reason: 'a test' } });
+  return store.sessions.update(id, { lifecycle: 'destroyed' }).id;
 }
 
 /** Calls and their results: entries that must be there together. */

@@ -30,7 +30,9 @@ const queries: Readonly<Record<string, string>> = {
     SELECT 1 FROM lineage l WHERE l.tape_id = t.id AND l.type IN ('merge', 'discard'))`,
   'an alias without its line': `SELECT alias AS what FROM alias a WHERE NOT EXISTS (
     SELECT 1 FROM lineage l WHERE l.g = a.g AND l.type = 'alias' AND l.tape_id = a.tape_id)`,
+  // A deleted session has given up its names.
   'a line without its alias': `SELECT g AS what FROM lineage l WHERE type = 'alias'
+    AND NOT EXISTS (SELECT 1 FROM tape t WHERE t.id = l.tape_id AND t.lifecycle IN ('destroyed','purged'))
     AND NOT EXISTS (SELECT 1 FROM alias a WHERE a.g = l.g)
     AND NOT EXISTS (SELECT 1 FROM lineage u WHERE u.type = 'unalias' AND u.g > l.g AND u.line ->> 'alias' = l.line ->> 'alias')`,
   'a redaction that erased nothing': `SELECT r.tape_id || '@' || r.ref AS what FROM entry r WHERE r.mark = 'redaction'

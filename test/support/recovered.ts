@@ -51,8 +51,8 @@ function whole({ store, db, graph }: Recovered): string[] {
     ...halves(db),
     ...report.problems.map(({ code, message }) => `graph ${code}: ${message}`),
     ...graphDifferences(text, db),
-    ...[...store.sessions.list({ all: true })].flatMap(({ session: name }) =>
-      store.inbox.list(name).map(({ key }) => `${name} has ${key} in its inbox still`),
+    ...[...store.sessions.list({ all: true })].flatMap(({ session: name, id }) =>
+      store.inbox.list(id).map(({ key }) => `${name} has ${key} in its inbox still`),
     ),
   ];
 }

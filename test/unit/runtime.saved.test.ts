@@ -3,11 +3,15 @@ import { expect, test } from 'vitest';
 import { scriptedDeck } from '../support/scripted.ts';
 
 const answers = ['One.', 'Two.', 'Three.'].map((text) => ({ text }));
-const code = async (act: Promise<unknown>) =>
-  await act.then(
-    () => 'none',
-    (error: { code?: string }) => error.code,
-  );
+
+async function code(act: PromiseLike<unknown>): Promise<unknown> {
+  try {
+    await act;
+    return 'none';
+  } catch (error) {
+    return (error as { code?: unknown }).code;
+  }
+}
 
 test('sessions are listed, found, named, copied and deleted by their names', async () => {
   await using home = await scriptedDeck(answers);
