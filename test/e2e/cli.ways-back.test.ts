@@ -109,6 +109,7 @@ const others: Readonly<Record<string, string>> = {
   export: 'writes a new file',
   attest: 'writes a new file',
   restore: 'writes a new home',
+  copy: 'writes another home, where it adds alone',
   mcp: 'see cli.mcp-install',
   trust: 'see cli.trust',
   completion: 'says which file to remove',

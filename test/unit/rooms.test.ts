@@ -13,6 +13,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'index',
     'internal',
     'conformance',
+    'copy',
     'store',
     'bundle',
     'check',

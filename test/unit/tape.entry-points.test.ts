@@ -17,7 +17,7 @@ function exportsOf(file: string): string[] {
 const names = (text: string) => text.trim().split(/\s+/);
 /** The imports of programs. A name here is a promise: adding one is a decision, removing one breaks programs. */
 const forPrograms = names(`
-  anchor Appended assistant compaction Draft Elsewhere Entry EntryKind Forked ForkRequest handoff Inherit Json JsonObject
+  anchor Appended assistant compaction Copied copyTapes Draft Elsewhere Entry EntryKind Forked ForkRequest handoff Inherit Json JsonObject
   Lease Lifecycle Merged MergeRequest Meta note openTapeStore parsePolicy Part Point processOwner prune
   Redact RedactOptions Ref remakeOf result Rewound Secret Seq SessionInfo sessionName SqliteTapeStore StoredMessage StoreOptions streamView
   TapeError TapeErrorCode TapeStore Target Task toolCall toolResult user view View ViewOptions ViewPolicy

@@ -8,6 +8,7 @@
  *
  * @module @tapedeck/tape
  */
+export { type Copied, copyTapes } from './copy.ts';
 export {
   anchor,
   assistant,

@@ -247,6 +247,29 @@ export const homeVerbs: Contracts = {
     quiet: '`ok` or `damaged`',
     exits: { 3: 'no tape home', 5: 'damage is left' },
   },
+  copy: {
+    json: printed({
+      home: text('absolute path of the home that was copied to'),
+      sessions: count('number of sessions of the first home'),
+      changed: count('sessions that were added, or brought up to date'),
+      entries: count('number of new entries; 0 when all existed before'),
+      refused: z
+        .array(z.object({ session: text('root of the family'), code: text('why'), message: text('why') }))
+        .describe('families that were left out'),
+      behind: names('sessions that are not the same in both homes at the end'),
+      waiting: z
+        .array(z.object({ session: text('its name'), items: count('how many') }))
+        .describe('sessions whose inbox has items, which are not copied'),
+    }),
+    quiet: 'the home that was copied to',
+    exits: {
+      1: 'sessions went on during the copy, and are not the same in both homes',
+      2: '`--home` is given, or both are one home',
+      3: 'the first home does not exist',
+      4: 'the second home has other sessions in the place of some, which were left out',
+      5: 'sessions of the first home are damaged, and were left out',
+    },
+  },
   backup: {
     json: printed({
       file: text('absolute path of the new file'),

@@ -61,6 +61,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   purge: async () => (await import('./purge.ts')).purge,
   trust: async () => (await import('./trust.ts')).trust,
   export: async () => (await import('./export.ts')).exportVerb,
+  copy: async () => (await import('./copy.ts')).copy,
   backup: async () => (await import('./backup.ts')).backup,
   restore: async () => (await import('./restore.ts')).restore,
   mcp: async () => (await import('./mcp.ts')).mcp,

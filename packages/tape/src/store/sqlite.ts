@@ -231,6 +231,11 @@ export class SqliteTapeStore implements TapeStore {
     return homeValue(this.#at.db, 'id') ?? '';
   }
 
+  /** The realm of the sessions that it finds by their names. */
+  get base(): string {
+    return this.#at.realm;
+  }
+
   /**
    * Records the base of the home: the realm that openings of it without a `base` use from then on. This store keeps its
    * own.
@@ -357,6 +362,11 @@ export class SqliteTapeStore implements TapeStore {
   /** Counts the sessions and entries of the store, or those that a session reads. */
   count(ref?: Ref): { readonly sessions: number; readonly entries: number } {
     return countVerified(this.#at.db, ref === undefined ? undefined : this.#at.need(ref));
+  }
+
+  /** Counts the entries of all sessions whose content is not here, since the bundles that brought them did not have it. */
+  countAbsent(): number {
+    return this.#at.db.get<{ n: number }>('SELECT count(*) AS n FROM absent')?.n ?? 0;
   }
 
   /** Adds up the recorded usage of the model calls of all sessions of the realm. */

@@ -1,0 +1,93 @@
+import { type Copied, copyTapes } from '@tapedeck/tape';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { shellWord } from '../escape.ts';
+import { exit } from '../exit.ts';
+import { graphLines } from '../graph-file.ts';
+import { type Home, homeAt, openForReading, openForWriting } from '../home.ts';
+import { isSame } from '../origin.ts';
+import { counted } from '../output/counted.ts';
+import { withProgress } from '../output/progress.ts';
+import { defineVerb, type Verb } from './verb.ts';
+
+export const copy: Verb = defineVerb({
+  command: 'copy <from> <to>',
+  group: 'Share',
+  summary: 'Copy all sessions of a home to another home',
+  detail:
+    'Sessions keep their ids, hashes, other names and lineage. Each family of sessions is verified, and is there as a whole or not at all: to continue ' +
+    'after an interruption, or when the first home has grown, copy again. A session that went on in another way in the second home is left out, and stays as it is there. ' +
+    'Messages that wait, worktrees and config.yaml are not copied.',
+  examples: [
+    ['tape copy .tape ../archive', 'Copy all sessions to the home ../archive'],
+    ['tape copy .tape ../archive --json', 'Print what was copied as JSON'],
+  ],
+  arguments: { from: 'Home that is read', to: 'Home that is written; made if it does not exist' },
+  run: async ({ from, to }, context) => {
+    const { io, answer, status } = context;
+    if (context.options.home !== undefined)
+      throw new UsageError('cannot copy with --home: FROM and TO name the homes');
+    const source = homeAt(from, io.cwd);
+    const target = homeAt(to, io.cwd);
+    if (isSame(source.dir, target.dir))
+      throw new UsageError(`cannot copy '${source.dir}' to itself`, { data: { home: source.dir } });
+    const copied = await copyHome(source, target, context);
+    const { sessions, changed, entries, refused, behind, waiting } = copied;
+    await answer({
+      json: {
+        home: target.dir,
+        ...{ sessions, changed, entries },
+        refused: refused.map(({ session, error: { code, message } }) => ({ session, code, message })),
+        ...{ behind, waiting },
+      },
+      quiet: target.dir,
+      human:
+        changed === 0 && refused.length === 0
+          ? `${target.dir} has ${counted(sessions, 'session')} of ${source.dir} already: nothing to do`
+          : `Copied ${counted(entries, 'entry', 'entries')} of ${changed} of ${counted(sessions, 'session')} to ${target.dir}, all hashes match`,
+    });
+    for (const { session, error } of refused) status(`${session} was left out: ${error.message}`);
+    for (const { session, items } of waiting)
+      status(`${session} has ${counted(items, 'message')} in its inbox, which stay there`);
+    const [out, into] = [source, target].map(({ dir }) => `--home ${shellWord(dir)}`);
+    if (refused.some(({ error }) => error.code === 'TAPE_CORRUPT')) {
+      status(`Hint: find the damage with: tape check ${out}`);
+      return exit.damaged;
+    }
+    if (refused.length > 0) {
+      status(`Hint: take one in beside it with: tape export NAME ${out} | tape import - --as NEW ${into}`);
+      return exit.conflict;
+    }
+    if (behind.length === 0) return exit.done;
+    status(`${counted(behind.length, 'session')} went on during the copy: copy again`);
+    return exit.failed;
+  },
+});
+
+/** Copies each realm of a home. A new home gets the base of the first one. */
+async function copyHome(source: Home, target: Home, context: Context): Promise<Copied> {
+  const { io } = context;
+  const all: Copied[] = [];
+  let bases: readonly (string | undefined)[] = [undefined];
+  for (let i = 0; i < bases.length; i += 1) {
+    const base = bases[i];
+    using reading = openForReading({ ...source, ...(base !== undefined && { base }) }, io);
+    if (i === 0) bases = [undefined, ...reading.otherRealms().map(({ realm }) => realm)];
+    using writing = openForWriting({ ...target, base: reading.base }, io);
+    if (i === 0 && writing.count().sessions === 0) writing.keepBase(reading.base);
+    all.push(
+      await withProgress(
+        { ...context, home: source },
+        async (progress) => await copyTapes(reading, writing, { onProgress: progress('Copying sessions') }),
+      ),
+    );
+    for (const line of graphLines(writing.graphFile)) context.status(line);
+  }
+  const sum = (of: 'sessions' | 'changed' | 'entries') => all.reduce((n, one) => n + one[of], 0);
+  return {
+    ...{ sessions: sum('sessions'), changed: sum('changed'), entries: sum('entries') },
+    refused: all.flatMap(({ refused }) => refused),
+    behind: all.flatMap(({ behind }) => behind),
+    waiting: all.flatMap(({ waiting }) => waiting),
+  };
+}
