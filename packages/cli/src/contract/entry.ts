@@ -424,7 +424,7 @@ export const entryVerbs: Contracts = {
           'places that may still contain the text: merges and forks as `SESSION@SEQ`, lines of the graph file as `session_graph.jsonl:LINE`',
         ),
         log_emptied: flag(
-          'false: another process was reading, or the disk failed, and the write-ahead log still has the content',
+          'false: others used the file, or the disk failed, and the file or its WAL still has the content',
         ),
       }),
       ...printed(

@@ -28,4 +28,4 @@ export function mayContain(quotedBy: readonly string[]): string {
 
 /** What is said where the WAL still has erased content. */
 export const logNotEmptied =
-  'The WAL still has the content, because another process is reading or the disk failed; empty it with: tape raw checkpoint';
+  'The file or its WAL still has the content, because others use it or the disk is full: redact the entry again';

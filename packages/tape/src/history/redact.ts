@@ -32,8 +32,8 @@ export interface Redacted extends RedactPreview {
   /** Position of the redaction entry on the owner's tape. */
   readonly by: Seq;
   /**
-   * Whether the WAL was truncated. False when readers were active throughout, or the disk failed: the WAL then keeps
-   * the content until `checkpoint` succeeds.
+   * Whether the file was written anew, and the WAL truncated. False when others used the file throughout, or the disk
+   * failed: the file or the WAL still has the content then, until the redaction is repeated.
    */
   readonly logEmptied: boolean;
 }

@@ -113,7 +113,7 @@ export function entriesOn(at: Connection): InProcess<Entries> {
         return redactEntry(writer, owner, { seq, reason, epoch, settles: o.lease === undefined });
       });
       crashPoint('redact/before-checkpoint');
-      return { ...done, logEmptied: emptyLog(db) };
+      return { ...done, logEmptied: db.rewriteFile() && emptyLog(db) };
     },
 
     previewRedact(ref: Ref, point: Point): RedactPreview {

@@ -200,7 +200,7 @@ export interface Entries {
   search(query: SearchQuery): Awaitable<SearchResult>;
   /**
    * Erases an entry's content and records a redaction with the reason, on the tape that owns the entry. The
-   * hash chain still verifies. `SqliteTapeStore` also truncates the WAL; see `Redacted.logEmptied`.
+   * hash chain still verifies. `SqliteTapeStore` also writes its file anew; see `Redacted.logEmptied`.
    * @throws TAPE_BAD_ENTRY, TAPE_UNSETTLED, TAPE_BUSY, TAPE_FENCED, TAPE_NO_ANCHOR, TAPE_NO_SEQ
    */
   redact(ref: Ref, point: Point, reason: string, o?: WriteOptions): Awaitable<Redacted>;
