@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { user } from '@tapedeck/tape';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
@@ -25,6 +26,9 @@ describe('a long command', () => {
     [['audit'], 'Examining sessions', ['90']],
     [['check'], 'Examining sessions', ['90']],
     [['doctor'], 'Verifying entries', ['62']],
+    [['verify'], 'Comparing lines of the graph file', ['90']],
+    [['attest'], 'Reading sessions', ['50', '100']],
+    [['graph', '--all'], 'Comparing lines of the graph file', ['90']],
     [['search', '--all', 'Line 2 499'], 'Indexing entries', ['31', '62', '93']],
   ])('%j shows how far it is, in one line of the terminal, and removes it', async (args, part, percents) => {
     const { code, stdout, stderr } = await home.here(args, { isTerminal: true });
@@ -35,6 +39,48 @@ describe('a long command', () => {
     expect(stdout).not.toContain('\r');
     expect(await home.here([...args, '--quiet'], { isTerminal: true })).toMatchObject({ stderr: '' });
     expect(await home.here(args)).toMatchObject({ stderr: '' });
+  });
+
+  test('so do those that write files and sessions, at a terminal alone', async () => {
+    using other = tempHome();
+    const lines = '{"content":"Hi"}\n'.repeat(2_500);
+    const record = {
+      type: 'user',
+      parentUuid: null,
+      sessionId: 's1',
+      message: { role: 'user', content: 'Why?' },
+    };
+    const transcript = Array.from({ length: 1_200 }, (_, i) => {
+      const timestamp = '2026-11-16T09:00:00.000Z';
+      return `${JSON.stringify({ ...record, uuid: `u${i}`, parentUuid: i === 0 ? null : `u${i - 1}`, timestamp })}\n`;
+    });
+    writeFileSync(other.file('claude.jsonl'), transcript.join(''));
+    const acts: readonly (readonly [line: string, shown: readonly string[], from?: string])[] = [
+      ['backup FILE.db', ['Copying pages: ', 'Verifying entries: 62 %']],
+      ['restore FIRST.db DIR', ['Copying pages: ', 'Verifying entries: 62 %', 'Examining sessions: 90 %']],
+      ['export main -o FILE.tape', ['Exporting entries: 66 %']],
+      [
+        'import FIRST.tape --as bundled',
+        ['Reading bytes: ', 'Adding entries: 66 %', 'Verifying entries: 66 %'],
+        'other',
+      ],
+      ['import CLAUDE --as NAME', ['Adding entries: 41 %'], 'other'],
+      ['append NAME', ['Reading lines: 1000', 'Reading lines: 2000'], 'other'],
+    ];
+    for (const [i, isTerminal] of [true, false].entries())
+      for (const [line, shown, from] of acts) {
+        const args = line
+          .replace('FILE', other.file(`written-${i}`))
+          .replace('FIRST', other.file('written-0'))
+          .replace('DIR', other.file(`home-${i}`))
+          .replace('CLAUDE', other.file('claude.jsonl'))
+          .replace('NAME', `s${i}-${line.length}`);
+        const at = from === undefined ? home : other;
+        const { code, stderr } = await at.here(args.split(' '), { stdin: lines, isTerminal });
+        expect(code, stderr).toBe(0);
+        if (isTerminal) for (const part of shown) expect(stderr, line).toContain(`\r${part}`);
+        else expect(stderr, line).not.toContain('\r');
+      }
   });
 });
 

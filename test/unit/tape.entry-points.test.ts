@@ -25,7 +25,7 @@ const forPrograms = names(`
 
 /** The further imports of the author of another store. */
 const forStores = names(`
-  AdoptOptions Adopted AdoptedSession BundleOptions BundleScope BundleSource BundleWritten Bundles
+  AdoptOptions Adopted AdoptedSession AdoptProgress BackupOptions BackupProgress BundleOptions BundleScope BundleSource BundleWritten Bundles
   Alias AppendOptions Artifact assertDraft assertOptions Awaitable blobBytesMax blobHashes BlobRef
   bodyHash ByteRange CallsQuery ChainLink childName ChildNaming Collected Conflict ConflictReport Deliver Delivery derivedNameMax
   DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery fenced Fields

@@ -8,7 +8,13 @@ import {
   type SessionNode,
 } from '@tapedeck/graph';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { encodeLine, type LineageLine, type NewestQuery, nearNames } from '@tapedeck/tape/store';
+import {
+  encodeLine,
+  type LineageLine,
+  type NewestQuery,
+  nearNames,
+  type ProgressOptions,
+} from '@tapedeck/tape/store';
 import { compareTail, differing, type FileStanding } from './graph-file.ts';
 import type { Home } from './home.ts';
 import { findSession } from './reference.ts';
@@ -24,10 +30,19 @@ async function standingOf(
 }
 
 /** Compares each line of the graph file with the database. */
-export async function compareWhole(store: SqliteTapeStore, home: Home): Promise<FileStanding> {
+export async function compareWhole(
+  store: SqliteTapeStore,
+  home: Home,
+  { onProgress }: ProgressOptions = {},
+): Promise<FileStanding> {
   using comparison = new FileComparison(home.graph);
   const lines = comparing(comparison, { read: (from) => store.lineage.read({ from }), encode: encodeLine });
-  for (let next = lines.next(); next.done !== true && comparison.line === undefined; ) next = lines.next();
+  const total = store.lineageHash()?.g ?? 0;
+  let done = 0;
+  for (let next = lines.next(); next.done !== true && comparison.line === undefined; done += 1) {
+    if (done % 100 === 0) onProgress?.({ done: Math.min(done, total), total });
+    next = lines.next();
+  }
   return await standingOf(comparison, store, home);
 }
 

@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs';
-import type { Adopted, BundleSource } from '@tapedeck/tape/store';
+import type { Adopted, AdoptProgress, BundleSource } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { counted } from '../output/counted.ts';
+import { withProgress } from '../output/progress.ts';
 
 /** Enough bytes to see whether a file is a bundle. */
 const headBytes = 64 * 1024;
@@ -49,14 +50,23 @@ export async function headOf(path: string): Promise<Uint8Array> {
 export async function importBundle(
   source: BundleSource,
   { as, raw }: { readonly as: string | undefined; readonly raw: boolean | undefined },
-  { writing, answer, status, inHome }: Context,
+  context: Context,
 ): Promise<number> {
+  const { writing, answer, status, inHome } = context;
   if (raw === true)
     throw new UsageError('cannot import a bundle with --raw: it has what its export put there', {
       hint: 'export it with --raw, and import it again: what was left out is added',
     });
   return await writing(async (store) => {
-    const adopted = await store.bundles.adopt(source, as === undefined ? {} : { as });
+    const adopted = await withProgress(context, (progress) => {
+      const parts = {
+        bytes: progress('Reading bytes'),
+        entries: progress('Adding entries'),
+        verified: progress('Verifying entries'),
+      };
+      const onProgress = ({ of, ...now }: AdoptProgress) => parts[of](now);
+      return store.bundles.adopt(source, { ...(as !== undefined && { as }), onProgress });
+    });
     const { session, sessions, entries, filled, absent, aliasesTaken, redactedElsewhere } = adopted;
     await answer({
       json: {

@@ -42,7 +42,11 @@ export async function lookAt(context: Context): Promise<Looked> {
     // What a bundle did not bring is no damage, and nothing here can bring it.
     const found = await tapeProblems(store, undefined, context);
     problems.push(...found.filter(({ code }) => code !== 'not-here'));
-    const graph = await unlessDamaged(problems, { g: 0, problems: [] }, () => verifyGraph(store, home.graph));
+    const graph = await withProgress(context, (progress) =>
+      unlessDamaged(problems, { g: 0, problems: [] }, () =>
+        verifyGraph(store, home.graph, { onProgress: progress('Comparing lines of the graph file') }),
+      ),
+    );
     const behind: FileFinding[] = (graph.behind === undefined ? [] : [graph.behind]).map(({ message }) => ({
       code: 'graph-behind',
       session: null,

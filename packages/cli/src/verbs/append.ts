@@ -15,6 +15,7 @@ import { exit } from '../exit.ts';
 import { readLines } from '../input.ts';
 import { createOptions } from '../options/create.ts';
 import { counted } from '../output/counted.ts';
+import { withProgress } from '../output/progress.ts';
 import { relative } from '../reference.ts';
 import { CopiedLog, type Planned } from '../session/copied-log.ts';
 import { callerPrefix, type LoggedLine, readDraft } from '../session/draft-line.ts';
@@ -58,8 +59,13 @@ export const append: Verb = defineVerb({
       if (each === true) return await appendEach(store, { name, key }, context);
       const copy = new CopiedLog();
       const planned: Planned[] = [];
-      for await (const { number, bytes } of readLines(context.io.stdin))
-        planned.push(...plan(copy, readDraft(bytes, number)));
+      await withProgress(context, async (progress) => {
+        const shown = progress('Reading lines');
+        for await (const { number, bytes } of readLines(context.io.stdin)) {
+          planned.push(...plan(copy, readDraft(bytes, number)));
+          if (number % 1_000 === 0) shown({ done: number });
+        }
+      });
       planned.push(...copy.end());
       sayCopied(copy, context);
       if (planned.length === 0)

@@ -2,10 +2,12 @@ import { createPrivateKey, randomBytes } from 'node:crypto';
 import { linkSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { TapeError } from '@tapedeck/tape';
+import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import type { Context } from '../context.ts';
 import { systemFault } from '../errors/system-fault.ts';
 import { stdinWord } from '../input.ts';
 import { counted } from '../output/counted.ts';
+import { type ShowProgress, withProgress } from '../output/progress.ts';
 import { readKey } from '../session/key-file.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -25,7 +27,8 @@ export const attest: Verb = defineVerb({
     output: { type: 'string', takes: 'FILE', alias: 'o', describe: 'New file (-, default: stdout)' },
     key: { type: 'string', takes: 'FILE', describe: 'Sign with the private Ed25519 key in FILE (PEM)' },
   },
-  run: async ({ output: given, key }, { io, reading, answer, options }) => {
+  run: async ({ output: given, key }, context) => {
+    const { io, reading, answer, options } = context;
     const output = given === stdinWord || given === '-' ? undefined : given;
     const signer = key === undefined ? undefined : readKey(resolve(io.cwd, key), createPrivateKey);
     const { attest: attestStore } = await import('@tapedeck/runtime');
@@ -33,17 +36,20 @@ export const attest: Verb = defineVerb({
       const { lines, count } = attestStore(store, signer === undefined ? {} : { key: signer });
       const isJson = options.json === true || options.jsonl === true;
       if (output === undefined && !isJson) {
-        for await (const line of lines) await io.out(line);
+        await following(store, lines, context, async (followed) => {
+          for await (const line of followed) await io.out(line);
+        });
         return 0;
       }
       const signed = signer !== undefined;
       if (output === undefined) {
-        const text = (await Array.fromAsync(lines)).join('');
+        const texts = await following(store, lines, context, (followed) => Array.fromAsync(followed));
+        const text = texts.join('');
         await answer({ json: { ...totalsOf(count()), signed, text }, human: text });
         return 0;
       }
       const file = resolve(io.cwd, output);
-      await writeNew(file, lines);
+      await following(store, lines, context, (followed) => writeNew(file, followed));
       const { sessions, graph } = totalsOf(count());
       await answer({
         json: { file, sessions, graph, signed },
@@ -54,6 +60,25 @@ export const attest: Verb = defineVerb({
     });
   },
 });
+
+/** Passes lines on, one for each session, and shows how many there were; a terminal that has them shows that itself. */
+async function following<T>(
+  store: SqliteTapeStore,
+  lines: AsyncIterable<string>,
+  context: Context,
+  act: (lines: AsyncIterable<string>) => Promise<T>,
+): Promise<T> {
+  const total = store.countSessions();
+  async function* followed(progress: ShowProgress): AsyncGenerator<string> {
+    let done = 0;
+    for await (const line of lines) {
+      yield line;
+      done = Math.min(done + 1, total);
+      progress({ done, total });
+    }
+  }
+  return await withProgress(context, (progress) => act(followed(progress('Reading sessions'))));
+}
 
 function totalsOf({ sessions, g }: { readonly sessions: number; readonly g: number }): {
   readonly sessions: number;

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { UsageError } from '../errors/kinds.ts';
 import { stdinWord } from '../input.ts';
 import { counted } from '../output/counted.ts';
+import { withProgress } from '../output/progress.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const backup: Verb = defineVerb({
@@ -12,13 +13,17 @@ export const backup: Verb = defineVerb({
     'Verifies the copy before it gets its name, and never replaces an existing file. tape restore makes a home of it.',
   examples: [['tape backup ~/tapes-friday.db', 'Write a complete, verified copy']],
   arguments: { file: 'New file' },
-  run: async ({ file }, { io, reading, answer }) => {
+  run: async ({ file }, context) => {
+    const { io, reading, answer } = context;
     // SQLite writes a copy to a file alone.
     if (file === stdinWord)
       throw new UsageError("cannot write a backup to stdout: name a file ('./-' is one)");
     return await reading(async (store) => {
       const path = resolve(io.cwd, file);
-      await store.backup(path);
+      await withProgress(context, (progress) => {
+        const parts = { pages: progress('Copying pages'), entries: progress('Verifying entries') };
+        return store.backup(path, { onProgress: ({ of, ...now }) => parts[of](now) });
+      });
       const { sessions, entries } = store.count();
       await answer({
         json: { file: path, sessions, entries },

@@ -5,6 +5,7 @@ import { redactIn } from '../config/redact.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { stdinWord } from '../input.ts';
 import { counted } from '../output/counted.ts';
+import { withProgress } from '../output/progress.ts';
 import { exportFolder } from '../session/export-folder.ts';
 import { exportForm } from '../session/export-form.ts';
 import { needSession } from '../session/place.ts';
@@ -96,17 +97,23 @@ export const exportVerb: Verb = defineVerb({
       const scope =
         tree === true ? ('tree' as const) : lineage === true ? ('lineage' as const) : ('session' as const);
       if (file === undefined) {
-        const lines = store.bundles.write(id, { ...how, scope });
-        for (;;) {
-          const { done, value } = lines.next();
-          if (done === true) {
-            if (value.withheld > 0) status(withheldText(value.withheld));
-            return 0;
+        // A terminal shows the lines themselves.
+        const withheld = await withProgress(context, async (progress) => {
+          const onProgress = io.isTerminal ? undefined : progress('Exporting entries');
+          const options = { ...how, scope, ...(onProgress !== undefined && { onProgress }) };
+          const lines = store.bundles.write(id, options);
+          for (;;) {
+            const { done, value } = lines.next();
+            if (done === true) return value.withheld;
+            await io.out(value);
           }
-          await io.out(value);
-        }
+        });
+        if (withheld > 0) status(withheldText(withheld));
+        return 0;
       }
-      const { sessions, entries, withheld, hashed } = await store.bundles.save(id, file, { ...how, scope });
+      const { sessions, entries, withheld, hashed } = await withProgress(context, (progress) =>
+        store.bundles.save(id, file, { ...how, scope, onProgress: progress('Exporting entries') }),
+      );
       await answer({
         json: { file, session, sessions, entries, withheld, hashed },
         quiet: file,

@@ -6,6 +6,7 @@ import { compareTail, reportStanding } from '../graph-file.ts';
 import { assertThere, doesExist, isLarge } from '../home.ts';
 import { stdinWord, timeOf } from '../input.ts';
 import type { Picture } from '../output/picture.ts';
+import { withProgress } from '../output/progress.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 /** How many rows a drawing has where it is not on a terminal. */
@@ -110,8 +111,9 @@ function sinceOf(since: string | undefined, now: number): number | undefined {
 async function readStore(
   { name, since, n, rows }: Query,
   store: SqliteTapeStore,
-  { home, io }: Context,
+  context: Context,
 ): Promise<Picture> {
+  const { home, io } = context;
   const { compareWhole, idOf, readFamily, readNewest, readNewestTrees, readSessions, readTrees } =
     await import('../lineage.ts');
   const { pictureOf } = await import('../output/picture.ts');
@@ -127,7 +129,9 @@ async function readStore(
   if (rows === undefined && since === undefined && n === undefined) {
     if (isLarge(home)) io.saveMemory();
     return {
-      standing: await compareWhole(store, home),
+      standing: await withProgress(context, (progress) =>
+        compareWhole(store, home, { onProgress: progress('Comparing lines of the graph file') }),
+      ),
       sessions: () => readSessions(store),
       trees: () => readTrees(store),
       newestTrees: () => readNewestTrees(store),

@@ -9,6 +9,7 @@ import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { readAll, stdinWord } from '../input.ts';
 import type { Io } from '../io.ts';
 import { counted } from '../output/counted.ts';
+import { type ShowProgress, withProgress } from '../output/progress.ts';
 import { beginningOf, headOf, importBundle } from '../session/import-bundle.ts';
 import { withKeptTails } from '../session/kept-tails.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -69,10 +70,13 @@ export const importVerb: Verb = defineVerb({
       const origin = note('import/source', { format: transcript.format, session: transcript.session });
       const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts.map(clean)];
       const isNew = store.sessions.find(name) === undefined;
-      const { info, added } = await storeTranscript(store, {
-        ...{ name, title, drafts },
-        keeps: transcript.keeps ?? new Map(),
-      });
+      const { info, added } = await withProgress(context, (progress) =>
+        storeTranscript(store, {
+          ...{ name, title, drafts },
+          keeps: transcript.keeps ?? new Map(),
+          progress: progress('Adding entries'),
+        }),
+      );
       const back = isNew ? context.inHome(`; undo with: tape archive ${info.session}`) : '';
       const late = answeredLate(store, info.session, drafts);
       if (late > 0)
@@ -129,6 +133,7 @@ interface Importing {
   readonly drafts: readonly Draft[];
   /** The first draft that each boundary keeps in view, by the keys of both. */
   readonly keeps: ReadonlyMap<string, string>;
+  readonly progress: ShowProgress;
 }
 
 const chunkEntries = 500;
@@ -139,8 +144,9 @@ const chunkEntries = 500;
  */
 async function storeTranscript(
   store: SqliteTapeStore,
-  { name, title, drafts, keeps }: Importing,
+  importing: Importing,
 ): Promise<{ info: SessionInfo; added: number }> {
+  const { name, drafts, keeps } = importing;
   const existing = store.sessions.find(name);
   if (existing !== undefined) {
     const [first] = drafts;
@@ -164,19 +170,19 @@ async function storeTranscript(
   try {
     // The first entry of a session is its `session/start`.
     const placed = withKeptTails(drafts, keeps, { known: new Map(), next: 2 });
-    return await storeNew(store, { name, title, drafts: placed });
+    return await storeNew(store, { ...importing, drafts: placed });
   } catch (error) {
     // A concurrent import of the same file has published the session: append to it.
     const isPublished =
       error instanceof TapeError && (error.code === 'TAPE_NO_SESSION' || error.code === 'TAPE_EXISTS');
     if (!isPublished || store.sessions.find(name) === undefined) throw error;
-    return await storeTranscript(store, { name, title, drafts, keeps });
+    return await storeTranscript(store, importing);
   }
 }
 
 async function storeNew(
   store: SqliteTapeStore,
-  { name, title, drafts }: Omit<Importing, 'keeps'>,
+  { name, title, drafts, progress }: Omit<Importing, 'keeps'>,
 ): Promise<{ info: SessionInfo; added: number }> {
   const keys = drafts.flatMap(({ key }) => key ?? []);
   const staged = store.imports.stage(name, { keys, ...(title !== undefined && { title }) });
@@ -184,6 +190,7 @@ async function storeNew(
     // The pause lets other writers take the lock of the database.
     if (i > 0) await sleep(2);
     store.imports.append(staged.id, drafts.slice(i, i + chunkEntries));
+    progress({ done: Math.min(i + chunkEntries, drafts.length), total: drafts.length });
   }
   const [info = staged] = store.imports.publish([staged.id]);
   return { info, added: info.head - 1 }; // All but the `session/start` that every session has.

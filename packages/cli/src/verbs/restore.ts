@@ -2,12 +2,13 @@ import { existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { openTapeStore, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { copyOlder, makeDirectories } from '@tapedeck/tape/internal';
+import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
 import { systemFault } from '../errors/system-fault.ts';
 import { shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { doesExist, type Home, homeAt, openForWriting } from '../home.ts';
-import type { Io } from '../io.ts';
+import { withProgress } from '../output/progress.ts';
 import { checkJson, checkText } from '../session/checked.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -20,7 +21,8 @@ export const restore: Verb = defineVerb({
     'it gets its name, writes the graph file, and prints what tape check finds. Refuses a directory that has tapes. A graph file that is there and differs is set aside.',
   examples: [['tape restore ~/tapes-friday.db restored', 'Make the home ./restored']],
   arguments: { file: 'Backup', dir: 'New home' },
-  run: async ({ file, dir, home }, { io, answer }) => {
+  run: async ({ file, dir, home }, context) => {
+    const { io, answer } = context;
     const from = resolve(io.cwd, file);
     if (!existsSync(from)) throw new NotFoundError(`cannot restore '${from}': no such file`, { file: from });
     const named = home ?? (io.env.TAPE_HOME === '' ? undefined : io.env.TAPE_HOME);
@@ -32,8 +34,12 @@ export const restore: Verb = defineVerb({
     if (statSync(at.dir, { throwIfNoEntry: false })?.isFile() === true)
       throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it is a file, not a directory`);
     const { check } = await import('@tapedeck/runtime');
-    using store = await restoreTo(at, from, io);
-    const found = await check(store, { graph: at.graph });
+    const of = { ...context, home: at };
+    using store = await restoreTo(from, of);
+    const found = await withProgress(of, (progress) => {
+      const parts = { entries: progress('Verifying entries'), sessions: progress('Examining sessions') };
+      return check(store, { graph: at.graph, onProgress: ({ of: part, ...now }) => parts[part](now) });
+    });
     await answer({
       json: { home: at.dir, ...checkJson(found, { home: dir ?? home }) },
       quiet: at.dir,
@@ -50,14 +56,17 @@ function useOf(dir: string): string {
     : `use it with: --home ${shellWord(dir)}`;
 }
 
+type Restoring = Pick<Context, 'io' | 'options' | 'home'>;
+
 /** Makes the home. When that is refused, as beside the graph file of other tapes, nothing of it is left. */
-async function restoreTo(at: Home, from: string, io: Io): Promise<SqliteTapeStore> {
+async function restoreTo(from: string, context: Restoring): Promise<SqliteTapeStore> {
+  const { home: at, io } = context;
   const made = makeDirectory(at.dir);
   // A directory that was made has no files.
   const there = made === undefined ? namesIn(at.dir) : [];
   let isCopied = false;
   try {
-    await copy(from, at);
+    await copy(from, context);
     isCopied = true;
     return openForWriting(at, io);
   } catch (error) {
@@ -90,10 +99,14 @@ function removeEmpty(dir: string, made: string): void {
  * Copies a backup, whole or not at all. One of an older schema is copied as it is: opening it for writing upgrades it.
  * @throws TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER, TAPE_CORRUPT when the copy does not verify
  */
-async function copy(from: string, { db }: Home): Promise<void> {
+async function copy(from: string, context: Restoring): Promise<void> {
+  const { db } = context.home;
   try {
     using store = openTapeStore(from, { readonly: true });
-    await store.backup(db);
+    await withProgress(context, (progress) => {
+      const parts = { pages: progress('Copying pages'), entries: progress('Verifying entries') };
+      return store.backup(db, { onProgress: ({ of, ...now }) => parts[of](now) });
+    });
   } catch (error) {
     if (!(error instanceof TapeError)) throw error;
     if (error.code === 'TAPE_SCHEMA_OLDER') return await copyOlder(from, db);

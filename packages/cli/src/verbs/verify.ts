@@ -1,6 +1,7 @@
 import { verifyGraph } from '@tapedeck/runtime/internal';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
+import { withProgress } from '../output/progress.ts';
 import { countOf, problemJson, tapeProblems, unlessDamaged } from '../session/mend.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -27,7 +28,11 @@ export const verify: Verb = defineVerb({
       const notHere = found.filter(({ code }) => code === 'not-here');
       const graph =
         ref === undefined
-          ? await unlessDamaged(problems, { g: 0, problems: [] }, () => verifyGraph(store, home.graph))
+          ? await withProgress(context, (progress) =>
+              unlessDamaged(problems, { g: 0, problems: [] }, () =>
+                verifyGraph(store, home.graph, { onProgress: progress('Comparing lines of the graph file') }),
+              ),
+            )
           : undefined;
       problems.push(...(graph?.problems ?? []).map(problemJson));
       const { sessions, entries } = await countOf(store, problems, ref);

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import { encodeLine, firstLinePrev } from '@tapedeck/tape/store';
+import { encodeLine, firstLinePrev, type OnProgress, type ProgressOptions } from '@tapedeck/tape/store';
 import type { CheckCode, Found } from './finding.ts';
 
 /** What a check of a graph file found. `g`: number of its last record. */
@@ -15,11 +15,15 @@ export interface GraphFileReport {
 type Lineage = Pick<SqliteTapeStore, 'lineage' | 'lineageHash'>;
 
 /** Checks a graph file by itself, and every line of it against the database. A file that lags is no problem. */
-export async function verifyGraph(store: Lineage, path: string): Promise<GraphFileReport> {
+export async function verifyGraph(
+  store: Lineage,
+  path: string,
+  { onProgress }: ProgressOptions = {},
+): Promise<GraphFileReport> {
   const { checkJournal, GraphError, readLines } = await import('@tapedeck/graph');
   const { tailOf } = await import('@tapedeck/graph/journal');
   try {
-    const last = await lastOfSame(store, path);
+    const last = await lastOfSame(store, path, onProgress);
     if (last !== undefined) return { problems: severalNames(path), g: last, ...lagging(store, last) };
     const report = checkJournal(readLines(path));
     if (report.records > 0 && store.lineageHash() === undefined)
@@ -42,12 +46,18 @@ export async function verifyGraph(store: Lineage, path: string): Promise<GraphFi
  * The number of the last line, when a graph file has the lines of its database and nothing else, each with the hash of
  * the one before it: the checks of the file and of its lines, which read both again, have nothing to find then.
  */
-async function lastOfSame({ lineage }: Lineage, path: string): Promise<number | undefined> {
+async function lastOfSame(
+  store: Lineage,
+  path: string,
+  onProgress: OnProgress | undefined,
+): Promise<number | undefined> {
   const { GraphError, lineHash, readLines } = await import('@tapedeck/graph');
   const lines = readLines(path);
   try {
     let last = { g: 0, hash: firstLinePrev };
-    for (const line of lineage.read()) {
+    const total = store.lineageHash()?.g ?? 0;
+    for (const line of store.lineage.read()) {
+      if (line.g % 100 === 0) onProgress?.({ done: line.g, total });
       const { value } = lines.next();
       const text = encodeLine(line);
       if (value?.kind !== 'line' || value.text !== text) return undefined;

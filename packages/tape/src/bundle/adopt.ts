@@ -3,6 +3,7 @@ import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { nameKey } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
+import type { OnProgress, Progress } from '../progress.ts';
 import type { Writer } from '../tape/append.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 import { type BundleEntry, badBundle } from './bundle.ts';
@@ -48,6 +49,9 @@ export interface Adopted {
   readonly aliasesTaken: readonly string[];
 }
 
+/** How far an import is in one of its parts: bytes that were read, entries that were added, and those that were verified. */
+export type AdoptProgress = Progress & { readonly of: 'bytes' | 'entries' | 'verified' };
+
 /**
  * Brings in what a bundle has and this home lacks, in the caller's transaction, and verifies it there by the rules of
  * `verify`. An error leaves nothing behind.
@@ -56,20 +60,30 @@ export interface Adopted {
 export function adoptBundle(
   writer: Writer,
   scanned: Scanned,
-  { realm, as }: { readonly realm: string; readonly as: string | undefined },
+  {
+    realm,
+    as,
+    report,
+  }: {
+    readonly realm: string;
+    readonly as: string | undefined;
+    readonly report: (of: AdoptProgress['of']) => OnProgress;
+  },
 ): Adopted {
   const { db } = writer;
   crashPoint('bundle/scanned');
   const plans = planTapes(writer, scanned, { realm, as });
   const ids = new Map<string, number>();
   const adopted: { readonly plan: Planned; readonly id: number; readonly entries: number }[] = [];
+  const total = plans.reduce((sum, one) => sum + newIn(one), 0);
+  const addEntry = counted(total, report('entries'));
   for (const plan of plans) {
     const parent = plan.bundled.tape.parent;
     const id =
       plan.row?.id ??
       insertTape(writer, plan, { realm, parent: parent === null ? undefined : ids.get(parent), scanned });
     ids.set(plan.bundled.tape.ulid, id);
-    adopted.push({ plan, id, entries: adoptEntries(writer, scanned, plan, id) });
+    adopted.push({ plan, id, entries: adoptEntries(writer, scanned, { plan, id, saw: addEntry }) });
     if (plan.filled > 0) rebuildRows(db, id);
   }
   crashPoint('bundle/entries');
@@ -77,7 +91,7 @@ export function adoptBundle(
   crashPoint('bundle/lines');
   touchMarks(db, adopted);
   crashPoint('bundle/state');
-  proveTapes(db, scanned, adopted);
+  proveTapes(db, scanned, { adopted, saw: counted(total, report('verified')) });
   crashPoint('bundle/verified');
   const sessions = adopted.map((one) => sessionOf(writer, one));
   const main = adopted.find(({ plan }) => plan.bundled.tape.ulid === scanned.header.session);
@@ -195,10 +209,28 @@ function ordinalFor({ db }: Writer, { id }: TapeRow, ordinal: number | null): nu
   );
 }
 
+/** How many entries of a session are not here. */
+function newIn({ bundled: { tape }, isKept, common }: Planned): number {
+  return isKept ? 0 : Math.max(0, tape.head - Math.max(common, tape.base));
+}
+
+/** Counts, and reports each hundredth. */
+function counted(total: number, onProgress: OnProgress): () => void {
+  let done = 0;
+  return () => {
+    done += 1;
+    if (done % 100 === 0) onProgress({ done, total: Math.max(done, total) });
+  };
+}
+
 /** Adds the entries that are not here, with the rows beside them; returns how many. */
-function adoptEntries(writer: Writer, { file }: Scanned, plan: Planned, id: number): number {
+function adoptEntries(
+  writer: Writer,
+  { file }: Scanned,
+  { plan, id, saw }: { readonly plan: Planned; readonly id: number; readonly saw: () => void },
+): number {
   const { tape } = plan.bundled;
-  if (plan.isKept || plan.common >= tape.head) return 0;
+  if (newIn(plan) === 0) return 0;
   const { db } = writer;
   const row = tapeById(db, id);
   const epoch = plan.isNew ? row.epoch : row.epoch + 1;
@@ -219,6 +251,7 @@ function adoptEntries(writer: Writer, { file }: Scanned, plan: Planned, id: numb
     });
     keepBytes(db, file, { bundled, id: entryId, hashes: projection.saw(entry) });
     crashPoint('bundle/entry');
+    saw();
     [seq, head] = [entry.seq, entry.hash];
   }
   if (seq !== tape.head || (cast === undefined && head !== tape.head_hash))

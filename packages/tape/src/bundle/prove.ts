@@ -23,13 +23,20 @@ import type { Scanned } from './scan.ts';
 export function proveTapes(
   db: Db,
   scanned: Scanned,
-  adopted: readonly { readonly plan: Planned; readonly id: number; readonly entries: number }[],
+  {
+    adopted,
+    saw,
+  }: {
+    readonly adopted: readonly { readonly plan: Planned; readonly id: number; readonly entries: number }[];
+    /** Called for each entry that is verified. */
+    readonly saw: () => void;
+  },
 ): void {
   for (const { plan, id, entries } of adopted) {
     if (plan.isKept) continue;
     const from = plan.isNew || plan.filled > 0 ? undefined : plan.common + 1;
     try {
-      for (const problem of problemsIn(db, tapeById(db, id), { from, isGrown: entries > 0 }))
+      for (const problem of problemsIn(db, tapeById(db, id), { from, isGrown: entries > 0, saw }))
         if (problem.code !== 'not-here') throw refused(scanned, plan, problem);
     } catch (cause) {
       if (!(cause instanceof TapeError) || cause.code !== 'TAPE_CORRUPT') throw cause;
@@ -41,12 +48,16 @@ export function proveTapes(
 function* problemsIn(
   db: Db,
   tape: TapeRow,
-  { from, isGrown }: { readonly from: Seq | undefined; readonly isGrown: boolean },
+  {
+    from,
+    isGrown,
+    saw,
+  }: { readonly from: Seq | undefined; readonly isGrown: boolean; readonly saw: () => void },
 ): Generator<Problem> {
   const tapes = new BesideTapes(db, { first: tape.id, last: tape.id });
   const views = new ViewsOnTape();
   if (from === undefined || isGrown)
-    yield* verifyTape(db, tape, { tapes, watchers: [views], ...(from !== undefined && { from }) });
+    yield* verifyTape(db, tape, { tapes, watchers: [views, { saw }], ...(from !== undefined && { from }) });
   yield* verifyRow(db, tape, tapes);
   yield* verifyAliases(tape, tapes.of(tape.id));
   yield* verifyLines(tape, tapes.of(tape.id));

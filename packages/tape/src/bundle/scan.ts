@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { LineageLine } from '../lineage/line.ts';
+import type { OnProgress } from '../progress.ts';
 import {
   type BundleEnd,
   type BundleHeader,
@@ -36,6 +37,7 @@ export interface Scanned {
 }
 
 const pauseEvery = 2_000;
+const reportEvery = 100;
 const headerBytesMax = 64 * 1024;
 
 /**
@@ -43,12 +45,13 @@ const headerBytesMax = 64 * 1024;
  * lines have the right form and order.
  * @throws TAPE_BAD_BUNDLE
  */
-export async function scanBundle(file: Quarantine): Promise<Scanned> {
+export async function scanBundle(file: Quarantine, onProgress: OnProgress): Promise<Scanned> {
   const scan = new Scan(file);
   let lines = 0;
   for (const line of linesFrom(file, { number: 1, offset: 0 })) {
     scan.take(line);
     lines += 1;
+    if (lines % reportEvery === 0) onProgress({ done: line.offset, total: file.size });
     if (lines % pauseEvery === 0) await setImmediate();
   }
   return scan.end(lines);

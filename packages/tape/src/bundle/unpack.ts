@@ -12,6 +12,8 @@ export interface Quarantine {
   readonly fd: number;
   /** What the user calls it. */
   readonly name: string;
+  /** In bytes. */
+  readonly size: number;
   close(): void;
 }
 
@@ -35,8 +37,9 @@ export async function quarantine(source: BundleSource, beside: string): Promise<
   const fd = openFile(source);
   try {
     const head = headOf(fd);
-    if (fstatSync(fd).isFile() && packing(head) === undefined)
-      return { fd, name: source, close: () => closeSync(fd) };
+    const stat = fstatSync(fd);
+    if (stat.isFile() && packing(head) === undefined)
+      return { fd, name: source, size: stat.size, close: () => closeSync(fd) };
     const spooled = await spool(source, chunksOf(fd), beside);
     closeSync(fd);
     return spooled;
@@ -119,7 +122,7 @@ async function spool(
         at += writeSync(fd, chunk, at, chunk.byteLength - at, written + at);
       written += chunk.byteLength;
     }
-    return { fd, name, close: () => closeSync(fd) };
+    return { fd, name, size: written, close: () => closeSync(fd) };
   } catch (cause) {
     closeSync(fd);
     if (cause instanceof TapeError) throw cause;

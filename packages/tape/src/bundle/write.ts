@@ -3,6 +3,7 @@ import { blobHashes } from '../entry/blob.ts';
 import { hex } from '../entry/hash.ts';
 import { parsed } from '../entry/parsed.ts';
 import { encodeLine, type LineageLine, rowDigest } from '../lineage/line.ts';
+import type { OnProgress } from '../progress.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import {
@@ -33,7 +34,15 @@ export interface BundleWritten {
 export function* writeBundle(
   db: Db,
   tape: TapeRow,
-  { scope, withholding }: { readonly scope: BundleScope; readonly withholding: Withholding | undefined },
+  {
+    scope,
+    withholding,
+    onProgress,
+  }: {
+    readonly scope: BundleScope;
+    readonly withholding: Withholding | undefined;
+    readonly onProgress: OnProgress | undefined;
+  },
 ): Generator<string, BundleWritten> {
   const { tapes, lines } = db.read(() => {
     const chosen = travelling(db, tape, scope);
@@ -51,9 +60,13 @@ export function* writeBundle(
   }
   for (const text of lines) yield sum.add({ line: withoutSecrets(text, withholding, digests) });
   const pages = new EntryPages(db, withholding);
+  const total = tapes.reduce((all, { tape: one }) => all + one.head_seq - one.base_seq, 0);
   for (const one of tapes) {
     yield sum.add({ of: one.tape.ulid });
-    for (const record of pages.of(one)) yield sum.add(record);
+    for (const record of pages.of(one)) {
+      yield sum.add(record);
+      if (pages.entries % 100 === 0) onProgress?.({ done: pages.entries, total });
+    }
   }
   const { entries, withheld, hashed } = pages;
   const counted = { sessions: tapes.length, entries };

@@ -1,11 +1,13 @@
 /**
  * SQLite and the database file: the connection, the schema, the checks of a file's place (`place.ts`), atomic
- * new files (`draft-file.ts`), and the wait for the write lock. Imports `owner`, `origin`, `errors` and `crash-point`.
+ * new files (`draft-file.ts`), and the wait for the write lock. Imports `owner`, `origin`, `errors`, `progress` and
+ * `crash-point`.
  */
 import Database from 'better-sqlite3';
 import { crashPoint } from '../crash-point.ts';
 import { TapeError } from '../errors.ts';
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
+import type { OnProgress } from '../progress.ts';
 import { isLocked, lockWaitDefault, lockWaitMin, retryLocked, stillLocked } from './lock-wait.ts';
 import { cannotOpen, roomAt } from './place.ts';
 
@@ -289,10 +291,11 @@ export class Db {
    * Copies the database page by page while it is in use, by SQLite's own backup: a file copy would miss the
    * WAL.
    */
-  async backup(file: string): Promise<void> {
+  async backup(file: string, onProgress?: OnProgress): Promise<void> {
+    const progress = pagesTo(onProgress);
     // In memory or in exclusive mode no other connection can change the file during the copy.
     if (this.#db.memory || this.pragma('locking_mode') === 'exclusive') {
-      await this.#db.backup(file);
+      await this.#db.backup(file, progress);
       return;
     }
     // Reads one snapshot through a connection of its own: otherwise the copy would restart with every commit.
@@ -300,7 +303,7 @@ export class Db {
     try {
       source.#db.exec('BEGIN');
       source.#db.prepare('SELECT count(*) FROM sqlite_schema').get();
-      await source.#db.backup(file);
+      await source.#db.backup(file, progress);
     } finally {
       source.close();
     }
@@ -378,4 +381,17 @@ function diskFull(file: string, code: string): string | undefined {
   const full = `no space is left on the disk of '${file}'`;
   if (code === 'SQLITE_FULL') return full;
   return code.startsWith('SQLITE_IOERR') && (roomAt(file) ?? roomMin) < roomMin ? full : undefined;
+}
+
+/** How many pages are copied before others have their turn. */
+const pagesAtOnce = 100;
+
+/** The options of a copy that reports how many pages it has. */
+function pagesTo(onProgress: OnProgress | undefined): Database.BackupOptions {
+  return {
+    progress: ({ totalPages, remainingPages }) => {
+      onProgress?.({ done: totalPages - remainingPages, total: totalPages });
+      return pagesAtOnce;
+    },
+  };
 }

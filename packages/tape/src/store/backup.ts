@@ -1,8 +1,18 @@
 import { TapeError } from '../errors.ts';
+import type { OnProgress, Progress } from '../progress.ts';
 import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
 import { cannotOpen, machineProbe, whyNotInPlace } from '../sqlite/place.ts';
 import { privateCopy } from '../sqlite/private-copy.ts';
 import { Db } from '../sqlite/sqlite.ts';
+
+/** Options of a backup. */
+export interface BackupOptions {
+  /** Called some times, while pages are copied and then while the entries of the copy are verified. */
+  readonly onProgress?: (progress: BackupProgress) => void;
+}
+
+/** How far a backup is in one of its parts. */
+export type BackupProgress = Progress & { readonly of: 'pages' | 'entries' };
 
 /**
  * Copies a database in use to a new file, verifies the copy, and only then gives it its name: a complete
@@ -13,11 +23,12 @@ export async function backupTo(
   db: Db,
   file: string,
   check: (copy: string) => Iterable<{ readonly message: string }>,
+  onPages?: OnProgress,
 ): Promise<void> {
   let draft: string | undefined;
   try {
     draft = newDraft(file);
-    await db.backup(draft);
+    await db.backup(draft, onPages);
     for (const problem of check(draft))
       throw new TapeError(
         'TAPE_CORRUPT',

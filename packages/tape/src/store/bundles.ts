@@ -1,9 +1,10 @@
-import type { Adopted } from '../bundle/adopt.ts';
+import type { Adopted, AdoptProgress } from '../bundle/adopt.ts';
 import type { BundleScope } from '../bundle/bundle.ts';
 import type { BundleSource } from '../bundle/unpack.ts';
 import { withholdingOf } from '../bundle/withhold.ts';
 import { type BundleWritten, writeBundle } from '../bundle/write.ts';
 import { TapeError } from '../errors.ts';
+import type { OnProgress } from '../progress.ts';
 import type { Redact } from '../secrets/redactor.ts';
 import { type Secret, secretsIn } from '../secrets/secrets.ts';
 import type { Ref } from '../tape/tape.ts';
@@ -23,6 +24,8 @@ export interface BundleOptions {
   readonly secrets?: readonly Secret[];
   /** Further forms of secrets, as for `StoreOptions.redact`; those that are built in are always looked for. */
   readonly redact?: Redact;
+  /** Called some times while entries are written. */
+  readonly onProgress?: OnProgress;
 }
 
 /** How to take a bundle in. */
@@ -32,6 +35,8 @@ export interface AdoptOptions {
    * alongside, as a copy with an id of its own.
    */
   readonly as?: string;
+  /** Called some times: while the bundle is read, while its entries are added, and while these are verified. */
+  readonly onProgress?: (progress: AdoptProgress) => void;
 }
 
 /**
@@ -81,13 +86,13 @@ export function bundlesOn(at: Connection): Bundles {
   const write = (ref: Ref, o: BundleOptions = {}): Generator<string, BundleWritten> => {
     assertOptions(
       o,
-      { scope: ['session', 'lineage', 'tree'], raw: 'flag', secrets: true, redact: true },
+      { scope: ['session', 'lineage', 'tree'], raw: 'flag', secrets: true, redact: true, onProgress: true },
       'export',
       at.named(ref),
     );
     const { scope = 'session', raw = false, secrets = secretsIn(process.env), redact = 'all' } = o;
     const withholding = raw ? undefined : withholdingOf(secrets, redact);
-    return writeBundle(db, at.need(ref), { scope, withholding });
+    return writeBundle(db, at.need(ref), { scope, withholding, onProgress: o.onProgress });
   };
   return {
     write,
@@ -100,7 +105,7 @@ export function bundlesOn(at: Connection): Bundles {
 
     async adopt(source: BundleSource, o: AdoptOptions = {}): Promise<Adopted> {
       const name = typeof source === 'string' ? source : source.name;
-      assertOptions(o, { as: 'text' }, 'import', name);
+      assertOptions(o, { as: 'text', onProgress: true }, 'import', name);
       if (at.readonly)
         throw new TapeError('TAPE_IO', `cannot import '${name}': the store is open for reading`);
       const [{ quarantine }, { scanBundle }, { adoptBundle }] = await Promise.all([
@@ -110,8 +115,13 @@ export function bundlesOn(at: Connection): Bundles {
       ]);
       const file = await quarantine(source, db.file);
       try {
-        const scanned = await scanBundle(file);
-        const adopted = db.writeThrough(() => adoptBundle(writer, scanned, { realm, as: o.as }));
+        const report =
+          (of: AdoptProgress['of']): OnProgress =>
+          (now) =>
+            o.onProgress?.({ ...now, of });
+        const scanned = await scanBundle(file, report('bytes'));
+        const { as } = o;
+        const adopted = db.writeThrough(() => adoptBundle(writer, scanned, { realm, as, report }));
         at.drainOutbox();
         return adopted;
       } finally {

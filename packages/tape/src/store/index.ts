@@ -5,7 +5,7 @@
  *
  * @module @tapedeck/tape/store
  */
-export type { Adopted, AdoptedSession } from '../bundle/adopt.ts';
+export type { Adopted, AdoptedSession, AdoptProgress } from '../bundle/adopt.ts';
 export type { BundleScope } from '../bundle/bundle.ts';
 export type { BundleSource } from '../bundle/unpack.ts';
 export type { BundleWritten } from '../bundle/write.ts';
@@ -73,6 +73,7 @@ export { fenced, leaseTtlMs, type SessionOwner } from '../tape/lease.ts';
 export type { SessionOrder, SessionQuery } from '../tape/listing.ts';
 export type { RunItem } from '../tape/post.ts';
 export type { Delivery } from '../tape/tape.ts';
+export type { BackupOptions, BackupProgress } from './backup.ts';
 export type { AdoptOptions, BundleOptions, Bundles } from './bundles.ts';
 export {
   type AppendOptions,

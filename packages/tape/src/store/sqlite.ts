@@ -26,7 +26,7 @@ import {
 import type { Journal, LineageLine } from '../lineage/line.ts';
 import { assertNoRecords } from '../lineage/outbox.ts';
 import { type Elsewhere, getElsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
-import type { ProgressOptions } from '../progress.ts';
+import type { OnProgress, ProgressOptions } from '../progress.ts';
 import { dropIndex, fillIndex, indexedTo, unindexed } from '../search/text-index.ts';
 import { maskFor } from '../secrets/mask.ts';
 import { type Redact, type Redactor, redactFault, redactorFor } from '../secrets/redactor.ts';
@@ -38,7 +38,7 @@ import { countListed, readTapes, type SessionOrder, type SessionQuery } from '..
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { realmsOf } from '../tape/realms.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
-import { backupTo } from './backup.ts';
+import { type BackupOptions, type BackupProgress, backupTo } from './backup.ts';
 import { type Bundles, bundlesOn } from './bundles.ts';
 import { Connection, type GraphFileState } from './connection.ts';
 import { entriesOn } from './entries.ts';
@@ -442,12 +442,23 @@ export class SqliteTapeStore implements TapeStore {
    * Copies the store to a new file while it is in use, and verifies the copy before it gets its name.
    * @throws TAPE_EXISTS, TAPE_CORRUPT, TAPE_CANNOT_OPEN
    */
-  async backup(file: string): Promise<void> {
-    await backupTo(this.#at.db, file, function* (copy) {
-      using store = openTapeStore(copy, { readonly: true });
-      // A recorded view that was copied from another session is no fault of the copy, and must not prevent it.
-      for (const problem of store.verify()) if (!isHarmless.has(problem.code)) yield problem;
-    });
+  async backup(file: string, o: BackupOptions = {}): Promise<void> {
+    assertOptions(o, { onProgress: true }, 'back up to', file);
+    const report =
+      (of: BackupProgress['of']): OnProgress =>
+      (now) =>
+        o.onProgress?.({ ...now, of });
+    await backupTo(
+      this.#at.db,
+      file,
+      function* (copy) {
+        using store = openTapeStore(copy, { readonly: true });
+        // A recorded view that was copied from another session is no fault of the copy, and must not prevent it.
+        for (const problem of store.verify(undefined, { onProgress: report('entries') }))
+          if (!isHarmless.has(problem.code)) yield problem;
+      },
+      report('pages'),
+    );
   }
 
   /** Finds what is left over or out of date, other than damage. Writes nothing. */

@@ -68,7 +68,7 @@ function linesOfTapes(db: Db): LinesOfTapes | undefined {
   }
 }
 
-/** Counts the entries that were verified, and reports it after each thousand and at the last. */
+/** Counts the entries that were verified, and reports it after each hundred, which can be large, and at the last. */
 class Counter implements Watcher {
   done = 0;
   readonly #total: number;
@@ -82,7 +82,7 @@ class Counter implements Watcher {
   saw(): void {
     this.done += 1;
     const { done } = this;
-    if (done % 1_000 === 0 || done === this.#total) this.#onProgress?.({ done, total: this.#total });
+    if (done % 100 === 0 || done === this.#total) this.#onProgress?.({ done, total: this.#total });
   }
 }
 
