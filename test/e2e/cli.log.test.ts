@@ -50,7 +50,7 @@ test('forks stand where they left, merges have their result, and what a rewind h
         ├─ forked idea  active  Try another order
     6   merge       tests 6-8 completed
                       └ All 212 tests pass. … (2 lines)
-    8   merge       notes 6-7 discarded
+    8   discard     notes 6-7
    11   rewind      to @8, hides 2 entries (tape log release --hidden)
    12   user        Tag it.
    13   assistant   I tag it.
@@ -80,7 +80,7 @@ test('--hidden shows and marks what a rewind hides, and --all what is outside of
     '├─ forked n',
     '├─ forked i',
     '6   merge',
-    '8   merge',
+    '8   discard',
     '9 × user',
     '10 × assistant',
     '11 × rewind',
@@ -93,6 +93,81 @@ test('--hidden shows and marks what a rewind hides, and --all what is outside of
     '',
   ]);
   expect(all).toContain('merge       tests 6-8 completed: All 212 tests pass. Two are slow.\n');
+});
+
+test.each([
+  ['log release -n 0', []],
+  ['log release -n 1', ['18']],
+  ['log release -n 8', ['8', '11', '12', '13', '15', '16', '17', '18']],
+  ['log release -n 11', ['notes', 'idea', '6', '8', '11', '12', '13', '15', '16', '17', '18']],
+  ['log release -n 2 --until @8', ['6', '8']],
+  ['log release -n 4 --until @8', ['notes', 'idea', '6', '8']],
+  ['log release --no-own', []],
+  ['log release --own --until @5', ['2', '3', '4', 'tests', 'notes', 'idea']],
+  ['log tests --no-own', ['2', '3', '4']],
+  ['log release --since 2h', []],
+  ['log release --until 2026-11-01', []],
+  ['log release --since 4h --until @8', ['2', '3', '4', 'tests', 'notes', 'idea', '6', '8']],
+  ['log release --role user', ['2', '12', '18']],
+])('a selection has forks and rewinds as it has items, and -n counts them: %s', async (line, rows) => {
+  for (const form of ['', ' --oneline']) {
+    const shown = (await home.look(line + form)).matchAll(/^(?: *(\d+) [ ↑] | {8}├─ forked (\w+))/gm);
+    expect([...shown].map(([, seq, fork]) => seq ?? fork)).toEqual(rows);
+  }
+});
+
+test('the day of the conversation is said once; what is out of its order says the day, what has no time none', async () => {
+  const rows = (await home.look('log shop --all')).split('\n');
+  expect(rows.filter((row) => row.startsWith('──') && !row.includes('ago'))).toEqual([
+    '── 2026-03-12 ──',
+    '── 2026-03-13 ──',
+  ]);
+  expect(rows.filter((row) => row.includes('x-claude-code') && /\d\d:\d\d$|ago$/.test(row))).toEqual([]);
+  for (const row of rows) expect(columnsOf(row)).toBeLessThanOrEqual(80);
+  using own = tempHome();
+  const at = (day: string) => ({ source: 'import', timestamp: `2026-03-${day}:00.000Z` });
+  const days = ['02T23:58', '03T00:01', '02T23:59', '03T00:02'];
+  own.session('night', ...days.map((day) => user(`At ${day}`, at(day))));
+  const { stdout } = await own.here(['log', 'night'], {
+    isTerminal: true,
+    columns: 60,
+    env: { NO_COLOR: '1' },
+  });
+  expect(stdout).toBe(`── 2026-03-02 ──
+    2   user        At 02T23:58                        23:58
+── 2026-03-03 ──
+    3   user        At 03T00:01                        00:01
+    4   user        At 02T23:59             2026-03-02 23:59
+    5   user        At 03T00:02                        00:02
+`);
+});
+
+test('a rewind says what it undoes, and a discard why', async () => {
+  using own = tempHome();
+  own.session('main', user('Go'));
+  const text = async (...args: string[]) => {
+    const { stdout, stderr, code } = await own.here(args);
+    if (code !== 0) throw new Error(stderr);
+    return stdout.replace(/ {2,}\d{4}-\d\d-\d\dT.*Z$/gm, '');
+  };
+  await text('anchor', 'main', 'plan');
+  await text('undo', 'main@3');
+  await text('fork', 'main', '--as', 'kid', '--task', 'Look.');
+  await text('merge', 'kid', '--result', 'Seen.');
+  await text('undo', 'main@5');
+  expect(await text('log', 'main')).toBe(`    2   user        Go
+    4   rewind      undoes the anchor @3 (tape log main --hidden)
+        ├─ forked kid  active
+    7   rewind      undoes the merge @5 (tape log main --hidden)
+`);
+  await text('undo', 'main');
+  await text('undo', 'main');
+  await text('discard', 'kid', '--reason', 'not wanted');
+  expect(await text('log', 'main', '--hidden')).toContain(`    7 × rewind      undoes the merge @5
+    8 × rewind      undoes the rewind @7
+    9 × rewind      undoes the rewind @8
+   10   discard     kid 5-6: not wanted
+`);
 });
 
 test('inherited entries keep their mark, and the beginning of a fork says what it inherits', async () => {

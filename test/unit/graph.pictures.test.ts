@@ -257,6 +257,28 @@ test('sessions of one name have the names of their tapes in every picture, and o
     for (const name of ['tape:main', 'acme:main', 's3']) expect(text).toContain(name);
 });
 
+test('a merge that is undone is drawn, and does not count', () => {
+  const lines = records(
+    s(1),
+    s(2, { type: 'fork', ...from(1) }),
+    s(2, { type: 'merge', ...from(1), ...into(1), range: [2, 5], seq: 9, delivery: 'merged' }),
+    s(2, { type: 'archive', ...from(1), status: 'merged', delivery: 'merged', lifecycle: 'archived' }),
+  );
+  const undone = lines.map((line) => (line.type === 'merge' ? { ...line, undone: true as const } : line));
+  const two = SessionGraph.fromRecords(undone);
+  expect(two.find('s2')).toMatchObject({ status: 'archived', delivery: undefined, mergedAt: undefined });
+  expect(picture([...drawGraph(two.list()), ...drawTree(two)])).toMatchInlineSnapshot(`
+    "
+    ○  s1 active
+    ╰─×  s2 [subagent] archived, merged 2-5 → s1@9 (undone), from s1
+    s1  session  active
+    ╰─ s2  subagent  archived  merge 2-5 → s1@9 (undone)
+    "
+  `);
+  expect(toDot(two.list())).toContain('[label="merge 2-5 (undone)", style=dashed]');
+  expect(SessionGraph.fromRecords(lines).find('s2')).toMatchObject({ status: 'merged', delivery: 'merged' });
+});
+
 test('sessions that are read in parts give the same pictures', () => {
   const odd = records(
     s(2, { type: 'fork', ...from(1) }),

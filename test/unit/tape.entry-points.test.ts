@@ -28,7 +28,7 @@ const forStores = names(`
   AdoptOptions Adopted AdoptedSession AdoptProgress BackupOptions BackupProgress BundleOptions BundleScope BundleSource BundleWritten Bundles
   Alias AppendOptions Artifact assertDraft assertOptions Awaitable blobBytesMax blobHashes BlobRef
   bodyHash ByteRange CallsQuery ChainLink childName ChildNaming Collected Conflict ConflictReport Deliver Delivery derivedNameMax
-  DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery fenced Fields
+  DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery FamilyLine fenced Fields
   fieldsOf firstLinePrev ForkPreview genesisHash GraphReceipt hashLine History Hit Imports Inbox InboxBody InboxDraft
   InboxItem Intention isBlobRef isTextRef isUlid isWorkerName Journal jsonDepthMax kindFault KnownFields LeaseOptions Leases leaseTtlMs
   Lineage LineageLine LineageQuery LineageType LineIntention Live LiveQuery LiveRun LiveStream Mark

@@ -229,6 +229,15 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     expect(store.countSessions(store.sessions.find('main')?.id)).toBeGreaterThan(0);
     store.entries.append('main', [user('forked')]);
   },
+  'sessions with their counts, and merges that are undone': (store) => {
+    const { session } = store.lineage.fork('main');
+    store.entries.append(session, [assistant('done')]);
+    const { seq } = store.lineage.merge(session);
+    store.history.rewind('main', seq - 1);
+    expect(store.sessions.find(session)?.undone).toBe(true);
+    expect(store.sessions.list({ under: 'main', counts: true }).length).toBeGreaterThan(0);
+    expect([...store.linesBySession()].flat().some(({ undone }) => undone === true)).toBe(true);
+  },
   'chunks of an answer, and what they come to': (store) => {
     const lease = store.leases.acquire('main', { id: 'owner' });
     store.live.save([{ session: 'main', run: 'run', chunks: [{ index: 0, chunk: 'so' }] }]);

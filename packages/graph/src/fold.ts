@@ -1,4 +1,4 @@
-import type { LineageLine } from '@tapedeck/tape/store';
+import type { FamilyLine } from '@tapedeck/tape/store';
 import { createNode, isDeleted, type SessionNode, updateNode } from './node.ts';
 
 /** The sessions and edges that the lines of a graph describe. */
@@ -43,7 +43,7 @@ export interface Folding extends Folded {
  * console.log(nodes.get(names.get('idea') ?? '')?.kind); // subagent
  * ```
  */
-export function fold(lines: Iterable<LineageLine>): Folded {
+export function fold(lines: Iterable<FamilyLine>): Folded {
   const folding = startFold();
   for (const line of lines) foldLine(folding, line);
   return folding;
@@ -62,7 +62,7 @@ export function startFold(): Folding {
 }
 
 /** Adds one line to a fold. */
-export function foldLine(folding: Folding, line: LineageLine): void {
+export function foldLine(folding: Folding, line: FamilyLine): void {
   if (dangles(folding, line)) folding.dangling += 1;
   const known = folding.nodes.get(line.session);
   const node = known === undefined ? add(folding, createNode(line)) : relink(folding, known, line);
@@ -73,7 +73,7 @@ export function foldLine(folding: Folding, line: LineageLine): void {
 }
 
 /** Follows the other names of a session, which lines give and take. */
-function nameAgain({ aliases, given }: Folding, { type, alias, session }: LineageLine): void {
+function nameAgain({ aliases, given }: Folding, { type, alias, session }: FamilyLine): void {
   if (alias === undefined) return;
   const own = given.get(session) ?? new Set();
   given.set(session, own);
@@ -104,7 +104,7 @@ function incarnationOf({ session, tape }: SessionNode): string {
 }
 
 /** Whether a line refers to a session that no earlier line describes. */
-function dangles({ nodes }: Folding, line: LineageLine): boolean {
+function dangles({ nodes }: Folding, line: FamilyLine): boolean {
   const isUnknown = (id: string | null) => id !== null && id !== line.session && !nodes.has(id);
   const first = !nodes.has(line.session);
   switch (line.type) {
@@ -128,7 +128,7 @@ function add(folding: Folding, node: SessionNode): SessionNode {
 }
 
 /** A `link` sets the parent of a session without one; no line changes an existing parent. */
-function relink(folding: Folding, node: SessionNode, line: LineageLine): SessionNode {
+function relink(folding: Folding, node: SessionNode, line: FamilyLine): SessionNode {
   if (line.type !== 'link' || line.parent === null || node.parent !== undefined) return node;
   const linked = {
     ...node,

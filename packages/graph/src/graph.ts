@@ -1,4 +1,4 @@
-import type { LineageLine } from '@tapedeck/tape/store';
+import type { FamilyLine } from '@tapedeck/tape/store';
 import { quote } from './display.ts';
 import { GraphError } from './errors.ts';
 import { type Folding, foldLine, startFold } from './fold.ts';
@@ -57,7 +57,7 @@ export class SessionGraph {
   }
 
   /** Makes a graph from records in memory. */
-  static fromRecords(records: Iterable<LineageLine>): SessionGraph {
+  static fromRecords(records: Iterable<FamilyLine>): SessionGraph {
     const graph = new SessionGraph(undefined);
     for (const record of records) foldLine(graph.#folding, record);
     return graph;

@@ -1,6 +1,6 @@
 import { shown, span } from './display.ts';
 import { forestOf, type PictureMark, type Shape, shapeOf, type Tree } from './forest.ts';
-import { distinctNames, failureOf, type MergeRecord, type SessionNode, stateOf } from './node.ts';
+import { distinctNames, failureOf, type MergeRecord, type SessionNode, stateOf, undoneText } from './node.ts';
 
 /** What a drawing shows, and in which order. */
 export interface LayoutOptions {
@@ -207,10 +207,11 @@ function label(node: SessionNode): string {
   return `${shown(node.session)}${kind} ${acts.join(', ')}`;
 }
 
-function mergeLabel({ type, range, intoName, seq }: MergeRecord): string {
+function mergeLabel(merge: MergeRecord): string {
+  const { type, range, intoName, seq } = merge;
   const what = range === undefined ? '' : ` ${span(range)}`;
   const into = intoName === undefined ? '' : ` → ${shown(intoName)}${seq === undefined ? '' : `@${seq}`}`;
-  return `${type === 'merge' ? 'merged' : 'discarded'}${what}${into}`;
+  return `${type === 'merge' ? 'merged' : 'discarded'}${what}${into}${undoneText(merge)}`;
 }
 
 function origin({ parentName, fromAnchor, range }: SessionNode): string[] {

@@ -1,4 +1,4 @@
-import type { LineageLine, LineIntention } from '@tapedeck/tape/store';
+import type { FamilyLine, LineIntention } from '@tapedeck/tape/store';
 
 /** One `merge` or `discard` line: the range of a child that was merged, and its target. */
 export interface MergeRecord {
@@ -17,6 +17,8 @@ export interface MergeRecord {
   readonly seq: number | undefined;
   /** The merged positions of the child, both ends included. */
   readonly range: readonly [number, number] | undefined;
+  /** Of a merge that a rewind of its target hides, as lines that a store reads say. A file does not tell. */
+  readonly undone?: true;
   readonly parentHead: string | undefined;
   readonly childHead: string | undefined;
 }
@@ -43,7 +45,7 @@ export interface SessionNode {
   /** Time and number of the last line about this session. */
   readonly updatedAt: string;
   readonly lastG: number;
-  /** The status and the fields that determine it; the last line wins for each. */
+  /** The status and the fields that determine it; the last line wins for each, but a merge that is undone does not count. */
   readonly status: string;
   readonly lifecycle: string;
   readonly task: string | undefined;
@@ -56,7 +58,7 @@ export interface SessionNode {
 }
 
 /** Creates a node from the first line about a session. Lines of all types have the required fields. */
-export function createNode(line: LineageLine): SessionNode {
+export function createNode(line: FamilyLine): SessionNode {
   return {
     id: line.session,
     session: line.session_id,
@@ -83,7 +85,7 @@ export function createNode(line: LineageLine): SessionNode {
 }
 
 /** Returns the node updated by a further line about its session. */
-export function updateNode(node: SessionNode, line: LineageLine): SessionNode {
+export function updateNode(node: SessionNode, line: FamilyLine): SessionNode {
   const updated = {
     ...node,
     updatedAt: line.at,
@@ -93,13 +95,21 @@ export function updateNode(node: SessionNode, line: LineageLine): SessionNode {
     task: line.task ?? node.task,
     delivery: line.delivery ?? node.delivery,
   };
-  if (line.type !== 'merge' && line.type !== 'discard') return updated;
-  return {
+  if (line.type !== 'merge' && line.type !== 'discard') return asItCounts(updated);
+  return asItCounts({
     ...updated,
     delivery: line.delivery ?? (line.type === 'merge' ? 'merged' : 'discarded'),
     mergedAt: line.type === 'merge' ? line.at : node.mergedAt,
     merges: [...node.merges, mergeOf(line, line.type)],
-  };
+  });
+}
+
+/** A node whose merges are all undone as it was before them: lines repeat the delivery that an earlier one recorded. */
+function asItCounts(node: SessionNode): SessionNode {
+  const { delivery, merges, task, lifecycle } = node;
+  const made = merges.filter(({ type }) => type === 'merge');
+  if (delivery !== 'merged' || made.length === 0 || made.some(({ undone }) => undone !== true)) return node;
+  return { ...node, status: task ?? lifecycle, delivery: undefined, mergedAt: undefined };
 }
 
 /** Whether a session was deleted, or purged: its ULID alone finds it. */
@@ -118,7 +128,7 @@ export function stateOf(node: SessionNode): string {
   return failure === undefined ? node.status : `${node.status}, ${failure}`;
 }
 
-function mergeOf(line: LineageLine, type: MergeRecord['type']): MergeRecord {
+function mergeOf(line: FamilyLine, type: MergeRecord['type']): MergeRecord {
   return {
     type,
     g: line.g,
@@ -130,12 +140,18 @@ function mergeOf(line: LineageLine, type: MergeRecord['type']): MergeRecord {
     intoName: line.into_session_id ?? line.parent_session_id ?? undefined,
     seq: line.seq,
     range: line.range ?? undefined,
+    ...(line.undone === true && { undone: true }),
     parentHead: line.parent_head,
     childHead: line.child_head,
   };
 }
 
-function isMerge(line: LineageLine): boolean {
+/** What a drawing says behind a merge. */
+export function undoneText({ undone }: MergeRecord): string {
+  return undone === true ? ' (undone)' : '';
+}
+
+function isMerge(line: FamilyLine): boolean {
   return line.type === 'merge' || line.type === 'discard';
 }
 

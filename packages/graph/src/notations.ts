@@ -1,5 +1,5 @@
 import { shown, span } from './display.ts';
-import { distinctNames, type MergeRecord, type SessionNode, stateOf } from './node.ts';
+import { distinctNames, type MergeRecord, type SessionNode, stateOf, undoneText } from './node.ts';
 
 /** A session in a drawing: its id, and its number from 1. */
 interface Place {
@@ -178,6 +178,7 @@ function mergesOf({ merges }: SessionNode): Edge[] {
   );
 }
 
-function mergeLabel({ type, range }: MergeRecord): string {
-  return range === undefined ? type : `${type} ${span(range)}`;
+function mergeLabel(merge: MergeRecord): string {
+  const { type, range } = merge;
+  return `${range === undefined ? type : `${type} ${span(range)}`}${undoneText(merge)}`;
 }

@@ -43,7 +43,9 @@ const standing = {
   delivery: z
     .enum(['merged', 'discarded'])
     .optional()
-    .describe('whether its result was merged into the parent or discarded'),
+    .describe(
+      'whether its result was merged into the parent or discarded; absent after an undo of the merge',
+    ),
 };
 
 const origin = {
@@ -59,7 +61,7 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   ),
   ...standing,
   ...origin,
-  merged_at: text('time of the last merge or discard').optional(),
+  merged_at: text('time of the last merge or discard; present with `delivery`').optional(),
   title: text(
     'the title of its last rename, else the one that it was created with, else the one that a model wrote; in lists else the beginning of its first prompt or task',
   ).optional(),
@@ -101,6 +103,7 @@ const nodeFields = () => ({
     seq: whole.optional(),
     range: range.optional(),
     at: z.string(),
+    undone: mark('a rewind of `into` hides the merge, as an undo does').optional(),
   }),
   get children(): z.ZodType {
     return z.array(Node).describe('forks, in spawn order');

@@ -16,12 +16,13 @@ export function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Recor
     ...(node.parentName !== undefined && { parent: node.parentName, from_anchor: node.fromAnchor ?? null }),
     ...(node.range !== undefined && { range: node.range }),
     created_at: node.createdAt,
-    merges: node.merges.map(({ type, intoName, seq, range, at }) => ({
+    merges: node.merges.map(({ type, intoName, seq, range, at, undone }) => ({
       type,
       into: intoName,
       seq,
       range,
       at,
+      ...(undone === true && { undone }),
     })),
     children: graph.children(node.id).map((child) => treeJson(graph, child)),
   };

@@ -1,5 +1,6 @@
-import type { Undone, UndoneAct } from '@tapedeck/runtime';
+import type { Undone } from '@tapedeck/runtime';
 import type { Rewound } from '@tapedeck/tape';
+import { actNames } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { counted } from './counted.ts';
 
@@ -30,17 +31,8 @@ export function rewoundLine({ session, to, hidden }: Rewound, undo = `tape undo 
 /** What an undo did, and the way back. */
 export function undoneLine(done: Undone, undo = `tape undo ${done.session}`): string {
   const { session, undone, act } = done;
-  return `Undid ${names[act]} ${session}@${undone}: ${changeOf(done)} (undo with: ${undo})`;
+  return `Undid ${actNames[act]} ${session}@${undone}: ${changeOf(done)} (undo with: ${undo})`;
 }
-
-const names: Readonly<Record<UndoneAct, string>> = {
-  rewind: 'the rewind',
-  compaction: 'the summary',
-  prune: 'the pruning',
-  anchor: 'the anchor',
-  handoff: 'the handoff',
-  merge: 'the merge',
-};
 
 function changeOf({ act, to, shown, hidden }: Undone): string {
   return act === 'rewind'

@@ -1,19 +1,20 @@
 import type { SessionInfo } from '@tapedeck/tape';
-import { isDeleted, isoTime, lifecycleWord } from '@tapedeck/tape/internal';
+import { deliveryOf, isDeleted, isoTime, lifecycleWord } from '@tapedeck/tape/internal';
 import type { SessionCounts } from '@tapedeck/tape/store';
 import type { Style } from '../terminal/style.ts';
 
 /** A session as `--json` prints it; part of the documented contract. */
 export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>> {
+  const delivery = deliveryOf(info);
   return {
     session: info.session,
     id: info.id,
     kind: info.kind,
     lifecycle: info.lifecycle,
     ...(info.task !== undefined && { task: info.task }),
-    ...(info.delivery !== undefined && { delivery: info.delivery }),
+    ...(delivery !== undefined && { delivery }),
     ...(info.parent !== undefined && { parent: info.parent, from_anchor: info.fromAnchor ?? null }),
-    ...(info.mergedAt !== undefined && { merged_at: isoTime(info.mergedAt) }),
+    ...(info.mergedAt !== undefined && delivery !== undefined && { merged_at: isoTime(info.mergedAt) }),
     ...(info.title !== undefined && { title: info.title }),
     ...(info.aliases.length > 0 && { aliases: info.aliases }),
     ...(info.ephemeral && { ephemeral: true }),
@@ -38,15 +39,17 @@ function countsJson(counts: SessionCounts): Readonly<Record<string, unknown>> {
  * merged may be that of a task that did not complete: `merged, failed`.
  */
 export function stateOf({
-  delivery,
   task,
   lifecycle,
+  ...work
 }: {
   readonly delivery?: string | undefined;
+  readonly undone?: true;
   readonly task?: string | undefined;
   readonly lifecycle: string;
 }): string {
   if (isDeleted({ lifecycle })) return lifecycleWord(lifecycle);
+  const delivery = deliveryOf(work);
   if (delivery === 'merged' && task !== undefined && task !== 'completed' && task !== 'running')
     return `${delivery}, ${task}`;
   return delivery ?? task ?? lifecycle;

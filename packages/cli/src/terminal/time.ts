@@ -47,9 +47,14 @@ export function briefTime(at: number, now: number): string {
   return new Date(at).toLocaleDateString('en', { month: 'short', day: 'numeric', timeZone: 'UTC' });
 }
 
-/** The time of a day, in few columns: how long ago within a day, and before that the minute in UTC: `10:03`. */
-export function timeOfDay(at: number, now: number): string {
-  return Math.abs(now - at) < day ? relativeTime(at, now) : new Date(at).toISOString().slice(11, 16);
+/**
+ * The time of a day, in few columns: how long ago within a day, and before that the minute in UTC: `10:03`; with the date,
+ * if that is another one than `shownDay`.
+ */
+export function timeOfDay(at: number, now: number, shownDay: string): string {
+  if (Math.abs(now - at) < day) return relativeTime(at, now);
+  const minute = new Date(at).toISOString().slice(0, 16).replace('T', ' ');
+  return isoDay(at) === shownDay ? minute.slice(-5) : minute;
 }
 
 /** The day of a time in UTC: `2026-11-21`. */

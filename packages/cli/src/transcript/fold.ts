@@ -1,6 +1,7 @@
 import type { Entry } from '@tapedeck/tape';
 import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import { commandText, isCommandOutput } from '../output/local-command.ts';
+import type { Undoes } from './undoes.ts';
 
 /** What a reader sees as one: an entry, with the results of its calls, the message of its merge or what a command printed. */
 export interface Item {
@@ -9,6 +10,8 @@ export interface Item {
   readonly results: ReadonlyMap<string, Entry>;
   /** The message that a merge gave to the model, or what the command of an imported agent printed. */
   readonly report?: Entry;
+  /** Of a rewind, the act that it undoes. */
+  readonly undoes?: Undoes | undefined;
 }
 
 /** Entries that a rewind hides, in place of them. The rewind is the last of them. */
@@ -17,6 +20,8 @@ export interface Gap {
   readonly to: number;
   /** How many they are without rewinds. */
   readonly hidden: number;
+  /** What the last rewind undoes. */
+  readonly undoes: Undoes | undefined;
 }
 
 export const isGap = (shown: object): shown is Gap => 'to' in shown;

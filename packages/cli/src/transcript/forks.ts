@@ -1,25 +1,27 @@
 import type { Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import { type Gap, type Item, isGap } from './fold.ts';
+import { isWithin, type Wanted } from './wanted.ts';
 
-/** Children that left at one position. */
-export interface Left {
-  readonly at: Seq;
-  readonly children: readonly SessionInfo[];
-  /** How many more left there; infinite for a number that is not known. */
-  readonly more: number;
-}
+/** A child that left at a position, or how many more did. */
+export type Left = { readonly at: Seq } & (
+  | { readonly child: SessionInfo }
+  /** Infinite for a number that is not known. */
+  | { readonly more: number }
+);
+
+export const isLeft = (shown: object): shown is Left => 'at' in shown;
 
 /** Children that are looked up at once. */
 const pageSize = 200;
 /** Children that are named at one position. */
 const namedMax = 5;
 
-/** The children that left a session in a range of positions, in the order of their places. */
+/** The children that left a session in a range of positions and of times, in the order of their places. */
 export function* leftIn(
   store: Pick<SqliteTapeStore, 'sessions'>,
   parent: string,
-  { from, to }: { readonly from: Seq; readonly to: Seq },
+  { from, to, ...times }: { readonly from: Seq; readonly to: Seq } & Pick<Wanted, 'after' | 'before'>,
 ): Generator<Left> {
   for (let leftFrom = from; leftFrom <= to; ) {
     const page = store.sessions.list({ parent, all: true, leftFrom, limit: pageSize });
@@ -29,14 +31,10 @@ export function* leftIn(
       if (at > to) return;
       // More may have left at the last position of a page than it has.
       if (!isWhole && at === last && at !== leftFrom) break;
-      const made = children.filter((child) => !isSummarizer(child));
-      const named = made.slice(0, namedMax);
-      if (named.length > 0)
-        yield {
-          at,
-          children: named,
-          more: isWhole || at !== last ? made.length - named.length : Number.POSITIVE_INFINITY,
-        };
+      const made = children.filter((child) => !isSummarizer(child) && isWithin(child.createdAt, times));
+      for (const child of made.slice(0, namedMax)) yield { at, child };
+      const more = isWhole || at !== last ? made.length - namedMax : Number.POSITIVE_INFINITY;
+      if (made.length > 0 && more > 0) yield { at, more };
     }
     if (isWhole) return;
     leftFrom = last === leftFrom ? last + 1 : last;
@@ -47,9 +45,13 @@ export function* leftIn(
 export function* withForks(items: Iterable<Item | Gap>, left: Iterator<Left>): Generator<Item | Gap | Left> {
   let next = left.next();
   for (const item of items) {
-    const seq = isGap(item) ? item.from : item.entry.seq;
-    for (; next.done !== true && next.value.at < seq; next = left.next()) yield next.value;
+    for (; next.done !== true && next.value.at < placeOf(item); next = left.next()) yield next.value;
     yield item;
   }
   for (; next.done !== true; next = left.next()) yield next.value;
+}
+
+/** The position at which an item stands, or a gap begins. */
+export function placeOf(item: Item | Gap): Seq {
+  return isGap(item) ? item.from : item.entry.seq;
 }

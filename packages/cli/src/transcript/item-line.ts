@@ -24,7 +24,7 @@ export function itemLine(item: Item): string {
     return `${child}${rest}${report === undefined ? '' : `: ${briefText(report)}`}`;
   }
   if (kind === 'anchor' && name === 'intention') return intentionText(state);
-  if (kind !== 'anchor' && kind !== 'compaction') return otherText(entry);
+  if (kind !== 'anchor' && kind !== 'compaction') return otherText(item);
   const summary = typeof state.summary === 'string' ? `: ${state.summary}` : '';
   return `${anchorText(entry, state)}${summary}`;
 }

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Entry, Json, JsonObject } from '@tapedeck/tape';
 import { argumentsText, isObject } from '@tapedeck/tape/internal';
-import { safe } from '../escape.ts';
+import { oneLine, safe } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { absentText, briefText, entryText, intentionText, partText, startText } from '../output/entry.ts';
 import { commandOutput, commandText, isTyped } from '../output/local-command.ts';
@@ -11,6 +11,7 @@ import { cutText, textWidth } from '../terminal/width.ts';
 import { styledLines, wrapText } from '../terminal/wrap.ts';
 import type { Gap, Item } from './fold.ts';
 import { argumentLines, callOf, outputOf, partsOf, type ToolCall } from './parts.ts';
+import { rewindText } from './undoes.ts';
 
 /** The place that the text of an item has. */
 export interface Place {
@@ -58,7 +59,7 @@ export function itemRows(item: Item, place: Place): string[] {
   if (name.startsWith('merge/') && kind === 'anchor') return mergeRows(state, report, { place, entry });
   if (kind === 'anchor' && name === 'intention') return textLines(intentionText(state), { place, entry });
   if (kind === 'anchor' || kind === 'compaction') return anchorRows(state, { place, entry });
-  return textLines(otherText(entry), { place, entry, most: summaryRows });
+  return textLines(otherText(item), { place, entry, most: summaryRows });
 }
 
 /** The state that an anchor carries. */
@@ -247,14 +248,15 @@ export function outputRows(
   return [`${indent}└ ${paint(`${oneRow(line, Math.max(8, room - size.length))}${size}`)}`];
 }
 
-/** The child whose result a merge has, and what and how it was. */
+/** The child whose result a merge has, and what and how it was; of a discard, why. */
 export function mergeOf(
   { name = '' }: Pick<Entry, 'name'>,
-  { session, range, status, strategy }: JsonObject,
+  { session, range, status, strategy, reason }: JsonObject,
 ): { readonly child: string; readonly rest: string } {
   const child = typeof session === 'string' ? session : name.slice('merge/'.length);
   const positions = Array.isArray(range) ? ` ${range.join('-')}` : '';
-  return { child, rest: `${positions} ${strategy === 'discard' ? 'discarded' : String(status)}` };
+  if (strategy !== 'discard') return { child, rest: `${positions} ${String(status)}` };
+  return { child, rest: typeof reason === 'string' ? `${positions}: ${oneLine(reason, rowMax)}` : positions };
 }
 
 function mergeRows(
@@ -298,8 +300,9 @@ export function anchorText({ name = '', kind, payload }: Entry, state: JsonObjec
   return Object.keys(rest).length === 0 ? `⚓ ${name}` : `⚓ ${name} ${JSON.stringify(rest)}`;
 }
 
-export function otherText(entry: Entry): string {
-  const { kind, payload, ref } = entry;
+export function otherText({ entry, undoes }: Item): string {
+  const { kind, payload, ref = 0 } = entry;
+  if (kind === 'rewind') return rewindText(ref, undoes);
   if (kind === 'redaction') {
     const reason = isObject(payload) && typeof payload.reason === 'string' ? `: ${payload.reason}` : '';
     return `of @${ref}${reason}`;
@@ -309,10 +312,14 @@ export function otherText(entry: Entry): string {
   return entryText(entry);
 }
 
-/** How many entries a rewind hides, and how to see them. */
+/** What a rewind undoes or hides, and how to see it. */
 export function gapText(
-  { from, hidden }: Gap,
+  { from, hidden, undoes }: Gap,
   { session, inHome }: Pick<Place, 'session' | 'inHome'>,
 ): string {
-  return `to @${from - 1}, hides ${counted(hidden, 'entry', 'entries')} (${inHome(`tape log ${session} --hidden`)})`;
+  const what = rewindText(from - 1, undoes);
+  // An act other than a rewind is one entry, or two with the message of a merge.
+  const isAll = undoes !== undefined && hidden <= (undoes.act === 'merge' ? 2 : 1) && undoes.act !== 'rewind';
+  const count = isAll ? '' : `, hides ${counted(hidden, 'entry', 'entries')}`;
+  return `${what}${count} (${inHome(`tape log ${session} --hidden`)})`;
 }

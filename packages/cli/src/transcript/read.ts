@@ -1,7 +1,8 @@
 import type { Entry, EntryKind, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import type { EntryQuery, SessionRange } from '@tapedeck/tape/store';
 import { fold, type Gap, isGap, isPart } from './fold.ts';
-import { isConversation, isWanted, type Wanted } from './wanted.ts';
+import { undoesOf } from './undoes.ts';
+import { isByContent, isConversation, isWanted, isWithin, timeOfEntry, type Wanted } from './wanted.ts';
 
 /** Which entries of a session to read. */
 export interface Selection extends Wanted {
@@ -51,14 +52,31 @@ export interface Reading {
   readonly all: boolean;
 }
 
-/** The entries that a person reads, in order, with a gap where a rewind hides some. `last` counts items. */
+/** The positions of a selection: those of the session itself, or the inherited ones, end where the others begin. */
+export function boundsOf(
+  { from, to, own }: Selection,
+  { base }: Pick<SessionInfo, 'base'>,
+): { readonly from: Seq; readonly to: Seq } {
+  return {
+    from: own === true ? Math.max(from, base + 1) : from,
+    to: own === false ? Math.min(to, base) : to,
+  };
+}
+
+/**
+ * The entries that a person reads, in order, with a gap where a rewind hides some. `last` counts items and gaps; a gap is
+ * nothing that a filter by content selects.
+ */
 export function readShown(
   store: SqliteTapeStore,
-  { id }: Pick<SessionInfo, 'id'>,
+  info: Pick<SessionInfo, 'id' | 'base'>,
   selection: Selection,
   reading: Reading,
 ): Iterable<Entry | Gap> {
-  const { from, to, last } = selection;
+  const { id } = info;
+  const { last } = selection;
+  const { from, to } = boundsOf(selection, info);
+  const isContent = isByContent(selection);
   const stretches = reading.ranges.flatMap((range) => {
     const [lo, hi] = [Math.max(range.from, from), Math.min(range.to, to)];
     return lo > hi ? [] : [{ from: lo, to: hi, isHidden: range.hiddenBy !== undefined && !reading.hidden }];
@@ -71,8 +89,9 @@ export function readShown(
       const entries = backward
         ? fromEnd(store, id, { query, page: last ?? 0 })
         : store.entries.read(id, query);
-      if (isHidden) yield* gapOf(store, id, stretch);
-      else for (const entry of entries) if (wants(entry)) yield entry;
+      if (isHidden) {
+        if (!isContent) yield* gapOf(store, id, { stretch, selection });
+      } else for (const entry of entries) if (wants(entry)) yield entry;
     }
   };
   return last === undefined
@@ -80,11 +99,25 @@ export function readShown(
     : lastShown(shown(true), { last, isFiltered: isFiltered(selection) });
 }
 
-/** The gap of a hidden stretch; none where it has rewinds alone, as after an undo. */
-function* gapOf(store: SqliteTapeStore, id: string, stretch: Pick<Gap, 'from' | 'to'>): Generator<Gap> {
-  let hidden = stretch.to - stretch.from + 1;
-  for (const _ of store.entries.read(id, { ...stretch, kind: 'rewind' })) hidden -= 1;
-  if (hidden > 0) yield { ...stretch, hidden };
+/** The gap of a hidden stretch; none where it has rewinds alone, as after an undo, or was made at another time. */
+function* gapOf(
+  store: SqliteTapeStore,
+  id: string,
+  {
+    stretch: { from, to },
+    selection,
+  }: { readonly stretch: Pick<Gap, 'from' | 'to'>; readonly selection: Selection },
+): Generator<Gap> {
+  let hidden = to - from + 1;
+  let last: Entry | undefined;
+  for (const rewind of store.entries.read(id, { from, to, kind: 'rewind' })) {
+    hidden -= 1;
+    last = rewind;
+  }
+  if (hidden === 0 || (last !== undefined && !isWithin(timeOfEntry(last), selection))) return;
+  // Of a part of what a rewind hides it is not said what begins it.
+  const undoes = last?.seq === to && last.ref === from - 1 ? undoesOf(store, id, last) : undefined;
+  yield { from, to, hidden, undoes };
 }
 
 /** The entries of the last N items, in order: read from the end until they make that many. */
@@ -99,9 +132,9 @@ function lastShown(
       if (next.done === true) return found.reverse();
       found.push(next.value);
       // A part is shown with what it belongs to, which comes before it, unless a filter leaves that out.
-      if (!isGap(next.value) && (isFiltered || !isPart(next.value))) left -= 1;
+      if (isGap(next.value) || isFiltered || !isPart(next.value)) left -= 1;
     }
-    missing = isFiltered ? last - [...fold(found.toReversed())].filter((item) => !isGap(item)).length : 0;
+    missing = isFiltered ? last - [...fold(found.toReversed())].length : 0;
   }
   return found.reverse();
 }
@@ -142,13 +175,4 @@ function* fromEnd(
     if (first === undefined || found.length < last) return;
     to = first.seq - 1;
   }
-}
-
-/** The items of which no more than the last N are shown: results whose call is before them are items, too. */
-export function lastItems<T extends object>(items: Iterable<T>, last: number | undefined): Iterable<T> {
-  if (last === undefined) return items;
-  const all = [...items];
-  const places = all.flatMap((item, i) => (isGap(item) ? [] : [i]));
-  const start = places.at(-last);
-  return last === 0 ? [] : start === undefined ? all : all.slice(start);
 }

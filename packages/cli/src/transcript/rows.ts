@@ -9,10 +9,10 @@ import type { Style } from '../terminal/style.ts';
 import { isoDay, relativeTime, timeOfDay } from '../terminal/time.ts';
 import { cutName, textWidth } from '../terminal/width.ts';
 import { type Gap, type Item, isGap } from './fold.ts';
-import type { Left } from './forks.ts';
+import { isLeft, type Left } from './forks.ts';
 import { itemLine } from './item-line.ts';
-import { gapText, itemRows } from './item-rows.ts';
-import { timeOfEntry } from './wanted.ts';
+import { gapText, itemRows, stateIn } from './item-rows.ts';
+import { isConversation, isUndated, timeOfEntry } from './wanted.ts';
 
 /** How a log looks. */
 export interface Look {
@@ -51,17 +51,24 @@ const nameMax = 220;
 /** Where the right margin of a log in a pipe is. */
 const pipeColumns = 100;
 
-/** Makes the function that draws what a log shows, in order, with a line where another day begins. */
+/**
+ * Makes the function that draws what a log shows, in order, with a line where the conversation comes to a later day. What
+ * is of another day than that says so itself: the records of an import can be out of the order of their times.
+ */
 export function drawer(look: Look): (shown: Shown) => readonly string[] {
   let day = isoDay(look.now());
+  let latest = '';
   return (shown) => {
-    if ('children' in shown) return leftRows(shown, look);
     if (isGap(shown)) return [gapRow(shown, look)];
+    if (isLeft(shown)) return leftRows(shown, look);
     if (look.oneline) return [lineOf(shown, look)];
-    const of = isoDay(timeOfEntry(shown.entry));
-    const isNew = look.times === 'relative' && of !== day;
-    day = of;
-    return [...(isNew ? [dayRow(timeOfEntry(shown.entry), look)] : []), ...drawItem(shown, look)];
+    const { entry } = shown;
+    const of = isoDay(timeOfEntry(entry));
+    const isDated = look.times === 'relative' && isConversation(entry) && !isUndated(entry);
+    const isNew = isDated && of !== day && of > latest;
+    if (isNew) day = latest = of;
+    const rows = drawItem(shown, { look, day });
+    return isNew ? [dayRow(timeOfEntry(entry), look), ...rows] : rows;
   };
 }
 
@@ -79,34 +86,41 @@ function lineOf(item: Item, { style, columns = lineMax, isHidden }: Look): strin
   const left = leftOf(entry, hidden, style);
   // On a narrow terminal, the labels are not in a column.
   const start = columns - indent.length < besideMin ? `${left.trimEnd()} ` : left;
-  const text = oneLine(itemLine(item), Math.max(20, columns - textWidth(stripVTControlCharacters(start))));
+  const text = oneLine(itemLine(item), Math.max(20, columns - widthOf(start)));
   return start + (hidden ? style.text('dim', text) : text);
 }
 
-function drawItem(item: Item, look: Look): string[] {
+/** @param day the day of the last line of a day */
+function drawItem(item: Item, { look, day }: { readonly look: Look; readonly day: string }): string[] {
   const { style, columns = Number.POSITIVE_INFINITY, full, find, session } = look;
   const { entry } = item;
-  const isBeside = columns - indent.length >= besideMin;
+  const isHidden = look.isHidden(entry.seq);
+  const left = leftOf(entry, isHidden, style);
+  const time = timeText(entry, look, day);
+  // A long label leaves less room for the first line than the indent leaves for the others.
+  const first = columns - widthOf(left) - time.length - 2;
+  const isBeside = columns - indent.length >= besideMin && first >= 8;
   const before = isBeside ? indent : '  ';
   const room = Math.max(20, columns - before.length);
-  const time = timeText(entry, look);
   const rows = itemRows(item, {
     style,
     link: look.link,
     renders: look.renders && look.columns !== undefined,
     columns: room,
-    first: isBeside ? room - time.length - 2 : room,
+    first: isBeside ? first : room,
     full,
     find,
     session,
     inHome: look.inHome,
   });
-  const isHidden = look.isHidden(entry.seq);
   const texts = isHidden ? rows.map((row) => style.text('dim', row)) : rows;
-  const left = leftOf(entry, isHidden, style);
-  const [first = '', ...others] = isBeside ? texts : ['', ...texts];
+  const [beside = '', ...others] = isBeside ? texts : ['', ...texts];
   const below = others.map((row) => `${before}${row}`.trimEnd());
-  return [withMargin(`${left}${first}`, [modelOf(entry), time], look), ...below];
+  return [withMargin(`${left}${beside}`, [modelOf(entry), time], look), ...below];
+}
+
+function widthOf(styled: string): number {
+  return textWidth(stripVTControlCharacters(styled));
 }
 
 function leftOf(entry: Entry, isHidden: boolean, style: Style): string {
@@ -117,17 +131,18 @@ function leftOf(entry: Entry, isHidden: boolean, style: Style): string {
 
 /** The label of an entry: of what has a meaning of its own, that. */
 function nameOf(entry: Entry): string {
-  const { kind, name = '' } = entry;
+  const { kind, name = '', payload } = entry;
   if (kind === 'tool-result') return 'tool';
   if (kind !== 'anchor') return labelOf(entry);
-  if (name.startsWith('merge/')) return 'merge';
+  if (name.startsWith('merge/')) return stateIn(payload).strategy === 'discard' ? 'discard' : 'merge';
   if (name === 'fork/start') return 'fork';
   return name === 'intention' ? name : labelOf(entry);
 }
 
-function timeText(entry: Entry, { times, now }: Look): string {
+function timeText(entry: Entry, { times, now }: Look, day: string): string {
   const at = timeOfEntry(entry);
-  return times === 'iso' ? `${new Date(at).toISOString().slice(0, 19)}Z` : timeOfDay(at, now());
+  if (times === 'iso') return `${new Date(at).toISOString().slice(0, 19)}Z`;
+  return isUndated(entry) ? '' : timeOfDay(at, now(), day);
 }
 
 /** Model and tokens of the call that wrote an entry. */
@@ -147,7 +162,7 @@ function withMargin(
   [model = '', time = '']: readonly string[],
   { style, columns = pipeColumns }: Look,
 ): string {
-  const used = textWidth(stripVTControlCharacters(row));
+  const used = widthOf(row);
   const whole = model === '' ? time : `${model} · ${time}`;
   const text = [whole, time].find((one) => used + 2 + one.length <= columns) ?? time;
   return `${row}${' '.repeat(Math.max(2, columns - used - text.length))}${style.text('dim', text)}`;
@@ -158,25 +173,16 @@ function gapRow(gap: Gap, { style, ...look }: Look): string {
   return style.text('dim', row);
 }
 
-/** Children that left at a position, with how they are now. */
-function leftRows({ children, more }: Left, look: Look): string[] {
+/** A child that left at a position, with how it is now, or how many more did. */
+function leftRows(left: Left, look: Look): readonly string[] {
   const { style, columns = 2_000, session, inHome } = look;
   const row = (text: string) => `        ${style.text('cyan', '├─')} ${text}`;
-  const rows = children.flatMap((child) => {
-    const [first = '', ...others] = childRows(child, columns - 11, look);
-    return [row(first), ...others.map((line) => `        ${style.text('cyan', '│')}  ${line}`)];
-  });
-  return more === 0
-    ? rows
-    : [
-        ...rows,
-        row(
-          style.text(
-            'dim',
-            `${more === Number.POSITIVE_INFINITY ? 'many' : more} more (${inHome(`tape children ${session}`)})`,
-          ),
-        ),
-      ];
+  if ('more' in left) {
+    const count = left.more === Number.POSITIVE_INFINITY ? 'many' : left.more;
+    return [row(style.text('dim', `${count} more (${inHome(`tape children ${session}`)})`))];
+  }
+  const [first = '', ...others] = childRows(left.child, columns - 11, look);
+  return [row(first), ...others.map((line) => `        ${style.text('cyan', '│')}  ${line}`)];
 }
 
 /** A child with its state, which is on a line of its own where the name, that a reader types, leaves no room for it. */

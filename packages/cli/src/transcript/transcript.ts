@@ -1,17 +1,19 @@
 /**
  * The transcript of a session, for people: `read.ts` finds the entries that `wanted.ts` wants, `fold.ts` puts results
- * under their calls, `forks.ts` finds the children that left between them, and `rows.ts` draws what comes of it.
+ * under their calls, `forks.ts` finds the children that left between them, `undoes.ts` what a rewind undoes, and `rows.ts`
+ * draws what comes of it.
  * `page.ts` shows one entry, `summary.ts` adds up. Imports `output` and what lies below it.
  */
-import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { oneLine, safe } from '../escape.ts';
-import { fold, type Gap, isGap } from './fold.ts';
-import { leftIn, withForks } from './forks.ts';
+import { fold, isGap } from './fold.ts';
+import { isLeft, leftIn, placeOf, withForks } from './forks.ts';
 import { callsOf } from './parts.ts';
-import { lastItems, type Reading, readShown, type Selection } from './read.ts';
-import { drawer, type Look } from './rows.ts';
-import { isConversation, isWanted } from './wanted.ts';
+import { boundsOf, type Reading, readShown, type Selection } from './read.ts';
+import { drawer, type Look, type Shown } from './rows.ts';
+import { undoesOf } from './undoes.ts';
+import { isByContent, isConversation, isWanted } from './wanted.ts';
 
 /** How to show a transcript. */
 export interface Form {
@@ -76,34 +78,41 @@ export function openTranscript(
     for (const row of rows) await io.out(`${row.trimEnd()}\n`);
   };
 
-  /** Returns how many items it has printed. */
-  async function showItems(selection: Selection): Promise<number> {
-    const { from, to, last, own: _, ...filters } = selection;
-    const entries = fold(readShown(store, info, selection, reading));
-    const items = last === undefined ? entries : [...lastItems(entries, last)];
-    const first = Array.isArray(items) ? items.find((item) => !isGap(item)) : undefined;
-    // A filter selects entries, and a fork is none.
-    const isFiltered = Object.values(filters).some((value) => value !== undefined);
-    const since = first === undefined || isGap(first) ? from : first.entry.seq;
-    const left = isFiltered ? [].values() : leftIn(store, id, { from: since, to });
+  /** What a selection shows, in order: of the last rows only those, whatever they are. */
+  function rowsOf(selection: Selection): Iterable<Shown> {
+    const { last, after, before } = selection;
+    const bounds = boundsOf(selection, info);
+    // A filter by content selects entries, and a fork is none.
+    const left = (from: Seq) =>
+      isByContent(selection) ? [].values() : leftIn(store, id, { ...bounds, from, after, before });
+    const items = fold(readShown(store, info, selection, reading));
+    if (last === undefined) return withForks(items, left(bounds.from));
+    if (last === 0) return [];
+    const kept = [...items].slice(-last);
+    const [first] = kept;
+    const from = kept.length < last || first === undefined ? bounds.from : placeOf(first);
+    return [...withForks(kept, left(from))].slice(-last);
+  }
+
+  /** Returns how many rows it has printed. */
+  async function showRows(selection: Selection): Promise<number> {
     let count = 0;
-    // Where a filter selects nothing, what is hidden is not missing.
-    const before: Gap[] = [];
-    for (const shown of withForks(items, left)) {
-      if (isFiltered && isGap(shown) && count === 0) {
-        before.push(shown);
-        continue;
-      }
-      for (const gap of before.splice(0)) await print(draw(gap));
-      await print(draw(shown));
+    for (const shown of rowsOf(selection)) {
+      await print(draw(explained(shown)));
       count += 1;
     }
     return count;
   }
 
+  /** A rewind with what it undoes. */
+  function explained(shown: Shown): Shown {
+    if (isGap(shown) || isLeft(shown) || shown.entry.kind !== 'rewind') return shown;
+    return { ...shown, undoes: undoesOf(store, id, shown.entry) };
+  }
+
   return {
     show: async (selection) => {
-      const count = await showItems(selection);
+      const count = await showRows(selection);
       if (count > 0 || selection.last === 0 || info.head === info.floor) return;
       if (selection.tool !== undefined) status(noCallsText(selection.tool, toolsOf(store, id)));
       else if (!form.all)
@@ -113,7 +122,7 @@ export function openTranscript(
     },
     add: async (entry, selection) => {
       if (!isWanted(entry, selection) || !(form.all || isConversation(entry))) return;
-      await print(draw({ entry, results: new Map() }));
+      await print(draw(explained({ entry, results: new Map() })));
     },
   };
 }

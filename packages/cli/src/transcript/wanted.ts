@@ -24,6 +24,21 @@ export function timeOfEntry({ at, sourceAt }: Entry): number {
   return sourceAt ?? at;
 }
 
+/** Whether an imported entry says nothing of when it happened: it has the time of the import. */
+export function isUndated({ meta, sourceAt }: Entry): boolean {
+  return meta.source === 'import' && sourceAt === undefined;
+}
+
+/** Whether a time is one that a reader wants. */
+export function isWithin(time: number, { after, before }: Pick<Wanted, 'after' | 'before'>): boolean {
+  return (after === undefined || time >= after) && (before === undefined || time <= before);
+}
+
+/** Whether a reader wants entries for what they are, and not for where or when they stand. */
+export function isByContent({ kind, role, tool, text, by }: Wanted): boolean {
+  return [kind, role, tool, text, by].some((filter) => filter !== undefined);
+}
+
 /** The side of a conversation that an entry is of; a merged result is of none. */
 export function roleOf({ kind, payload, meta }: Entry): string | undefined {
   if (kind === 'tool-result') return 'tool';
@@ -32,15 +47,13 @@ export function roleOf({ kind, payload, meta }: Entry): string | undefined {
 }
 
 /** Whether an entry is one that a reader wants. */
-export function isWanted(entry: Entry, { kind, role, tool, text, by, after, before }: Wanted): boolean {
-  const time = timeOfEntry(entry);
+export function isWanted(entry: Entry, { kind, role, tool, text, by, ...times }: Wanted): boolean {
   return (
     (kind === undefined || isOfKind(entry, kind)) &&
     (role === undefined || roleOf(entry) === role) &&
     (tool === undefined || toolsOf(entry).includes(tool)) &&
     (by === undefined || isFrom(entry, by)) &&
-    (after === undefined || time >= after) &&
-    (before === undefined || time <= before) &&
+    isWithin(timeOfEntry(entry), times) &&
     (text === undefined || hasText(entry, text.toLowerCase()))
   );
 }

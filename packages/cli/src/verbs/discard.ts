@@ -12,7 +12,7 @@ export const discard: Verb = defineVerb({
   detail:
     'Appends one anchor to the parent, and no message: the model does not see it. The child gets only what was saved of an ' +
     'answer whose process died; one that waits for an answer ends as aborted, which is the outcome that the call of its ' +
-    'parent gets. A repeated discard changes nothing; a merged child cannot be discarded.',
+    'parent gets. A repeated discard changes nothing; a merged child cannot be discarded, unless its merge was undone.',
   examples: [
     ['tape discard fix --reason "The tests fail"', 'Discard the work of fix'],
     ['tape discard fix --dry-run', 'Show what would be written'],

@@ -23,7 +23,7 @@ export const graph: Verb = defineVerb({
     'descendants. Formats other than lanes have every session, unless a name, --since or -n selects some; svg folds as the default drawing ' +
     'does. --output takes the format from the ending .svg, .dot, .mmd or .json, and replaces a file. Shows all realms; ' +
     'sessions of one name get the names of their tapes. Draws from the database. Exits 5 when session_graph.jsonl differs: what has every ' +
-    'session compares all lines of it, anything else the last. Without a database, draws the file.',
+    'session compares all lines of it, anything else the last. Without a database, draws the file, which does not say which merges were undone.',
   examples: [
     ['tape graph', 'Draw the newest sessions, and their trees'],
     ['tape graph main', 'Draw the family of one session'],

@@ -45,7 +45,7 @@ export const log: Verb = defineVerb({
     'inherited entries, and with --hidden a cross (×) those that a rewind hides. --json, --jsonl and --quiet print all entries ' +
     'of the selection, those outside of the conversation too; so does --format, where {text} is the text of an entry.',
   examples: [
-    ['tape log main -n 20', 'Show the last 20 items'],
+    ['tape log main -n 20', 'Show the last 20 rows'],
     ['tape log main@task-start', 'Show the conversation up to an anchor'],
     ['tape log main@3..5', 'Show the conversation from a position to another'],
     ['tape log main --since task-start --jsonl', 'Print the entries after an anchor as JSON lines'],
@@ -85,7 +85,10 @@ export const log: Verb = defineVerb({
       describe: 'Show what is outside of the conversation too: events, records of imports, hidden entries',
     },
     hidden: { type: 'boolean', describe: 'Show the entries that a rewind hides' },
-    n: { type: 'number', describe: 'Show the last N items' },
+    n: {
+      type: 'number',
+      describe: 'Show the last N rows: items, forks and rewinds, each with all its lines',
+    },
     oneline: { type: 'boolean', describe: 'Show each item on one line, cut to the width of the terminal' },
     full: { type: 'boolean', describe: 'Show whole texts, arguments and results' },
     times: {

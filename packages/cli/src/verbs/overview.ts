@@ -83,9 +83,12 @@ function endedSince(store: SqliteTapeStore): readonly Ended[] {
     const info: SessionInfo | undefined = store.sessions.find(line.session);
     const isEnd = line.type !== 'status' || (line.task !== undefined && line.task !== 'running');
     if (info?.parent === undefined || !isEnd) continue;
+    // What came of its task before the merge still counts.
+    if (line.type === 'merge' && info.undone === true) continue;
     lines.delete(info.id);
     const { session, parent } = info;
-    const { status, at } = line;
+    const { at } = line;
+    const status = info.undone === true ? (line.task ?? line.status) : line.status;
     const state = status === 'merged' ? stateOf(info) : status;
     lines.set(info.id, { session, parent, status, state, at });
   }

@@ -20,7 +20,8 @@ type Reads = Pick<
 >;
 
 /**
- * The lineage of a deck. Reads use the graph file alone; changes go through the store, which writes the file.
+ * The lineage of a deck. Reads use the graph file alone, which does not say which merges were undone; changes go through
+ * the store, which writes the file.
  *
  * @example
  * ```ts

@@ -7,7 +7,7 @@ import {
   TapeError,
   type TapeStore,
 } from '@tapedeck/tape';
-import { isObject, isPrune, select } from '@tapedeck/tape/internal';
+import { actNames, actOf, isObject, select } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import { getActive } from '../lease/get-active.ts';
 import { withLease } from './rewind.ts';
@@ -63,48 +63,47 @@ export async function undoSession(
   return await withLease(store, id, {
     act: 'undo',
     does: async ({ lease }, info) => {
-      const entry =
-        seq === undefined ? await getNewest(store, info, only) : await getUndoable(store, info, seq);
-      const act = actOf(entry);
-      if (act === 'rewind') {
-        const done = await store.history.unrewind(id, { lease, rewind: entry.seq });
-        return { ...done, undone: entry.seq, act };
-      }
-      await assertLast(store, info, entry);
+      const last = seq === undefined ? await getNewest(store, info, only) : await getActAt(store, info, seq);
+      const { act, seq: undone } = last;
+      if (act === 'rewind')
+        return { ...(await store.history.unrewind(id, { lease, rewind: undone })), undone, act };
+      await assertLast(store, info, last);
       const mode = act === 'compaction' || act === 'prune' ? { mode: 'uncompact' } : {};
-      const done = await store.history.rewind(id, entry.seq - 1, { lease, ...mode });
-      return { ...done, undone: entry.seq, act };
+      return { ...(await store.history.rewind(id, undone - 1, { lease, ...mode })), undone, act };
     },
   });
 }
 
-function actOf(entry: Entry): UndoneAct {
-  const { kind, mark, name = '' } = entry;
-  if (kind === 'rewind') return 'rewind';
-  if (kind === 'anchor')
-    return name.startsWith('merge/') ? 'merge' : mark === 'boundary' ? 'handoff' : 'anchor';
-  return isPrune(entry) ? 'prune' : 'compaction';
+/** An act that can be undone, and the position of its entry. */
+interface Act {
+  readonly act: UndoneAct;
+  readonly seq: Seq;
 }
 
-/** Whether an undo can hide an anchor: an own one. A session keeps its beginning, and a child that was discarded stays so. */
-function isUndoableAnchor({ kind, name = '', inherited, payload }: Entry): boolean {
-  if (kind !== 'anchor' || inherited || /^(?:session\/start|fork\/start|intention)$/.test(name)) return false;
+/** The act of an entry, if an undo can hide it: a rewind and an anchor are the session's own, and a discard stays. */
+function undoable(entry: Entry): Act | undefined {
+  const { seq, inherited, payload } = entry;
+  const act = actOf(entry);
+  if (act === undefined) return undefined;
+  if (act === 'compaction' || act === 'prune') return { act, seq };
   const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
-  return !name.startsWith('merge/') || state.strategy !== 'discard';
+  return inherited || (act === 'merge' && state.strategy === 'discard') ? undefined : { act, seq };
 }
 
-/** The newest entry that can be undone: an own rewind, or a visible summary or pruning. */
+/** The newest act that can be undone: an own rewind, or a visible summary or pruning. */
 async function getNewest(
   store: TapeStore,
   { id, session: name }: SessionInfo,
   only: UndoOptions['only'],
-): Promise<Entry> {
+): Promise<Act> {
   const rewinds =
     only === 'compaction'
       ? []
       : await Array.fromAsync(store.entries.read(id, { kind: 'rewind', own: true, last: 1 }));
   const compactions = only === 'rewind' ? [] : await newestCompactions(store, id);
-  const [newest] = [...rewinds, ...compactions].toSorted((a, b) => b.seq - a.seq);
+  const [newest] = [...rewinds, ...compactions]
+    .flatMap((entry) => undoable(entry) ?? [])
+    .toSorted((a, b) => b.seq - a.seq);
   if (newest !== undefined) return newest;
   const what = {
     all: 'it has no rewind, and its view has no summary and no pruned outputs',
@@ -130,38 +129,31 @@ async function newestCompactions(store: TapeStore, id: string): Promise<readonly
   return [];
 }
 
-/** The entry at a position, if it can be undone. */
-async function getUndoable(store: TapeStore, { id, session: name }: SessionInfo, seq: Seq): Promise<Entry> {
+/** The act at a position, if it can be undone. */
+async function getActAt(store: TapeStore, { id, session: name }: SessionInfo, seq: Seq): Promise<Act> {
   const [entry] = await Array.fromAsync(store.entries.read(id, { from: seq, to: seq }));
   const refuse = (why: string, data: object = {}) =>
     new TapeError('TAPE_BAD_POINT', `cannot undo ${name}@${seq}: ${why}`, {
       data: { session: name, seq, ...data },
     });
-  if (entry?.kind === 'rewind' && !entry.inherited) return entry;
-  if (entry === undefined || !(entry.kind === 'compaction' || isPrune(entry) || isUndoableAnchor(entry)))
+  const found = entry === undefined ? undefined : undoable(entry);
+  if (found === undefined)
     throw refuse(`it is no rewind, summary, pruning, anchor, handoff or merge of '${name}'`);
+  // A rewind hides itself.
+  if (found.act === 'rewind') return found;
   const [range] = await store.views.ranges(id, { from: seq });
   const hidden = range?.hiddenBy;
   if (hidden !== undefined) throw refuse(`the rewind ${name}@${hidden} hides it`, { hidden });
-  return entry;
+  return found;
 }
-
-const names: Readonly<Record<UndoneAct, string>> = {
-  rewind: 'the rewind',
-  compaction: 'the summary',
-  prune: 'the pruning',
-  anchor: 'the anchor',
-  handoff: 'the handoff',
-  merge: 'the merge',
-};
 
 /** Refuses to undo an act other than a rewind that entries follow which the undo would hide. */
 async function assertLast(
   store: TapeStore,
   { id, session: name, settled }: SessionInfo,
-  last: Entry,
+  last: Act,
 ): Promise<void> {
-  const what = `cannot undo ${names[actOf(last)]} ${name}@${last.seq}`;
+  const what = `cannot undo ${actNames[last.act]} ${name}@${last.seq}`;
   // A rewind ends where all calls have results: it would hide their messages, too.
   if (settled < last.seq - 1)
     throw new SessionError('SESSION_CANNOT_UNDO', `${what}: calls before it have no result yet`, {
@@ -170,7 +162,7 @@ async function assertLast(
   const { start, entries } = select(await Array.fromAsync(store.views.entries(id)), 'last-boundary');
   const shown = [...(start === undefined ? [] : [start]), ...entries].toSorted((a, b) => a.seq - b.seq);
   const isOwn = ({ seq, meta }: Entry) =>
-    actOf(last) === 'merge' && seq === last.seq + 1 && meta.source === 'merge';
+    last.act === 'merge' && seq === last.seq + 1 && meta.source === 'merge';
   const after = shown.find((entry) => entry.seq > last.seq && !stays(entry) && !isOwn(entry));
   if (after === undefined) return;
   const { seq, kind } = after;

@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Lifecycle, type SessionInfo, TapeError, type TapeStore, type Task } from '@tapedeck/tape';
+import { deliveryOf } from '@tapedeck/tape/internal';
 import type { Delivery, Owner, SessionOwner } from '@tapedeck/tape/store';
 import { requestOf, type WaitingCall } from '../stream/call.ts';
 import type { RunStatus } from '../stream/events.ts';
@@ -17,7 +18,7 @@ import { runningChildren, waitingBelow, waitsBelow, waitsForTool } from './waits
 export interface Status extends RunStatus {
   readonly session: string;
   readonly lifecycle: Lifecycle;
-  /** The task of a delegated session; `delivery` says whether it was merged or discarded. */
+  /** The task of a delegated session; `delivery` says whether it was merged or discarded, and no undo reverted the merge. */
   readonly task?: Task;
   readonly delivery?: Delivery;
   /** The number of messages and answers in its inbox. */
@@ -141,7 +142,8 @@ async function readOrDamaged(store: TapeStore, info: SessionInfo, seen: Seen): P
     return await readStatus(store, info, seen);
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
-    const { session, lifecycle, task, delivery } = info;
+    const { session, lifecycle, task } = info;
+    const delivery = deliveryOf(info);
     const { at, owned } = outside(info, { ...seen, isWaiting: false });
     return {
       session,
@@ -168,7 +170,8 @@ function outside(
 }
 
 async function readStatus(store: TapeStore, info: SessionInfo, seen: Seen): Promise<Status> {
-  const { id, session, lifecycle, task, delivery } = info;
+  const { id, session, lifecycle, task } = info;
+  const delivery = deliveryOf(info);
   const waiting = await waitingCalls(store, id);
   const children = await Array.fromAsync(childrenOf(store, id));
   const { at, owned } = outside(info, { ...seen, isWaiting: waiting.length > 0 });

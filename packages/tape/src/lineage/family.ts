@@ -1,8 +1,15 @@
 import type { Db } from '../sqlite/sqlite.ts';
 import { realmsOf } from '../tape/realms.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import { isUndoneLine } from '../tape/undone.ts';
 import type { LineageLine } from './line.ts';
 import { parseLine } from './read.ts';
+
+/** A line of the lineage, with what the database knows of it and the line itself does not say. */
+export interface FamilyLine extends LineageLine {
+  /** It is of a merge that is undone: a rewind of the session that received it hides it. */
+  readonly undone?: true;
+}
 
 /** Selects the newest sessions. */
 export interface NewestQuery {
@@ -21,7 +28,7 @@ const ancestorsMax = 100;
  * Reads the newest sessions of all realms, with their ancestors. Seeks them by an index, however many sessions there
  * are.
  */
-export function newestFamilies(db: Db, { limit = -1, since }: NewestQuery): LineageLine[] {
+export function newestFamilies(db: Db, { limit = -1, since }: NewestQuery): FamilyLine[] {
   const found = realmsOf(db)
     .flatMap((realm) =>
       db.all<{ id: number; at: number }>(
@@ -37,7 +44,7 @@ export function newestFamilies(db: Db, { limit = -1, since }: NewestQuery): Line
 }
 
 /** Reads a session with all its ancestors and descendants. */
-export function familyOf(db: Db, { id }: Pick<TapeRow, 'id'>): LineageLine[] {
+export function familyOf(db: Db, { id }: Pick<TapeRow, 'id'>): FamilyLine[] {
   const below = db.all<{ id: number }>(
     `WITH RECURSIVE below (id) AS (
          SELECT id FROM tape WHERE parent_id = @id AND id > @id
@@ -65,31 +72,42 @@ function above(db: Db, ids: readonly number[], levels = Number.POSITIVE_INFINITY
   return found;
 }
 
-function linesOf(db: Db, ids: readonly number[]): LineageLine[] {
+/** A line as a query returns it. */
+interface LineRow {
+  readonly g: number;
+  readonly line: string;
+  readonly undone: number;
+}
+
+function familyLine({ g, line, undone }: LineRow): FamilyLine {
+  return { ...parseLine(g, line), ...(undone === 1 && { undone: true }) };
+}
+
+function linesOf(db: Db, ids: readonly number[]): FamilyLine[] {
   return db
-    .all<{ g: number; line: string }>(
-      'SELECT g, line FROM json_each(@ids) JOIN lineage ON tape_id = value ORDER BY g',
+    .all<LineRow>(
+      `SELECT g, line, ${isUndoneLine} AS undone FROM json_each(@ids) JOIN lineage l ON tape_id = value ORDER BY g`,
       { ids: JSON.stringify(ids) },
     )
-    .map(({ g, line }) => parseLine(g, line));
+    .map(familyLine);
 }
 
 /** How many sessions are read at a time. */
 const pageSessions = 200;
 
 /** Reads the lines about all sessions, page by page: those of each session together, the sessions by their creation. */
-export function* pagesOfLines(db: Db): Generator<readonly LineageLine[], void> {
+export function* pagesOfLines(db: Db): Generator<readonly FamilyLine[], void> {
   for (let after = -Infinity; ; ) {
     const { last } = db.get<{ last: number | null }>(
       'SELECT max(id) AS last FROM (SELECT id FROM tape WHERE id > @after ORDER BY id LIMIT @limit)',
       { after, limit: pageSessions },
     ) ?? { last: null };
     if (last === null) return;
-    const rows = db.all<{ g: number; line: string }>(
-      'SELECT g, line FROM lineage WHERE tape_id > @after AND tape_id <= @last ORDER BY g',
+    const rows = db.all<LineRow>(
+      `SELECT g, line, ${isUndoneLine} AS undone FROM lineage l WHERE tape_id > @after AND tape_id <= @last ORDER BY g`,
       { after, last },
     );
-    yield rows.map(({ g, line }) => parseLine(g, line));
+    yield rows.map(familyLine);
     after = last;
   }
 }

@@ -16,6 +16,7 @@ import { type Lease, liveLease, writeEpoch } from '../tape/lease.ts';
 import { settleDead } from '../tape/leftovers.ts';
 import { postItem } from '../tape/post.ts';
 import { lifecycleWord, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
+import { areMergesUndone } from '../tape/undone.ts';
 import { textVersion } from './collect.ts';
 import { type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
 import { mergeMark, mergeMessage, noticeOf } from './drafts.ts';
@@ -192,7 +193,10 @@ function assertMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow,
   });
   const fail = (code: TapeError['code'], { message, data }: ReturnType<typeof because>) =>
     new TapeError(code, message, { data });
-  if (child.delivery !== null && (child.delivery === 'discarded') !== (draft.strategy === 'discard'))
+  const isOther =
+    child.delivery !== null && (child.delivery === 'discarded') !== (draft.strategy === 'discard');
+  // A child can be discarded after its merge was undone; a discard is for good.
+  if (child.delivery !== null && isOther && !areMergesUndone(db, child.id))
     throw delivered(child, into, child.delivery);
   if (into.lifecycle !== 'active')
     throw fail(

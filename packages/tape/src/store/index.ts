@@ -43,7 +43,7 @@ export { type Touch, touchesOf } from '../entry/touch.ts';
 export type { Deliver, DoneWork, WorktreeRequest } from '../fork/request.ts';
 export type { Redacted, RedactPreview } from '../history/redact.ts';
 export type { HandledItem, InboxBody, InboxDraft, InboxItem } from '../inbox/inbox.ts';
-export type { NewestQuery } from '../lineage/family.ts';
+export type { FamilyLine, NewestQuery } from '../lineage/family.ts';
 export {
   encodeLine,
   firstLinePrev,

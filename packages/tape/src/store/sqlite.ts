@@ -15,6 +15,7 @@ import { TapeError } from '../errors.ts';
 import { tapesWithInbox } from '../inbox/inbox.ts';
 import {
   countSessions,
+  type FamilyLine,
   familyOf,
   type NewestQuery,
   newestFamilies,
@@ -23,7 +24,7 @@ import {
   sharedNames,
   spokenTimes,
 } from '../lineage/family.ts';
-import type { Journal, LineageLine } from '../lineage/line.ts';
+import type { Journal } from '../lineage/line.ts';
 import { assertNoRecords } from '../lineage/outbox.ts';
 import { type Elsewhere, getElsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import type { OnProgress, ProgressOptions } from '../progress.ts';
@@ -269,12 +270,12 @@ export class SqliteTapeStore implements TapeStore {
    * Reads the lines of the lineage about the newest sessions of all realms, and about the ancestors of each, up to a
    * hundred.
    */
-  newestFamilies(query: NewestQuery = {}): readonly LineageLine[] {
+  newestFamilies(query: NewestQuery = {}): readonly FamilyLine[] {
     return newestFamilies(this.#at.db, query);
   }
 
   /** Reads the lines of the lineage about a session, its ancestors and its descendants. */
-  familyOf(ref: Ref): readonly LineageLine[] {
+  familyOf(ref: Ref): readonly FamilyLine[] {
     return familyOf(this.#at.db, this.#at.need(ref));
   }
 
@@ -282,7 +283,7 @@ export class SqliteTapeStore implements TapeStore {
    * Reads the lines of the lineage about all sessions of all realms, page by page: those of each session together, in the
    * order in which the sessions were made.
    */
-  linesBySession(): Generator<readonly LineageLine[], void> {
+  linesBySession(): Generator<readonly FamilyLine[], void> {
     return pagesOfLines(this.#at.db);
   }
 

@@ -6,6 +6,7 @@ import { parsed } from '../entry/parsed.ts';
 import { renamedEvent, titleEvent, titleIn, titleLine } from '../entry/title.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Delivery, Lifecycle, TapeRow, Task } from './tape.ts';
+import { isUndone } from './undone.ts';
 
 /** The state of a session, without its entries. Times are milliseconds since the epoch. */
 export interface SessionInfo {
@@ -18,6 +19,8 @@ export interface SessionInfo {
   readonly lifecycle: Lifecycle;
   readonly task?: Task;
   readonly delivery?: Delivery;
+  /** Of a merged session: a rewind of the session that received it hides each of its merges, as an undo does. */
+  readonly undone?: true;
   /** The parent's name. */
   readonly parent?: string;
   readonly parentId?: string;
@@ -62,7 +65,7 @@ export interface SessionInfo {
 export interface SessionCounts {
   /** Its children, without the writers of its summaries. */
   readonly children: number;
-  /** Those of the children that are neither merged, discarded nor archived. */
+  /** Those of the children that are neither merged, discarded nor archived; one whose merge is undone is not merged. */
   readonly openChildren: number;
   readonly mergedChildren: number;
   /** All tokens of its own model calls: input, output, reasoning, and those of caches. */
@@ -100,27 +103,28 @@ export type InfoRow = Pick<
   readonly head_hash: string;
   readonly aliases: string;
   readonly open_run: number;
+  readonly undone: number;
   /** The payload of the event that names it. */
   readonly title_event: string | null;
   /** The payload of the event of its last rename. */
   readonly renamed_event: string | null;
   /** The payload of its first prompt or of its intention as JSON, or the beginning of its text, where that is large. */
   readonly first_text?: string | null;
-  /** A `SessionCounts` as JSON. */
+  /** Its children by state, and its tokens, as JSON. */
   readonly counts?: string;
 };
 
 /** What the tables beside the row of a tape have of it. A run that saved a part of its answer is open. */
-function besideTape(id: string): string {
-  return `(SELECT json_group_array(alias) FROM (SELECT alias FROM alias WHERE tape_id = ${id} ORDER BY alias)) AS aliases,
-    EXISTS (SELECT 1 FROM open_run WHERE tape_id = ${id})
-      OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = ${id}) AS open_run,
-    ${lastEvent(id, titleEvent)} AS title_event, ${lastEvent(id, renamedEvent)} AS renamed_event`;
-}
+const besideTape = `
+  (SELECT json_group_array(alias) FROM (SELECT alias FROM alias WHERE tape_id = t.id ORDER BY alias)) AS aliases,
+  EXISTS (SELECT 1 FROM open_run WHERE tape_id = t.id)
+    OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = t.id) AS open_run,
+  ${lastEvent(titleEvent)} AS title_event, ${lastEvent(renamedEvent)} AS renamed_event,
+  coalesce(${isUndone('t')}, 0) AS undone`;
 
-function lastEvent(id: string, name: string): string {
-  return `(SELECT payload FROM entry WHERE tape_id = ${id} AND name = '${name}' AND kind = 'event'
-      ORDER BY seq DESC LIMIT 1)`;
+function lastEvent(name: string): string {
+  return `(SELECT payload FROM entry WHERE tape_id = t.id AND name = '${name}' AND kind = 'event'
+    ORDER BY seq DESC LIMIT 1)`;
 }
 
 /**
@@ -156,24 +160,25 @@ const firstText = `CASE WHEN t.title IS NULL THEN coalesce(
 /** Kind of a child that wrote a summary of its parent. */
 export const summarizerKind = 'summarizer';
 
-const children = `SELECT count(*) FROM tape c WHERE c.parent_id = t.id AND c.id > t.id AND c.kind <> '${summarizerKind}'
-  AND c.lifecycle NOT IN ('staging', 'purged')`;
+/** The children of a session by what became of them, in one pass, without the writers of its summaries. */
+const childStates = `SELECT json_group_object(state, n) FROM (SELECT count(*) AS n, CASE
+      WHEN c.delivery = 'merged' AND NOT ${isUndone('c')} THEN 'merged'
+      WHEN c.lifecycle = 'active' AND c.delivery IS NOT 'discarded' THEN 'open'
+      ELSE 'others' END AS state
+    FROM tape c WHERE c.parent_id = t.id AND c.id > t.id AND c.kind <> '${summarizerKind}'
+      AND c.lifecycle NOT IN ('staging', 'purged') GROUP BY state)`;
 
 /** All tokens of the calls of a tape `t`, whatever their kind: `totalOf` of its usage. */
 export const tokensOfTape: string =
   '(SELECT coalesce(sum(input + output + reasoning + cache_read + cache_write), 0) FROM usage WHERE tape_id = t.id)';
 
-/** The counts of a session, each by its own index. */
-const countsOf = `json_object(
-    'children', (${children}),
-    'openChildren', (${children} AND c.delivery IS NULL AND c.lifecycle = 'active'),
-    'mergedChildren', (${children} AND c.delivery = 'merged'),
-    'tokens', ${tokensOfTape})`;
+/** What a session has: its children and its tokens, each by an index. */
+const countsOf = `json_object('children', json((${childStates})), 'tokens', ${tokensOfTape})`;
 
 const infoColumns = ` t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
   p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,
   t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, t.last_message_at, t.message_count, lower(hex(t.head_hash)) AS head_hash,
-  ${besideTape('t.id')}`;
+  ${besideTape}`;
 
 /** The statement that reads sessions, with what a caller wants beside their rows. */
 export function selectInfo({
@@ -189,8 +194,8 @@ export function selectInfo({
 }
 
 export function infoOf(db: Db, row: TapeRow): SessionInfo {
-  const beside = db.get<Pick<InfoRow, 'aliases' | 'open_run' | 'title_event' | 'renamed_event'>>(
-    `SELECT ${besideTape('@id')}`,
+  const beside = db.get<Pick<InfoRow, 'aliases' | 'open_run' | 'title_event' | 'renamed_event' | 'undone'>>(
+    `SELECT ${besideTape} FROM tape t WHERE t.id = @id`,
     { id: row.id },
   );
   return toInfo({
@@ -200,6 +205,7 @@ export function infoOf(db: Db, row: TapeRow): SessionInfo {
     open_run: 0,
     title_event: null,
     renamed_event: null,
+    undone: 0,
     ...beside,
   });
 }
@@ -218,6 +224,7 @@ export function toInfo(row: InfoRow): SessionInfo {
     lifecycle: row.lifecycle === 'staging' ? 'active' : row.lifecycle,
     ...(row.task !== null && { task: row.task }),
     ...(row.delivery !== null && { delivery: row.delivery }),
+    ...(row.undone === 1 && { undone: true as const }),
     ...(row.parent_name !== null && { parent: row.parent_name }),
     ...(row.parent_ulid !== null && { parentId: row.parent_ulid }),
     ...(row.from_anchor !== null && { fromAnchor: row.from_anchor }),
@@ -237,12 +244,32 @@ export function toInfo(row: InfoRow): SessionInfo {
     updatedAt: row.updated_at,
     ...(row.last_message_at !== null && { lastMessageAt: row.last_message_at }),
     messageCount: row.message_count,
-    ...(row.counts !== undefined && { counts: JSON.parse(row.counts) as SessionCounts }),
+    ...(row.counts !== undefined && { counts: countsIn(row.counts) }),
   };
 }
 
 function eventTitle(payload: string | null): string | undefined {
   return payload === null ? undefined : titleIn(parsed(payload));
+}
+
+function countsIn(json: string): SessionCounts {
+  const { children, tokens } = JSON.parse(json) as {
+    readonly children: { readonly merged?: number; readonly open?: number; readonly others?: number };
+    readonly tokens: number;
+  };
+  const { merged = 0, open = 0, others = 0 } = children;
+  return { children: merged + open + others, openChildren: open, mergedChildren: merged, tokens };
+}
+
+/** What became of a session's work, as the session that received it reads now: nothing, where its merges are undone. */
+export function deliveryOf<T extends string>({
+  delivery,
+  undone,
+}: {
+  readonly delivery?: T | undefined;
+  readonly undone?: true;
+}): T | undefined {
+  return undone === true ? undefined : delivery;
 }
 
 /** The text at the beginning of a prompt or of a task. */
