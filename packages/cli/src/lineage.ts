@@ -40,7 +40,7 @@ export async function compareWhole(
   const total = store.lineageHash()?.g ?? 0;
   let done = 0;
   for (let next = lines.next(); next.done !== true && comparison.line === undefined; done += 1) {
-    if (done % 100 === 0) onProgress?.({ done: Math.min(done, total), total });
+    if (done > 0 && done % 100 === 0) onProgress?.({ done: Math.min(done, total), total });
     next = lines.next();
   }
   return await standingOf(comparison, store, home);
