@@ -11,6 +11,7 @@ import { expect, test } from 'vitest';
 import { root } from '../support/imports.ts';
 import { isAlive } from '../support/is-alive.ts';
 import { entryLines, eventsOf, type ScriptedDeck, scriptedDeck } from '../support/scripted.ts';
+import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** A text that stands for a variable. */
@@ -47,6 +48,9 @@ const until = async (isTrue: () => boolean) => {
   for (let turn = 0; turn < 300 && !isTrue(); turn += 1) await sleep(10);
   expect(isTrue()).toBe(true);
 };
+
+/** Each starts servers: a push has those of what a call and a list can meet. */
+const whole = test.runIf(sized(false, true, true));
 
 test('a call reaches the server and gives its text; what the tool reports as an error is a failed call', async () => {
   const calls = [call('echo', { text: 'milk' }), call('fail'), call('refuse'), call('nonsense')];
@@ -191,7 +195,7 @@ test('over HTTP an answer that breaks off, is too large or is no answer is a res
   ]);
 });
 
-test('an image of a tool reaches the model as a file', async () => {
+whole('an image of a tool reaches the model as a file', async () => {
   await using home = await deckOf(asking(call('image')));
   await (await home.deck.session('main')).run('Go');
   const [result] = [...home.store.entries.read('main', { kind: 'tool-result' })];
@@ -206,7 +210,7 @@ test('an image of a tool reaches the model as a file', async () => {
   });
 });
 
-test('a server gets its own variables and arguments, and none of the keys of the deck', async () => {
+whole('a server gets its own variables and arguments, and none of the keys of the deck', async () => {
   const names = ['MODE', 'OPENAI_API_KEY', 'TOKEN'];
   await using home = await deckOf(asking(...names.map((name) => call('env', { name }))), {
     env: { OPENAI_API_KEY: 'sk-of-the-deck-0123', NOTES_TOKEN: 'of-the-notes-4567' },
@@ -331,7 +335,7 @@ test('a server that cannot start, or lies about its tools, is left out with a wa
   ]);
 });
 
-test('for one server more than may run, the one that was idle longest ends', async () => {
+whole('for one server more than may run, the one that was idle longest ends', async () => {
   await using dir = tempDir();
   const starts = dir.file('starts');
   const env = { STARTS: starts };
@@ -350,7 +354,7 @@ test('for one server more than may run, the one that was idle longest ends', asy
   expect(isAlive(pids[1] ?? 0)).toBe(true);
 });
 
-test('the status of a session says which servers its run uses', async () => {
+whole('the status of a session says which servers its run uses', async () => {
   await using home = await deckOf(asking(call('hang')), {
     mcpServers: { ...notes(), broken: { command: join(root, 'no-such-program') } },
   });
@@ -363,7 +367,7 @@ test('the status of a session says which servers its run uses', async () => {
   expect(await main.status()).not.toHaveProperty('servers');
 });
 
-test('children use the servers of their parent; a deck that closes while a server starts does not wait for it', async () => {
+whole('children use the servers of their parent; a deck that closes while a server starts does not wait for it', async () => {
   await using dir = tempDir();
   const starts = dir.file('starts');
   await using home = await deckOf(
