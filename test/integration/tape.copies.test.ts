@@ -179,6 +179,7 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
       'tape/src/origin/place-faults.ts',
       'tape/src/owner.ts',
       'tape/src/secrets/secrets.ts',
+      'tape/src/sqlite/directories.ts',
       'tape/src/sqlite/draft-file.ts',
       'tape/src/sqlite/lock-holders.ts',
       'tape/src/sqlite/place.ts',

@@ -367,29 +367,32 @@ whole('the status of a session says which servers its run uses', async () => {
   expect(await main.status()).not.toHaveProperty('servers');
 });
 
-whole('children use the servers of their parent; a deck that closes while a server starts does not wait for it', async () => {
-  await using dir = tempDir();
-  const starts = dir.file('starts');
-  await using home = await deckOf(
-    [{ toolCalls: [call('echo', { text: 'of the child' })], when: { text: 'Look' } }, { text: 'Done.' }],
-    { mcpServers: { notes: { ...server(), env: { STARTS: starts } } } },
-  );
-  const main = await home.deck.session('main');
-  await main.run('Go');
-  const [child] = await main.delegate({ task: 'Look', tools: ['mcp_notes_echo'] });
-  expect(outputs(home.store, child?.session)).toEqual(['of the child']);
-  await expect(main.fork({ tools: ['mcp_other_echo'] })).rejects.toThrow(
-    "cannot fork with tool 'mcp_other_echo': the tools are mcp_notes_…",
-  );
-  expect(readFileSync(starts, 'utf8').trim().split('\n')).toHaveLength(1);
-  await using slow = await deckOf([{ text: 'Done.' }], { mcpServers: notes('hang') });
-  const run = (await slow.deck.session('main')).run('Go');
-  await until(() => run.id !== '');
-  const before = performance.now();
-  await slow.deck.close();
-  expect((await run).finish).toBe('aborted');
-  expect(performance.now() - before).toBeLessThan(20_000);
-});
+whole(
+  'children use the servers of their parent; a deck that closes while a server starts does not wait for it',
+  async () => {
+    await using dir = tempDir();
+    const starts = dir.file('starts');
+    await using home = await deckOf(
+      [{ toolCalls: [call('echo', { text: 'of the child' })], when: { text: 'Look' } }, { text: 'Done.' }],
+      { mcpServers: { notes: { ...server(), env: { STARTS: starts } } } },
+    );
+    const main = await home.deck.session('main');
+    await main.run('Go');
+    const [child] = await main.delegate({ task: 'Look', tools: ['mcp_notes_echo'] });
+    expect(outputs(home.store, child?.session)).toEqual(['of the child']);
+    await expect(main.fork({ tools: ['mcp_other_echo'] })).rejects.toThrow(
+      "cannot fork with tool 'mcp_other_echo': the tools are mcp_notes_…",
+    );
+    expect(readFileSync(starts, 'utf8').trim().split('\n')).toHaveLength(1);
+    await using slow = await deckOf([{ text: 'Done.' }], { mcpServers: notes('hang') });
+    const run = (await slow.deck.session('main')).run('Go');
+    await until(() => run.id !== '');
+    const before = performance.now();
+    await slow.deck.close();
+    expect((await run).finish).toBe('aborted');
+    expect(performance.now() - before).toBeLessThan(20_000);
+  },
+);
 
 test.each<[McpServers | object, string]>([
   [{ 'a b': { command: 'x' } }, 'mcpServers.a b must have a name'],

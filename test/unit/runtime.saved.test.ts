@@ -56,11 +56,11 @@ test('sessions are listed, found, named, copied and deleted by their names', asy
   await deck.store.sessions.update(main.id, { lifecycle: 'active' });
   expect(await deck.saved.exists('final')).toBe(true);
   for (const [act, expected] of [
-    [deck.saved.save('idea', 'final'), 'TAPE_EXISTS'],
-    [deck.saved.save('idea', 'a b'), 'TAPE_BAD_NAME'],
-    [deck.saved.rename('idea', 'work'), 'TAPE_EXISTS'],
-    [deck.saved.clone('idea', 'main'), 'TAPE_EXISTS'],
-    [deck.saved.delete('none'), 'TAPE_NO_SESSION'],
+    [async () => await deck.saved.save('idea', 'final'), 'TAPE_EXISTS'],
+    [async () => await deck.saved.save('idea', 'a b'), 'TAPE_BAD_NAME'],
+    [async () => await deck.saved.rename('idea', 'work'), 'TAPE_EXISTS'],
+    [async () => await deck.saved.clone('idea', 'main'), 'TAPE_EXISTS'],
+    [async () => await deck.saved.delete('none'), 'TAPE_NO_SESSION'],
   ] as const)
-    expect(await code(act)).toBe(expected);
+    expect(await code(act())).toBe(expected);
 });

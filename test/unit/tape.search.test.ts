@@ -293,7 +293,7 @@ describe('search', () => {
 });
 
 describe('search of more than a search may index', () => {
-  const count = sized(25, 60, 60);
+  const count = sized(28, 60, 60);
 
   /** Entries of a megabyte, written once. A search indexes, and scans, about 17. */
   let written: TempDir;
