@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { note, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { tempDir } from '../support/temp-dir.ts';
@@ -147,4 +149,17 @@ test('records of a session.jsonl become a session, which grows with the file and
   expect(shown()).toEqual([expect.stringMatching(/There is a plan\.[\s\S]*Test\./)]);
   expect(shown()[0]).not.toContain('Planned.');
   expect((await importing([message(1, 'user', 'Other.')])).code).toBe(4);
+});
+
+test.skipIf(process.platform === 'win32')('a pipe is read once, from its first byte', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const pipe = dir.file('pipe');
+  execFileSync('mkfifo', [pipe]);
+  const [, { code, stdout }] = await Promise.all([
+    writeFile(pipe, transcript('a', 'b')),
+    home.tape(['import', pipe, '--as', 'main', '--json']),
+  ]);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ names: ['main'], counts: { records: 2 } });
 });

@@ -12,7 +12,10 @@ if (faults.includes('die')) {
   process.exit(3);
 }
 
-const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+/** A list that is nested deeper than the stack: no program writes it from a value. */
+const abyss = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+const send = (message) =>
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message }).replaceAll('"ABYSS"', abyss)}\n`);
 const text = (value) => ({ content: [{ type: 'text', text: value }] });
 const object = (properties = {}) => ({ type: 'object', properties });
 
@@ -95,6 +98,7 @@ if (faults.includes('names'))
     { name: 'echo', inputSchema: object() },
     { name: '\u001b[31mred', inputSchema: object() },
     { name: '__proto__', inputSchema: object() },
+    { name: 'abyss', inputSchema: object({ a: 'ABYSS' }) },
     {
       name: 'bottomless',
       inputSchema: JSON.parse(`${'{"type":"object","default":'.repeat(3_000)}0${'}'.repeat(3_000)}`),

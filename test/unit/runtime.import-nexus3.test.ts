@@ -67,3 +67,37 @@ test('the error names the line of bad JSON, and 200,000 levels are refused', () 
   const odd = [{ role: 'user' }, null, 7, { role: 'assistant', content: null, tool_calls: [null, 'x'] }];
   expect(read({ ...saved, messages: odd }).counts).toMatchObject({ messages: 1, offPath: 3 });
 });
+
+test('a value in the place of a text, and an id that a message has twice, make a session that verifies', () => {
+  const odd = { toString: 1, valueOf: 1 };
+  const twice = { id: 'c', name: 'look' };
+  const { drafts, counts } = read({
+    ...saved,
+    messages: [
+      { role: 'assistant', content: odd, tool_calls: [{ id: odd, name: odd }, twice, twice] },
+      { role: 'tool', content: odd, tool_call_id: odd },
+      { role: 'tool', content: 'seen', tool_call_id: 'c' },
+    ],
+  });
+  expect(counts).toMatchObject({ messages: 1, offPath: 0, repaired: 1 });
+  const store = openStore();
+  store.sessions.open('ann');
+  store.entries.append('ann', drafts);
+  expect(store.sessions.find('ann')).toMatchObject({ settled: drafts.length + 1 });
+  expect(drafts.filter(({ kind }) => kind === 'tool-result').length).toBe(3);
+});
+
+test('a session.jsonl with values in the place of texts is read', () => {
+  const odd = { toString: 1, valueOf: 1 };
+  const record = { recordType: 'message', schemaVersion: 1, seq: 1 };
+  const lines = [
+    { ...record, role: 'user', content: [{ type: 'text', text: odd }] },
+    { ...record, role: 'assistant', content: [{ type: 'toolCall', id: odd, name: odd }] },
+    { ...record, role: 'toolResult', toolCallId: odd, content: [{ type: 'text', text: odd }] },
+    { ...record, recordType: 'compaction', firstKeptSeq: odd, summary: odd },
+  ];
+  const text = lines.map((line) => JSON.stringify(line)).join('\n');
+  const { drafts, counts } = readTranscript('s/session.jsonl', { chunks: [Buffer.from(text)] });
+  expect(drafts.map(({ kind }) => kind)).toEqual(['message', 'message', 'tool-result', 'anchor']);
+  expect(counts).toMatchObject({ messages: 2, repaired: 0, compactions: 1 });
+});

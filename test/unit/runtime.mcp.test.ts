@@ -331,6 +331,7 @@ test('a server that cannot start, or lies about its tools, is left out with a wa
     '"echo": it is listed twice',
     String.raw`"\u001b[31mred": its name has other characters than those of names, or more than 128`,
     '"__proto__": its name is that of no field',
+    '"abyss": its input schema cannot be used: a list is no schema',
     expect.stringMatching(/^"bottomless": its input schema /),
   ]);
 });

@@ -141,3 +141,35 @@ test('what waits in an inbox is reported, and stays', async () => {
   expect((await copyTapes(from, to)).waiting).toEqual([{ session: 'aside', items: 1 }]);
   expect(to.inbox.list('aside')).toEqual([]);
 });
+
+test('what descends from a deleted or purged session is copied, with that session', async () => {
+  using from = empty();
+  for (const name of ['gone', 'hidden']) {
+    from.sessions.open(name);
+    from.entries.append(name, [user(`In ${name}`)]);
+    from.lineage.fork(name, { name: `${name}-child`, inherit: 'nothing' });
+    from.entries.append(`${name}-child`, [user('Below')]);
+  }
+  const { id } = from.sessions.purge('gone', 'asked for');
+  from.sessions.update('hidden', { lifecycle: 'destroyed' });
+  using to = empty();
+  expect(await copyTapes(from, to)).toMatchObject({ sessions: 4, changed: 4, behind: [], stillThere: [] });
+  expect(to.sessions.find('gone-child')?.head).toBe(from.sessions.find('gone-child')?.head);
+  expect(to.sessions.find(id)?.lifecycle).toBe('purged');
+  expect(await copyTapes(from, to)).toMatchObject({ changed: 0, behind: [] });
+  expect([...to.verify()]).toEqual([]);
+});
+
+test('what was erased after a copy is named until it is erased there, too', async () => {
+  using from = filled();
+  using to = empty();
+  await copyTapes(from, to);
+  from.entries.redact('main', 2, 'a key');
+  const { id } = from.sessions.purge('aside', 'asked for');
+  expect(await copyTapes(from, to)).toMatchObject({ behind: [], stillThere: [id, 'main@2'] });
+  expect(to.sessions.find(id)?.lifecycle).toBe('destroyed');
+  expect(await copyTapes(from, to)).toMatchObject({ behind: [], stillThere: [id] });
+  to.sessions.purge(id, 'asked for');
+  expect(await copyTapes(from, to)).toMatchObject({ changed: 0, behind: [], stillThere: [] });
+  expect([...to.verify()]).toEqual([]);
+});

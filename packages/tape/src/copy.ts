@@ -2,14 +2,16 @@
  * Copies of homes: each family of sessions travels as a bundle, so that whatever store can write and adopt bundles can be
  * copied from and to. Imports `store` and what lies below.
  */
+import type { Adopted } from './bundle/adopt.ts';
 import { TapeError, type TapeErrorCode } from './errors.ts';
 import type { ProgressOptions } from './progress.ts';
 import type { SqliteTapeStore } from './store/sqlite.ts';
 import type { SessionInfo } from './tape/info.ts';
+import type { SessionQuery } from './tape/listing.ts';
 
 /** What a copy did, and what it left. */
 export interface Copied {
-  /** Sessions of the first store, also archived ones. */
+  /** Sessions of the first store, also archived, deleted and purged ones. */
   readonly sessions: number;
   /** How many of them were added, or brought up to date. */
   readonly changed: number;
@@ -22,6 +24,11 @@ export interface Copied {
   readonly refused: readonly { readonly session: string; readonly error: TapeError }[];
   /** Sessions that are not the same in both stores at the end: they were refused, or went on during the copy. */
   readonly behind: readonly string[];
+  /**
+   * What was erased in the first store, and has its content in the second: sessions that were purged, by their ULIDs, and
+   * entries that were redacted since the last copy, as `session@seq`. A copy erases nothing.
+   */
+  readonly stillThere: readonly string[];
   /** Sessions with items in their inbox. These stay in the first store: only one home may act on them. */
   readonly waiting: readonly { readonly session: string; readonly items: number }[];
 }
@@ -58,11 +65,12 @@ export async function copyTapes(
   to: SqliteTapeStore,
   { onProgress }: ProgressOptions = {},
 ): Promise<Copied> {
-  const roots = from.sessions.list({ roots: true, all: true, after: null });
+  const roots = listed(from, { roots: true, after: null });
   const total = from.countSessions();
   // Content that is missing shows in no head.
   const isWhole = to.countAbsent() === 0;
   const refused: { session: string; error: TapeError }[] = [];
+  const redacted: string[] = [];
   let sessions = 0;
   let changed = 0;
   let entries = 0;
@@ -76,6 +84,7 @@ export async function copyTapes(
         entries += adopted.entries;
         const isNews = adopted.sessions.filter(({ became, filled }) => became !== 'same' || filled > 0);
         changed += Math.max(isNews.length, adopted.lines > 0 ? 1 : 0);
+        redacted.push(...redactedAlone(family, adopted));
       } catch (error) {
         if (!(error instanceof TapeError) || !refusals.has(error.code)) throw error;
         refused.push({ session: root.session, error: ofFamily(root, error) });
@@ -83,7 +92,16 @@ export async function copyTapes(
     }
     onProgress?.({ done: sessions, total });
   }
-  return { sessions, changed, entries, refused, ...leftIn(from, to) };
+  const { stillThere, ...left } = leftIn(from, to);
+  return { sessions, changed, entries, refused, stillThere: [...stillThere, ...redacted], ...left };
+}
+
+/** Entries whose redaction came with a copy, other than those of sessions that were purged as a whole. */
+function redactedAlone(family: readonly SessionInfo[], { redactedElsewhere }: Adopted): readonly string[] {
+  const purged = new Set(family.filter(isPurged).map(({ session }) => session));
+  return redactedElsewhere
+    .filter(({ session }) => !purged.has(session))
+    .map(({ session, seq }) => `${session}@${seq}`);
 }
 
 /** The error of a family. What this store wrote and that one does not take is damaged here. */
@@ -93,8 +111,20 @@ function ofFamily({ session }: SessionInfo, cause: TapeError): TapeError {
   return new TapeError('TAPE_CORRUPT', message, { data: { session }, cause });
 }
 
-function familyOf({ sessions }: SqliteTapeStore, root: SessionInfo): readonly SessionInfo[] {
-  return [root, ...sessions.list({ under: root.id, all: true })];
+/** The sessions of a query, also those that are deleted or purged: others may descend from them. */
+function listed({ sessions }: SqliteTapeStore, query: SessionQuery): readonly SessionInfo[] {
+  return [
+    ...sessions.list({ ...query, all: true, deleted: false }),
+    ...sessions.list({ ...query, deleted: true }),
+  ];
+}
+
+function familyOf(store: SqliteTapeStore, root: SessionInfo): readonly SessionInfo[] {
+  return [root, ...listed(store, { under: root.id })];
+}
+
+function isPurged({ lifecycle }: SessionInfo): boolean {
+  return lifecycle === 'purged';
 }
 
 /** Whether a session is the same in both stores, as far as its row says. */
@@ -107,16 +137,24 @@ function faceOf({ headHash, lifecycle, task, delivery, title, aliases }: Session
 }
 
 /** What differs between the stores after a copy, and what is never copied. */
-function leftIn(from: SqliteTapeStore, to: SqliteTapeStore): Pick<Copied, 'behind' | 'waiting'> {
+function leftIn(
+  from: SqliteTapeStore,
+  to: SqliteTapeStore,
+): Pick<Copied, 'behind' | 'stillThere' | 'waiting'> {
   const behind: string[] = [];
-  for (const root of from.sessions.list({ roots: true, all: true, after: null }))
-    for (const one of familyOf(from, root))
-      if (!isSame(one, to.sessions.find(one.id))) behind.push(one.session);
+  const stillThere: string[] = [];
+  for (const root of listed(from, { roots: true, after: null }))
+    for (const one of familyOf(from, root)) {
+      const there = to.sessions.find(one.id);
+      if (isSame(one, there)) continue;
+      if (isPurged(one) && there !== undefined) stillThere.push(one.id);
+      else behind.push(one.session);
+    }
   const waiting = from.sessions.list({ pending: true, all: true }).flatMap(({ id, session }) => {
     const items = from.inbox.list(id).length;
     return items === 0 ? [] : { session, items };
   });
-  return { behind, waiting };
+  return { behind, stillThere, waiting };
 }
 
 /** Some lines at a time: a line for each would be a write for each. */

@@ -257,6 +257,9 @@ export const homeVerbs: Contracts = {
         .array(z.object({ session: text('root of the family'), code: text('why'), message: text('why') }))
         .describe('families that were left out'),
       behind: names('sessions that are not the same in both homes at the end'),
+      still_there: names(
+        'what was erased in the first home and is still in the second: ULIDs of purged sessions, and entries that were redacted since the last copy as `SESSION@SEQ`',
+      ),
       waiting: z
         .array(z.object({ session: text('its name'), items: count('how many') }))
         .describe('sessions whose inbox has items, which are not copied'),

@@ -209,9 +209,9 @@ export class CopiedLog {
   /** Prunes the same outputs of the copy. */
   #prune(draft: Draft, payload: JsonObject): void {
     const outputs = (Array.isArray(payload.outputs) ? payload.outputs : []).flatMap((output) => {
-      const seq = isObject(output) ? Number(output.seq) : 0;
-      const number = this.#before(seq + 1) - 1;
-      return isObject(output) && number >= this.#before(seq) ? [{ output, number }] : [];
+      if (!isObject(output) || typeof output.seq !== 'number') return [];
+      const number = this.#before(output.seq + 1) - 1;
+      return number >= this.#before(output.seq) ? [{ output, number }] : [];
     });
     this.#add((at) => ({
       ...draft,

@@ -17,7 +17,7 @@ export const copy: Verb = defineVerb({
   detail:
     'Sessions keep their ids, hashes, other names and lineage. Each family of sessions is verified, and is there as a whole or not at all: to continue ' +
     'after an interruption, or when the first home has grown, copy again. A session that went on in another way in the second home is left out, and stays as it is there. ' +
-    'Messages that wait, worktrees and config.yaml are not copied.',
+    'What was erased in the first home, and is in the second, stays there: the copy names it. Messages that wait, worktrees and config.yaml are not copied.',
   examples: [
     ['tape copy .tape ../archive', 'Copy all sessions to the home ../archive'],
     ['tape copy .tape ../archive --json', 'Print what was copied as JSON'],
@@ -32,13 +32,15 @@ export const copy: Verb = defineVerb({
     if (isSame(source.dir, target.dir))
       throw new UsageError(`cannot copy '${source.dir}' to itself`, { data: { home: source.dir } });
     const copied = await copyHome(source, target, context);
-    const { sessions, changed, entries, refused, behind, waiting } = copied;
+    const { sessions, changed, entries, refused, behind, stillThere, waiting } = copied;
     await answer({
       json: {
         home: target.dir,
         ...{ sessions, changed, entries },
         refused: refused.map(({ session, error: { code, message } }) => ({ session, code, message })),
-        ...{ behind, waiting },
+        behind,
+        still_there: stillThere,
+        waiting,
       },
       quiet: target.dir,
       human:
@@ -50,6 +52,10 @@ export const copy: Verb = defineVerb({
     for (const { session, items } of waiting)
       status(`${session} has ${counted(items, 'message')} in its inbox, which stay there`);
     const [out, into] = [source, target].map(({ dir }) => `--home ${shellWord(dir)}`);
+    for (const erased of stillThere)
+      status(
+        `${erased} was erased in ${source.dir}, and is still in ${target.dir}: erase it with: tape ${erased.includes('@') ? 'redact' : 'purge'} ${shellWord(erased)} --reason TEXT ${into}`,
+      );
     if (refused.some(({ error }) => error.code === 'TAPE_CORRUPT')) {
       status(`Hint: find the damage with: tape check ${out}`);
       return exit.damaged;
@@ -88,6 +94,7 @@ async function copyHome(source: Home, target: Home, context: Context): Promise<C
     ...{ sessions: sum('sessions'), changed: sum('changed'), entries: sum('entries') },
     refused: all.flatMap(({ refused }) => refused),
     behind: all.flatMap(({ behind }) => behind),
+    stillThere: all.flatMap(({ stillThere }) => stillThere),
     waiting: all.flatMap(({ waiting }) => waiting),
   };
 }

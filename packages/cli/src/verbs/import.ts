@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -44,8 +45,9 @@ export const importVerb: Verb = defineVerb({
   run: async ({ file, as, format, raw }, context) => {
     const { io, home, writing, answer, status } = context;
     const isStdin = file === stdinWord;
-    const path = isStdin ? 'stdin' : await existingFile(file, io);
-    const piped = isStdin ? await beginningOf('stdin', io.stdin) : undefined;
+    const { path, isPipe } = isStdin ? { path: 'stdin', isPipe: true } : await existingFile(file, io);
+    // What a pipe has given is gone from it: it is read once.
+    const piped = isPipe ? await beginningOf(path, isStdin ? io.stdin : createReadStream(path)) : undefined;
     const isOne =
       format === 'bundle' || (format === 'auto' && (await isBundle(piped?.head ?? (await headOf(path)))));
     if (isOne) return await importBundle(piped?.source ?? path, { as, raw }, context);
@@ -106,16 +108,19 @@ export const importVerb: Verb = defineVerb({
 });
 
 /**
- * The path of a file that the user named.
+ * The path of a file that the user named, and whether it is a pipe, such as `<(…)` of a shell.
  * @throws NotFoundError, and UsageError for a directory
  */
-async function existingFile(file: string, { cwd }: Pick<Io, 'cwd'>): Promise<string> {
+async function existingFile(
+  file: string,
+  { cwd }: Pick<Io, 'cwd'>,
+): Promise<{ readonly path: string; readonly isPipe: boolean }> {
   const path = resolve(cwd, file);
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) throw new NotFoundError(`cannot import '${file}': no such file`, { file });
   if (found.isDirectory())
     throw new UsageError(`cannot import '${file}': it is a directory`, { hint: 'name one transcript in it' });
-  return path;
+  return { path, isPipe: found.isFIFO() };
 }
 
 function snakeCase(counts: object): Readonly<Record<string, unknown>> {

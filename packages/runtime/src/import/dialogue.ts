@@ -13,13 +13,14 @@ export class Dialogue {
   readonly drafts: Draft[] = [];
   /** Calls without a result, so far. */
   repaired = 0;
-  readonly #open = new Map<string, KeyedCall>();
+  /** In the order of the message, which can have an id twice. */
+  #open: readonly KeyedCall[] = [];
 
   /** Adds a message or a boundary, after the results that the calls before it lack. */
   say(draft: Draft, calls: readonly KeyedCall[] = []): void {
     this.end();
     this.drafts.push(draft);
-    for (const call of calls) this.#open.set(call.toolCallId, call);
+    this.#open = calls;
   }
 
   /** Adds the result of an open call; false for that of another. */
@@ -28,19 +29,20 @@ export class Dialogue {
     output: Output,
     { key, meta }: { readonly key: string; readonly meta: JsonObject },
   ): boolean {
-    const call = this.#open.get(id);
+    const call = this.#open.find(({ toolCallId }) => toolCallId === id);
     if (call === undefined) return false;
     this.drafts.push({ ...toolResult(call, output, meta), key });
-    return this.#open.delete(id);
+    this.#open = this.#open.filter((one) => one !== call);
+    return true;
   }
 
   /** Answers the calls that have no result. */
   end(): void {
-    for (const call of this.#open.values()) {
+    for (const call of this.#open) {
       const meta = { source: 'import', repaired: true };
       this.drafts.push({ ...toolResult(call, interrupted, meta), key: `${call.key}:interrupted` });
     }
-    this.repaired += this.#open.size;
-    this.#open.clear();
+    this.repaired += this.#open.length;
+    this.#open = [];
   }
 }

@@ -2,7 +2,7 @@ import { assistant, type Draft, type Json, type JsonObject, note, toolCall, user
 import { isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { Dialogue, type KeyedCall } from './dialogue.ts';
-import { text } from './records.ts';
+import { asText, text } from './records.ts';
 import { noCounts, type Transcript } from './transcript.ts';
 
 const meta = { source: 'import' };
@@ -35,7 +35,7 @@ export function readNexus3(saved: JsonObject, { name }: { readonly name: string 
     const key = `nx:${chain}`;
     const { role, content, tool_call_id } = isObject(message) ? message : {};
     const output = { type: 'text', value: plain(content) } as const;
-    if (role === 'tool' && dialogue.answer(String(tool_call_id), output, { key, meta })) continue;
+    if (role === 'tool' && dialogue.answer(asText(tool_call_id), output, { key, meta })) continue;
     const made = spoken(message, key);
     if (made !== undefined) dialogue.say(made.draft, made.calls);
     else {
@@ -71,12 +71,12 @@ function spoken(
   const said = plain(content);
   const parts = [
     ...(said === '' ? [] : [{ type: 'text', text: said }]),
-    ...made.map(({ id, name, arguments: input = {} }) => toolCall(String(id), String(name), input)),
+    ...made.map(({ id, name, arguments: input = {} }) => toolCall(asText(id), asText(name), input)),
   ];
   if (parts.length === 0) return undefined;
   const calls = made.map(({ id, name }, i) => ({
-    toolCallId: String(id),
-    toolName: String(name),
+    toolCallId: asText(id),
+    toolName: asText(name),
     key: `${key}:${i}`,
   }));
   return { draft: { ...assistant(parts, meta), key }, calls };

@@ -4,7 +4,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { Dialogue } from './dialogue.ts';
 import type { JsonLines } from './json-lines.ts';
-import { text } from './records.ts';
+import { asText, text } from './records.ts';
 import { noCounts, type Transcript } from './transcript.ts';
 
 /** Whether a JSON object is a record of a `session.jsonl`. */
@@ -37,13 +37,13 @@ export function readSessionJsonl(lines: JsonLines, { file }: { readonly file: st
         .map((part) => part.text)
         .join('\n\n'),
     } as const;
-    if (role === 'toolResult' && dialogue.answer(String(toolCallId), output, { key, meta })) continue;
+    if (role === 'toolResult' && dialogue.answer(asText(toolCallId), output, { key, meta })) continue;
     if (recordType === 'compaction') {
       compactions += 1;
-      const kept = numbered.find((one) => one.seq >= Number(value.firstKeptSeq));
+      const kept = numbered.find((one) => one.seq >= Number(asText(value.firstKeptSeq)));
       if (kept !== undefined) keeps.set(key, kept.key);
       dialogue.say({
-        ...handoff(`compact/${compactions}`, { summary: String(value.summary) }),
+        ...handoff(`compact/${compactions}`, { summary: asText(value.summary) }),
         meta: { ...meta, ...factsOf(value) },
         key,
       });
@@ -51,9 +51,9 @@ export function readSessionJsonl(lines: JsonLines, { file }: { readonly file: st
       dialogue.say({ ...user(textParts(value), meta), key });
     else if (recordType === 'message' && role === 'assistant') {
       const parts = blocksOf(value).flatMap((block) => {
-        if (block.type === 'text') return [{ type: 'text', text: String(block.text) }];
+        if (block.type === 'text') return [{ type: 'text', text: asText(block.text) }];
         return block.type === 'toolCall'
-          ? [toolCall(String(block.id), String(block.name), block.arguments ?? {})]
+          ? [toolCall(asText(block.id), asText(block.name), block.arguments ?? {})]
           : [];
       });
       const calls = parts.flatMap((part, i) =>
@@ -92,7 +92,7 @@ function blocksOf({ content }: JsonObject): readonly JsonObject[] {
 }
 
 function textParts(value: JsonObject): readonly Part[] {
-  return blocksOf(value).flatMap(({ type, text }) => (type === 'text' ? [{ type, text: String(text) }] : []));
+  return blocksOf(value).flatMap(({ type, text }) => (type === 'text' ? [{ type, text: asText(text) }] : []));
 }
 
 /** What a compaction says beside its summary, in the names that a tape has for it. */

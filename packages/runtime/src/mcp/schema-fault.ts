@@ -68,8 +68,17 @@ function nameIn(part: string): string | undefined {
   }
 }
 
+/** The most characters of a value that a fault shows. */
+const shownMax = 80;
+
+/** The beginning of a value, which may be as large and deep as a message of a server. */
+function shown(value: unknown): string {
+  const text = textOf(value) ?? 'a list';
+  return text.length > shownMax ? `${text.slice(0, shownMax)}…` : text;
+}
+
 /** The JSON of a value; undefined where it is nested deeper than the stack. */
-function textOf(value: object): string | undefined {
+function textOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
   } catch {
@@ -84,10 +93,10 @@ function faultIn(
 ): string | undefined {
   if (depth > depthMax) return `it is nested deeper than ${depthMax}`;
   if (typeof schema === 'boolean') return undefined;
-  if (!isObject(schema)) return `${JSON.stringify(schema)} is no schema`;
+  if (!isObject(schema)) return `${shown(schema)} is no schema`;
   const { type, required, enum: values, $ref } = schema;
   const unknown = [type ?? []].flat().find((one) => !types.has(one));
-  if (unknown !== undefined) return `there is no type ${JSON.stringify(unknown)}`;
+  if (unknown !== undefined) return `there is no type ${shown(unknown)}`;
   if (
     required !== undefined &&
     !(Array.isArray(required) && required.every((one) => typeof one === 'string'))
