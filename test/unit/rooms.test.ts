@@ -185,6 +185,7 @@ const topFiles: Readonly<Record<string, string>> = {
   'packages/cli/src/terminal': 'width.ts',
   'packages/runtime/src/history': 'rewind.ts',
   'packages/tape/src/check': 'verify.ts',
+  'packages/tape/src/history': 'rewind.ts',
   'packages/tape/src/lineage': 'line.ts',
   'packages/tape/src/origin': 'elsewhere.ts',
   'packages/runtime/src/lease': 'hold.ts',

@@ -9,9 +9,12 @@ import {
   toolResult,
   user,
 } from '@tapedeck/tape';
-import { describe, expect, test } from 'vitest';
+import { onCrashPoint } from '@tapedeck/tape/crash-point';
+import { afterEach, describe, expect, test } from 'vitest';
 import { rawDb } from '../support/raw-db.ts';
 import { tempDir } from '../support/temp-dir.ts';
+
+afterEach(() => onCrashPoint(undefined));
 
 const image = (bytes: Uint8Array): Draft => user([{ type: 'file', mediaType: 'image/png', data: bytes }]);
 
@@ -89,9 +92,33 @@ describe('a redaction', () => {
     reader.exec('BEGIN');
     reader.all('SELECT count(*) FROM entry');
     expect(store.entries.redact('main', 2, 'a key').logEmptied).toBe(false);
+    expect([...store.examine()]).toMatchObject([{ code: 'content-left', fixable: true }]);
     reader.exec('COMMIT');
     expect(store.entries.redact('main', 2, 'a key')).toMatchObject({ repeated: true, logEmptied: true });
+    expect([...store.examine()]).toEqual([]);
     expect(traces(dir.path, secret)).toEqual([]);
+  });
+
+  test.each([
+    ['purge', (store: SqliteTapeStore) => store.sessions.purge('main', 'asked for')],
+    ['redact', (store: SqliteTapeStore) => store.entries.redact('main', 5, 'a key')],
+  ] as const)('that dies before the file is written anew is found, and finished: %s', (act, erase) => {
+    using dir = tempDir();
+    using store = openTapeStore(dir.file('tape.db'), { durability: 'fast' });
+    store.sessions.open('main');
+    for (let n = 0; n < 150; n += 1)
+      store.entries.append('main', [user(`${secret}${n} ${'x'.repeat((n * 37) % 900)}`)]);
+    onCrashPoint((at) => {
+      if (at === `${act}/before-checkpoint`) throw new Error('killed');
+    });
+    expect(() => erase(store)).toThrow('killed');
+    onCrashPoint(undefined);
+    const [found, ...others] = [...store.examine()];
+    expect([found?.code, others]).toEqual(['content-left', []]);
+    if (found !== undefined) expect(store.mend(found)).toBe(true);
+    expect([...store.examine()]).toEqual([]);
+    expect(traces(dir.path, `${secret}3 `)).toEqual([]);
+    expect([...store.verify()]).toEqual([]);
   });
 
   test('keeps the bytes that an accepted inbox item needs, and erases them with the item', () => {

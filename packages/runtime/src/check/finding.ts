@@ -49,6 +49,7 @@ export const kinds: Readonly<Record<CheckCode, readonly [CheckSection, CheckWeig
   'inbox-waiting': ['home', 'note'],
   'staging-left': ['home', 'note'],
   'search-ahead': ['home', 'note'],
+  'content-left': ['home', 'incomplete'],
   'database-missing': ['integrity', 'damage'],
   'database-damaged': ['integrity', 'damage'],
   'entry-changed': ['integrity', 'damage'],

@@ -1,5 +1,6 @@
 import type { Sources } from '../clock.ts';
 import { tapeName } from '../entry/name.ts';
+import { erasedAt } from '../history/wipe.ts';
 import { indexedTo, newestId } from '../search/text-index.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { isLive, type LeaseRow } from '../tape/lease.ts';
@@ -11,7 +12,13 @@ import { viewVersion } from '../view/select.ts';
  * that this build cannot compare.
  */
 export interface Finding {
-  readonly code: 'stale-lease' | 'inbox-waiting' | 'staging-left' | 'search-ahead' | 'views-unproved';
+  readonly code:
+    | 'stale-lease'
+    | 'inbox-waiting'
+    | 'staging-left'
+    | 'search-ahead'
+    | 'content-left'
+    | 'views-unproved';
   readonly session: string | null;
   readonly message: string;
   /** Whether `mend` can repair it; for the others the user decides. */
@@ -81,6 +88,9 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
   yield* unprovedViews(db, realm);
   if (indexedTo(db) > newestId(db))
     yield finding('search-ahead', null, 'the search index has entries that the tapes do not have');
+  const erased = erasedAt(db);
+  if (erased !== undefined)
+    yield finding('content-left', null, `the file may still have bytes of what was erased at ${erased}`);
 }
 
 /** Finds sessions with recorded views of other rules than those of this build: `verifyViews` leaves them out. */

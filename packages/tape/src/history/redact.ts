@@ -2,8 +2,6 @@ import { crashPoint } from '../crash-point.ts';
 import { dropUnneeded } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';
 import { TapeError } from '../errors.ts';
-import { pause } from '../sqlite/lock-wait.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { removeCall, type StoredCall, storedCall } from '../tape/calls.ts';
 import { segments } from '../tape/interval.ts';
@@ -128,22 +126,6 @@ export function redactEntry(
   forgetBlobs(writer, entry.id);
   crashPoint('redact/bytes');
   return { session: owner.name, seq, by, repeated: false, quotedBy };
-}
-
-/**
- * Truncates the WAL; retries until no reader blocks it or the lock wait is over. A disk that fails leaves it as it is:
- * the redaction is committed.
- */
-export function emptyLog(db: Db): boolean {
-  try {
-    for (const deadline = performance.now() + db.lockWaitMs; ; pause(5)) {
-      if (db.checkpoint()) return true;
-      if (performance.now() > deadline) return false;
-    }
-  } catch (error) {
-    if (!(error instanceof TapeError) || error.code !== 'TAPE_IO') throw error;
-    return false;
-  }
 }
 
 function forgetBlobs({ db }: Writer, entryId: number): void {

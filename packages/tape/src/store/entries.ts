@@ -5,13 +5,13 @@ import type { Draft, Entry, Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { TapeError } from '../errors.ts';
 import {
-  emptyLog,
   ownerOfSeq,
   previewRedaction,
   type Redacted,
   type RedactPreview,
   redactEntry,
 } from '../history/redact.ts';
+import { markErased, wipeFile } from '../history/wipe.ts';
 import { type SearchQuery, type SearchResult, searchEntries } from '../search/search.ts';
 import { searchBudget, updateIndex } from '../search/text-index.ts';
 import { type Appended, receipt, repeatedOnly, repetitions, writeEncoded } from '../tape/append.ts';
@@ -110,10 +110,12 @@ export function entriesOn(at: Connection): InProcess<Entries> {
         const seq = resolvePoint(db, tape, point);
         const owner = ownerOfSeq(writer, tape, seq);
         const epoch = at.epoch(owner, o.lease);
-        return redactEntry(writer, owner, { seq, reason, epoch, settles: o.lease === undefined });
+        const redacted = redactEntry(writer, owner, { seq, reason, epoch, settles: o.lease === undefined });
+        if (!redacted.repeated) markErased(writer);
+        return redacted;
       });
       crashPoint('redact/before-checkpoint');
-      return { ...done, logEmptied: db.rewriteFile() && emptyLog(db) };
+      return { ...done, logEmptied: wipeFile(db) };
     },
 
     previewRedact(ref: Ref, point: Point): RedactPreview {

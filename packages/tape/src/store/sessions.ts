@@ -1,6 +1,6 @@
 import { crashPoint } from '../crash-point.ts';
 import { TapeError } from '../errors.ts';
-import { emptyLog } from '../history/redact.ts';
+import { markErased, wipeFile } from '../history/wipe.ts';
 import { drainInPlaceOfOwner } from '../inbox/inbox.ts';
 import type { GraphReceipt } from '../lineage/line.ts';
 import { aliasTape, unaliasTape } from '../session/alias.ts';
@@ -115,14 +115,13 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
       const { lease } = o;
       const done = db.writeAndWipe(() => {
         const tape = at.need(ref);
-        return purgeTape(writer, tape, {
-          reason,
-          epoch: at.epoch(tape, lease),
-          settles: lease === undefined,
-        });
+        const epoch = at.epoch(tape, lease);
+        const purged = purgeTape(writer, tape, { reason, epoch, settles: lease === undefined });
+        if (!purged.repeated) markErased(writer);
+        return purged;
       });
       crashPoint('purge/before-checkpoint');
-      return { ...done, wiped: db.rewriteFile() && emptyLog(db), ...at.drainOutbox() };
+      return { ...done, wiped: wipeFile(db), ...at.drainOutbox() };
     },
 
     previewPurge(ref: Ref): PurgePreview {

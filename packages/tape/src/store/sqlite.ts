@@ -12,6 +12,7 @@ import type { Fields } from '../entry/fields.ts';
 import { hex } from '../entry/hash.ts';
 import { baseFault, parseBase, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
+import { wipeFile } from '../history/wipe.ts';
 import { tapesWithInbox } from '../inbox/inbox.ts';
 import {
   countSessions,
@@ -489,6 +490,7 @@ export class SqliteTapeStore implements TapeStore {
 
   #clear({ code, session, fixable }: Finding): boolean {
     if (!fixable) return false;
+    if (code === 'content-left') return wipeFile(this.#at.db);
     if (code === 'search-ahead') this.dropSearchIndex();
     // Taking and releasing the lease drains the inbox and removes the stale lease.
     else if (session !== null) this.inbox.drain(session);

@@ -1,0 +1,55 @@
+import { TapeError } from '../errors.ts';
+import { pause } from '../sqlite/lock-wait.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import type { Writer } from '../tape/append.ts';
+
+/**
+ * Bytes of content that was erased: they are in pages of the file, and in its WAL, until the file is written anew. A mark
+ * says so from the commit of an erasure on, so that a process which dies between both leaves word of it.
+ */
+
+/** Marks that the file may have bytes of what was erased, in the transaction of the erasure. */
+export function markErased({ db, sources }: Writer): void {
+  db.run(`INSERT OR REPLACE INTO home (key, value) VALUES ('erased', @value)`, {
+    value: new Date(sources.now()).toISOString(),
+  });
+}
+
+/** When content was erased that the file may still have; undefined for a file without any. */
+export function erasedAt(db: Db): string | undefined {
+  return db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'erased'`)?.value;
+}
+
+/**
+ * Writes the file anew, and truncates the WAL. False, and the mark stays, when others used the file throughout, or the disk
+ * is full.
+ */
+export function wipeFile(db: Db): boolean {
+  const mark = erasedAt(db);
+  if (!db.rewriteFile() || !emptyLog(db)) return false;
+  if (mark !== undefined) takeMark(db, mark);
+  return true;
+}
+
+/** Takes the mark away, unless another process has erased something since. What is erased stays so where this fails. */
+function takeMark(db: Db, mark: string): void {
+  try {
+    db.write(() => db.run(`DELETE FROM home WHERE key = 'erased' AND value = @mark`, { mark }));
+    db.checkpoint();
+  } catch (error) {
+    if (!(error instanceof TapeError)) throw error;
+  }
+}
+
+/** Truncates the WAL; retries until no reader blocks it or the lock wait is over. A disk that fails leaves it as it is. */
+function emptyLog(db: Db): boolean {
+  try {
+    for (const deadline = performance.now() + db.lockWaitMs; ; pause(5)) {
+      if (db.checkpoint()) return true;
+      if (performance.now() > deadline) return false;
+    }
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_IO') throw error;
+    return false;
+  }
+}
