@@ -137,7 +137,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a redaction is refused when its log cannot be emptied',
-    file: tape('history/redact'),
+    file: tape('history/wipe'),
     find: "    if (!(error instanceof TapeError) || error.code !== 'TAPE_IO') throw error;\n    return false;\n",
     replace: '    throw error;\n',
     test: 'test/integration/faults.in-process.test.ts',
