@@ -74,7 +74,7 @@ test('a log appended to another session gives the same entries, whatever they ar
       expect(again.map(keyless)).toEqual(log.map(keyless));
       for (const [i, line] of log.entries()) if (line.key !== undefined) expect(again[i]?.key).toBe(line.key);
     }),
-    { numRuns: sized(10, 30, 1000) },
+    { numRuns: sized(6, 30, 1000) },
   );
 });
 
@@ -199,7 +199,7 @@ test('the copy of a whole log has the same view, whatever rewinds, boundaries, p
         expect(again.again.map(placeless)).toEqual(log.map(placeless));
       }
     }),
-    { numRuns: sized(4, 60, 2_000) },
+    { numRuns: sized(3, 60, 2_000) },
   );
   using store = home.open();
   expect([...store.verify()]).toEqual([]);

@@ -30,7 +30,7 @@ describe('appended entries return unchanged', () => {
         const read = last(store, payloads.length).map((entry) => textOf(store, entry));
         expect(read).toEqual(payloads.map((payload) => JSON.stringify(payload)));
       }),
-      { numRuns: sized(80, 800, 20_000) },
+      { numRuns: sized(40, 800, 20_000) },
     );
     expect([...store.verify()]).toEqual([]);
   });
@@ -54,7 +54,7 @@ describe('appended entries return unchanged', () => {
         expect(entry).toMatchObject({ name, payload: text, key: `u:${name}` });
         expect(Object.entries(entry?.meta ?? {})).toEqual([[text, text]]);
       }),
-      { numRuns: sized(40, 300, 4_000) },
+      { numRuns: sized(20, 300, 4_000) },
     );
     expect([...store.verify()]).toEqual([]);
   });
@@ -103,7 +103,7 @@ describe('appended entries return unchanged', () => {
         expect(text?.data).toBe(data);
         expect(Buffer.from(binary?.data as Uint8Array).equals(bytes)).toBe(true);
       }),
-      { numRuns: sized(25, 200, 4_000) },
+      { numRuns: sized(12, 200, 4_000) },
     );
     expect([...store.verify()]).toEqual([]);
   });
