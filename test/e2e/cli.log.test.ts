@@ -19,7 +19,7 @@ test('a transcript is shown as a conversation: results under their calls, no rec
   expect(await home.look('log shop')).toBe(`── 2026-03-12 ──
     5   user        The totals of the shop are off by a cent. Find out     09:00
                     why, and fix it.
-    7   assistant   (Rounding. The tests say which way.)                   09:01
+    7   assistant   (Rounding. The tests say which way.)        claude-x · 09:01
                     I look at the code and at the tests first.
                     Read(/home/dev/shop/src/total.ts)
                       └ export function total(lines) { … (3 lines)
@@ -35,10 +35,35 @@ test('a transcript is shown as a conversation: results under their calls, no rec
 ── 2026-03-13 ──
    13   user        合計は正しいですか？ 🧾 Please check the café orders   09:30
                     as well.
-   14   assistant   Grep(pattern: round, path: src)                        09:31
+   14   assistant   Grep(pattern: round, path: src)             claude-x · 09:31
                       └ src/order-0.ts: Math.round … (40 lines)
    16   assistant   Forty places round half up. I list them for you.       09:32
 `);
+});
+
+test('the right margin has of model and tokens what there is room for, and a result alone leaves the time its place', async () => {
+  using own = tempHome();
+  const meta = { model: 'claude-x', usage: { input: 1200, output: 34 } };
+  own.session(
+    'main',
+    user('Read it.', { model: 'script:slow.json' }),
+    assistant([{ type: 'text', text: 'A'.repeat(30) }, toolCall('c1', 'read', {})], meta),
+    toolResult({ toolCallId: 'c1', toolName: 'read' }, `${'b'.repeat(200)}\nc`),
+  );
+  const log = async (columns: number, ...args: readonly string[]) => {
+    const { stdout } = await own.here(['log', 'main', '--from', '2', '--no-color', ...args], {
+      isTerminal: true,
+      columns,
+    });
+    return stdout.split('\n').filter((row) => !row.startsWith('──'));
+  };
+  const [whole, model] = [await log(86), await log(72)];
+  expect(whole[0]).toMatch(/it\. {2,}now$/);
+  expect(whole[1]).toMatch(/A {2,}claude-x · 1\.2k tokens · now$/);
+  expect(model[1]).toMatch(/A {2,}claude-x · now$/);
+  const [result = '', ...below] = await log(80, '--role', 'tool');
+  expect(result).toMatch(/… … \(2 lines\) {2,}now$/);
+  expect([columnsOf(result), below.join('')]).toEqual([80, '']);
 });
 
 test('forks stand where they left, merges have their result, and what a rewind hides is one line', async () => {

@@ -54,7 +54,9 @@ export function itemRows(item: Item, place: Place): string[] {
   const { kind, name = '', payload } = entry;
   if (payload === null) return [place.style.text('dim', absentText(entry))];
   if (kind === 'message') return messageRows(item, place);
-  if (kind === 'tool-result') return resultRows(entry, { place, indent: '' });
+  // Alone, a result is beside the time.
+  if (kind === 'tool-result')
+    return resultRows(entry, { place: { ...place, columns: place.first }, indent: '' });
   const state = stateIn(payload);
   if (name.startsWith('merge/') && kind === 'anchor') return mergeRows(state, report, { place, entry });
   if (kind === 'anchor' && name === 'intention') return textLines(intentionText(state), { place, entry });

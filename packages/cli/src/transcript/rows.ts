@@ -12,7 +12,7 @@ import { type Gap, type Item, isGap } from './fold.ts';
 import { isLeft, type Left } from './forks.ts';
 import { itemLine } from './item-line.ts';
 import { gapText, itemRows, stateIn } from './item-rows.ts';
-import { isConversation, isUndated, timeOfEntry } from './wanted.ts';
+import { isConversation, isUndated, roleOf, timeOfEntry } from './wanted.ts';
 
 /** How a log looks. */
 export interface Look {
@@ -116,7 +116,7 @@ function drawItem(item: Item, { look, day }: { readonly look: Look; readonly day
   const texts = isHidden ? rows.map((row) => style.text('dim', row)) : rows;
   const [beside = '', ...others] = isBeside ? texts : ['', ...texts];
   const below = others.map((row) => `${before}${row}`.trimEnd());
-  return [withMargin(`${left}${beside}`, [modelOf(entry), time], look), ...below];
+  return [withMargin(`${left}${beside}`, { call: callTexts(entry), time }, look), ...below];
 }
 
 function widthOf(styled: string): number {
@@ -145,26 +145,27 @@ function timeText(entry: Entry, { times, now }: Look, day: string): string {
   return isUndated(entry) ? '' : timeOfDay(at, now(), day);
 }
 
-/** Model and tokens of the call that wrote an entry. */
-function modelOf({ kind, meta }: Entry): string {
-  if (kind !== 'message') return '';
+/** What there may be room for of the call that wrote an entry, the most first: its model and its tokens, or one of them. */
+function callTexts(entry: Entry): readonly string[] {
+  // A prompt has the model that it is for.
+  if (roleOf(entry) !== 'assistant') return [];
+  const { meta } = entry;
   const usage = recordedUsage(meta);
   const tokens = usage === undefined ? 0 : totalOf(usage);
   const model = typeof meta.model === 'string' ? oneLine(meta.model.split('/').at(-1) ?? '', 30) : '';
-  return [model, tokens === 0 ? '' : `${shortNumber(tokens)} tokens`]
-    .filter((text) => text !== '')
-    .join(' · ');
+  const both = [model, tokens === 0 ? '' : `${shortNumber(tokens)} tokens`].filter((text) => text !== '');
+  return both.length < 2 ? both : [both.join(' · '), ...both];
 }
 
-/** Puts texts at the right margin: all that there is room for, the last one always. */
+/** Puts the time at the right margin, after what there is room for of the call. */
 function withMargin(
   row: string,
-  [model = '', time = '']: readonly string[],
+  { call, time }: { readonly call: readonly string[]; readonly time: string },
   { style, columns = pipeColumns }: Look,
 ): string {
   const used = widthOf(row);
-  const whole = model === '' ? time : `${model} · ${time}`;
-  const text = [whole, time].find((one) => used + 2 + one.length <= columns) ?? time;
+  const texts = call.map((text) => `${text} · ${time}`);
+  const text = texts.find((one) => used + 2 + one.length <= columns) ?? time;
   return `${row}${' '.repeat(Math.max(2, columns - used - text.length))}${style.text('dim', text)}`;
 }
 
