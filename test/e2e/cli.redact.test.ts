@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { copyFileSync, existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -15,6 +15,11 @@ test('redact names what may still contain the content: forks that carry a state,
   });
   expect(await run('redact', 'child@fork/start', '--reason', 'leak')).toMatchObject({ quoted_by: [] });
   expect(await run('verify')).toMatchObject({ ok: true });
+  // An upgrade leaves the file as it was.
+  copyFileSync(home.db, `${home.db}.schema-2`);
+  expect(await run('purge', 'child', '--dry-run')).toMatchObject({
+    quoted_by: ['session_graph.jsonl:2', 'tape.db.schema-2'],
+  });
 });
 
 test('an unusable model creates no home', async () => {

@@ -1,9 +1,10 @@
+import { readdirSync } from 'node:fs';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Home } from '../home.ts';
 
 /**
- * Names the files of raw traffic that may still contain an erased text: those of its session, and of those below, which
- * may have inherited it.
+ * Names the files of a home that may still contain an erased text: raw traffic of its session, and of those below, which
+ * may have inherited it, and copies of the database from before a change of its format.
  * @param owner the id of the session
  */
 export async function trafficOf(
@@ -16,9 +17,9 @@ export async function trafficOf(
     const parent = store.sessions.find(id)?.parentId;
     return id === owner || (parent !== undefined && isBelow(parent));
   };
-  return trafficFiles(home.dir)
-    .filter(({ session }) => isBelow(session))
-    .map(({ file }) => file);
+  const traffic = trafficFiles(home.dir).filter(({ session }) => isBelow(session));
+  const copies = readdirSync(home.dir).filter((name) => /^tape\.db\.schema-\d/.test(name));
+  return [...traffic.map(({ file }) => file), ...copies];
 }
 
 /** What may still contain an erased text, as the end of a line. */

@@ -14,7 +14,7 @@ export const redact: Verb = defineVerb({
   detail:
     'Removes the content, and bytes that no other entry uses, from the database, its WAL and the search index. The entry keeps ' +
     'its place in the hash chain, which still verifies. Lists what may still contain the text: merges that quote it, forks that ' +
-    'carry the state of an anchor, intentions in the graph file, raw traffic. Earlier backups still contain it.',
+    'carry the state of an anchor, intentions in the graph file, raw traffic, copies of the database from before an upgrade. Earlier backups still contain it.',
   examples: [
     ['tape redact main@42 --reason "a key was pasted"', 'Erase main@42'],
     ['tape redact main@42 --reason "a key was pasted" --dry-run', 'Show what that would erase'],
