@@ -61,6 +61,9 @@ test('the right margin has of model and tokens what there is room for, and a res
   expect(whole[0]).toMatch(/it\. {2,}now$/);
   expect(whole[1]).toMatch(/A {2,}claude-x · 1\.2k tokens · now$/);
   expect(model[1]).toMatch(/A {2,}claude-x · now$/);
+  own.session('long', assistant('word '.repeat(60), meta));
+  const { stdout } = await own.here(['log', 'long', '--no-color'], { isTerminal: true, columns: 120 });
+  expect(stdout).toMatch(/word {2,}claude-x · 1\.2k tokens · now$/m);
   const [result = '', ...below] = await log(80, '--role', 'tool');
   expect(result).toMatch(/… … \(2 lines\) {2,}now$/);
   expect([columnsOf(result), below.join('')]).toEqual([80, '']);

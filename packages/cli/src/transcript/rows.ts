@@ -46,6 +46,8 @@ export type Shown = Item | Gap | Left;
 const indent = ' '.repeat(20);
 /** Columns of a text beside its label; a narrower terminal has the text below it. */
 const besideMin = 36;
+/** Columns of a first line beside which the margin has more than the time: so many are read well. */
+const firstMin = 60;
 /** Columns of a name: more than the name of a session has. */
 const nameMax = 220;
 /** Where the right margin of a log in a pipe is. */
@@ -98,7 +100,10 @@ function drawItem(item: Item, { look, day }: { readonly look: Look; readonly day
   const left = leftOf(entry, isHidden, style);
   const time = timeText(entry, look, day);
   // A long label leaves less room for the first line than the indent leaves for the others.
-  const first = columns - widthOf(left) - time.length - 2;
+  const start = columns - widthOf(left) - 2;
+  const texts = marginTexts(entry, time);
+  const margin = texts.find(({ length }) => start - length >= firstMin) ?? time;
+  const first = start - margin.length;
   const isBeside = columns - indent.length >= besideMin && first >= 8;
   const before = isBeside ? indent : '  ';
   const room = Math.max(20, columns - before.length);
@@ -113,10 +118,10 @@ function drawItem(item: Item, { look, day }: { readonly look: Look; readonly day
     session,
     inHome: look.inHome,
   });
-  const texts = isHidden ? rows.map((row) => style.text('dim', row)) : rows;
-  const [beside = '', ...others] = isBeside ? texts : ['', ...texts];
+  const lines = isHidden ? rows.map((row) => style.text('dim', row)) : rows;
+  const [beside = '', ...others] = isBeside ? lines : ['', ...lines];
   const below = others.map((row) => `${before}${row}`.trimEnd());
-  return [withMargin(`${left}${beside}`, { call: callTexts(entry), time }, look), ...below];
+  return [withMargin(`${left}${beside}`, texts, look), ...below];
 }
 
 function widthOf(styled: string): number {
@@ -145,27 +150,26 @@ function timeText(entry: Entry, { times, now }: Look, day: string): string {
   return isUndated(entry) ? '' : timeOfDay(at, now(), day);
 }
 
-/** What there may be room for of the call that wrote an entry, the most first: its model and its tokens, or one of them. */
-function callTexts(entry: Entry): readonly string[] {
+/**
+ * What the right margin may have, the most first: the model and the tokens of the call that wrote an entry, or one of them,
+ * and the time; at last the time alone.
+ */
+function marginTexts(entry: Entry, time: string): readonly string[] {
   // A prompt has the model that it is for.
-  if (roleOf(entry) !== 'assistant') return [];
+  if (roleOf(entry) !== 'assistant') return [time];
   const { meta } = entry;
   const usage = recordedUsage(meta);
   const tokens = usage === undefined ? 0 : totalOf(usage);
   const model = typeof meta.model === 'string' ? oneLine(meta.model.split('/').at(-1) ?? '', 30) : '';
-  const both = [model, tokens === 0 ? '' : `${shortNumber(tokens)} tokens`].filter((text) => text !== '');
-  return both.length < 2 ? both : [both.join(' · '), ...both];
+  const call = [model, tokens === 0 ? '' : `${shortNumber(tokens)} tokens`].filter((text) => text !== '');
+  const texts = call.length < 2 ? call : [call.join(' · '), ...call];
+  return [...texts.map((text) => `${text} · ${time}`), time];
 }
 
-/** Puts the time at the right margin, after what there is room for of the call. */
-function withMargin(
-  row: string,
-  { call, time }: { readonly call: readonly string[]; readonly time: string },
-  { style, columns = pipeColumns }: Look,
-): string {
+/** Puts at the right margin the first of these texts that there is room for, or the last one. */
+function withMargin(row: string, texts: readonly string[], { style, columns = pipeColumns }: Look): string {
   const used = widthOf(row);
-  const texts = call.map((text) => `${text} · ${time}`);
-  const text = texts.find((one) => used + 2 + one.length <= columns) ?? time;
+  const text = texts.find((one) => used + 2 + one.length <= columns) ?? texts.at(-1) ?? '';
   return `${row}${' '.repeat(Math.max(2, columns - used - text.length))}${style.text('dim', text)}`;
 }
 
