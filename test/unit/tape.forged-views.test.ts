@@ -226,5 +226,7 @@ test('views of other rules are counted, and not damage: an answer, a failed call
     ],
   ]);
   store.entries.redact('main', 4, 'private');
+  // An answer in the copy of a log has lost the digest of its view, and with that all that could be compared.
+  store.entries.append('main', [assistant('Copied.', { view: { policy: 'last-boundary', head: 2 } })]);
   expect(JSON.stringify(await unproved())).toContain(`2 views of 'main' by other rules (version 2, none)`);
 });
