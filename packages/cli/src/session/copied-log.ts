@@ -169,7 +169,9 @@ export class CopiedLog {
     this.#add((at) => ({ ...draft, ref: at(last), payload: { ...payload, to: at(last) } }));
     this.#marks.push({ seq, to });
     [this.#calls, this.#lost] = [[], 0];
-    if (this.#start !== undefined && to < this.#start.seq) this.#show(seq);
+    const { seq: begun = 0, intention } = this.#start ?? {};
+    if (to < begun) this.#show(seq);
+    else if (to === begun && intention !== undefined) this.#add(() => intention);
   }
 
   #bound(seq: Seq, ref: Seq, draft: Draft): void {
