@@ -53,7 +53,7 @@ async function everythingAt(port: number): Promise<ChildProcess & AsyncDisposabl
     child.kill('SIGKILL');
     await once(child, 'close');
   };
-  // A test that times out goes no further, and a worker that ends asks nobody.
+  // A test that times out goes no further, and a worker that ends runs no cleanup.
   const kill = () => void child.kill('SIGKILL');
   process.once('exit', kill);
   onTestFinished(async () => {

@@ -82,7 +82,7 @@ export function openTranscript(
   function rowsOf(selection: Selection): Iterable<Shown> {
     const { last, after, before } = selection;
     const bounds = boundsOf(selection, info);
-    // A filter by content selects entries, and a fork is none.
+    // A filter by content selects entries. A fork is not an entry.
     const left = (from: Seq) =>
       isByContent(selection) ? [].values() : leftIn(store, id, { ...bounds, from, after, before });
     const items = fold(readShown(store, info, selection, reading));

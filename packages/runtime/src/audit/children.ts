@@ -10,7 +10,7 @@ export async function examineChild(subject: Subject): Promise<readonly AuditFind
   const { store, info, isRun, open } = subject;
   // A running child may still deliver; a plain fork without a task has nothing to deliver.
   if (info.parentId === undefined || isRun || info.delivery === 'discarded') return [];
-  // Nobody waits for the work of a deleted child.
+  // No session waits for the work of a deleted child.
   if (isDeleted(info)) return [];
   if (!isDelegated(info)) return await examineFork(subject);
   // The parent's compaction entry already holds the summary.

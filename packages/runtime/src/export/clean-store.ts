@@ -44,7 +44,7 @@ export function cleanStore(store: TapeStore, options: CleanOptions | undefined):
   return { store: one, withheld: () => found.size };
 }
 
-/** Replaces secrets in a value: known ones, and what has the form of one. The same value where there is none. */
+/** Replaces secrets in a value: known ones, and what has the form of one. Returns the same value when it finds no secret. */
 function cleaner({ secrets, redact }: CleanOptions): <T>(value: T) => T {
   const mask = maskFor(secrets);
   const redactor = redactorFor(typeof redact === 'object' ? { ...redact, in: 'all' } : 'all');

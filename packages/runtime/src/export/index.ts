@@ -93,7 +93,7 @@ export async function* exportSession(
 /** Writes a form, and returns how many items it has, or what says so. */
 type Form = (source: ExportSource) => AsyncGenerator<string, number | SessionMetadata>;
 
-/** Each is loaded when it is asked for: one loads the AI SDK. */
+/** Each form is loaded with its first use: one of them loads the AI SDK. */
 const forms: Readonly<Record<ExportFormat, () => Promise<Form>>> = {
   'ui-message': async () => (await import('./ui-message.ts')).writeUiMessages,
   'openai-chat': async () => (await import('./openai-chat.ts')).writeOpenaiChat,

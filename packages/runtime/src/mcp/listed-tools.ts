@@ -10,7 +10,7 @@ export interface ListedTool {
   readonly inputSchema: unknown;
 }
 
-/** A part of a list of tools, and what the next part is asked for with. */
+/** A page of a list of tools, and the cursor of the next page. */
 export interface ListedTools {
   readonly tools: readonly ListedTool[];
   readonly nextCursor: string | undefined;

@@ -59,7 +59,7 @@ function targetOf(root: object, ref: string): unknown {
   return at;
 }
 
-/** The name in a part of a JSON pointer of a URL; undefined where the part is none. */
+/** The name in a part of a JSON pointer of a URL; undefined for a part that is not valid. */
 function nameIn(part: string): string | undefined {
   try {
     return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');

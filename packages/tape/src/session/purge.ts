@@ -35,7 +35,7 @@ export interface Purged extends PurgePreview {
   readonly wiped: boolean;
 }
 
-/** A session that is purged together with the one that was asked for, and what of its own entries has content. */
+/** A session that is purged together with the one that the caller named, and what of its own entries has content. */
 interface Erasing {
   readonly tape: TapeRow;
   readonly entries: number;
