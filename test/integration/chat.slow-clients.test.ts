@@ -1,11 +1,10 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { chatHandler, nodeListener } from '@tapedeck/runtime';
 import { expect, test } from 'vitest';
 import { poll } from '../support/chatting.ts';
+import { keptMemory } from '../support/kept-memory.ts';
 import { scriptedDeck } from '../support/scripted.ts';
 
 const usage = {
@@ -14,14 +13,6 @@ const usage = {
 };
 const pieces = 220;
 const readers = 4;
-
-/** The bytes of buffers, without garbage. */
-function buffered(): number {
-  setFlagsFromString('--expose-gc');
-  const collect: () => void = runInNewContext('gc');
-  collect();
-  return process.memoryUsage().arrayBuffers;
-}
 
 /** A model that answers with pieces of 64 KiB, the first of which comes before the gate opens. */
 function largeModel(gate: Promise<void>): LanguageModelV4 {
@@ -62,7 +53,7 @@ test('clients that never read leave the run alone, and what waits for them is bo
     const type = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
     socket.write(`${head} HTTP/1.1\r\nhost: localhost\r\n${type}\r\n\r\n${body}`);
   };
-  const before = buffered();
+  const before = keptMemory().arrayBuffers;
   const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go' }] };
   ask('POST /api/chat', JSON.stringify({ id: 'main', messages: [message] }));
   await poll(() => main.attach() !== undefined).toBe(true);
@@ -73,7 +64,7 @@ test('clients that never read leave the run alone, and what waits for them is bo
   const answer = JSON.stringify(await main.uiMessages()).length;
   expect(answer).toBeGreaterThan(pieces * 65_536);
   for (const socket of accepted) expect(socket.writableLength).toBeLessThan(1_000_000);
-  expect(buffered() - before).toBeLessThan(readers * 1_000_000);
+  expect(keptMemory().arrayBuffers - before).toBeLessThan(readers * 1_000_000);
   for (const client of clients) client.destroy();
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));

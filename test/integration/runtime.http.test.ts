@@ -149,12 +149,19 @@ test('aborting a silent server ends at once', async () => {
 test('an unreachable server is retried, and aborting ends the wait', async () => {
   using store = openStore();
   const env = { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', OPENAI_API_KEY: 'x' };
-  await using deck = await openDeck({ store, model: 'openai-compatible/m', env });
+  const limits = { retryDelayMs: 60_000 };
+  await using deck = await openDeck({ store, model: 'openai-compatible/m', env, limits });
   const run = (await deck.session('main')).run('Hi');
-  setTimeout(() => run.abort('enough'), 200);
   const at = performance.now();
+  for await (const { type } of run) if (type === 'retrying') run.abort('enough');
   expect(await run).toMatchObject({ finish: 'aborted' });
-  expect(performance.now() - at).toBeLessThan(1500);
+  expect(entryLines(store.entries.read('main'))).toEqual([
+    'anchor session/start',
+    'user: Hi',
+    'event run/retrying',
+    'event run/aborted',
+  ]);
+  expect(performance.now() - at).toBeLessThan(30_000);
 });
 
 test('arguments that are not JSON get an error result, and the next request is valid', async () => {

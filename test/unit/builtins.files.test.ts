@@ -15,6 +15,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type BuiltinName, type BuiltinOptions, builtins, type Reach } from '@tapedeck/runtime';
 import { afterAll, expect, test } from 'vitest';
+import { keptMemory } from '../support/kept-memory.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const dir = tempDir();
@@ -80,10 +81,10 @@ test('a huge file is read without being kept', async () => {
   truncateSync(file('huge'), 8 * 1024 ** 3);
   await expect(call('read_file', { path: 'huge' })).rejects.toMatchObject({ code: 'TOOL_BINARY_FILE' });
   write('text', `${'x'.repeat(99)}\n`.repeat(100_000));
-  const before = process.memoryUsage().arrayBuffers;
+  const before = keptMemory().arrayBuffers;
   const text = String(await call('read_file', { path: 'text', offset: 99_999 }));
   expect(text).toBe(`${'x'.repeat(99)}\n`.repeat(2));
-  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(3_000_000);
+  expect(keptMemory().arrayBuffers - before).toBeLessThan(3_000_000);
   await expect(
     call('edit_file', { path: 'huge', old_text: 'first', new_text: 'last' }),
   ).rejects.toMatchObject({

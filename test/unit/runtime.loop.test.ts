@@ -400,7 +400,7 @@ test('a run may be aborted by the caller’s own signal, before its start too', 
   expect(await run).toMatchObject({ finish: 'aborted' });
   const at = performance.now();
   expect(await main.run('Two', { signal: controller.signal })).toMatchObject({ finish: 'aborted' });
-  expect(performance.now() - at).toBeLessThan(1000);
+  expect(performance.now() - at).toBeLessThan(5_000);
   expect(ownLines(home.store.entries.read('main'))).toEqual([
     'user: One',
     'event run/aborted',
