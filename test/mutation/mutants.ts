@@ -525,4 +525,12 @@ export const mutants: readonly Mutant[] = [
     replace: 'return isByRun && store === undefined ? await sendersOf(store, parent) : [];',
     test: 'test/unit/runtime.permissions.test.ts',
   },
+  {
+    name: 'a child that has grown by a note is merged a second time for one end',
+    file: tape('merge/merge'),
+    find: 'const seq = receipt ?? (through === undefined ? undefined : deliveredAt(db, { child, into, through }));',
+    replace: 'const seq = receipt;',
+    test: 'test/unit/runtime.waiting-children.test.ts',
+    only: 'merged once|not merged again',
+  },
 ];

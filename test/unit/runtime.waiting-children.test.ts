@@ -1,7 +1,8 @@
 import { type DeckConfig, delegationTools } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import { note, type SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { wrapStore } from '@tapedeck/tape/store';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -421,3 +422,58 @@ test('a child that waits and is discarded ends as aborted, and its parent goes o
   expect(entryLines(s.store.entries.read('main'))).toContain('assistant: main has it.');
   await expect(s.main.respond(`${rent}/p1`, { approved: true })).rejects.toMatchObject(noCall);
 });
+
+/** The store as another process has it that is late: before its first call of `method`, all of `first` is done. */
+function late(store: SqliteTapeStore, method: string, first: () => Promise<void>): SqliteTapeStore {
+  let done: Promise<void> | undefined;
+  return wrapStore(store, (call) => {
+    if (call.method !== method) return call.act();
+    done ??= first();
+    return done.then(call.act);
+  });
+}
+
+test('a child that two processes approve is merged once, also when the second comes after its end', async () => {
+  await using s = await shop([...delegating([{ task: 'Pay rent' }]), ...paying('Pay rent', 'p1')]);
+  await s.main.run('Go');
+  const store = late(s.store, 'inbox.post', async () => {
+    await (await s.main.respond('p1', { approved: true })).run;
+    await s.deck.idle();
+  });
+  await using other = await openDeck({ store, model: s.spec, tools: { ...delegationTools(), pay: s.pay } });
+  await (await (await other.session('main')).respond('p1', { approved: true })).run;
+  await other.idle();
+  const [child] = childrenOf(s.store);
+  expect(entryLines(s.store.entries.read(child?.id ?? ''))).toContain('event inbox/refused');
+  expect(s.paid).toEqual(['Pay rent']);
+  expect(mergesOf(s.store)).toHaveLength(1);
+  expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main has it.');
+});
+
+test.each(['lineage.merge', 'inbox.post'])(
+  'a child that grew after another process had merged it is not merged again by %s',
+  async (method) => {
+    await using s = await shop([{ text: 'Done.', when: { session: 'kid' } }]);
+    await s.main.fork({ name: 'kid', deliver: 'merge', task: 'Work.', onUnmerged: 'keep' });
+    const isBusy = method === 'inbox.post';
+    const lease = isBusy ? s.store.leases.acquire('main', { id: 'runner' }) : undefined;
+    const store = late(s.store, method, async () => {
+      s.store.lineage.merge('kid', {}, lease === undefined ? {} : { lease });
+      s.store.entries.append('kid', [note('inbox/refused', {})]);
+    });
+    await using other = await openDeck({ store, model: s.spec });
+    await (await other.session('kid')).run();
+    await other.idle();
+    if (lease !== undefined) {
+      s.store.inbox.drain(lease);
+      s.store.leases.release(lease);
+    }
+    expect(s.store.inbox.list('main')).toEqual([]);
+    expect(mergesOf(s.store)).toHaveLength(1);
+    // What the child does afterwards is another delivery.
+    await using script = await openDeck({ store: s.store, model: s.script([{ text: 'More.' }]) });
+    await (await script.session('kid')).run('And?');
+    await script.idle();
+    expect(mergesOf(s.store)).toHaveLength(2);
+  },
+);

@@ -1,4 +1,4 @@
-import { type Merged, note, type SessionInfo, TapeError } from '@tapedeck/tape';
+import { type Merged, note, type SessionInfo } from '@tapedeck/tape';
 import { resultRefused } from '@tapedeck/tape/internal';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
@@ -50,12 +50,15 @@ export async function deliver(
     // An open call blocks merges: post this one, to be done once the call has its result.
     await settleChild(store, child);
     if (origin.worktree !== undefined) await closeWorktree(parts, child.id);
-    await postMerge(store, child, { context: false, at: 'step' });
+    await postMerge(store, child, { context: false, at: 'step', unlessMerged: child.head });
     runPoint('child/posted');
     return { merged: undefined };
   }
   if (answered === undefined && (await isAwaited(store, child))) return { merged: undefined };
-  const before = child.delivery === undefined ? undefined : await earlierMerge(store, child.id);
+  const before =
+    child.delivery === undefined
+      ? undefined
+      : await earlierMerge(store, child.id, { unlessMerged: child.head });
   const delivered =
     before === undefined ? await mergeNow(parts, { info: child, origin }, given) : { merged: before };
   runPoint('child/merged');
@@ -76,18 +79,10 @@ async function mergeNow(
     ...(strategy !== undefined && (child.task === 'completed' || strategy === 'summary') && { strategy }),
     ...((await isReportedToParent(store, child)) && { context: false }),
     ...given,
+    // What was read of the child can be old: another process may have merged it, and more may be on its tape.
+    unlessMerged: child.head,
   };
-  try {
-    return await orFailure(parts, facts, request);
-  } catch (error) {
-    // Another process merged the child first, with another text.
-    const merged =
-      error instanceof TapeError && error.code === 'TAPE_CONFLICT'
-        ? await earlierMerge(store, child.id)
-        : undefined;
-    if (merged === undefined) throw error;
-    return { merged };
-  }
+  return await orFailure(parts, facts, request);
 }
 
 /**
@@ -159,8 +154,8 @@ export async function beforeDiscard(
 
 /**
  * Delivers a delegated child that ended without a waiting delegation: it was run by hand, by another process than the
- * one that forked it, or by an answer to a call. A child that ends again after a merge is merged again. A parent whose
- * call has waited for the child goes on.
+ * one that forked it, or by an answer to a call. A child that has worked on after a merge and ended again is merged
+ * again. A parent whose call has waited for the child goes on.
  */
 export async function deliverUnattended(
   parts: DelegationParts,

@@ -32,7 +32,7 @@ export async function answerSpawns(
     if (answer === undefined) continue;
     for (const child of answer.reported) {
       await settleChild(store, child);
-      await postMerge(store, child, { context: false, at: 'step' });
+      await postMerge(store, child, { context: false, at: 'step', unlessMerged: child.head });
     }
     await store.entries.append(session, [answer.result], { lease: hold.lease });
   }

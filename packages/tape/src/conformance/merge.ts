@@ -1,6 +1,8 @@
-import { assistant, result, user } from '../entry/entry.ts';
+import { anchor, assistant, note, result, user } from '../entry/entry.ts';
 import type { EntryQuery } from '../store/options.ts';
 import { all, answers, asks, type Chapter, finishedChild, refusal, sessionOf, textOf } from './contract.ts';
+
+const discarding = { strategy: 'discard' } as const;
 
 /** Merges and discards. */
 export const mergeChapter: Chapter = ({ test, expect }, open) => {
@@ -109,6 +111,81 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.lineage.merge('child')).toMatchObject({ range: [7, 8], repeated: false, seq: 6 });
     expect((await all(store.entries.read('main', { from: 7 }))).map(textOf)[0]).toMatch(/\nmore\n/);
     expect(await store.lineage.merge('child')).toMatchObject({ range: [7, 8], repeated: true, seq: 6 });
+  });
+
+  test('what a child has done is delivered once, whatever has followed on its tape', async () => {
+    await using store = await open();
+    await finishedChild(store);
+    const first = await store.lineage.merge('child', { unlessMerged: 6 });
+    expect(first).toMatchObject({ range: [4, 6], repeated: false });
+    await store.entries.append('child', [note('seen', {}), anchor('later'), user('Left.')]);
+    const again = { ...first, repeated: true };
+    const other = { text: 'else', strategy: 'summary' } as const;
+    for (const request of [{ unlessMerged: 6 }, { unlessMerged: 9 }, { unlessMerged: 9, ...other }]) {
+      expect(await store.lineage.previewMerge('child', request)).toMatchObject({ repeated: true, seq: 4 });
+      expect(await store.lineage.merge('child', request)).toEqual(again);
+    }
+    const lease = await store.leases.acquire('main', { id: 'runner' });
+    const body = { type: 'merge', draft: { child: 'child', unlessMerged: 9 } } as const;
+    await store.inbox.post('main', { body });
+    expect(await store.inbox.drain(lease)).toBe(1);
+    await store.leases.release(lease);
+    expect((await store.sessions.find('main'))?.head).toBe(5);
+    // It works on: a request for what was delivered has its receipt still, and one for the rest merges the rest.
+    await store.entries.append('child', [user('And?'), assistant('more')]);
+    expect(await store.lineage.merge('child', { unlessMerged: 9 })).toEqual(again);
+    expect(await store.lineage.merge('child', { unlessMerged: 11 })).toMatchObject({
+      range: [7, 11],
+      repeated: false,
+    });
+    expect((await refusal(() => store.lineage.merge('child', { unlessMerged: 9, ...discarding }))).code).toBe(
+      'TAPE_CONFLICT',
+    );
+  });
+
+  test('without a position a child that has grown is merged again, and so is one whose merge is undone', async () => {
+    await using store = await open();
+    await finishedChild(store);
+    await store.lineage.merge('child');
+    await store.entries.append('child', [note('seen', {})]);
+    expect(await store.lineage.merge('child')).toMatchObject({ range: [7, 7], repeated: false });
+    await store.history.rewind('main', 3);
+    expect(await store.lineage.merge('child', { unlessMerged: 6 })).toMatchObject({ repeated: false });
+  });
+
+  test('a child is undone while a rewind hides each of its merges', async () => {
+    await using store = await open();
+    await finishedChild(store);
+    const states = async () => {
+      const found = await store.sessions.find('child');
+      const [listed] = await store.sessions.list({ parent: 'main', all: true });
+      const [main] = (await store.sessions.list({ all: true, counts: true })).filter(
+        ({ session }) => session === 'main',
+      );
+      const { openChildren, mergedChildren } = main?.counts ?? {};
+      return [found?.delivery, found?.undone, listed?.undone, openChildren, mergedChildren];
+    };
+    const [unmerged, merged, undone] = [
+      [undefined, undefined, undefined, 1, 0],
+      ['merged', undefined, undefined, 0, 1],
+      ['merged', true, true, 1, 0],
+    ];
+    expect(await states()).toEqual(unmerged);
+    const { seq } = await store.lineage.merge('child');
+    expect(await states()).toEqual(merged);
+    await store.history.rewind('main', seq - 1);
+    expect(await states()).toEqual(undone);
+    await store.history.unrewind('main');
+    expect(await states()).toEqual(merged);
+    // A second merge counts, although the first is undone.
+    await store.history.rewind('main', seq - 1);
+    await store.lineage.merge('child');
+    expect(await states()).toEqual(merged);
+    // One whose merges are all undone can be discarded, and that is for good.
+    await store.history.rewind('main', seq - 1);
+    expect(await store.lineage.merge('child', discarding)).toMatchObject({ state: 'discarded' });
+    await store.history.rewind('main', seq - 1);
+    expect(await states()).toEqual(['discarded', undefined, undefined, 0, 0]);
   });
 
   test('a discard writes a mark and no message, and excludes a merge', async () => {

@@ -1,8 +1,8 @@
 /**
  * Merges: a child's result becomes a mark and a message at the end of its parent's tape. `plan.ts` reads the
  * child before the transaction, with `collect.ts`, which puts answers in pieces together by `answer.ts`; this file
- * decides and writes, with `conflicts.ts`, `drafts.ts` and `block.ts`; `receipt.ts` finds earlier merges. Imports
- * `lineage` and what lies below it.
+ * decides and writes, with `conflicts.ts`, `drafts.ts` and `block.ts`; `receipt.ts` and `delivered.ts` find
+ * earlier merges. Imports `lineage` and what lies below it.
  */
 import { crashPoint } from '../crash-point.ts';
 import type { Draft } from '../entry/entry.ts';
@@ -10,6 +10,7 @@ import { hex } from '../entry/hash.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { ownerOf } from '../owner.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { liveRuns } from '../tape/chunks.ts';
 import { type Lease, liveLease, writeEpoch } from '../tape/lease.ts';
@@ -19,6 +20,7 @@ import { lifecycleWord, type TapeRow, type Task, tapeById } from '../tape/tape.t
 import { areMergesUndone } from '../tape/undone.ts';
 import { textVersion } from './collect.ts';
 import { type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
+import { deliveredAt } from './delivered.ts';
 import { mergeMark, mergeMessage, noticeOf } from './drafts.ts';
 import type { MergeDraft, MergePlan } from './plan.ts';
 import {
@@ -145,13 +147,9 @@ export function decideMerge(
   const child = tapeById(db, plan.child.id);
   const into = tapeById(db, plan.into.id);
   if (child.head_seq !== plan.child.head_seq) return undefined;
-  const key = mergeKey(plan);
-  const before = visibleMerge(writer, into, key);
-  if (before.receipt !== undefined) {
-    const { receipt, refusal } = earlierMerge(writer, { child, into, draft, seq: before.receipt });
-    if (refusal !== undefined) throw refusal;
-    return { repeated: receipt };
-  }
+  const { key, before } = placeOf(db, { child, into, plan, draft });
+  if (before?.refusal !== undefined) throw before.refusal;
+  if (before !== undefined) return { repeated: before.receipt };
   assertMergeable(writer, child, into, draft);
   const epoch = writeEpoch(db, into, { lease, clock: sources });
   if (into.settled_seq !== into.head_seq)
@@ -165,18 +163,36 @@ export function decideMerge(
     throw refuse(child, into, report);
   const status = statusOf(writer, child, draft);
   const gap = into.head_seq - plan.base;
-  const drafts = [
-    mergeMark(plan, draft, { key: before.key, report, gap, status }),
-    ...mergeMessage(plan, draft, status),
-  ];
-  return { child, into, epoch, key: before.key, report, drafts };
+  const drafts = [mergeMark(plan, draft, { key, report, gap, status }), ...mergeMessage(plan, draft, status)];
+  return { child, into, epoch, key, report, drafts };
 }
 
-/** Returns the visible merge that covers the child's current head, or undefined. */
-export function mergedBefore(db: Writer['db'], plan: MergePlan, draft: MergeDraft): EarlierMerge | undefined {
+/** Returns the visible merge that a request would repeat, or undefined. */
+export function mergedBefore(db: Db, plan: MergePlan, draft: MergeDraft): EarlierMerge | undefined {
   const [child, into] = [tapeById(db, plan.child.id), tapeById(db, plan.into.id)];
-  const { receipt: seq } = visibleMerge({ db }, into, mergeKey(plan));
-  return seq === undefined ? undefined : earlierMerge({ db }, { child, into, draft, seq });
+  return placeOf(db, { child, into, plan, draft }).before;
+}
+
+/** Returns the key to write a merge under, and the visible merge that it would repeat. */
+function placeOf(
+  db: Db,
+  {
+    child,
+    into,
+    plan,
+    draft,
+  }: {
+    readonly child: TapeRow;
+    readonly into: TapeRow;
+    readonly plan: MergePlan;
+    readonly draft: MergeDraft;
+  },
+): { readonly key: string; readonly before?: EarlierMerge } {
+  const { key, receipt } = visibleMerge({ db }, into, mergeKey(plan));
+  const { unlessMerged: through } = draft;
+  const seq = receipt ?? (through === undefined ? undefined : deliveredAt(db, { child, into, through }));
+  if (seq === undefined) return { key };
+  return { key, before: earlierMerge({ db }, { child, into, draft, seq }) };
 }
 
 function mergeKey({ child, childHead }: MergePlan): string {

@@ -44,6 +44,12 @@ export interface MergeRequest {
    * with `deliver: 'merge+turn'` does so without this.
    */
   readonly notify?: boolean;
+  /**
+   * The last position of the child that the request is to deliver. A visible merge of all that the child has done up to
+   * there is not repeated, whatever has followed on its tape: the receipt is that of this merge, with any text. Without
+   * it, a child that has grown is merged again.
+   */
+  readonly unlessMerged?: Seq;
   /** When a running parent applies the merge: between two steps, or after the run. */
   readonly at?: 'step' | 'idle';
   /** Tokens that a model used to write the text. */

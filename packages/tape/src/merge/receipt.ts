@@ -127,6 +127,8 @@ function otherAct(
   const strategy = String(state.strategy);
   if ((strategy === 'discard') !== (draft.strategy === 'discard'))
     return delivered(child, into, strategy === 'discard' ? 'discarded' : 'merged');
+  // All that the request is to deliver was delivered, in whatever words.
+  if (draft.unlessMerged !== undefined) return undefined;
   const otherStrategy = draft.strategy !== undefined && draft.strategy !== strategy;
   const otherResult = draft.text !== undefined && sha256(draft.text) !== state.result_digest;
   if (!otherStrategy && !otherResult) return undefined;

@@ -216,6 +216,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     force: 'flag',
     charsMax: 'count',
     notify: 'flag',
+    unlessMerged: 'count',
     at: ['step', 'idle'],
     usage: 'object',
     asked: 'object',
