@@ -84,10 +84,10 @@ export async function homeConfig({
   home,
 }: Pick<Context, 'io' | 'home'>): Promise<HomeConfig & { readonly ignored: readonly string[] }> {
   const { readHomeConfig } = await import('./home.ts');
-  const { config, data } = await readHomeConfig(home);
-  if (!isConfigForeign(home, io)) return { config, data, ignored: [] };
-  const usable = withoutPaths(config);
-  return { config: await withoutAllowed(usable.config), data, ignored: usable.ignored };
+  const read = await readHomeConfig(home);
+  if (!isConfigForeign(home, io)) return { ...read, ignored: [] };
+  const usable = withoutPaths(read.config);
+  return { ...read, config: await withoutAllowed(usable.config), ignored: usable.ignored };
 }
 
 /** What the rules of a file allow that came with the home, they ask. */

@@ -7,6 +7,7 @@ import type { Home } from '../home.ts';
 import { decode } from '../input.ts';
 import { homeConfigFile } from './find.ts';
 import { camelCase, keys, snakeCase } from './keys.ts';
+import { inOwnNames, isOtherName, NamesFault, type OtherNamed, otherNamesIn } from './other-names.ts';
 import { offsetIn } from './rule-place.ts';
 
 /** The allowed fields, by prefix. */
@@ -24,6 +25,8 @@ export interface HomeConfig {
   readonly config: DeckConfig;
   /** The same as plain data, in the spelling of the file. */
   readonly data: Readonly<Record<string, unknown>>;
+  /** The settings that the file has under the names of other agents. */
+  readonly otherNames: readonly OtherNamed[];
 }
 
 /**
@@ -52,13 +55,17 @@ export async function parseHomeConfig(text: string, path: string): Promise<HomeC
   const [fault] = [...document.errors, ...document.warnings];
   if (fault !== undefined) throw refuse(fault.message, fault.pos[0]);
   const { contents } = document;
-  if (contents === null || (isScalar(contents) && contents.value === null)) return { config: {}, data: {} };
+  if (contents === null || (isScalar(contents) && contents.value === null))
+    return { config: {}, data: {}, otherNames: [] };
   if (!isMap(contents))
     throw refuse('it must be a mapping, such as model: PROVIDER/MODEL', contents.range[0]);
   const places = new Map<string, number>();
-  const config = fieldsOf(contents, { document, places, refuse });
+  const given = fieldsOf(contents, { document, places, refuse });
+  const data: Readonly<Record<string, unknown>> = document.toJS();
+  const otherNames = namesIn(data, { document, places, refuse });
+  const config = inOwnNames(given, otherNames, camelCase);
   try {
-    return { config: asProject(await parseConfig(config)), data: document.toJS() };
+    return { config: asProject(await parseConfig(config)), data, otherNames };
   } catch (error) {
     if (!(error instanceof SessionError)) throw error;
     const { field, why } = error.data as { field: string; why: string };
@@ -66,6 +73,13 @@ export async function parseHomeConfig(text: string, path: string): Promise<HomeC
     const name = /^(?:windows|mcpServers)\./.test(field)
       ? field.replace(/^[^.]*|[^.]*$/g, snakeCase)
       : snakeCase(field);
+    const other = otherNames.find((one) => one.beside === undefined && one.setting === name);
+    if (other !== undefined)
+      throw refuse(
+        `${other.key}${other.here === other.value ? '' : `, as ${name},`} ${why.replace('Infinity', '.inf')}`,
+        placeOf(other.key.split('.').map(camelCase).join('.'), places) ?? 0,
+        other.key,
+      );
     const fault = await ruleFault(text, document, field);
     if (fault !== undefined) {
       const { line, col: column } = counter.linePos(fault.offset);
@@ -79,6 +93,17 @@ export async function parseHomeConfig(text: string, path: string): Promise<HomeC
       placeOf(field, places) ?? contents.range[0],
       name,
     );
+  }
+}
+
+/** The settings that a file has under other names. */
+function namesIn(data: unknown, { places, refuse }: Reading): readonly OtherNamed[] {
+  try {
+    return otherNamesIn(data);
+  } catch (error) {
+    if (!(error instanceof NamesFault)) throw error;
+    const place = error.key.split('.').map(camelCase).join('.');
+    throw refuse(error.message, placeOf(place, places) ?? 0, error.key);
   }
 }
 
@@ -145,7 +170,7 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
   for (const { key, value } of map.items) {
     const name = isScalar(key) ? String(key.value) : '';
     const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0;
-    if (!known.has(name))
+    if (!known.has(name) && !isOtherName(`${inside}${name}`))
       throw refuse(
         `no such field '${inside}${name}' (the fields are ${[...known].join(', ')})`,
         offset,

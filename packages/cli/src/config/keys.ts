@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { nearNames } from '@tapedeck/tape/store';
 import { UsageError } from '../errors/kinds.ts';
+import { isOtherName, ownPath } from './other-names.ts';
 
 /** The names on the way to a field of `config.yaml`. */
 export type Path = readonly string[];
@@ -39,7 +40,7 @@ export const keys: readonly string[] = [
     ...['prune_tool_outputs', 'chunked_summarize', 'drop_middle'].map((name) => `smart_recovery.${name}`),
     'prune',
     ...['threshold', 'protect', 'keep_files', 'min_tokens'].map((name) => `prune.${name}`),
-    ...['max_output_tokens', 'timeout_ms', 'temperature'].map((name) => `summary.${name}`),
+    ...['max_output_tokens', 'share', 'timeout_ms', 'temperature'].map((name) => `summary.${name}`),
   ].map((name) => `compaction.${name}`),
   'windows.*.window',
   'windows.*.max_output',
@@ -66,7 +67,8 @@ const wholeKey = new RegExp(`^(?:${name.source})(?:\\.(?:${name.source}))*$`);
 
 /**
  * Parses a key such as `limits.max_steps`, also in the spelling of `tape.config.mts`: `limits.maxSteps`. A name that the
- * user chose may have dots, as in `windows.gpt-4.1.window`; where that is in doubt, JSON quotes make one name of it.
+ * user chose may have dots, as in `windows.gpt-4.1.window`; where that is in doubt, JSON quotes make one name of it. The
+ * name that another agent gives a setting stands for that, unless a file is changed.
  * @throws UsageError for a key that cannot be, with those that are spelled nearly so
  */
 export function parseKey(key: string, act: string): Path {
@@ -76,6 +78,8 @@ export function parseKey(key: string, act: string): Path {
       hint: 'a key is a name, or several with dots between them: limits.max_steps',
     });
   const path = withOwnNames(names.filter((one) => one !== undefined));
+  // A file is changed where it has a value, and asked for what that is here.
+  if (isOtherName(path.join('.'))) return act === 'set' || act === 'unset' ? path : ownPath(path);
   const pattern = patternOf(path);
   if (isKnown(pattern)) return path;
   const fixed = keys.filter((one) => !one.includes('*'));

@@ -8,6 +8,7 @@ import { aliasKeys } from './aliases.ts';
 import { fileConfig, homeConfig, ignoredText } from './deck.ts';
 import { homeConfigFile } from './find.ts';
 import { keyText, type Path, snakeCase } from './keys.ts';
+import { inOwnNames, type OtherNamed } from './other-names.ts';
 
 /** Where a value comes from: a variable, `tape.config.mts`, `config.yaml`, or the program. */
 type Origin = 'environment' | 'code' | 'file' | 'default';
@@ -20,6 +21,10 @@ export interface Setting {
   readonly origin: Origin;
   /** The variable or the file; null for a default. */
   readonly from: string | null;
+  /** The name that the file has for it, where that is the name of another agent. */
+  readonly called?: string;
+  /** Why a value that the file has under such a name, which is the key then, does not count. */
+  readonly unused?: string;
 }
 
 /**
@@ -35,27 +40,52 @@ export async function effectiveSettings(
   const { TAPE_MODEL: model = '' } = io.env;
   const code = config === false ? undefined : await trustedCode(config, { io, home, status });
   io.hide(secretsOf(code?.config.secrets));
-  const { config: inHome, data, ignored: paths } = await homeConfig({ io, home });
+  const { config: inHome, data, otherNames, ignored: paths } = await homeConfig({ io, home });
   const { secretsOfServers } = await import('@tapedeck/runtime/internal');
   io.hide([code?.config, inHome].flatMap((one) => secretsOfServers(one?.mcpServers)));
   const ignored = [...paths, ...(isConfigForeign(home, io) ? aliasKeys(data) : [])];
   if (ignored.length > 0) status(ignoredText(ignored, home));
-  const own = settingsIn(data, 'file', homeConfigFile(home)).filter(
-    ({ key }) => !ignored.some((name) => key === name || key.startsWith(`${name}.`)),
-  );
+  const from = homeConfigFile(home);
+  const own = settingsIn(inOwnNames(data, otherNames), 'file', from)
+    .filter(({ key }) => !ignored.some((name) => key === name || key.startsWith(`${name}.`)))
+    .map((one) => withName(one, otherNames));
   const layers = [
     model === '' ? [] : settingsIn({ model }, 'environment', '$TAPE_MODEL'),
     code === undefined ? [] : settingsIn(dataOf(code.config), 'code', code.path),
     own,
     settingsIn(await defaults(), 'default', null),
   ];
+  // What a place of higher precedence has.
+  const above = [...(layers[0] ?? []), ...(layers[1] ?? [])];
+  const unused = otherNames.flatMap((name) => unusedIn(name, { above, from }));
   const taken = new Set<string>();
-  return layers.flatMap((layer) => {
+  const used = layers.flatMap((layer) => {
     // The rules of code and of the home all count.
     const shown = layer.filter(({ path }) => path[0] === 'permissions' || !taken.has(unitOf(path)));
     for (const { path } of layer) taken.add(unitOf(path));
     return shown;
   });
+  return [...used, ...unused];
+}
+
+/** The setting with the name that the file has for it, if that is another one. */
+function withName(one: Setting, names: readonly OtherNamed[]): Setting {
+  const name = names.find(
+    ({ beside, setting, implies }) => beside === undefined && (setting === one.key || one.key in implies),
+  );
+  return name === undefined ? one : { ...one, called: name.key };
+}
+
+/** A value that the file has under another name, if it does not count. */
+function unusedIn(
+  { key, value, setting, beside }: OtherNamed,
+  { above, from }: { readonly above: readonly Setting[]; readonly from: string },
+): readonly Setting[] {
+  const unit = unitOf(setting.split('.'));
+  const other = above.find(({ path }) => unitOf(path) === unit);
+  const why = beside === undefined ? other && `${other.from} has ${unit}` : `it has ${beside}, too`;
+  if (why === undefined) return [];
+  return [{ path: key.split('.'), key, value, origin: 'file', from, unused: why }];
 }
 
 async function trustedCode(

@@ -72,6 +72,7 @@ const setting = {
     .enum(['environment', 'code', 'file', 'default'])
     .describe('a variable, `tape.config.mts`, `config.yaml`, or the program'),
   from: text('`$TAPE_MODEL`, or the path of the file; null for a default').nullable(),
+  called: text('the name that the file has for it, where that is the name of another agent').optional(),
 };
 const before = z.unknown().describe('value before; null without one');
 
@@ -403,7 +404,15 @@ export const homeVerbs: Contracts = {
   },
   config: {
     json: [
-      ...listed(z.strictObject(setting), 'with `list`'),
+      ...listed(
+        z.strictObject({
+          ...setting,
+          unused: text(
+            'with `--show-origin`: why a value under the name of another agent, which is the key then, is not used',
+          ).optional(),
+        }),
+        'with `list`',
+      ),
       ...printed(
         {
           ...setting,

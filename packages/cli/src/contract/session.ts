@@ -223,7 +223,21 @@ export const sessionVerbs: Contracts = {
     exits: { ...noSession, ...graphDiverged },
   },
   status: {
-    json: listed(Status),
+    json: [
+      ...listed(Status),
+      ...listed(
+        z.strictObject({
+          key: text('key of `config.yaml`, as other agents name it'),
+          value: z.unknown().describe('its value'),
+          setting: text('the setting that it is here'),
+          here: z.unknown().describe('the value of that'),
+          implies: z.record(z.string(), z.unknown()).optional().describe('settings that it brings along'),
+          used: z.boolean().describe('whether it counts'),
+          why: text('why it does not').optional(),
+        }),
+        'with `--settings`',
+      ),
+    ],
     quiet: 'the names, one a line',
     exits: {
       3: 'no such session, or no tape home',

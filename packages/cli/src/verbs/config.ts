@@ -22,6 +22,7 @@ export const config: Verb = defineVerb({
   detail:
     'list shows the keys that are set, get the value of one, also where that is a default; --show-origin says which variable or file it comes from. ' +
     'set and unset change config.yaml of the home: a value that the field cannot have is refused, and comments and the order of the file stay. ' +
+    'Of settings under the names of other agents, such as compaction.keep_recent_tokens, list shows what they are here, and --show-origin also those that are not used. ' +
     'A value is read as YAML, but for texts such as instructions, which are taken as they are (-, @FILE).',
   examples: [
     ['tape config', 'List what is set'],
@@ -75,7 +76,10 @@ async function list(
   const { io, options } = context;
   const { effectiveSettings } = await import('../config/settings.ts');
   const found = (await effectiveSettings(file, context)).filter(
-    (one) => (all || one.origin !== 'default') && (path ?? []).every((name, i) => one.path[i] === name),
+    (one) =>
+      (all || one.origin !== 'default') &&
+      (showOrigin || one.unused === undefined) &&
+      (path ?? []).every((name, i) => one.path[i] === name),
   );
   const sorted = found.toSorted((a, b) => (a.key < b.key ? -1 : 1));
   if (options.jsonl === true) for (const one of sorted) await io.out(`${jsonText(settingJson(one))}\n`);
@@ -155,8 +159,12 @@ function lineOf(text: string): string {
   return /[\n\t]/.test(text) ? JSON.stringify(text) : text;
 }
 
-function settingJson({ key, value, origin, from }: Setting): unknown {
-  return { key, value: valueJson(value), origin, from };
+function settingJson({ key, value, origin, from, called, unused }: Setting): unknown {
+  return {
+    ...{ key, value: valueJson(value), origin, from },
+    ...(called !== undefined && { called }),
+    ...(unused !== undefined && { unused }),
+  };
 }
 
 /** Rules that several places have: all of them count. */
@@ -169,8 +177,10 @@ function placesJson(all: readonly Setting[]): unknown {
   };
 }
 
-function originText({ origin, from }: Setting): string {
-  return from ?? origin;
+function originText({ origin, from, called, unused }: Setting): string {
+  const place = from ?? origin;
+  if (unused !== undefined) return `${place} (not used: ${unused})`;
+  return called === undefined ? place : `${place} (as ${called})`;
 }
 
 async function set(path: Path, text: string, context: Context): Promise<number> {

@@ -11,6 +11,7 @@ import { exit } from '../exit.ts';
 import { hasTapesToRead } from '../home.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { printStatuses, statusJson } from '../output/status.ts';
+import { printOtherNames, sayOtherNames } from '../session/other-names.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -21,17 +22,30 @@ export const status: Verb = defineVerb({
   summary: 'Show active runs, inboxes and pending tool calls',
   detail:
     'Shows the state of each session: whether it runs, its phase and process, its lifecycle and task, the number of inbox items, and ' +
-    'the pending tool calls. Without a name: all sessions of the realm (--base) that are not idle; says on stderr how many sessions others have.',
+    'the pending tool calls. Without a name: all sessions of the realm (--base) that are not idle; says on stderr how many sessions others have, ' +
+    'and what settings of config.yaml under the names of other agents, such as compaction.keep_recent_tokens, are here. --settings prints these alone.',
   examples: [
     ['tape status', 'Show all sessions that are not idle'],
     ['tape status main --watch', 'Print a line for each change, until Ctrl-C'],
+    ['tape status --settings', 'Show what settings under the names of other agents are here'],
   ],
   arguments: { name: 'Session' },
   options: {
     all: { type: 'boolean', describe: 'Include idle sessions' },
     watch: { type: 'boolean', describe: 'Print a line for each change, until Ctrl-C' },
+    settings: {
+      type: 'boolean',
+      describe:
+        'Show only the settings of config.yaml under the names of other agents, and what they are here',
+    },
   },
-  run: async ({ name, all, watch }, context) => {
+  run: async ({ name, all, watch, settings }, context) => {
+    if (settings === true) {
+      const other = [name !== undefined && 'a name', all === true && '--all', watch === true && '--watch'];
+      const given = other.find((one) => one !== false);
+      if (given !== undefined) throw new UsageError(`cannot use --settings with ${given}`);
+      return await printOtherNames(context);
+    }
     if (watch === true && context.options.json === true)
       throw new UsageError('cannot use --watch with --json: the output has no end', {
         hint: 'use --jsonl, which prints a line for each change',
@@ -39,12 +53,16 @@ export const status: Verb = defineVerb({
     if (name === undefined && watch !== true && !hasTapesToRead(context.home)) {
       await printStatuses([], context);
       context.status('No sessions');
+      await sayOtherNames(context);
       return exit.done;
     }
     return await context.reading(async (store) => {
       const everything = name !== undefined || all === true;
       const look = await lookAt(store, { name, all: all === true }, context);
-      if (name === undefined) for (const line of otherRealms(store)) context.status(line);
+      if (name === undefined) {
+        for (const line of otherRealms(store)) context.status(line);
+        await sayOtherNames(context);
+      }
       if (watch === true) return await printChanges(store, { look, all: everything }, context);
       const found = (await look()).filter((one) => everything || !isIdle(one));
       await printStatuses(found, context);

@@ -65,7 +65,12 @@ const policy = z
     reserveTokens: whole(0),
     threshold: share,
     keep: plainOr(() => false, keep, 'must be an object of turns, tokens or ratio'),
-    retryOnTransient: flag,
+    retryOnTransient: z
+      .custom<boolean | number>(
+        (value) => typeof value === 'boolean' || (Number.isInteger(value) && Number(value) >= 0),
+        'must be true, false or a whole number from 0',
+      )
+      .optional(),
     smartRecovery: plainOr(
       isFalse,
       z.strictObject({ pruneToolOutputs: flag, chunkedSummarize: flag, dropMiddle: flag }),
@@ -85,10 +90,11 @@ const policy = z
       () => false,
       z.strictObject({
         maxOutputTokens: whole(1),
+        share,
         timeoutMs: whole(1, delayMaxMs),
         temperature: between(0, 2, 'must be a number from 0 to 2'),
       }),
-      'must be an object of maxOutputTokens, timeoutMs and temperature',
+      'must be an object of maxOutputTokens, share, timeoutMs and temperature',
     ),
     countTokens: callable,
   })

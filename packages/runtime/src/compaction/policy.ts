@@ -42,7 +42,10 @@ export interface PrunePolicy {
 
 /** Bounds of the model call that writes a summary. */
 export interface SummaryLimits {
+  /** The longest summary, in tokens (default 4,096; with `share`, none). */
   readonly maxOutputTokens?: number;
+  /** The largest share of its model's window that a summary takes (default 0.25). */
+  readonly share?: number;
   readonly timeoutMs?: number;
   readonly temperature?: number;
 }
@@ -65,8 +68,11 @@ export interface CompactionPolicy {
   /** The share of the window that may be used; excludes `reserveTokens`. */
   readonly threshold?: number;
   readonly keep?: Keep;
-  /** Whether to retry a summarizer call after a transient failure (default true). */
-  readonly retryOnTransient?: boolean;
+  /**
+   * How often a summarizer call is repeated after a transient failure; `true` (default): as often as `limits.retries` says,
+   * `false`: never.
+   */
+  readonly retryOnTransient?: boolean | number;
   /** False: no recovery. */
   readonly smartRecovery?: SmartRecovery | false;
   /** False: prune only on request. */
@@ -99,7 +105,7 @@ export interface ResolvedPolicy {
   readonly enabled: boolean;
   readonly trigger: Trigger;
   readonly keep: Keep;
-  readonly retryOnTransient: boolean;
+  readonly retryOnTransient: boolean | number;
   readonly smartRecovery: Required<SmartRecovery>;
   /** The share of the window at which a run prunes; undefined: only on request. */
   readonly pruneFrom: number | undefined;
@@ -107,7 +113,9 @@ export interface ResolvedPolicy {
   readonly summary: {
     readonly timeoutMs: number;
     readonly temperature: number;
-    readonly maxOutputTokens: number;
+    readonly share: number;
+    /** Undefined: `share` alone bounds a summary, where the window is known. */
+    readonly maxOutputTokens: number | undefined;
   };
   readonly countTokens: ((text: string) => number) | undefined;
 }
@@ -119,7 +127,7 @@ const answerMax = 20_000;
 const fixedReserve = 16_384;
 
 /** The default bound of a summary, in tokens. */
-const summaryMax = 4_096;
+export const summaryMax = 4_096;
 
 const presets: Readonly<Record<CompactionPreset, { readonly trigger: Trigger; readonly keep: Keep }>> = {
   // used ≥ window − reserve. A reserve takes at most half of the window.
@@ -168,7 +176,10 @@ export function resolvePolicy(given: CompactionPreset | CompactionPolicy = 'rese
     smartRecovery: { pruneToolOutputs: true, chunkedSummarize: true, dropMiddle: true, ...recovery },
     pruneFrom: isPruning ? (pruning.threshold ?? 0.6) : undefined,
     prune: { protect: protectedTools, keepFiles: 5, minTokens: 200, ...pruning },
-    summary: { maxOutputTokens: summaryMax, timeoutMs: 60_000, temperature: 0.2, ...summary },
+    summary: {
+      ...{ share: 0.25, timeoutMs: 60_000, temperature: 0.2 },
+      ...{ maxOutputTokens: summary.share === undefined ? summaryMax : undefined, ...summary },
+    },
     countTokens: policy.countTokens,
   };
 }

@@ -7,7 +7,7 @@ import { comeBackAfter, isOverflow, type RetryLimits, retryDelay } from '../mode
 import type { ModelWindow } from '../model/window.ts';
 import { within } from '../tools/within.ts';
 import { NoSummary } from './no-summary.ts';
-import type { ResolvedPolicy } from './policy.ts';
+import { type ResolvedPolicy, summaryMax } from './policy.ts';
 import { type SummaryRequest, summarizerInstructions, summaryPrompt } from './summary-prompt.ts';
 
 /** The model that writes a summary, and its bounds. */
@@ -85,7 +85,8 @@ export async function ask(
       return undefined;
     }
     const now = summarizer.now();
-    const delayMs = policy.retryOnTransient ? retryDelay(cause, { attempt, limits, now }) : undefined;
+    const retries = retriesOf(policy, limits);
+    const delayMs = retryDelay(cause, { attempt, limits: { ...limits, retries }, now });
     if (delayMs === undefined) {
       const retryAt = comeBackAfter(cause, { limits, now })?.retryAt;
       const until = retryAt === undefined ? '' : ` (its provider takes no calls until ${retryAt})`;
@@ -146,9 +147,15 @@ async function call(
   return { failure: { message: messageOf(cause), cause, isSent } };
 }
 
-/** The bound of a summary in tokens: at most the longest answer of the model and a quarter of its window. */
+function retriesOf({ retryOnTransient }: ResolvedPolicy, { retries }: RetryLimits): number {
+  if (typeof retryOnTransient === 'number') return retryOnTransient;
+  return retryOnTransient ? retries : 0;
+}
+
+/** The bound of a summary in tokens: at most the longest answer of the model, and its share of the window. */
 export function outputMax({ summary }: ResolvedPolicy, window: ModelWindow | undefined): number {
-  if (window === undefined) return summary.maxOutputTokens;
-  const { maxOutput = summary.maxOutputTokens } = window;
-  return Math.max(1, Math.floor(Math.min(summary.maxOutputTokens, maxOutput, window.window / 4)));
+  if (window === undefined) return summary.maxOutputTokens ?? summaryMax;
+  const { window: tokens, maxOutput = Number.POSITIVE_INFINITY } = window;
+  const { maxOutputTokens = Number.POSITIVE_INFINITY, share } = summary;
+  return Math.max(1, Math.floor(Math.min(maxOutputTokens, maxOutput, share * tokens)));
 }

@@ -90,6 +90,8 @@ export const config: Topic = {
               ['`secrets`', 'Texts that are never written or printed, by name'],
             ],
           },
+          'Settings of other agents, such as `compaction.keep_recent_tokens` or `max_tool_iterations`, count in config.yaml under ' +
+            'their names there: `tape status --settings` shows what they are here.',
           'docs/cli.md lists the values of each field and all limits with their defaults.',
         ],
       },
