@@ -218,8 +218,8 @@ test('a file that is no whole bundle is refused at its line, and leaves nothing'
   await refused('', null, ['--format', 'bundle']);
   await refused('{"role":"user"}\n', 1, ['--format', 'bundle']);
   const records = recordsOf(bundle);
-  expect(await refused(sealed([{ ...records[0], v: 2 }, ...records.slice(1)]), 1)).toContain(
-    'its format has version 2, and this build reads up to 1',
+  expect(await refused(sealed([{ ...records[0], v: 3 }, ...records.slice(1)]), 1)).toContain(
+    'its format has version 3, and this build reads up to 2',
   );
   const at = records.findLastIndex((record) => 'e' in record);
   const entry = records[at]?.e as unknown[];

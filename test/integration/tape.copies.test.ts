@@ -178,6 +178,10 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
       'tape/src/origin/own-log.ts',
       'tape/src/origin/place-faults.ts',
       'tape/src/owner.ts',
+      'tape/src/remote/directory.ts',
+      'tape/src/remote/known.ts',
+      'tape/src/remote/push.ts',
+      'tape/src/remote/seen.ts',
       'tape/src/secrets/secrets.ts',
       'tape/src/sqlite/directories.ts',
       'tape/src/sqlite/draft-file.ts',
@@ -203,6 +207,13 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
         ?.match(/openSync\(\s*\w+/g)
         ?.map((call) => call.replace(/\s/g, '')),
     ).toEqual(['openSync(path', 'openSync(path']);
+    // Packs are files of a remote, and of a directory beside the database.
+    expect(imports('tape/src/remote/push.ts')).toEqual([]);
+    expect(
+      sources()
+        .get('tape/src/remote/directory.ts')
+        ?.match(/\bopen\(\w+/g),
+    ).toEqual(['open(path', 'open(into', 'open(file', 'open(draft', 'open(dir']);
     // The records of homes are files of another directory, and of a database only its inode is read.
     expect(imports('tape/src/origin/place-faults.ts').filter((name) => byContent.test(name))).toEqual([]);
     expect(sources().get('tape/src/origin/home-record.ts')).not.toMatch(

@@ -14,6 +14,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'internal',
     'conformance',
     'copy',
+    'remote',
     'store',
     'bundle',
     'check',

@@ -144,7 +144,7 @@ test('forms that no bundle has are refused with their line', async () => {
     ['nothing', '', /it is empty/],
     ['another file', 'hello\n', /not JSON/],
     ['no end', whole.split('\n').slice(0, -2).join('\n'), /cut off/],
-    ['a newer version', put(0, { ...records[0], v: 2 }), /version 2/],
+    ['a newer version', put(0, { ...records[0], v: 3 }), /version 3/],
     ['another format', put(0, { ...records[0], bundle: 'tar' }), /header/],
     ['deep JSON', put(entry, `{"e":${'['.repeat(200_000)}${']'.repeat(200_000)}}`), /more parts/],
     [

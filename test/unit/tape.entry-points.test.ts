@@ -25,17 +25,17 @@ const forPrograms = names(`
 
 /** The further imports of the author of another store. */
 const forStores = names(`
-  AdoptOptions Adopted AdoptedSession AdoptProgress BackupOptions BackupProgress BundleOptions BundleScope BundleSource BundleWritten Bundles
+  AdoptOptions Adopted AdoptedSession AdoptProgress BackupOptions BackupProgress BundleOptions BundlePart BundleScope BundleSource BundleWritten Bundles
   Alias AppendOptions Artifact assertDraft assertOptions Awaitable blobBytesMax blobHashes BlobRef
   bodyHash ByteRange CallsQuery ChainLink childName ChildNaming Collected Conflict ConflictReport Deliver Delivery derivedNameMax
   DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery FamilyLine fenced Fields
   fieldsOf firstLinePrev ForkPreview genesisHash GraphReceipt hashLine History Hit Imports Inbox InboxBody InboxDraft
-  InboxItem Intention isBlobRef isTextRef isUlid isWorkerName Journal jsonDepthMax kindFault KnownFields LeaseOptions Leases leaseTtlMs
+  InboxItem Intention isBlobRef isTextRef isUlid isWorkerName Journal jsonDepthMax kindFault KnownFields LeaseOptions LeftOut Leases leaseTtlMs
   Lineage LineageLine LineageQuery LineageType LineIntention Live LiveQuery LiveRun LiveStream Mark
   MergeDraft MergePreview MergeStrategy ModelCalls nameFault nameKey nameMax nearNames NewestQuery normalise OnProgress OptionFault optionFault Owner parseAnchorName
   parseName PatchFile Posted PreviewEntry Problem Progress ProgressOptions provablyDead Purged PurgePreview RangeQuery RecordedArtifact RedactPreview Redacted
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery SearchResult Sequence SessionChange SessionInit
-  SessionCounts SessionOwner SessionOrder SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
+  SessionCounts SessionHead SessionOwner SessionOrder SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
   tapeName taskSlug TextRef Touch touchesOf UnrewindOptions ViewQuery Views
   WorktreeRequest wrapStore WriteOptions
 `);
@@ -60,6 +60,7 @@ test('the package has three tiers, the contract, and modules loaded alone', () =
     '.',
     './store',
     './store/conformance',
+    './remotes',
     './internal',
     './crash-point',
     './errors',

@@ -66,7 +66,19 @@ export const crashPoints = [
   'open/done',
 ] as const;
 
-export type CrashPoint = (typeof crashPoints)[number];
+/** The places of pushes to a remote, and of pulls from one, in the order in which they are passed. */
+export const remotePoints = [
+  'directory/copied',
+  'directory/named',
+  'push/packed',
+  'push/added',
+  'push/known',
+  'pull/read',
+  'pull/taken',
+  'pull/known',
+] as const;
+
+export type CrashPoint = (typeof crashPoints)[number] | (typeof remotePoints)[number];
 
 let hook: ((point: string) => void) | undefined;
 

@@ -55,6 +55,9 @@ export type TapeErrorCode =
   | 'TAPE_CORRUPT'
   | 'TAPE_BAD_BUNDLE'
   | 'TAPE_DIVERGED'
+  | 'TAPE_MISSING_BASE'
+  | 'TAPE_REMOTE_FAILED'
+  | 'TAPE_BAD_REMOTE'
   | 'TAPE_IO'
   | 'GRAPH_DIVERGED';
 

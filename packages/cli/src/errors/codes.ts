@@ -87,6 +87,15 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     'the bundle is not whole, was changed, or is of a newer format; `data.file` and `data.line` say where',
   ],
   TAPE_DIVERGED: [exit.conflict, 'the session of a bundle went on in another way here, at `data.seq`'],
+  TAPE_MISSING_BASE: [
+    exit.conflict,
+    'a session of a bundle continues, or descends from, what is not here: an earlier bundle has it',
+  ],
+  TAPE_REMOTE_FAILED: [exit.failed, 'the remote (`data.url`) cannot be reached, read or written'],
+  TAPE_BAD_REMOTE: [
+    exit.failed,
+    'the remote (`data.url`) has what is no pack, or a pack (`data.pack`) is gone or was changed',
+  ],
   TAPE_IO: [exit.failed, 'the disk is full, failing or read-only'],
   GRAPH_DIVERGED: [
     exit.damaged,

@@ -91,9 +91,16 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
             .join('; ')}`
         : undefined;
     case 'TAPE_DIVERGED':
+      if (data.remote === true) return 'pull first: tape pull';
       return data.alongside === true
         ? `take it in beside the session, under another name, with: --as NAME`
         : 'nothing was imported: ask for a bundle of the session alone, or look at both with: tape log';
+    case 'TAPE_MISSING_BASE':
+      return 'import the bundles in the order in which they were made, or pull: tape pull';
+    case 'TAPE_BAD_REMOTE':
+      return data.pack === undefined
+        ? 'name an empty directory, or one that has nothing but packs'
+        : 'bring the pack back where it was; or begin anew with another directory: tape remote add NAME URL';
     case 'TAPE_ARCHIVED':
       if (data.lifecycle === 'purged') return undefined;
       if (data.lifecycle === 'destroyed') return `bring it back with: tape undo ${String(data.id)}`;

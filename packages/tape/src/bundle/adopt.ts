@@ -2,7 +2,7 @@ import { crashPoint } from '../crash-point.ts';
 import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { nameKey } from '../entry/name.ts';
-import { TapeError } from '../errors.ts';
+import type { TapeError } from '../errors.ts';
 import type { OnProgress, Progress } from '../progress.ts';
 import type { Writer } from '../tape/append.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
@@ -33,7 +33,7 @@ export interface AdoptedSession {
 
 /** The receipt of an import of a bundle. */
 export interface Adopted {
-  /** The exported session, as it is here. */
+  /** The exported session, as it is here; of a part, its first one. Empty if all were left out. */
   readonly session: string;
   readonly id: string;
   readonly sessions: readonly AdoptedSession[];
@@ -47,6 +47,16 @@ export interface Adopted {
   readonly redactedElsewhere: readonly { readonly session: string; readonly seq: Seq }[];
   /** Other names that the bundle gives, and that name something else here. */
   readonly aliasesTaken: readonly string[];
+  /** With `leaveOut`: the sessions that could not be taken. */
+  readonly leftOut: readonly LeftOut[];
+}
+
+/** A session of a bundle that could not be taken. */
+export interface LeftOut {
+  readonly session: string;
+  readonly id: string;
+  /** TAPE_DIVERGED, TAPE_EXISTS, TAPE_BUSY or TAPE_MISSING_BASE. */
+  readonly error: TapeError;
 }
 
 /** How far an import is in one of its parts: bytes that were read, entries that were added, and those that were verified. */
@@ -63,25 +73,31 @@ export function adoptBundle(
   {
     realm,
     as,
+    leaveOut,
     report,
   }: {
     readonly realm: string;
     readonly as: string | undefined;
+    readonly leaveOut: boolean;
     readonly report: (of: AdoptProgress['of']) => OnProgress;
   },
 ): Adopted {
   const { db } = writer;
   crashPoint('bundle/scanned');
-  const plans = planTapes(writer, scanned, { realm, as });
+  const plans = planTapes(writer, scanned, { realm, as, leaveOut });
   const ids = new Map<string, number>();
   const adopted: { readonly plan: Planned; readonly id: number; readonly entries: number }[] = [];
   const total = plans.reduce((sum, one) => sum + newIn(one), 0);
   const addEntry = counted(total, report('entries'));
   for (const plan of plans) {
+    if (plan.refusal !== undefined) {
+      if (plan.row !== undefined) ids.set(plan.bundled.tape.ulid, plan.row.id);
+      continue;
+    }
     const parent = plan.bundled.tape.parent;
     const id =
       plan.row?.id ??
-      insertTape(writer, plan, { realm, parent: parent === null ? undefined : ids.get(parent), scanned });
+      insertTape(writer, plan, { realm, parent: parent === null ? undefined : ids.get(parent) });
     ids.set(plan.bundled.tape.ulid, id);
     adopted.push({ plan, id, entries: adoptEntries(writer, scanned, { plan, id, saw: addEntry }) });
     if (plan.filled > 0) rebuildRows(db, id);
@@ -94,7 +110,8 @@ export function adoptBundle(
   proveTapes(db, scanned, { adopted, saw: counted(total, report('verified')) });
   crashPoint('bundle/verified');
   const sessions = adopted.map((one) => sessionOf(writer, one));
-  const main = adopted.find(({ plan }) => plan.bundled.tape.ulid === scanned.header.session);
+  // A part has no session that is more than the others.
+  const main = adopted.find(({ plan }) => plan.bundled.tape.ulid === scanned.header.session) ?? adopted[0];
   const { name = '', ulid = '' } = main === undefined ? {} : tapeById(db, main.id);
   return {
     session: name,
@@ -106,6 +123,9 @@ export function adoptBundle(
     absent: adopted.reduce((sum, { id }) => sum + countAbsent(writer, id), 0),
     redactedElsewhere: adopted.flatMap(({ plan, id }) => redactedElsewhere(writer, plan, id)),
     aliasesTaken,
+    leftOut: plans.flatMap(({ name, ulid, refusal }) =>
+      refusal === undefined ? [] : [{ session: name, id: ulid, error: refusal }],
+    ),
   };
 }
 
@@ -123,33 +143,13 @@ function sessionOf(
 function insertTape(
   { db, sources }: Writer,
   plan: Planned,
-  {
-    realm,
-    parent,
-    scanned,
-  }: { readonly realm: string; readonly parent: number | undefined; readonly scanned: Scanned },
+  { realm, parent }: { readonly realm: string; readonly parent: number | undefined },
 ): number {
-  const { tape, at } = plan.bundled;
+  const { tape } = plan.bundled;
   const above = parent === undefined ? undefined : tapeById(db, parent);
   const base = Buffer.from(plan.isCopy ? copyBase(plan.ulid, tape) : tape.base_hash, 'hex');
   const spawnKey = plan.isCopy && tape.parent !== null ? plan.ulid : tape.spawn_key;
   const own = above?.realm ?? realm;
-  const other =
-    above === undefined
-      ? undefined
-      : db.get<{ name: string }>(
-          'SELECT name FROM tape WHERE parent_id = @parent AND spawn_key = @spawnKey',
-          {
-            parent: above.id,
-            spawnKey,
-          },
-        );
-  if (other !== undefined)
-    throw new TapeError(
-      'TAPE_EXISTS',
-      `cannot import '${scanned.file.name}:${at.number}': '${other.name}' is the child of '${above?.name}' with the key of '${tape.name}'`,
-      { data: { session: other.name } },
-    );
   const isOrdered = spawnKey !== null && spawnKey === plan.ulid;
   const id = db.insert(
     `INSERT INTO tape (ulid, realm, name, incarnation, kind, parent_id, spawn_key, request_hash, from_seq, from_anchor,

@@ -11,21 +11,32 @@ import { TapeError } from '../errors.ts';
 
 /** What the first line of a bundle names. */
 export const bundleFormat = 'tape.bundle';
-/** The version of the format that this build writes and reads. */
-export const bundleVersion = 1;
+/** The version of a bundle that has all of its sessions. */
+export const wholeVersion = 1;
+/** The version of a bundle that leaves out what another side has: a part. The newest one that this build reads. */
+export const partVersion = 2;
 
 /** What of a family of sessions travels: `docs/bundle.md` defines each. */
 export type BundleScope = 'session' | 'lineage' | 'tree';
 export const bundleScopes: readonly BundleScope[] = ['session', 'lineage', 'tree'];
 
-/** The first line: what the file is, and whose it is. */
-export interface BundleHeader {
+/** The first line: what the file is, and whose it is. A part has sessions that are all alike, and names none. */
+export type BundleHeader = WholeHeader | PartHeader;
+
+interface WholeHeader {
   readonly bundle: typeof bundleFormat;
-  readonly v: typeof bundleVersion;
+  readonly v: typeof wholeVersion;
   /** The ULID of the session that was exported, and its name there. */
   readonly session: string;
   readonly name: string;
   readonly scope: BundleScope;
+}
+
+interface PartHeader {
+  readonly bundle: typeof bundleFormat;
+  readonly v: typeof partVersion;
+  readonly session?: undefined;
+  readonly name?: undefined;
 }
 
 /** What never changes of a session: hashes are lower-case hex, times milliseconds since the epoch. */
@@ -50,6 +61,12 @@ export interface BundleTape {
   readonly title: string | null;
   readonly ephemeral: boolean;
   readonly created_at: number;
+}
+
+/** The last entry of a session that a part leaves out. Where nothing is left out, what the session begins behind. */
+export interface BundleStart {
+  readonly after: number;
+  readonly after_hash: string;
 }
 
 /** An entry. Without its content, `salt`, `payload` and `meta` are null, and the hash of the body is there in their place. */

@@ -7,11 +7,13 @@ import {
   type BundleEnd,
   type BundleEntry,
   type BundleHeader,
+  type BundleStart,
   type BundleTape,
   bundleFormat,
   bundleScopes,
-  bundleVersion,
+  partVersion,
   pieceBytes,
+  wholeVersion,
 } from './bundle.ts';
 
 /** Says why a value is not what a field needs; undefined for one that is. */
@@ -43,13 +45,15 @@ const name: Check = (value) => {
 
 type Checks<T> = { readonly [Field in keyof T]-?: Check };
 
-const headerChecks: Checks<BundleHeader> = {
+const headerChecks: Checks<Extract<BundleHeader, { v: typeof wholeVersion }>> = {
   bundle: oneOf([bundleFormat]),
-  v: oneOf([bundleVersion]),
+  v: oneOf([wholeVersion]),
   session: ulid,
   name,
   scope: oneOf(bundleScopes),
 };
+
+const partHeaderChecks = { bundle: oneOf([bundleFormat]), v: oneOf([partVersion]) };
 
 const tapeChecks: Checks<BundleTape> = {
   ulid,
@@ -74,6 +78,8 @@ const tapeChecks: Checks<BundleTape> = {
   created_at: time,
 };
 
+const startChecks: Checks<BundleStart> = { after: count, after_hash: hash };
+
 const endChecks: Checks<BundleEnd> = { lines: count, sessions: count, entries: count, sha256: hash };
 
 /** Returns why an object has not exactly these fields, each of its form; undefined when it has. */
@@ -93,18 +99,25 @@ function fieldsFault(value: unknown, checks: Readonly<Record<string, Check>>): s
 export type Checked<T> = { readonly value: T; readonly fault?: undefined } | { readonly fault: string };
 
 export function checkHeader(value: unknown): Checked<BundleHeader> {
-  if (isObject(value) && value.bundle === bundleFormat && Number(value.v) > bundleVersion)
+  const isOne = isObject(value) && value.bundle === bundleFormat;
+  if (isOne && Number(value.v) > partVersion)
     return {
-      fault: `its format has version ${String(value.v)}, and this build reads up to ${bundleVersion}`,
+      fault: `its format has version ${String(value.v)}, and this build reads up to ${partVersion}`,
     };
-  const fault = fieldsFault(value, headerChecks);
+  const fault = fieldsFault(value, isOne && value.v === partVersion ? partHeaderChecks : headerChecks);
   return fault === undefined ? { value: value as unknown as BundleHeader } : { fault: `the header ${fault}` };
 }
 
-export function checkTape(value: unknown): Checked<BundleTape> {
-  const fault = fieldsFault(value, tapeChecks);
+/** A session of a whole bundle begins behind its base; one of a part says behind what it begins. */
+export function checkTape(
+  value: unknown,
+  { v }: Pick<BundleHeader, 'v'>,
+): Checked<{ readonly tape: BundleTape; readonly start: BundleStart }> {
+  const isPart = v === partVersion;
+  const fault = fieldsFault(value, isPart ? { ...tapeChecks, ...startChecks } : tapeChecks);
   if (fault !== undefined) return { fault: `the session ${fault}` };
   const tape = value as unknown as BundleTape;
+  const start = isPart ? (value as unknown as BundleStart) : { after: tape.base, after_hash: tape.base_hash };
   const isRoot = tape.parent === null;
   if (tape.floor > tape.base || tape.base > tape.head)
     return { fault: 'the session has its positions out of order' };
@@ -117,7 +130,14 @@ export function checkTape(value: unknown): Checked<BundleTape> {
     return { fault: 'the session has a parent, and lacks what a fork has' };
   if (tape.parent === tape.ulid) return { fault: 'the session is its own parent' };
   if (tape.head === tape.base) return { fault: 'the session has no entry' };
-  return { value: tape };
+  if (start.after < tape.base || start.after > tape.head)
+    return { fault: 'the session begins behind a position that it does not have' };
+  if (
+    (start.after === tape.base && start.after_hash !== tape.base_hash) ||
+    (start.after === tape.head && start.after_hash !== tape.head_hash)
+  )
+    return { fault: 'the session has two hashes at one position' };
+  return { value: { tape, start } };
 }
 
 export function checkEnd(value: unknown): Checked<BundleEnd> {

@@ -26,7 +26,7 @@ export function compareTape(
   writer: Writer,
   file: Quarantine,
   {
-    bundled: { tape, from },
+    bundled: { start, from },
     row,
     cast,
   }: {
@@ -38,9 +38,9 @@ export function compareTape(
 ): Compared {
   const own = new OwnHashes(writer.db, row);
   const casting = cast === undefined ? undefined : new Cast(cast.ulid, cast.previous);
-  let common = tape.base;
+  let common = start.after;
   let filled = 0;
-  for (const one of entriesFrom(file, { from, after: tape.base })) {
+  for (const one of entriesFrom(file, { from, after: start.after })) {
     const { entry } = one;
     if (entry.seq > row.head_seq) return { common, resume: one.from, filled };
     const here = own.at(entry.seq);

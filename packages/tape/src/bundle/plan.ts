@@ -1,15 +1,17 @@
 import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { derivedNameMax, nameFault, parseName, quote } from '../entry/name.ts';
-import { TapeError } from '../errors.ts';
+import { TapeError, type TapeErrorCode } from '../errors.ts';
 import { rowDigest } from '../lineage/line.ts';
 import { isAlias, lookAlike, readsAsPoint } from '../session/names.ts';
 import type { Writer } from '../tape/append.ts';
+import { segments } from '../tape/interval.ts';
 import { assertIdle } from '../tape/lease.ts';
 import { selectTape, type TapeRow, tapeByName } from '../tape/tape.ts';
 import { type BundleTape, badBundle } from './bundle.ts';
 import { copyBase, copyUlid } from './cast.ts';
 import { type Compared, compareTape } from './compare.ts';
+import { ownHash } from './part.ts';
 import type { Place } from './records.ts';
 import type { BundledTape, Scanned } from './scan.ts';
 
@@ -35,6 +37,8 @@ export interface Planned {
   readonly resume: Place;
   /** How many entries that were here got their content. */
   readonly filled: number;
+  /** Why it is left out. It is then like one that is kept. */
+  readonly refusal?: TapeError;
 }
 
 /** How to name what is brought in. */
@@ -42,15 +46,84 @@ export interface Naming {
   readonly realm: string;
   /** The name for the exported session. */
   readonly as: string | undefined;
+  /** Whether sessions that cannot be taken are left out, with those that need them. Else the whole file is refused. */
+  readonly leaveOut: boolean;
 }
 
 /**
  * Compares the sessions of a bundle with those that are here, and decides what is added, in the caller's transaction.
- * @throws TAPE_EXISTS for a name that is taken; TAPE_DIVERGED; TAPE_BUSY for a session that is written here; TAPE_BAD_BUNDLE
+ * @throws TAPE_EXISTS for a name that is taken; TAPE_DIVERGED; TAPE_BUSY for a session that is written here;
+ *   TAPE_MISSING_BASE for one that continues what is not here; TAPE_BAD_BUNDLE
  */
 export function planTapes(writer: Writer, scanned: Scanned, naming: Naming): Planned[] {
   const ulids = new Set(scanned.tapes.map(({ tape }) => tape.ulid));
-  return scanned.tapes.map((bundled) => planTape(writer, scanned, { bundled, ulids, naming }));
+  const refused = new Set<string>();
+  return scanned.tapes.map((bundled) => {
+    const planning = { bundled, ulids, naming };
+    if (!naming.leaveOut) return planTape(writer, scanned, planning);
+    const { db } = writer;
+    try {
+      if (refused.has(bundled.tape.parent ?? '')) assertParent(writer, scanned, bundled);
+      // What it has put in place of missing content is undone.
+      return db.savepoint(() => planTape(writer, scanned, planning));
+    } catch (error) {
+      if (!(error instanceof TapeError) || !refusals.has(error.code)) throw error;
+      refused.add(bundled.tape.ulid);
+      return leftOut(writer, bundled, error);
+    }
+  });
+}
+
+/** Errors about one session of a bundle, while others can be taken. */
+const refusals: ReadonlySet<TapeErrorCode> = new Set([
+  'TAPE_EXISTS',
+  'TAPE_DIVERGED',
+  'TAPE_BUSY',
+  'TAPE_MISSING_BASE',
+]);
+
+function leftOut(writer: Writer, bundled: BundledTape, refusal: TapeError): Planned {
+  const { tape } = bundled;
+  const row = rowOf(writer, tape.ulid);
+  return {
+    ...{
+      bundled,
+      ulid: tape.ulid,
+      name: row?.name ?? tape.name,
+      row,
+      isNew: false,
+      isCopy: false,
+      isKept: true,
+    },
+    ...{ common: tape.base, shared: tape.base, resume: bundled.from, filled: 0, refusal },
+  };
+}
+
+/** A session that is not here can be taken without its parent's new entries, if the parent has what it inherits. */
+function assertParent(writer: Writer, scanned: Scanned, { tape, at }: BundledTape): void {
+  if (rowOf(writer, tape.ulid) !== undefined || tape.parent === null) return;
+  const parent = rowOf(writer, tape.parent);
+  const [owner] =
+    parent === undefined ? [] : segments(writer.db, { ...parent, floor_seq: 0 }, tape.base - 1, tape.base);
+  const has =
+    owner !== undefined &&
+    writer.db.get('SELECT 1 FROM entry WHERE tape_id = @id AND seq = @seq AND hash = unhex(@hash)', {
+      ...{ id: owner.tapeId, seq: tape.base, hash: tape.base_hash },
+    }) !== undefined;
+  if (!has && tape.base > 0)
+    throw missing(
+      scanned,
+      { tape, at },
+      `it descends from @${tape.base} of ${parent === undefined ? `session ${tape.parent}` : `'${parent.name}'`}`,
+    );
+}
+
+function missing({ file }: Scanned, { tape, at }: Pick<BundledTape, 'tape' | 'at'>, why: string): TapeError {
+  return new TapeError(
+    'TAPE_MISSING_BASE',
+    `cannot import '${tape.name}' from '${file.name}:${at.number}': ${why}, which is not here`,
+    { data: { session: tape.name, file: file.name, line: at.number } },
+  );
 }
 
 interface Planning {
@@ -65,7 +138,9 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
   const { db } = writer;
   const isMain = tape.ulid === scanned.header.session;
   const row = rowOf(writer, tape.ulid);
-  if (row === undefined)
+  if (row === undefined) {
+    assertWhole(scanned, bundled);
+    assertKeyFree(writer, scanned, bundled);
     return {
       ...{ bundled, ulid: tape.ulid, name: nameFor(writer, scanned, planning), row },
       ...{
@@ -78,7 +153,9 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
         filled: 0,
       },
     };
+  }
   assertSame(scanned, bundled, row);
+  assertStart(writer, scanned, { bundled, row });
   const compared = compareTape(writer, scanned.file, { bundled, row });
   if (compared.divergedAt !== undefined) return diverged(writer, scanned, { ...planning, row, compared });
   if (isMain && naming.as !== undefined && naming.as !== row.name)
@@ -95,6 +172,53 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
     ...{ bundled, ulid: tape.ulid, name: row.name, row, isNew: false, isCopy: false, isKept: false },
     ...{ common, shared: common, resume, filled },
   };
+}
+
+/** A session that is not here needs all of its entries. */
+function assertWhole(scanned: Scanned, { tape, start, at }: BundledTape): void {
+  if (start.after > tape.base) throw missing(scanned, { tape, at }, `it continues @${start.after}`);
+}
+
+/** No other child of its parent here has its key. */
+function assertKeyFree(writer: Writer, { file }: Scanned, { tape, at }: BundledTape): void {
+  const parent = tape.parent === null ? undefined : rowOf(writer, tape.parent);
+  const other =
+    parent === undefined
+      ? undefined
+      : writer.db.get<{ name: string }>(
+          'SELECT name FROM tape WHERE parent_id = @parent AND spawn_key = @key',
+          { parent: parent.id, key: tape.spawn_key },
+        );
+  if (other !== undefined)
+    throw new TapeError(
+      'TAPE_EXISTS',
+      `cannot import '${file.name}:${at.number}': '${other.name}' is the child of '${parent?.name}' with the key of '${tape.name}'`,
+      { data: { session: other.name } },
+    );
+}
+
+/** What the entries of the file follow is here. */
+function assertStart(
+  { db }: Writer,
+  scanned: Scanned,
+  { bundled, row }: { readonly bundled: BundledTape; readonly row: TapeRow },
+): void {
+  const { tape, start } = bundled;
+  if (start.after > row.head_seq) throw missing(scanned, bundled, `it continues @${start.after}`);
+  if (ownHash(db, row, start.after) !== start.after_hash)
+    throw divergence(tape.name, row, { seq: start.after });
+}
+
+function divergence(
+  name: string,
+  row: TapeRow,
+  { seq, ...data }: { readonly seq: Seq; readonly alongside?: boolean },
+): TapeError {
+  return new TapeError(
+    'TAPE_DIVERGED',
+    `cannot import '${name}': it went on in another way here: @${seq} is another entry`,
+    { data: { session: row.name, seq, ...data } },
+  );
 }
 
 /** Decides on a session that went on in another way here. */
@@ -150,11 +274,7 @@ function diverged(
         filled: 0,
       },
     };
-  throw new TapeError(
-    'TAPE_DIVERGED',
-    `cannot import '${tape.name}': it went on in another way here: @${divergedAt} is another entry`,
-    { data: { session: row.name, seq: divergedAt, alongside: mayCopy && known === undefined } },
-  );
+  throw divergence(tape.name, row, { seq: divergedAt, alongside: mayCopy && known === undefined });
 }
 
 /** The last position of a session that another one of the bundle inherits. */
@@ -176,7 +296,7 @@ function reachOf({ tapes }: Scanned, { ulid }: BundleTape): Seq {
 function isAbove({ header, tapes }: Scanned, { ulid }: BundleTape): boolean {
   const byUlid = new Map(tapes.map(({ tape }) => [tape.ulid, tape]));
   for (
-    let at = byUlid.get(header.session);
+    let at = byUlid.get(header.session ?? '');
     at !== undefined && at.parent !== null;
     at = byUlid.get(at.parent)
   )
@@ -220,7 +340,7 @@ function nameFor(
   if (last === 'destroyed' || last === 'purged') return wanted;
   const why = takenBy(writer, naming.realm, { name: wanted, ulid: tape.ulid, ulids });
   if (why === undefined) return wanted;
-  if (!isMain && as !== undefined) {
+  if (!isMain && as !== undefined && header.name !== undefined) {
     const derived = tape.name.startsWith(header.name)
       ? as + tape.name.slice(header.name.length)
       : `${as}+${tape.name}`;

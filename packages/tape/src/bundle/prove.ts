@@ -73,10 +73,10 @@ function refused({ file }: Scanned, { bundled }: Planned, { seq, message }: Prob
 
 function lineOf(
   file: Scanned['file'],
-  { tape, from, at }: Planned['bundled'],
+  { start, from, at }: Planned['bundled'],
   seq: Seq | null,
 ): Place | undefined {
   if (seq === null) return at;
-  for (const one of entriesFrom(file, { from, after: tape.base })) if (one.entry.seq === seq) return one.at;
+  for (const one of entriesFrom(file, { from, after: start.after })) if (one.entry.seq === seq) return one.at;
   return at;
 }

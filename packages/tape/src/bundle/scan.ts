@@ -5,6 +5,7 @@ import type { OnProgress } from '../progress.ts';
 import {
   type BundleEnd,
   type BundleHeader,
+  type BundleStart,
   type BundleTape,
   badBundle,
   headBytesMax,
@@ -24,6 +25,8 @@ export interface BundledLine {
 /** A session, and where its entries begin. */
 export interface BundledTape {
   readonly tape: BundleTape;
+  /** What its entries in the file follow. */
+  readonly start: BundleStart;
   readonly at: Place;
   readonly from: Place;
 }
@@ -62,7 +65,7 @@ type Part = 'header' | 'tapes' | 'lines' | 'entries' | 'end';
 class Scan {
   readonly #file: Quarantine;
   readonly #sum = createHash('sha256');
-  readonly #tapes: { readonly tape: BundleTape; readonly at: Place; from?: Place }[] = [];
+  readonly #tapes: (Omit<BundledTape, 'from'> & { from?: Place })[] = [];
   readonly #byUlid = new Map<string, BundleTape>();
   readonly #lines: BundledLine[] = [];
   #part: Part = 'header';
@@ -104,7 +107,7 @@ class Scan {
         lines === 0 ? null : lines,
         lines === 0 ? 'it is empty' : 'it has no end: the file was cut off',
       );
-    const tapes = this.#tapes.map(({ tape, at, from }) => ({ tape, at, from: from ?? at }));
+    const tapes = this.#tapes.map((one) => ({ ...one, from: one.from ?? one.at }));
     return { file: this.#file, header, tapes, lines: this.#lines };
   }
 
@@ -123,7 +126,8 @@ class Scan {
   #takeTape(line: BundleLine): void {
     if (this.#part !== 'tapes') this.#fail(line, 'a session is out of its place');
     this.#countHead(line);
-    const tape = checkedValue(this.#file, line, checkTape(recordOf(this.#file, line)[1]));
+    const header = this.#header as BundleHeader;
+    const { tape, start } = checkedValue(this.#file, line, checkTape(recordOf(this.#file, line)[1], header));
     if (this.#byUlid.has(tape.ulid)) this.#fail(line, `session ${tape.ulid} is there twice`);
     const parent = tape.parent === null ? undefined : this.#byUlid.get(tape.parent);
     if (tape.parent !== null && parent === undefined)
@@ -132,7 +136,7 @@ class Scan {
       this.#fail(line, `session ${tape.ulid} inherits positions that its parent does not have`);
     if (this.#tapes.length >= sessionsMax) this.#fail(line, `it has over ${sessionsMax} sessions`);
     this.#byUlid.set(tape.ulid, tape);
-    this.#tapes.push({ tape, at: placeOf(line) });
+    this.#tapes.push({ tape, start, at: placeOf(line) });
   }
 
   #takeLine(line: BundleLine): void {
@@ -151,7 +155,7 @@ class Scan {
     next.from = { number: line.number + 1, offset: line.offset + line.bytes.length };
     this.#assertWhole(line);
     this.#begun += 1;
-    this.#due += next.tape.head - next.tape.base;
+    this.#due += next.tape.head - next.start.after;
   }
 
   #takeEntry(line: BundleLine): void {
@@ -169,7 +173,9 @@ class Scan {
       this.#fail(line, 'it has another number of lines, sessions or entries than its end says');
     if (end.sha256 !== this.#sum.digest('hex'))
       this.#fail(line, 'it does not have its digest: it was changed');
-    if (!this.#byUlid.has(this.#header?.session ?? '')) this.#fail(line, 'the exported session is not in it');
+    const session = this.#header?.session;
+    if (session !== undefined && !this.#byUlid.has(session))
+      this.#fail(line, 'the exported session is not in it');
     this.#end = end;
   }
 

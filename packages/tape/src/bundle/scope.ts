@@ -1,13 +1,18 @@
 import type { Seq } from '../entry/entry.ts';
+import { hex } from '../entry/hash.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Interval } from '../tape/interval.ts';
 import { selectTape, type TapeRow } from '../tape/tape.ts';
-import type { BundleScope } from './bundle.ts';
+import type { BundleScope, BundleStart, BundleTape } from './bundle.ts';
 
-/** A session that travels, and the positions of its own entries whose content travels with it: `(lo, hi]`. */
+/** A session that travels. */
 export interface Travelling {
   readonly tape: TapeRow;
+  /** The positions of its own entries whose content travels, too: `(lo, hi]`. */
   readonly shown: Interval;
+  /** What its first entry follows, and its last one. */
+  readonly start: BundleStart;
+  readonly end: Pick<BundleTape, 'head' | 'head_hash'>;
 }
 
 /**
@@ -18,12 +23,20 @@ export function travelling(db: Db, tape: TapeRow, scope: BundleScope): readonly 
   const above = ancestorsOf(db, tape);
   const below = scope === 'tree' ? descendantsOf(db, tape) : [];
   return [
-    ...above.map(({ tape: ancestor, reach }) => ({
-      tape: ancestor,
-      shown: scope === 'session' ? { lo: tape.floor_seq, hi: reach } : { lo: 0, hi: ancestor.head_seq },
-    })),
-    ...[tape, ...below].map((one) => ({ tape: one, shown: { lo: 0, hi: one.head_seq } })),
+    ...above.map(({ tape: ancestor, reach }) =>
+      whole(ancestor, scope === 'session' ? { lo: tape.floor_seq, hi: reach } : undefined),
+    ),
+    ...[tape, ...below].map((one) => whole(one)),
   ];
+}
+
+function whole(tape: TapeRow, shown: Interval = { lo: 0, hi: tape.head_seq }): Travelling {
+  return {
+    tape,
+    shown,
+    start: { after: tape.base_seq, after_hash: hex(tape.base_hash) },
+    end: { head: tape.head_seq, head_hash: hex(tape.head_hash) },
+  };
 }
 
 /** The ancestors of a session, oldest first, each with the last position that the session shares with it. */

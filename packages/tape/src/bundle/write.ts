@@ -5,15 +5,18 @@ import { parsed } from '../entry/parsed.ts';
 import { encodeLine, type LineageLine, rowDigest } from '../lineage/line.ts';
 import type { OnProgress } from '../progress.ts';
 import type { Db } from '../sqlite/sqlite.ts';
-import type { TapeRow } from '../tape/tape.ts';
+import type { Ref, TapeRow } from '../tape/tape.ts';
 import {
   type BundleEntry,
+  type BundleHeader,
   type BundleScope,
   type BundleTape,
   bundleFormat,
-  bundleVersion,
+  partVersion,
   pieceBytes,
+  wholeVersion,
 } from './bundle.ts';
+import { type BundlePart, travellingParts } from './part.ts';
 import { type Travelling, travelling } from './scope.ts';
 import type { Withholding } from './withhold.ts';
 
@@ -27,40 +30,81 @@ export interface BundleWritten {
   readonly hashed: number;
 }
 
+interface Writing {
+  readonly withholding: Withholding | undefined;
+  readonly onProgress: OnProgress | undefined;
+}
+
+/** Writes a bundle of a session. */
+export function writeBundle(
+  db: Db,
+  tape: TapeRow,
+  { scope, ...how }: Writing & { readonly scope: BundleScope },
+): Generator<string, BundleWritten> {
+  const { ulid: session, name } = tape;
+  return written(
+    db,
+    { bundle: bundleFormat, v: wholeVersion, session, name, scope },
+    { ...how, choose: () => travelling(db, tape, scope), knows: () => false },
+  );
+}
+
+/** Writes what another side lacks of sessions. */
+export function writePart(
+  db: Db,
+  parts: readonly BundlePart[],
+  {
+    need,
+    ...how
+  }: Writing & {
+    readonly need: (ref: Ref) => TapeRow;
+    readonly knows: (event: string) => boolean;
+  },
+): Generator<string, BundleWritten> {
+  return written(
+    db,
+    { bundle: bundleFormat, v: partVersion },
+    { ...how, choose: () => travellingParts(db, parts, need) },
+  );
+}
+
 /**
  * Writes a bundle as lines, each with its LF. Which sessions and up to which positions is decided at the beginning; the
  * entries are read page by page, so that a slow reader stops no writer.
  */
-export function* writeBundle(
+function* written(
   db: Db,
-  tape: TapeRow,
+  header: BundleHeader,
   {
-    scope,
+    choose,
+    knows,
     withholding,
     onProgress,
-  }: {
-    readonly scope: BundleScope;
-    readonly withholding: Withholding | undefined;
-    readonly onProgress: OnProgress | undefined;
+  }: Writing & {
+    /** Chooses what travels, in one snapshot with the lines. */
+    readonly choose: () => readonly Travelling[];
+    /** Whether the other side has the line of an event. */
+    readonly knows: (event: string) => boolean;
   },
 ): Generator<string, BundleWritten> {
   const { tapes, lines } = db.read(() => {
-    const chosen = travelling(db, tape, scope);
-    return { tapes: chosen, lines: linesOf(db, chosen) };
+    const chosen = choose();
+    return { tapes: chosen, lines: linesOf(db, chosen, knows) };
   });
   const sum = new Sum();
-  yield sum.add({ bundle: bundleFormat, v: bundleVersion, session: tape.ulid, name: tape.name, scope });
+  yield sum.add(header);
   const digests = new Map<string, string>();
-  for (const { tape: one } of tapes) {
+  for (const { tape: one, start, end } of tapes) {
     const title = one.title === null ? null : (withholding?.text(one.title) ?? one.title);
     // The line of a purged session has the digest of a title that was erased.
     if (title !== one.title || one.lifecycle === 'purged')
       digests.set(one.ulid, rowDigest({ ...one, title }));
-    yield sum.add({ tape: recordOf({ ...one, title }) });
+    const record = { ...recordOf({ ...one, title }), ...end };
+    yield sum.add({ tape: header.v === partVersion ? { ...record, ...start } : record });
   }
   for (const text of lines) yield sum.add({ line: withoutSecrets(text, withholding, digests) });
   const pages = new EntryPages(db, withholding);
-  const total = tapes.reduce((all, { tape: one }) => all + one.head_seq - one.base_seq, 0);
+  const total = tapes.reduce((all, { start, end }) => all + end.head - start.after, 0);
   for (const one of tapes) {
     yield sum.add({ of: one.tape.ulid });
     for (const record of pages.of(one)) {
@@ -116,22 +160,42 @@ function recordOf(row: TapeRow): BundleTape {
   };
 }
 
+interface LineRow {
+  readonly tape: number;
+  readonly event: string;
+  readonly line: string;
+}
+
 /**
  * The lines of the lineage about the sessions of a bundle, in order, and those of merges into them: a home that has the
- * child, and lacks the merge, learns of it.
+ * child, and lacks the merge, learns of it. Of what the other side has, only the line of a session before the first one
+ * that it lacks: that line says what the next one changed.
  */
-function linesOf(db: Db, tapes: readonly Travelling[]): readonly string[] {
+function linesOf(db: Db, tapes: readonly Travelling[], knows: (event: string) => boolean): readonly string[] {
   const ids = JSON.stringify(tapes.map(({ tape }) => tape.id));
-  return db
-    .all<{ line: string }>(
-      `SELECT line FROM lineage WHERE g IN (
+  const lines = db.all<LineRow>(
+    `SELECT tape_id AS tape, event_id AS event, line FROM lineage WHERE g IN (
          SELECT g FROM lineage WHERE tape_id IN (SELECT value FROM json_each(@ids))
          UNION SELECT l.g FROM tape c JOIN lineage l ON l.tape_id = c.id
            WHERE c.parent_id IN (SELECT value FROM json_each(@ids)) AND l.type IN ('merge','discard')
              AND l.peer_id IN (SELECT value FROM json_each(@ids))) ORDER BY g`,
-      { ids },
-    )
-    .map(({ line }) => line);
+    { ids },
+  );
+  const inFile = new Set(tapes.map(({ tape }) => tape.id));
+  const before = new Map<number, LineRow>();
+  const begun = new Set<number>();
+  const sent = new Set<LineRow>();
+  for (const row of lines) {
+    if (!begun.has(row.tape) && knows(row.event)) {
+      before.set(row.tape, row);
+      continue;
+    }
+    const last = begun.has(row.tape) || !inFile.has(row.tape) ? undefined : before.get(row.tape);
+    if (last !== undefined) sent.add(last);
+    begun.add(row.tape);
+    sent.add(row);
+  }
+  return lines.filter((row) => sent.has(row)).map(({ line }) => line);
 }
 
 function withoutSecrets(
@@ -172,12 +236,12 @@ class EntryPages {
     this.#withholding = withholding;
   }
 
-  *of({ tape, shown }: Travelling): Generator<object> {
+  *of({ tape, shown, start, end }: Travelling): Generator<object> {
     let limit = pageRows;
-    for (let after = tape.base_seq; after < tape.head_seq; ) {
+    for (let after = start.after; after < end.head; ) {
       const rows = this.#db.all<Row>(
         `SELECT ${columns} FROM entry WHERE tape_id = @id AND seq > @after AND seq <= @to ORDER BY seq LIMIT @limit`,
-        { id: tape.id, after, to: tape.head_seq, limit },
+        { id: tape.id, after, to: end.head, limit },
       );
       let chars = 0;
       for (const row of rows) {

@@ -5,8 +5,9 @@
  *
  * @module @tapedeck/tape/store
  */
-export type { Adopted, AdoptedSession, AdoptProgress } from '../bundle/adopt.ts';
+export type { Adopted, AdoptedSession, AdoptProgress, LeftOut } from '../bundle/adopt.ts';
 export type { BundleScope } from '../bundle/bundle.ts';
+export type { BundlePart, SessionHead } from '../bundle/part.ts';
 export type { BundleSource } from '../bundle/unpack.ts';
 export type { BundleWritten } from '../bundle/write.ts';
 export type { Problem } from '../check/problem.ts';
