@@ -14,7 +14,7 @@ const together: Readonly<Record<string, RegExp>> = {
     /\/runtime\/src\/(?:errors|fields|lease\/(?:drain|hold|settle-leftovers)|model\/(?:call-settings|name)|terms\/(?:carried-model|terms)|telemetry\/(?:runs|span)|usage\/usage|workspace\/notes)\.ts$/,
   mend: /\/cli\/src\/(?:output\/progress|session\/mend)\.ts$/,
   interrupted: /\/runtime\/src\/tools\/interrupted\.ts$/,
-  log: /\/cli\/src\/(?:verbs\/log|transcript\/(?:fold|forks|item-line|item-rows|parts|read|rows|transcript|wanted))\.ts$/,
+  log: /\/cli\/src\/(?:verbs\/log|transcript\/(?:fold|forks|item-line|item-rows|margin|parts|read|rows|transcript|wanted))\.ts$/,
   fork: /\/cli\/src\/(?:verbs\/fork|options\/(?:inherit|workspace))\.ts$/,
 };
 

@@ -118,7 +118,17 @@ test('a topic that is named like a verb stands on the page of that, and help of 
       "Error: cannot show the help of 'lgo': no such verb or topic; did you mean log?\n" +
       `Hint: all verbs: tape --help; topics: ${topics.map(({ name }) => name).join(', ')}\n`,
   });
-  expect((await tapeHere(['help', 'point'])).stderr).toContain('did you mean points?');
+  for (const [word, meant] of [
+    ['point', 'points'],
+    ['checkout', 'branch'],
+    ['chekout', 'branch'],
+    ['histroy', 'log'],
+  ] as const)
+    for (const line of word === 'point' ? [['help', word]] : [['help', word], [word]])
+      expect([line, (await tapeHere(line)).stderr]).toEqual([
+        line,
+        expect.stringContaining(`; did you mean ${meant}?\n`),
+      ]);
   expect((await tapeHere(['help', 'log', 'main'])).code).toBe(2);
   expect((await tapeHere(['help', '--al'])).code).toBe(2);
 });

@@ -194,6 +194,24 @@ test('an unknown command is answered with what may be meant, and /help lists all
   expect(lines.every((line) => line.length < 100)).toBe(true);
 });
 
+test('hints name the home only where the user has named it', async () => {
+  using home = tempHome();
+  home.session('main', user('line\n'.repeat(20)));
+  writeFileSync(home.file('none.json'), '[]');
+  const env = { TAPE_MODEL: `script:${home.file('none.json')}` };
+  const acts: Act[] = [
+    { until: 'main> ' },
+    { type: '/log\r' },
+    { until: 'more lines' },
+    { until: 'main> ' },
+    { type: '/exit\r' },
+  ];
+  const found = await typeHere(['chat', 'main'], acts, { home: home.path, env });
+  expect(screen(found).join('\n')).toContain('… 14 more lines (tape show main@2)');
+  const named = await typeHere(['chat', 'main', '--home', home.path], acts, { env, columns: 120 });
+  expect(screen(named).join('\n')).toContain(`… 14 more lines (tape show --home ${home.path} main@2)`);
+});
+
 test('an error of the provider is shown, and the conversation goes on', async () => {
   using home = tempHome();
   await using provider = await startProvider((request, index) =>

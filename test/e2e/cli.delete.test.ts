@@ -185,7 +185,20 @@ test('a purge leaves no text in the home, and everything sound; forks that inher
     expect([name, readFileSync(home.file(name)).includes('needle')]).toEqual([name, false]);
   expect((await home.here(['search', 'needle', '--quiet'])).stdout).toBe('');
   expect((await home.here(['undo', kid, '--json'])).code).toBe(4);
-  expect(await printed(home, 'purge', kid)).toMatchObject({ erased: 0, repeated: true });
+  // Its name is free: an interrupted purge is finished by the ULID, which the refusal of the name says.
+  const gone = await home.here(['purge', 'kid', '--json']);
+  expect([gone.code, jsonError(gone)]).toMatchObject([
+    3,
+    {
+      message: "cannot find session 'kid': it was purged",
+      hint: `if the purge was interrupted, finish it with: tape purge ${kid}; or make a new one with: tape new kid`,
+      data: { purged: kid },
+    },
+  ]);
+  expect(await printed(home, 'purge', kid)).toMatchObject({ erased: 0, repeated: true, wiped: true });
+  expect((await home.here(['purge', kid])).stdout).toContain(
+    `kid (${kid}) was purged before: nothing of it is left in the file; may still contain it: session_graph.jsonl:`,
+  );
   expect((await home.here(['log', kid])).stdout).toContain('asked for');
   expect((await home.here(['sessions', '--deleted'])).stdout.match(/purged/g)).toHaveLength(3);
   expect(await printed(home, 'new', 'main')).toMatchObject({ created: true });

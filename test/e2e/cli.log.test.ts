@@ -64,6 +64,12 @@ test('the right margin has of model and tokens what there is room for, and a res
   own.session('long', assistant('word '.repeat(60), meta));
   const { stdout } = await own.here(['log', 'long', '--no-color'], { isTerminal: true, columns: 120 });
   expect(stdout).toMatch(/word {2,}claude-x · 1\.2k tokens · now$/m);
+  // Where the first line has no room for it, a line below has, and the day of a release takes none.
+  own.session('dated', assistant('word '.repeat(26), { ...meta, model: 'acme/claude-x-4-5-20250929' }));
+  const dated = await own.here(['log', 'dated', '--no-color'], { isTerminal: true });
+  expect(dated.stdout).toMatch(/word {2,}now\n(?:.*word\n)* +(?:word )+ *claude-x-4-5 · 1\.2k tokens\n$/);
+  const full = await own.here(['log', 'dated', '--full', '--no-color'], { isTerminal: true, columns: 120 });
+  expect(full.stdout).toContain('claude-x-4-5-20250929\n');
   const [result = '', ...below] = await log(80, '--role', 'tool');
   expect(result).toMatch(/… … \(2 lines\) {2,}now$/);
   expect([columnsOf(result), below.join('')]).toEqual([80, '']);
@@ -355,6 +361,29 @@ test('many children that left at one place are counted', async () => {
   expect(stdout).toContain('├─ forked child-4  active\n        ├─ 45 more (tape children main)\n');
   expect(stdout.split('\n').length).toBeLessThan(40);
   expect((await forked.here(['log', 'main', '-n', '2'])).stdout.split('\n')).toHaveLength(3);
+});
+
+test('a child has its whole name, as long as any line has room for it', async () => {
+  using forked = tempHome();
+  forked.session('main', user('Go'));
+  const name = 'a-child-with-a-name-of-forty-five-characterss';
+  {
+    using store = forked.open();
+    store.lineage.fork('main', { name, title: 'Its title' });
+  }
+  const rows = async (columns: number) => {
+    const { stdout } = await forked.here(['log', 'main', '--no-color'], { isTerminal: true, columns });
+    const lines = stdout.split('\n');
+    return lines.slice(
+      lines.findIndex((line) => line.includes('├─')),
+      -1,
+    );
+  };
+  expect(await rows(90)).toEqual([`        ├─ forked ${name}  active  Its title`]);
+  expect(await rows(68)).toEqual([`        ├─ forked ${name}`, '        │         active']);
+  expect(await rows(56)).toEqual(['        ├─ forked  active', `        │  ${name}`]);
+  expect(await rows(50)).toEqual(['  ├─ forked  active', `  │  ${name}`]);
+  expect(await rows(40)).toEqual(['  ├─ forked  active', '  │  a-child-with-a-name-of-…characterss']);
 });
 
 test('--follow shows calls as they are made, and their results as they come', async () => {

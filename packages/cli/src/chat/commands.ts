@@ -31,12 +31,15 @@ export interface Command {
   run(talk: Talk, words: readonly string[]): Promise<Next> | Next;
 }
 
-/** Runs another verb on the session, with the output of the conversation, or another one. */
+/**
+ * Runs another verb on the session, with the output of the conversation, or another one. It finds the home as the chat did:
+ * its hints name one that the user has named, and no other.
+ */
 async function verb(talk: Talk, words: readonly string[], onto?: (io: MaskedIo) => MaskedIo): Promise<Next> {
   const { home, options, tape } = talk.context;
   const line = [
     ...words,
-    ...['--home', home.dir],
+    ...(options.home === undefined ? [] : ['--home', options.home]),
     ...(home.base === undefined ? [] : ['--base', home.base]),
     ...(typeof options.color === 'string' ? ['--color', options.color] : []),
     ...(options.color === false ? ['--color', 'never'] : []),

@@ -23,10 +23,18 @@ export async function askedVerb(argv: readonly string[], aliases: readonly strin
 
 /** The verbs that an unknown word may mean, as the end of a message. */
 export function meantVerbs(word: string, aliases: readonly string[]): string {
-  const near = Object.hasOwn(meanings, word)
-    ? meanings[word]
-    : nearWords(word, [...verbWords, 'help', ...aliases]);
-  return near === undefined || near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
+  const near = meaningOf(word) ?? nearWords(word, [...verbWords, 'help', ...aliases]);
+  const meant = near.length > 0 ? near : meaningOf(nearNames(word, Object.keys(meanings), nearBy(word))[0]);
+  return meant === undefined || meant.length === 0 ? '' : `; did you mean ${meant.join(' or ')}?`;
+}
+
+function meaningOf(word = ''): readonly string[] | undefined {
+  return Object.hasOwn(meanings, word) ? meanings[word] : undefined;
+}
+
+/** How many letters of a word can be wrong. */
+function nearBy({ length }: string): { readonly within: number } {
+  return { within: length < 7 ? 1 : 2 };
 }
 
 /** Why a line without a verb cannot run: often it has an option that there is not. */
@@ -47,6 +55,6 @@ function nameIn(word: string): string {
 /** The verbs and aliases that begin with a word, else those that differ in one letter, or in two of a long word. */
 function nearWords(word: string, words: readonly string[]): readonly string[] {
   const begun = word.length < 2 ? [] : words.filter((name) => name.startsWith(word)).slice(0, 3);
-  const near = begun.length > 0 ? begun : nearNames(word, words, { within: word.length < 7 ? 1 : 2 });
+  const near = begun.length > 0 ? begun : nearNames(word, words, nearBy(word));
   return [...new Set(near.map((name) => verbName(name) ?? name))];
 }

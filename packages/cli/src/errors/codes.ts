@@ -27,7 +27,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   CLI_FAILED: [exit.failed, 'any other error'],
   TAPE_NO_SESSION: [
     exit.notFound,
-    'no session of that name, alias or id; `data.near` has the nearest names, `data.deleted` the ULID of a deleted one',
+    'no session of that name, alias or id; `data.near` has the nearest names, `data.deleted` the ULID of a deleted one, `data.purged` that of a purged one',
   ],
   TAPE_NO_ANCHOR: [
     exit.notFound,

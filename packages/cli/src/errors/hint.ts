@@ -46,6 +46,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'GRAPH_NO_SESSION':
       if (typeof data.deleted === 'string')
         return `bring it back with: tape undo ${data.deleted}; or make a new one with: tape new ${shellWord(session)}`;
+      if (typeof data.purged === 'string')
+        return `if the purge was interrupted, finish it with: tape purge ${data.purged}; or make a new one with: tape new ${shellWord(session)}`;
       if (data.creates === true) return `use ${near}; or create ${shellWord(session)} with: --new`;
       return near === ''
         ? 'list sessions with: tape sessions'

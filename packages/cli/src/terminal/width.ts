@@ -3,6 +3,7 @@
  * numbers. Pure functions; the files import no other room.
  */
 
+import { stripVTControlCharacters } from 'node:util';
 import { eastAsianWidth } from 'get-east-asian-width';
 
 /** Characters that are one column each, and belong to no cluster with their neighbours. */
@@ -40,6 +41,11 @@ export function textWidth(text: string): number {
   let width = 0;
   for (const cluster of clusters(text)) width += cluster.width;
   return width;
+}
+
+/** The width of a text with styles and links. */
+export function styledWidth(text: string): number {
+  return textWidth(stripVTControlCharacters(text));
 }
 
 /** A text cut to a number of columns, with `…` at the end of one that was longer. */

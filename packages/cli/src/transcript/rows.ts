@@ -1,18 +1,16 @@
-import { stripVTControlCharacters } from 'node:util';
 import type { Entry, SessionInfo } from '@tapedeck/tape';
-import { recordedUsage, totalOf } from '@tapedeck/tape/internal';
 import { oneLine, safe } from '../escape.ts';
 import { colorOf, labelOf } from '../output/entry.ts';
 import { painted, stateOf } from '../output/session.ts';
-import { shortNumber } from '../terminal/number.ts';
 import type { Style } from '../terminal/style.ts';
 import { isoDay, relativeTime, timeOfDay } from '../terminal/time.ts';
-import { cutName, textWidth } from '../terminal/width.ts';
+import { cutName, styledWidth, textWidth } from '../terminal/width.ts';
 import { type Gap, type Item, isGap } from './fold.ts';
 import { isLeft, type Left } from './forks.ts';
 import { itemLine } from './item-line.ts';
 import { gapText, itemRows, stateIn } from './item-rows.ts';
-import { isConversation, isUndated, roleOf, timeOfEntry } from './wanted.ts';
+import { callTexts, reserved, withMargin } from './margin.ts';
+import { isConversation, isUndated, timeOfEntry } from './wanted.ts';
 
 /** How a log looks. */
 export interface Look {
@@ -46,12 +44,8 @@ export type Shown = Item | Gap | Left;
 const indent = ' '.repeat(20);
 /** Columns of a text beside its label; a narrower terminal has the text below it. */
 const besideMin = 36;
-/** Columns of a first line beside which the margin has more than the time: so many are read well. */
-const firstMin = 60;
 /** Columns of a name: more than the name of a session has. */
 const nameMax = 220;
-/** Where the right margin of a log in a pipe is. */
-const pipeColumns = 100;
 
 /**
  * Makes the function that draws what a log shows, in order, with a line where the conversation comes to a later day. What
@@ -88,7 +82,7 @@ function lineOf(item: Item, { style, columns = lineMax, isHidden }: Look): strin
   const left = leftOf(entry, hidden, style);
   // On a narrow terminal, the labels are not in a column.
   const start = columns - indent.length < besideMin ? `${left.trimEnd()} ` : left;
-  const text = oneLine(itemLine(item), Math.max(20, columns - widthOf(start)));
+  const text = oneLine(itemLine(item), Math.max(20, columns - styledWidth(start)));
   return start + (hidden ? style.text('dim', text) : text);
 }
 
@@ -100,10 +94,9 @@ function drawItem(item: Item, { look, day }: { readonly look: Look; readonly day
   const left = leftOf(entry, isHidden, style);
   const time = timeText(entry, look, day);
   // A long label leaves less room for the first line than the indent leaves for the others.
-  const start = columns - widthOf(left) - 2;
-  const texts = marginTexts(entry, time);
-  const margin = texts.find(({ length }) => start - length >= firstMin) ?? time;
-  const first = start - margin.length;
+  const start = columns - styledWidth(left) - 2;
+  const margin = { time, call: callTexts(entry, look) };
+  const first = start - reserved(margin, start);
   const isBeside = columns - indent.length >= besideMin && first >= 8;
   const before = isBeside ? indent : '  ';
   const room = Math.max(20, columns - before.length);
@@ -121,11 +114,7 @@ function drawItem(item: Item, { look, day }: { readonly look: Look; readonly day
   const lines = isHidden ? rows.map((row) => style.text('dim', row)) : rows;
   const [beside = '', ...others] = isBeside ? lines : ['', ...lines];
   const below = others.map((row) => `${before}${row}`.trimEnd());
-  return [withMargin(`${left}${beside}`, texts, look), ...below];
-}
-
-function widthOf(styled: string): number {
-  return textWidth(stripVTControlCharacters(styled));
+  return withMargin([`${left}${beside}`, ...below], margin, look);
 }
 
 function leftOf(entry: Entry, isHidden: boolean, style: Style): string {
@@ -150,29 +139,6 @@ function timeText(entry: Entry, { times, now }: Look, day: string): string {
   return isUndated(entry) ? '' : timeOfDay(at, now(), day);
 }
 
-/**
- * What the right margin may have, the most first: the model and the tokens of the call that wrote an entry, or one of them,
- * and the time; at last the time alone.
- */
-function marginTexts(entry: Entry, time: string): readonly string[] {
-  // A prompt has the model that it is for.
-  if (roleOf(entry) !== 'assistant') return [time];
-  const { meta } = entry;
-  const usage = recordedUsage(meta);
-  const tokens = usage === undefined ? 0 : totalOf(usage);
-  const model = typeof meta.model === 'string' ? oneLine(meta.model.split('/').at(-1) ?? '', 30) : '';
-  const call = [model, tokens === 0 ? '' : `${shortNumber(tokens)} tokens`].filter((text) => text !== '');
-  const texts = call.length < 2 ? call : [call.join(' · '), ...call];
-  return [...texts.map((text) => `${text} · ${time}`), time];
-}
-
-/** Puts at the right margin the first of these texts that there is room for, or the last one. */
-function withMargin(row: string, texts: readonly string[], { style, columns = pipeColumns }: Look): string {
-  const used = widthOf(row);
-  const text = texts.find((one) => used + 2 + one.length <= columns) ?? texts.at(-1) ?? '';
-  return `${row}${' '.repeat(Math.max(2, columns - used - text.length))}${style.text('dim', text)}`;
-}
-
 function gapRow(gap: Gap, { style, ...look }: Look): string {
   const row = `${String(gap.to).padStart(5)}   ${'rewind'.padEnd(11)} ${gapText(gap, look)}`;
   return style.text('dim', row);
@@ -181,23 +147,30 @@ function gapRow(gap: Gap, { style, ...look }: Look): string {
 /** A child that left at a position, with how it is now, or how many more did. */
 function leftRows(left: Left, look: Look): readonly string[] {
   const { style, columns = 2_000, session, inHome } = look;
-  const row = (text: string) => `        ${style.text('cyan', '├─')} ${text}`;
+  // A narrow terminal has texts below their labels.
+  const before = columns - indent.length < besideMin ? '  ' : '        ';
+  const row = (text: string) => `${before}${style.text('cyan', '├─')} ${text}`;
   if ('more' in left) {
     const count = left.more === Number.POSITIVE_INFINITY ? 'many' : left.more;
     return [row(style.text('dim', `${count} more (${inHome(`tape children ${session}`)})`))];
   }
-  const [first = '', ...others] = childRows(left.child, columns - 11, look);
-  return [row(first), ...others.map((line) => `        ${style.text('cyan', '│')}  ${line}`)];
+  const [first = '', ...others] = childRows(left.child, columns - before.length - 3, look);
+  return [row(first), ...others.map((line) => `${before}${style.text('cyan', '│')}  ${line}`)];
 }
 
-/** A child with its state, which is on a line of its own where the name, that a reader types, leaves no room for it. */
+/**
+ * A child with its state. A name, which a reader types, has a line of its own before it is cut; so has the state where the
+ * name leaves no room for it.
+ */
 function childRows(child: SessionInfo, room: number, { style, link }: Look): readonly string[] {
   const { id, session, title } = child;
   const state = stateOf(child);
-  const name = cutName(oneLine(session, nameMax), Math.max(8, room - 7));
-  const rest = room - 9 - textWidth(name) - state.length;
-  const forked = `forked ${link(id, style.text('bold', name))}`;
-  if (rest < 0) return [forked, `       ${painted(style, state)}`];
-  const about = title === undefined || rest < 12 ? '' : `  ${style.text('dim', oneLine(title, rest - 2))}`;
-  return [`${forked}  ${painted(style, state)}${about}`];
+  const name = cutName(oneLine(session, nameMax), Math.max(8, room));
+  const named = link(id, style.text('bold', name));
+  const rest = room - 'forked '.length - textWidth(name);
+  if (rest < 0) return [`forked  ${painted(style, state)}`, named];
+  const left = rest - 2 - state.length;
+  if (left < 0) return [`forked ${named}`, `       ${painted(style, state)}`];
+  const about = title === undefined || left < 12 ? '' : `  ${style.text('dim', oneLine(title, left - 2))}`;
+  return [`forked ${named}  ${painted(style, state)}${about}`];
 }

@@ -13,7 +13,8 @@ export const purge: Verb = defineVerb({
     'Erases each own entry as redact does, the title, what waits in the inbox, and the sessions in which its summaries and its ' +
     'title were written. The tape stays in the lineage, and its hash chain still verifies; its names are free. Refused while ' +
     'forks inherit its entries: purge these first. Lists what may still contain the text. Names, keys, times and the reasons ' +
-    'of redactions stay readable. Earlier backups and bundles still contain everything.',
+    'of redactions stay readable. Earlier backups and bundles still contain everything. A purge that was interrupted is finished ' +
+    'by the same command with the ULID: the name is free by then.',
   examples: [
     ['tape purge other --dry-run', 'Show what that would erase'],
     ['tape purge other --reason "the customer asked for it"', 'Erase the session other'],
@@ -42,6 +43,7 @@ export const purge: Verb = defineVerb({
           ),
         );
       const entries = counted(erased, 'entry', 'entries');
+      const again = done?.wiped === true ? 'nothing of it is left in the file' : 'nothing to erase';
       const human =
         done === undefined
           ? `Would erase ${entries} of ${session}, which cannot be undone`
@@ -56,7 +58,7 @@ export const purge: Verb = defineVerb({
           ...(done === undefined ? { dry_run: true } : { wiped: done.wiped }),
         },
         quiet: id,
-        human: `${repeated ? `${session} (${id}) was purged before: nothing to do` : human}${mayContain(quoted)}`,
+        human: `${repeated ? `${session} (${id}) was purged before: ${again}` : human}${mayContain(quoted)}`,
       });
       return 0;
     });

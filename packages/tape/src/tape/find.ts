@@ -75,24 +75,32 @@ export function getTape(db: Db, realm: string, ref: Ref): TapeRow {
   if (row !== undefined) return row;
   if (typeof ref !== 'string')
     throw new TapeError('TAPE_NO_SESSION', `cannot find session ${String(ref)}: it is not a text`);
-  const deleted = deletedOf(db, realm, ref);
-  if (deleted !== undefined)
-    throw new TapeError('TAPE_NO_SESSION', `cannot find session ${quote(ref)}: it was deleted`, {
-      data: { session: ref, near: [], deleted },
+  const gone = goneOf(db, realm, ref);
+  if (gone !== undefined) {
+    const { ulid, lifecycle } = gone;
+    const [was, data] =
+      lifecycle === 'purged' ? ['purged', { purged: ulid }] : ['deleted', { deleted: ulid }];
+    throw new TapeError('TAPE_NO_SESSION', `cannot find session ${quote(ref)}: it was ${was}`, {
+      data: { session: ref, near: [], ...data },
     });
+  }
   const near = nearNames(ref, nameCandidates(db, realm, ref));
   throw new TapeError('TAPE_NO_SESSION', `cannot find session ${quote(ref)}: no such name, alias or id`, {
     data: { session: ref, near },
   });
 }
 
-/** The ULID of the last session of a name that was deleted, and can be brought back. */
-function deletedOf(db: Db, realm: string, name: string): string | undefined {
-  return db.get<{ ulid: string }>(
-    `SELECT ulid FROM tape WHERE realm = @realm AND name = @name AND lifecycle = 'destroyed'
-       ORDER BY incarnation DESC LIMIT 1`,
+/** The last session of a name that was deleted, and can be brought back; without one, the last that was purged. */
+function goneOf(
+  db: Db,
+  realm: string,
+  name: string,
+): { readonly ulid: string; readonly lifecycle: 'destroyed' | 'purged' } | undefined {
+  return db.get(
+    `SELECT ulid, lifecycle FROM tape WHERE realm = @realm AND name = @name AND lifecycle IN ('destroyed', 'purged')
+       ORDER BY lifecycle = 'purged', incarnation DESC LIMIT 1`,
     { realm, name },
-  )?.ulid;
+  );
 }
 
 /**
