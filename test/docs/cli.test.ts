@@ -214,6 +214,8 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['export', 0, ['export', 'main', '-o', 'main.tape']],
     ['export', 1, ['export', 'main', '--format', 'markdown', '-o', 'main.md']],
     ['import', 0, ['import', 'main.tape']],
+    ['import', 2, ['import', 'main.tape', 'main.tape']],
+    ['import', 3, ['import', 'main.tape', 'main.tape', '--jsonl']],
     ['copy', 0, ['copy', '.tape', 'other-home']],
     ['backup', 0, ['backup', 'copy.db']],
     ['check', 0, ['check', '--against', 'heads.txt']],

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { note, view } from '@tapedeck/tape';
+import { note, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
@@ -46,6 +46,76 @@ test('importing a transcript that has grown adds the new records; one that diver
     error: { code: 'TAPE_CONFLICT', data: { session: 'main', seq: 5 } },
   });
   expect(home.contents()).toEqual(before);
+});
+
+test('of several files each is imported, one that fails keeps no other from it, and gives the exit code', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  home.session('kept', user('One'));
+  const [one, two, bad, bundle] = ['one.jsonl', 'two.jsonl', 'bad.jsonl', 'kept.tape'].map(dir.file);
+  const of = (id: string) => transcript('a', 'b').replaceAll('7d4c1f0e', id);
+  writeFileSync(String(one), of('11111111'));
+  writeFileSync(String(two), of('22222222'));
+  writeFileSync(String(bad), 'no transcript\n');
+  expect((await home.here(['export', 'kept', '-o', String(bundle)])).code).toBe(0);
+  const none = dir.file('none.jsonl');
+  const files = [one, bad, bundle, none, two].map(String);
+  const said = await home.here(['import', ...files]);
+  expect([said.code, said.stdout.split('\n').map((line) => line.replace(/: \d.*/, ''))]).toEqual([
+    1,
+    [
+      'Imported 11111111-52a6-4b8e-9c35-1e0f6a2b9d47',
+      'kept is here already: nothing to do',
+      'Imported 22222222-52a6-4b8e-9c35-1e0f6a2b9d47',
+      '',
+    ],
+  ]);
+  const errors = said.stderr.split('\n').filter((line) => line.startsWith('Error: '));
+  expect(errors).toEqual([
+    expect.stringContaining(`cannot import '${bad}': line 1`),
+    `Error: cannot import '${none}': no such file`,
+  ]);
+  // Programs get a list, or lines, of those that were imported, and the errors on stderr.
+  const found = await home.here(['import', ...files.slice(2), '--json']);
+  expect([found.code, JSON.parse(found.stderr)]).toMatchObject([3, { error: { code: 'CLI_NOT_FOUND' } }]);
+  expect(JSON.parse(found.stdout)).toMatchObject([
+    { file: bundle, names: ['kept'], entries: 0 },
+    { file: two, names: ['22222222-52a6-4b8e-9c35-1e0f6a2b9d47'], entries: 0 },
+  ]);
+  const lines = await home.here(['import', String(one), String(two), '--jsonl']);
+  expect([
+    lines.code,
+    lines.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).file),
+  ]).toEqual([0, [one, two]]);
+  const named = await home.here(['import', String(one), String(two), '--as', 'main']);
+  expect([named.code, named.stderr]).toEqual([
+    2,
+    "Error: cannot import 2 files as 'main': it is the name of one session\nHint: import them without --as, or one by one\n",
+  ]);
+  expect((await home.here(['import', '-', '-'])).code).toBe(2);
+});
+
+test('the receipt of a bundle whose session was deleted says how to bring it back', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  using other = tempHome();
+  home.session('main', user('One'));
+  const { id } = JSON.parse((await home.here(['delete', 'main', '--json'])).stdout) as { id: string };
+  const bundles = ['deleted.tape', 'purged.tape'].map(dir.file).map(String);
+  expect((await home.here(['export', id, '-o', String(bundles[0])])).code).toBe(0);
+  expect((await other.here(['import', String(bundles[0])])).stdout).toBe(
+    `Imported main: 2 entries; it was deleted there, and is here (bring it back with: tape undo ${id})\n`,
+  );
+  expect((await other.here(['undo', id])).code).toBe(0);
+  await home.here(['purge', id]);
+  expect((await home.here(['export', id, '-o', String(bundles[1])])).code).toBe(0);
+  using third = tempHome();
+  expect((await third.here(['import', String(bundles[1])])).stdout).toBe(
+    'Imported main: 4 entries; it was purged there\n',
+  );
 });
 
 test('a transcript with a message that cannot be stored leaves nothing, not even its name', async () => {

@@ -48,7 +48,7 @@ describe('a long command', () => {
       type: 'user',
       parentUuid: null,
       sessionId: 's1',
-      message: { role: 'user', content: 'Why?' },
+      message: { role: 'user', content: 'Why? '.repeat(100) },
     };
     const transcript = Array.from({ length: 1_200 }, (_, i) => {
       const timestamp = '2026-11-16T09:00:00.000Z';
@@ -64,7 +64,7 @@ describe('a long command', () => {
         ['Reading bytes: ', 'Adding entries: 66 %', 'Verifying entries: 66 %'],
         'other',
       ],
-      ['import CLAUDE --as NAME', ['Adding entries: 41 %'], 'other'],
+      ['import CLAUDE --as NAME', ['Reading bytes: ', 'Adding entries: 41 %'], 'other'],
       ['append NAME', ['Reading lines: 1000', 'Reading lines: 2000'], 'other'],
     ];
     for (const [i, isTerminal] of [true, false].entries())

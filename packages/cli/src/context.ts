@@ -32,7 +32,7 @@ export interface CommonOptions {
 }
 
 /** The result of a verb, in the forms that a user can ask for. */
-interface Answer {
+export interface Answer {
   readonly json: unknown;
   readonly quiet?: string;
   readonly human: string;

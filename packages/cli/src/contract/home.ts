@@ -65,6 +65,32 @@ const counted = [
   ...['skipped', 'glued', 'truncated'],
 ];
 
+/** What `import` says of a bundle, of a transcript, and of each of several files beside that. */
+const ofBundle = {
+  session: text('name of the exported session here'),
+  sessions: count('number of sessions in the bundle'),
+  entries: count('number of new entries; 0 when all existed before'),
+  filled: count('entries that were here, and got their content'),
+  absent: count('entries of these sessions whose content is not here'),
+  names: names('names of the sessions'),
+  became: z
+    .record(z.string(), z.enum(['new', 'grown', 'same', 'copy', 'kept']))
+    .describe('what became of each session; `kept`: an ancestor that went on in another way here'),
+  aliases_taken: names('other names that name something else here'),
+  redacted_elsewhere: names('entries that were redacted elsewhere, and have their content here'),
+};
+const ofTranscript = {
+  sessions: count('number of imported sessions: 1'),
+  entries: count('number of new entries; 0 when all existed before'),
+  repaired: count('tool calls without a result, answered as interrupted'),
+  derived: count('number of derived edges: 0'),
+  names: names('names of the sessions'),
+  counts: z
+    .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
+    .describe('numbers of records by outcome'),
+};
+const inFile = { file: text('the file, as it was named') };
+
 const setting = {
   key: text('key, such as `limits.max_steps`'),
   value: z.unknown().describe('its value; an infinite number is `"Infinity"`'),
@@ -88,37 +114,14 @@ export const homeVerbs: Contracts = {
   },
   import: {
     json: [
-      ...printed(
-        {
-          session: text('name of the exported session here'),
-          sessions: count('number of sessions in the bundle'),
-          entries: count('number of new entries; 0 when all existed before'),
-          filled: count('entries that were here, and got their content'),
-          absent: count('entries of these sessions whose content is not here'),
-          names: names('names of the sessions'),
-          became: z
-            .record(z.string(), z.enum(['new', 'grown', 'same', 'copy', 'kept']))
-            .describe('what became of each session; `kept`: an ancestor that went on in another way here'),
-          aliases_taken: names('other names that name something else here'),
-          redacted_elsewhere: names('entries that were redacted elsewhere, and have their content here'),
-        },
-        'for a bundle',
-      ),
-      ...printed(
-        {
-          sessions: count('number of imported sessions: 1'),
-          entries: count('number of new entries; 0 when all existed before'),
-          repaired: count('tool calls without a result, answered as interrupted'),
-          derived: count('number of derived edges: 0'),
-          names: names('names of the sessions'),
-          counts: z
-            .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
-            .describe('numbers of records by outcome'),
-        },
-        'for a transcript',
+      ...printed(ofBundle, 'for a bundle'),
+      ...printed(ofTranscript, 'for a transcript'),
+      ...listed(
+        z.union([z.strictObject({ ...inFile, ...ofBundle }), z.strictObject({ ...inFile, ...ofTranscript })]),
+        'for several files',
       ),
     ],
-    quiet: 'the name of the session',
+    quiet: 'the name of the session, for several files of each',
     exits: {
       1: 'the file cannot be read, is empty, or is neither a whole bundle, a transcript of Claude Code nor a saved session',
       2: 'the name is not allowed',

@@ -1,9 +1,12 @@
 import { createReadStream } from 'node:fs';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isDeleted } from '@tapedeck/tape/internal';
 import type { Adopted, AdoptProgress, BundleSource } from '@tapedeck/tape/store';
-import type { Context } from '../context.ts';
+import type { Answer, Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
+import type { ImportChoices } from './import-transcript.ts';
 
 /** Enough bytes to see whether a file is a bundle. */
 const headBytes = 64 * 1024;
@@ -46,13 +49,13 @@ export async function headOf(path: string): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-/** Takes a bundle in, and prints what it brought. */
+/** Takes a bundle in, says what is missing of it, and returns the receipt. */
 export async function importBundle(
   source: BundleSource,
-  { as, raw }: { readonly as: string | undefined; readonly raw: boolean | undefined },
+  { as, raw }: ImportChoices,
   context: Context,
-): Promise<number> {
-  const { writing, answer, status, inHome } = context;
+): Promise<Answer> {
+  const { writing, status, inHome } = context;
   if (raw === true)
     throw new UsageError('cannot import a bundle with --raw: it has what its export put there', {
       hint: 'export it with --raw, and import it again: what was left out is added',
@@ -68,7 +71,14 @@ export async function importBundle(
       return store.bundles.adopt(source, { ...(as !== undefined && { as }), onProgress });
     });
     const { session, sessions, entries, filled, absent, aliasesTaken, redactedElsewhere } = adopted;
-    await answer({
+    if (absent > 0)
+      status(`the content of ${counted(absent, 'entry', 'entries')} is not here: a later bundle can add it`);
+    for (const alias of aliasesTaken) status(`the other name ${alias} is taken here, and was left out`);
+    if (redactedElsewhere.length > 0)
+      status(
+        `redacted elsewhere, and still here: ${redactedElsewhere.map((one) => `${one.session}@${one.seq}`).join(', ')}; erase each with: tape redact SESSION@SEQ`,
+      );
+    return {
       json: {
         session,
         sessions: sessions.length,
@@ -81,30 +91,46 @@ export async function importBundle(
         redacted_elsewhere: redactedElsewhere.map((one) => `${one.session}@${one.seq}`),
       },
       quiet: session,
-      human: inHome(textOf(adopted)),
-    });
-    if (absent > 0)
-      status(`the content of ${counted(absent, 'entry', 'entries')} is not here: a later bundle can add it`);
-    for (const alias of aliasesTaken) status(`the other name ${alias} is taken here, and was left out`);
-    if (redactedElsewhere.length > 0)
-      status(
-        `redacted elsewhere, and still here: ${redactedElsewhere.map((one) => `${one.session}@${one.seq}`).join(', ')}; erase each with: tape redact SESSION@SEQ`,
-      );
-    return 0;
+      human: inHome(textOf(adopted, goneOf(store, adopted))),
+    };
   });
+}
+
+/** A session that was deleted or purged where the bundle comes from, and so is here. */
+interface Gone {
+  readonly id: string;
+  readonly lifecycle: string;
+}
+
+function goneOf(store: SqliteTapeStore, { sessions }: Adopted): ReadonlyMap<string, Gone> {
+  const infos = sessions.flatMap(({ id }) => store.sessions.find(id) ?? []).filter(isDeleted);
+  return new Map(infos.map(({ id, lifecycle }) => [id, { id, lifecycle }]));
 }
 
 /** The most sessions that a line names. */
 const namedMax = 3;
 
-function textOf({ session, sessions, entries, lines, filled }: Adopted): string {
+function textOf(
+  { session, id, sessions, entries, lines, filled }: Adopted,
+  gone: ReadonlyMap<string, Gone>,
+): string {
   if (entries === 0 && lines === 0 && filled === 0) return `${session} is here already: nothing to do`;
   const more = filled === 0 ? '' : `, and the content of ${counted(filled, 'entry', 'entries')}`;
   const of = sessions.filter(({ became }) => became !== 'same' && became !== 'kept');
   const named = of.length <= 1 ? '' : ` in ${counted(of.length, 'session')}`;
   const made = of.filter(({ became }) => became === 'new' || became === 'copy');
-  const undo = made.map((one) => `tape archive ${one.session}`).join('; ');
-  const back =
-    made.length === 0 || made.length < of.length || made.length > namedMax ? '' : ` (undo with: ${undo})`;
-  return `Imported ${session}: ${counted(entries, 'entry', 'entries')}${named}${more}${back}`;
+  // What is deleted is in no list already.
+  const listed = made.filter((one) => !gone.has(one.id));
+  const undo = listed.map((one) => `tape archive ${one.session}`).join('; ');
+  const isAll = made.length === of.length && made.length <= namedMax && listed.length > 0;
+  const back = isAll ? ` (undo with: ${undo})` : '';
+  return `Imported ${session}: ${counted(entries, 'entry', 'entries')}${named}${more}${goneText(gone.get(id))}${back}`;
+}
+
+/** What became of a session that was deleted where it comes from. */
+function goneText(gone: Gone | undefined): string {
+  if (gone === undefined) return '';
+  return gone.lifecycle === 'purged'
+    ? '; it was purged there'
+    : `; it was deleted there, and is here (bring it back with: tape undo ${gone.id})`;
 }
