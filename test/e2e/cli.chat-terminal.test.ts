@@ -249,7 +249,7 @@ export default { model: 'openai-compatible/test-model', tools: { pay } };
       { type: `/rewind @head${enter}` },
       { until: 'idea> ' },
       { type: `/rewind${enter}` },
-      { until: '(undo with: /undo)' },
+      { until: '(undo with: /undo @' },
       prompt('idea'),
       { until: 'y' },
       { type: `${ctrlC}/quit${enter}` },

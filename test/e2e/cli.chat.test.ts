@@ -130,7 +130,7 @@ test('/fork goes on in a fork, /switch returns, /rewind offers the prompt again,
       { until: 'forked idea' },
       { until: 'main> ' },
       { type: '/rewind\r' },
-      { until: 'hidden, none removed (undo with: /undo)' },
+      { until: 'hidden, none removed (undo with: /undo @' },
       { until: 'main> ' },
       { until: 'One' },
       // The text of the prompt is in the line, to be changed.

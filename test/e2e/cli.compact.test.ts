@@ -26,7 +26,7 @@ test('compact prints how to undo it; its summarizer is listed on request, and it
     ),
   });
   expect(done.stdout).toBe(
-    'Summarised main@1-3 at main@8: about 1507 tokens, now 1035 (undo with: tape undo main)\n',
+    'Summarised main@1-3 at main@8: about 1507 tokens, now 1035 (undo with: tape undo main@8)\n',
   );
   expect((await home.here(['sessions', '--quiet'])).stdout).toBe('main\n');
   expect((await home.here(['children', 'main', '--quiet'])).stdout).toBe('');
@@ -50,7 +50,7 @@ test('compact prints how to undo it; its summarizer is listed on request, and it
   expect((await home.here(['audit'])).code).toBe(0);
 
   expect((await home.here(['undo', 'main'])).stdout).toBe(
-    'Undid the summary main@8: 1 entry hidden, none removed (undo with: tape undo main)\n',
+    'Undid the summary main@8: 1 entry hidden, none removed (undo with: tape undo main@9)\n',
   );
   // The summary is hidden now.
   expect(jsonError(await home.here(['undo', 'main@8', '--json']))).toMatchObject({

@@ -6,8 +6,8 @@ import { tempHome } from '../support/temp-home.ts';
 test.each<readonly [string, readonly string[], string]>([
   ['fork', ['fork', 'main', '--as', 'other', '--task', 'Go'], 'Run it with: tape run --home HOME other'],
   ['branch', ['branch', 'main', '--as', 'other'], 'tape run --home HOME other'],
-  ['rewind', ['rewind', 'main@5'], 'undo with: tape undo --home HOME main'],
-  ['undo', ['undo', 'main'], 'undo with: tape undo --home HOME main'],
+  ['rewind', ['rewind', 'main@5'], 'undo with: tape undo --home HOME main@'],
+  ['undo', ['undo', 'main'], 'undo with: tape undo --home HOME main@'],
   ['alias', ['alias', 'main', 'trunk'], 'undo with: tape unalias --home HOME trunk'],
   ['archive', ['archive', 'main'], 'undo with: tape archive --home HOME main --undo'],
   ['send', ['send', 'main', 'Hi'], 'run it with: tape run --home HOME main'],

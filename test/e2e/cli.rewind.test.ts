@@ -30,14 +30,14 @@ test('rewind returns the message, and undo shows everything again', async () => 
   const done = await home.tape(['rewind', 'main@4']);
   expect(done).toMatchObject({ code: 0, stderr: '' });
   expect(done.stdout).toMatchInlineSnapshot(`
-    "Rewound main to @3: 2 entries hidden, none removed (undo with: tape undo main)
+    "Rewound main to @3: 2 entries hidden, none removed (undo with: tape undo main@6)
     ask 2
     in two lines
     "
   `);
   expect(await shown(home)).toEqual(['ask 1', 'One.']);
   expect((await home.tape(['undo', 'main'])).stdout).toMatchInlineSnapshot(`
-    "Undid the rewind main@6: it ends at @5, 2 entries shown again, 0 hidden (undo with: tape undo main)
+    "Undid the rewind main@6: it ends at @5, 2 entries shown again, 0 hidden (undo with: tape undo main@7)
     "
   `);
   expect(json(await home.here(['rewind', 'main@2', '--json']))).toEqual({
@@ -129,9 +129,10 @@ test('rewind refuses an invalid point, names the valid ones, and writes nothing'
     const told = jsonError(result);
     expect({ args, error: told.code, hint: told.hint }).toEqual({ args, error, hint });
   }
-  expect(jsonError(await home.here(['undo', 'main', '--json']))).toMatchObject({
+  expect(jsonError(await home.here(['undo', 'empty', '--json']))).toMatchObject({
     code: 'SESSION_CANNOT_UNDO',
-    message: "cannot undo 'main': it has no rewind, and its view has no summary and no pruned outputs",
+    message:
+      "cannot undo 'empty': it has no rewind, and its view has no summary, no pruned outputs, and no anchor, handoff or merge of its own",
   });
   expect(home.contents()).toEqual(before);
   store.history.rewind('main', 3);

@@ -97,7 +97,6 @@ test('events after the act do not block it; a message does, until it is rewound'
 });
 
 test.each([
-  { what: 'an anchor', draft: anchor('here'), kind: 'anchor' },
   { what: 'an answer', draft: assistant('Said.'), kind: 'message' },
   { what: 'the report of a merge', draft: user('Told.', { source: 'merge' }), kind: 'message' },
 ])('$what after it names no message to go back to', async ({ draft, kind }) => {
@@ -113,15 +112,24 @@ test.each([
   expect([...store.entries.read('main')]).toEqual(before);
 });
 
-test('without a summary in view undo has nothing to revert', async () => {
+test('without an act in view undo has nothing to revert', async () => {
   await using home = await talked();
   const { main, store } = home;
-  await expect(main.undo()).rejects.toMatchObject(refused({}, 'its view has no summary'));
+  const nothing = refused({}, 'its view has no summary, no pruned outputs, and no anchor, handoff or merge of');
+  await expect(main.undo()).rejects.toMatchObject(nothing);
   store.entries.append('main', [summary]);
   const { seq } = await main.handoff('next', { summary: 'On.' });
-  await expect(main.undo()).rejects.toMatchObject(
+  await expect(main.undo({ at: seq - 1 })).rejects.toMatchObject(
     refused({ seq: seq - 1, after: { seq, kind: 'anchor' } }, `anchor main@${seq} follows it`),
   );
+  // What began a fork stays, and the outcome of a child that was discarded is final.
+  store.lineage.fork('main', { name: 'kid', inherit: 'nothing', intention: { nextSteps: 'Look.' } });
+  store.lineage.fork('kid', { name: 'grandkid' });
+  store.lineage.merge('grandkid', { strategy: 'discard' });
+  await expect((await home.deck.session('kid')).undo()).rejects.toMatchObject({
+    ...nothing,
+    data: { session: 'kid' },
+  });
 });
 
 test('a fork undoes an inherited summary for itself', async () => {
@@ -166,14 +174,33 @@ test('undo reverts the newest act: of a rewind and a summary, the later one', as
 test('an undo never passes the newest act to undo an older one', async () => {
   await using home = await talked();
   const { main, store } = home;
-  await main.rewind(4);
-  const { to: seq } = store.entries.append('main', [compaction({ summary: 'Of all.', range: [1, 3] })]);
-  await main.handoff('next', { summary: 'On.' });
+  const { seq: rewound } = await main.rewind(4);
+  const rest = shown(store);
+  store.lineage.fork('main', { name: 'kid' });
+  store.entries.append('kid', [assistant('Done.')]);
+  const { seq: merged } = store.lineage.merge('kid');
+  const whole = shown(store);
+  // The rewind would hide the merge. The undo of the merge is undone by the next one.
+  const first = await main.undo();
+  expect(first).toMatchObject({ undone: merged, act: 'merge' });
+  expect(shown(store)).toBe(rest);
+  expect(await main.undo()).toMatchObject({ undone: first.seq, act: 'rewind' });
+  expect(shown(store)).toBe(whole);
+  const { seq: handed } = await main.handoff('next', { summary: 'On.' });
+  expect(await main.undo()).toMatchObject({ undone: handed, act: 'handoff' });
+  expect(shown(store)).toBe(whole);
+  const { to: marked } = store.entries.append('main', [anchor('here')]);
+  store.entries.append('main', [user('More'), assistant('So.')]);
   const before = [...store.entries.read('main')];
   await expect(main.undo()).rejects.toMatchObject(
-    refused({ seq, after: { seq: seq + 1, kind: 'anchor' } }, `cannot undo the summary main@${seq}`),
+    refused(
+      { seq: marked, after: { seq: marked + 1, kind: 'message' } },
+      `cannot undo the anchor main@${marked}: message main@${marked + 1} follows it`,
+    ),
   );
   expect([...store.entries.read('main')]).toEqual(before);
+  // By its position, the rewind is undone with all that came after it.
+  expect(await main.undo({ at: rewound })).toMatchObject({ undone: rewound, act: 'rewind' });
 });
 
 test('`at` names an own anchor, handoff or merge, too: what came of it is gone from the view, and a child can be merged again', async () => {
@@ -316,8 +343,7 @@ test('after an undo the view equals, byte for byte, that before the act; after t
           continue;
         }
         chain.push({ before, seq });
-        // A handoff is undone by its position alone.
-        const { act, undone } = await session.undo(one.act === 'handoff' ? { at: seq } : {});
+        const { act, undone } = await session.undo();
         expect(undone).toBe(seq);
         expect(shown(store, session.name)).toBe(before);
         count(act);

@@ -107,7 +107,7 @@ export const commands: readonly Command[] = [
       const rewound = await session.rewind(to, { mode: 'edit' });
       for (const warning of rewound.warnings) context.status(`Warning: ${warning}`);
       reportForks(rewound, context);
-      await context.io.out(`${safe(rewoundLine(rewound, '/undo'))}\n`);
+      await context.io.out(`${safe(rewoundLine(rewound, `/undo @${rewound.seq}`))}\n`);
       talk.seen = infoOf(talk).head;
       if (rewound.text.length <= editedMax) return { text: rewound.text };
       context.status(
@@ -121,14 +121,14 @@ export const commands: readonly Command[] = [
   {
     name: 'undo',
     takes: '[POINT]',
-    does: 'Undo the newest rewind or compaction, or the act at POINT',
+    does: 'Undo the newest rewind, compaction, anchor or merge, or that at POINT',
     also: ['redo', 'unrewind', 'revert'],
     run: async (talk, [point]) => {
       const { session, store, context } = talk;
       const at = point === undefined ? {} : { at: pointIn(store, infoOf(talk), point.replace(/^@/, '')) };
       const undone = await session.undo(at);
       reportForks(undone, context);
-      await context.io.out(`${safe(undoneLine(undone, '/undo'))}\n`);
+      await context.io.out(`${safe(undoneLine(undone, `/undo @${undone.seq}`))}\n`);
       talk.seen = infoOf(talk).head;
       return {};
     },

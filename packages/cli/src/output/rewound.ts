@@ -23,13 +23,16 @@ export function reportForks({ forks }: Rewound, { status }: Context): void {
   if (forks.length > 0) status(`Forked from entries that are now hidden: ${forks.join(', ')}`);
 }
 
-/** What a rewind did, and the way back. */
-export function rewoundLine({ session, to, hidden }: Rewound, undo = `tape undo ${session}`): string {
+/** What a rewind did, and the way back, also once something else is the newest act. */
+export function rewoundLine(
+  { session, seq, to, hidden }: Rewound,
+  undo = `tape undo ${session}@${seq}`,
+): string {
   return `Rewound ${session} to @${to}: ${counted(hidden, 'entry', 'entries')} hidden, none removed (undo with: ${undo})`;
 }
 
 /** What an undo did, and the way back. */
-export function undoneLine(done: Undone, undo = `tape undo ${done.session}`): string {
+export function undoneLine(done: Undone, undo = `tape undo ${done.session}@${done.seq}`): string {
   const { session, undone, act } = done;
   return `Undid ${actNames[act]} ${session}@${undone}: ${changeOf(done)} (undo with: ${undo})`;
 }

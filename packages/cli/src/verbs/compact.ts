@@ -70,7 +70,7 @@ export const compact: Verb = defineVerb({
           made === undefined
             ? `${name} has nothing to ${args.prune === true ? 'prune' : 'summarise'}: nothing to do`
             : context.inHome(
-                `${args.prune === true ? 'Pruned outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter} (undo with: tape undo ${name})`,
+                `${args.prune === true ? 'Pruned outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter} (undo with: tape undo ${name}@${made.seq})`,
               ),
       });
       return 0;

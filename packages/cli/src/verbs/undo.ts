@@ -11,13 +11,13 @@ export const undo: Verb = defineVerb({
   group: 'Change',
   summary: 'Undo a rewind, compaction, anchor, handoff or merge',
   detail:
-    'The view is then what it was before the act: the newest rewind, summary or pruning, or the one at @POINT, where an anchor, ' +
-    'a handoff or a merge can be undone, too. An undone rewind hides the entries after it; another act is undone only if no ' +
+    'The view is then what it was before the act: the newest of them all, or the one at @POINT. An older one is never undone in its ' +
+    'place, since that could hide it. An undone rewind hides the messages after it; another act is undone only if no ' +
     'message or anchor followed it. After an undone merge the child counts as not merged, and can be merged again or discarded. The undo is a rewind itself, so ' +
     'a second undo undoes the first. Files that a hook restored do not change. Refused while the session has an active run. ' +
     'The ULID of a deleted session brings that back, with all of its names, or not at all if something else has one now.',
   examples: [
-    ['tape undo main', 'Undo the newest rewind or compaction'],
+    ['tape undo main', 'Undo the newest of these acts'],
     ['tape undo main@42', 'Undo the rewind or the merge at 42'],
   ],
   arguments: {

@@ -31,11 +31,11 @@ export interface UndoOptions {
 }
 
 /**
- * Undoes the newest rewind, summary or pruning of a session, or the act at a point, which can be an own anchor,
- * handoff or merge, too, by a rewind to right before it: the view is then what it was before the act. A second
- * call undoes the first. An undone rewind hides the entries that were added since; it calls no hook, because no
- * snapshot exists of the files at that point. Only events may follow another act. The child of an undone merge can
- * be merged again.
+ * Undoes the newest act of a session, or the one at a point, by a rewind to right before it: the view is then what it was
+ * before the act. Acts are rewinds, summaries, prunings, and anchors, handoffs and merges of its own. A second call undoes
+ * the first. An older act is never undone in place of the newest one, which it could hide. An undone rewind hides the
+ * messages that were added since; it calls no hook, because no snapshot exists of the files at that point. Only events may
+ * follow another act. The child of an undone merge can be merged again.
  * @throws SESSION_BUSY; TAPE_ARCHIVED; SESSION_CANNOT_UNDO when the session has none of them, or when other
  *   entries follow what is no rewind (`data.after` is the first of them); TAPE_BAD_POINT when the entry at
  *   `at` is not one of them, or is hidden; the errors of `store.resolve`
@@ -90,7 +90,7 @@ function undoable(entry: Entry): Act | undefined {
   return inherited || (act === 'merge' && state.strategy === 'discard') ? undefined : { act, seq };
 }
 
-/** The newest act that can be undone: an own rewind, or a visible summary or pruning. */
+/** The newest act that can be undone: an own rewind, or another one that is visible. */
 async function getNewest(
   store: TapeStore,
   { id, session: name }: SessionInfo,
@@ -100,13 +100,13 @@ async function getNewest(
     only === 'compaction'
       ? []
       : await Array.fromAsync(store.entries.read(id, { kind: 'rewind', own: true, last: 1 }));
-  const compactions = only === 'rewind' ? [] : await newestCompactions(store, id);
-  const [newest] = [...rewinds, ...compactions]
+  const visible = only === 'rewind' ? [] : await newestVisible(store, id, only);
+  const [newest] = [...rewinds, ...visible]
     .flatMap((entry) => undoable(entry) ?? [])
     .toSorted((a, b) => b.seq - a.seq);
   if (newest !== undefined) return newest;
   const what = {
-    all: 'it has no rewind, and its view has no summary and no pruned outputs',
+    all: 'it has no rewind, and its view has no summary, no pruned outputs, and no anchor, handoff or merge of its own',
     rewind: 'it has no rewind',
     compaction: 'its view has no summary and no pruned outputs',
   }[only ?? 'all'];
@@ -115,16 +115,37 @@ async function getNewest(
   });
 }
 
-/** The last summary and the last pruning of the newest visible part that has one. */
-async function newestCompactions(store: TapeStore, id: string): Promise<readonly Entry[]> {
+/** The last summary, pruning and other act of the newest visible part that has one. */
+async function newestVisible(
+  store: TapeStore,
+  id: string,
+  only: UndoOptions['only'],
+): Promise<readonly Entry[]> {
   for (const { from, to, hiddenBy } of (await store.views.ranges(id)).toReversed()) {
     if (hiddenBy !== undefined) continue;
     const range = { from, to, last: 1 };
     const found = [
       ...(await Array.fromAsync(store.entries.read(id, { ...range, kind: 'compaction' }))),
       ...(await Array.fromAsync(store.entries.read(id, { ...range, kind: 'event', name: 'context/pruned' }))),
+      ...(only === undefined ? await newestAnchor(store, id, { from, to }) : []),
     ];
     if (found.length > 0) return found;
+  }
+  return [];
+}
+
+/** The last anchor, handoff or merge of a range that an undo can hide. */
+async function newestAnchor(
+  store: TapeStore,
+  id: string,
+  { from, to }: { readonly from: Seq; readonly to: Seq },
+): Promise<readonly Entry[]> {
+  for (let last = to; last >= from; ) {
+    const query = { from, to: last, kind: 'anchor', own: true, last: 1 } as const;
+    const [entry] = await Array.fromAsync(store.entries.read(id, query));
+    if (entry === undefined) return [];
+    if (undoable(entry) !== undefined) return [entry];
+    last = entry.seq - 1;
   }
   return [];
 }

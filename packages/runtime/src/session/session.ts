@@ -405,9 +405,9 @@ export class Session {
   }
 
   /**
-   * Undoes the newest rewind, summary or pruning, or the act at a point, which can be an own anchor, handoff or
-   * merge, too: the view is then what it was before the act. It is done by a rewind, so a second call undoes the
-   * first. An undone rewind hides the entries that were added since; only events may follow another act.
+   * Undoes the newest act, or the one at a point: a rewind, summary or pruning, or an anchor, handoff or merge of its
+   * own. The view is then what it was before the act. It is done by a rewind, so a second call undoes the first. An
+   * undone rewind hides the messages that were added since; only events may follow another act.
    * @throws SESSION_BUSY; SESSION_CANNOT_UNDO when the session has none of them, or other entries follow what is
    *   no rewind; TAPE_BAD_POINT when the entry at the point is not one of them, or is hidden
    */
