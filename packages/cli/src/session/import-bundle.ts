@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import type { Adopted, AdoptProgress, BundleSource } from '@tapedeck/tape/store';
-import type { Answer, Context } from '../context.ts';
+import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
@@ -49,18 +49,18 @@ export async function headOf(path: string): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-/** Takes a bundle in, says what is missing of it, and returns the receipt. */
+/** Takes a bundle in, and prints what it brought. */
 export async function importBundle(
   source: BundleSource,
   { as, raw }: ImportChoices,
   context: Context,
-): Promise<Answer> {
-  const { writing, status, inHome } = context;
+): Promise<void> {
+  const { writing, answer, status, inHome } = context;
   if (raw === true)
     throw new UsageError('cannot import a bundle with --raw: it has what its export put there', {
       hint: 'export it with --raw, and import it again: what was left out is added',
     });
-  return await writing(async (store) => {
+  await writing(async (store) => {
     const adopted = await withProgress(context, (progress) => {
       const parts = {
         bytes: progress('Reading bytes'),
@@ -71,14 +71,7 @@ export async function importBundle(
       return store.bundles.adopt(source, { ...(as !== undefined && { as }), onProgress });
     });
     const { session, sessions, entries, filled, absent, aliasesTaken, redactedElsewhere } = adopted;
-    if (absent > 0)
-      status(`the content of ${counted(absent, 'entry', 'entries')} is not here: a later bundle can add it`);
-    for (const alias of aliasesTaken) status(`the other name ${alias} is taken here, and was left out`);
-    if (redactedElsewhere.length > 0)
-      status(
-        `redacted elsewhere, and still here: ${redactedElsewhere.map((one) => `${one.session}@${one.seq}`).join(', ')}; erase each with: tape redact SESSION@SEQ`,
-      );
-    return {
+    await answer({
       json: {
         session,
         sessions: sessions.length,
@@ -92,7 +85,14 @@ export async function importBundle(
       },
       quiet: session,
       human: inHome(textOf(adopted, goneOf(store, adopted))),
-    };
+    });
+    if (absent > 0)
+      status(`the content of ${counted(absent, 'entry', 'entries')} is not here: a later bundle can add it`);
+    for (const alias of aliasesTaken) status(`the other name ${alias} is taken here, and was left out`);
+    if (redactedElsewhere.length > 0)
+      status(
+        `redacted elsewhere, and still here: ${redactedElsewhere.map((one) => `${one.session}@${one.seq}`).join(', ')}; erase each with: tape redact SESSION@SEQ`,
+      );
   });
 }
 

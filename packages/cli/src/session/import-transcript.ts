@@ -27,13 +27,13 @@ export interface ImportChoices {
   readonly raw: boolean | undefined;
 }
 
-/** Imports a transcript of another agent as one session, and returns the receipt. */
+/** Imports a transcript of another agent as one session, and prints what it brought. */
 export async function importTranscript(
   { path, named, chunks }: Source,
   { as, raw, format }: ImportChoices & { readonly format: 'auto' | TranscriptFormat },
   context: Context,
-): Promise<Answer> {
-  const { io, home, writing, status } = context;
+): Promise<void> {
+  const { io, home, writing, answer, status } = context;
   const { readTranscript } = await import('@tapedeck/runtime/import');
   const keeps = raw === true ? false : ((await redactIn({ io, home })) ?? true);
   const redactor = redactorFor(typeof keeps === 'object' ? { ...keeps, in: 'all' } : keeps && 'all');
@@ -68,9 +68,9 @@ export async function importTranscript(
         `${counted(late, 'call')} had no result at the first import and got the answer "interrupted": views keep that answer`,
       );
     const back = isNew ? context.inHome(`; undo with: tape archive ${info.session}`) : '';
-    return receiptOf(transcript, { session: info.session, added, back });
+    await answer(receiptOf(transcript, { session: info.session, added, back }));
   };
-  return await writing(act, raw === true ? { redact: false } : {});
+  await writing(act, raw === true ? { redact: false } : {});
 }
 
 function receiptOf(

@@ -48,7 +48,7 @@ export const importVerb: Verb = defineVerb({
     const [file = '', ...others] = files;
     const how: How = { as, raw, format: format as How['format'] };
     if (others.length === 0) {
-      await context.answer(await importFile(file, how, context));
+      await importFile(file, how, context);
       return exit.done;
     }
     if (as !== undefined)
@@ -67,16 +67,18 @@ interface How extends ImportChoices {
 
 /** Imports files one after the other, each with its receipt. Returns the exit code of the first that failed. */
 async function importAll(files: readonly string[], how: How, context: Context): Promise<number> {
-  const { io, options, answer, inHome } = context;
+  const { io, options, inHome } = context;
   const asJson = options.json === true || options.jsonl === true;
   const done: object[] = [];
   let failed: number | undefined;
   for (const file of files) {
-    try {
-      const receipt = await importFile(file, how, context);
+    const answer = async (receipt: Answer) => {
       const json = { file: file === stdinWord ? '-' : file, ...(receipt.json as object) };
       if (options.json === true) done.push(json);
-      else await answer({ ...receipt, json });
+      else await context.answer({ ...receipt, json });
+    };
+    try {
+      await importFile(file, how, { ...context, answer });
     } catch (error) {
       if (error instanceof PipeClosed || io.interrupted) throw error;
       const { hint, exit: code } = describeError(error);
@@ -88,8 +90,7 @@ async function importAll(files: readonly string[], how: How, context: Context): 
   return failed ?? exit.done;
 }
 
-/** Imports a file, and returns the receipt. */
-async function importFile(file: string, { as, raw, format }: How, context: Context): Promise<Answer> {
+async function importFile(file: string, { as, raw, format }: How, context: Context): Promise<void> {
   const { io } = context;
   const isStdin = file === stdinWord;
   const { path, isPipe } = isStdin ? { path: 'stdin', isPipe: true } : await existingFile(file, io);
@@ -98,7 +99,7 @@ async function importFile(file: string, { as, raw, format }: How, context: Conte
   if (format === 'bundle' || (format === 'auto' && (await isBundle(piped?.head ?? (await headOf(path))))))
     return await importBundle(piped?.source ?? path, { as, raw }, context);
   const source = { path, named: isStdin ? 'stdin' : file, chunks: piped?.chunks };
-  return await importTranscript(source, { as, raw, format }, context);
+  await importTranscript(source, { as, raw, format }, context);
 }
 
 /**
