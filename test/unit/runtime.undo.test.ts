@@ -115,7 +115,10 @@ test.each([
 test('without an act in view undo has nothing to revert', async () => {
   await using home = await talked();
   const { main, store } = home;
-  const nothing = refused({}, 'its view has no summary, no pruned outputs, and no anchor, handoff or merge of');
+  const nothing = refused(
+    {},
+    'its view has no summary, no pruned outputs, and no anchor, handoff or merge of',
+  );
   await expect(main.undo()).rejects.toMatchObject(nothing);
   store.entries.append('main', [summary]);
   const { seq } = await main.handoff('next', { summary: 'On.' });
