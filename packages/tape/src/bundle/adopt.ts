@@ -288,8 +288,16 @@ function insertEntry(
   try {
     entryId = db.insert(
       `INSERT INTO entry (tape_id, seq, kind, mark, name, ref, at, key, epoch, salt, body_hash, hash, meta, payload)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), unhex(?), unhex(?), ?, ?)`,
-      [id, seq, kind, mark, name, ref, at, key, epoch, salt, body, hash, meta, payload],
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      [
+        ...[id, seq, kind, mark, name, ref, at, key, epoch],
+        ...[
+          salt === null ? null : Buffer.from(salt, 'hex'),
+          Buffer.from(body, 'hex'),
+          Buffer.from(hash, 'hex'),
+        ],
+        ...[meta, payload],
+      ],
     );
   } catch (cause) {
     // A trigger of the table: the position and the id are the next ones, so it is the key.

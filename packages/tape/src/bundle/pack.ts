@@ -19,16 +19,12 @@ export async function saveBundle(
   file: string,
   lines: Generator<string, BundleWritten>,
 ): Promise<BundleWritten> {
-  const chunks = new Chunks(lines);
-  await saved(file, async (draft) => {
-    if (packingOf(file) === undefined) await writeChunks(draft, chunks);
-    else await stream(chunks, draft, file);
-  });
-  return chunks.written;
+  if (packingOf(file) !== undefined) return await saveText(file, lines);
+  return await saved(file, async (draft) => await writeLines(draft, lines));
 }
 
 /** Writes a text that is made in pieces to a new file, as `saveBundle` does; returns what its generator returns. */
-export async function saveText<T>(file: string, pieces: AsyncGenerator<string, T>): Promise<T> {
+export async function saveText<T>(file: string, pieces: Pieces<T>): Promise<T> {
   const ends: T[] = [];
   async function* chunks(): AsyncGenerator<Uint8Array> {
     ends.push(yield* encoded(pieces));
@@ -37,7 +33,10 @@ export async function saveText<T>(file: string, pieces: AsyncGenerator<string, T
   return ends[0] as T;
 }
 
-async function* encoded<T>(pieces: AsyncGenerator<string, T>): AsyncGenerator<Uint8Array, T> {
+/** A text in pieces. */
+type Pieces<T> = Generator<string, T> | AsyncGenerator<string, T>;
+
+async function* encoded<T>(pieces: Pieces<T>): AsyncGenerator<Uint8Array, T> {
   let kept = '';
   for (;;) {
     const { done, value } = await pieces.next();
@@ -64,11 +63,12 @@ async function stream(
 }
 
 /** Has a draft written, which becomes the file once it is complete. */
-async function saved(file: string, write: (draft: string) => Promise<void>): Promise<void> {
+async function saved<T>(file: string, write: (draft: string) => Promise<T>): Promise<T> {
   const draft = newDraft(file);
   try {
-    await write(draft);
+    const written = await write(draft);
     keepDraft(draft, file);
+    return written;
   } catch (cause) {
     if (cause instanceof TapeError) throw cause;
     const { code, syscall } = cause as NodeJS.ErrnoException;
@@ -86,58 +86,39 @@ async function saved(file: string, write: (draft: string) => Promise<void>): Pro
 /** Number of chunks after which others have their turn. */
 const pauseEvery = 16;
 
-/** Writes chunks as they are: a stream would take as long as to make them. */
-async function writeChunks(draft: string, chunks: Iterable<Uint8Array>): Promise<void> {
+/**
+ * Writes lines as they are, through one chunk of memory: a stream, or one write for each line, would take as long as to
+ * make them. Returns what their generator returns.
+ */
+async function writeLines<T>(draft: string, lines: Generator<string, T>): Promise<T> {
+  const chunk = Buffer.allocUnsafe(chunkBytes);
   const fd = openSync(draft, 'r+');
   try {
-    let written = 0;
-    for (const chunk of chunks) {
-      for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at);
-      written += 1;
-      if (written % pauseEvery === 0) await setImmediate();
+    for (let [filled, written] = [0, 0]; ; ) {
+      const { done, value } = lines.next();
+      const line = done === true ? '' : value;
+      // No character takes more than three bytes.
+      const fits = line.length * 3 <= chunkBytes - filled;
+      if (done === true || !fits) {
+        writeAll(fd, chunk.subarray(0, filled));
+        filled = 0;
+        written += 1;
+        if (written % pauseEvery === 0) await setImmediate();
+      }
+      if (done === true) return value;
+      if (line.length * 3 > chunkBytes) writeAll(fd, Buffer.from(line));
+      else filled += chunk.write(line, filled);
     }
   } finally {
     closeSync(fd);
   }
 }
 
+function writeAll(fd: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+}
+
 function packingOf(file: string): Transform | undefined {
   if (file.endsWith('.zst')) return createZstdCompress();
   return file.endsWith('.gz') ? createGzip() : undefined;
-}
-
-/** Encodes lines into chunks: one write for each line, or one text of many, would cost more than to make them. */
-class Chunks implements Iterable<Uint8Array> {
-  readonly #lines: Generator<string, BundleWritten>;
-  #written: BundleWritten = { sessions: 0, entries: 0, withheld: 0, hashed: 0 };
-
-  constructor(lines: Generator<string, BundleWritten>) {
-    this.#lines = lines;
-  }
-
-  /** What was written, once all was. */
-  get written(): BundleWritten {
-    return this.#written;
-  }
-
-  *[Symbol.iterator](): Generator<Uint8Array> {
-    let chunk = Buffer.allocUnsafe(chunkBytes);
-    let filled = 0;
-    for (;;) {
-      const { done, value } = this.#lines.next();
-      if (done === true) {
-        this.#written = value;
-        break;
-      }
-      // No character takes more than three bytes.
-      if (value.length * 3 > chunkBytes - filled) {
-        if (filled > 0) yield chunk.subarray(0, filled);
-        chunk = Buffer.allocUnsafe(chunkBytes);
-        filled = 0;
-      }
-      if (value.length * 3 > chunkBytes) yield Buffer.from(value);
-      else filled += chunk.write(value, filled);
-    }
-    yield chunk.subarray(0, filled);
-  }
 }
