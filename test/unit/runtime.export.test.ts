@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { type Exported, type ExportOptions, exportSession } from '@tapedeck/runtime';
 import { readTranscript } from '@tapedeck/runtime/import';
 import { assistant, handoff, result, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
-import { convertToModelMessages, safeValidateUIMessages, type UIMessage } from 'ai';
+import { convertToModelMessages, safeValidateUIMessages, tool, type UIMessage } from 'ai';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { storeUnderTest } from '../support/deck.ts';
+import { scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 import { tokenShapes } from '../support/token-shapes.ts';
 
@@ -52,6 +56,10 @@ async function uiOf(store: SqliteTapeStore, session: string): Promise<readonly U
 }
 
 interface ChatLine {
+  readonly tools?: readonly {
+    readonly type: string;
+    readonly function: { readonly name: string; readonly description?: string; readonly parameters: object };
+  }[];
   readonly messages: readonly {
     readonly role: string;
     readonly content?: unknown;
@@ -59,7 +67,7 @@ interface ChatLine {
     readonly tool_call_id?: string;
     readonly tool_calls?: readonly {
       readonly id: string;
-      readonly function: { readonly arguments: string };
+      readonly function: { readonly name: string; readonly arguments: string };
     }[];
   }[];
 }
@@ -72,9 +80,16 @@ async function chatOf(store: SqliteTapeStore, session: string): Promise<readonly
     .map((line) => JSON.parse(line) as ChatLine);
 }
 
+const isOfOpenai = new Ajv2020({ formats: { uri: true }, strictTypes: false }).compile(
+  JSON.parse(readFileSync(new URL('../support/openai-chat.schema.json', import.meta.url), 'utf8')) as object,
+);
+
 /** What the files for fine-tuning must not have. */
-function faultsOf({ messages }: ChatLine): string[] {
-  const faults: string[] = [];
+function faultsOf(line: ChatLine): string[] {
+  const { messages, tools } = line;
+  const faults = isOfOpenai(line) ? [] : (isOfOpenai.errors ?? []).map((error) => JSON.stringify(error));
+  const names = tools?.map(({ function: { name } }) => name);
+  for (const name of names ?? []) if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) faults.push(`a tool is ${name}`);
   let awaited: string[] = [];
   for (const [i, { role, content, tool_calls = [], tool_call_id }] of messages.entries()) {
     if (!['system', 'user', 'assistant', 'tool'].includes(role)) faults.push(`message ${i} is of ${role}`);
@@ -83,6 +98,8 @@ function faultsOf({ messages }: ChatLine): string[] {
     if (content === undefined && tool_calls.length === 0) faults.push(`message ${i} is empty`);
     if (tool_calls.length > 0) awaited = tool_calls.map(({ id }) => id);
     for (const call of tool_calls) JSON.parse(call.function.arguments);
+    for (const { function: of } of tool_calls)
+      if (names?.includes(of.name) === false) faults.push(`message ${i} calls ${of.name}, which is no tool`);
   }
   if (messages.at(-1)?.role !== 'assistant') faults.push('the last message is no answer');
   return faults;
@@ -127,6 +144,64 @@ test('openai-chat: a line for each context, each result after its call, and a ke
   const kid = await chatOf(store, 'kid');
   expect(kid.map(faultsOf)).toEqual([[], []]);
   expect(kid[1]?.messages.at(-1)).toEqual({ role: 'assistant', content: 'Tested.' });
+});
+
+test('openai-chat: the tools that the model was sent, of each context, where the tape has them', async () => {
+  const look = tool({
+    description: 'Look it up',
+    inputSchema: z.object({ at: z.int() }),
+    execute: () => 'There.',
+  });
+  const odd = tool({ inputSchema: z.object({}), execute: () => 'Odd.' });
+  const called = { toolCalls: [{ name: 'look', input: { at: 1 } }] };
+  await using home = await scriptedDeck(
+    [
+      called,
+      { text: 'It is there.' },
+      { toolCalls: [{ name: 'an odd.name', input: {} }] },
+      { text: 'On.' },
+      called,
+    ],
+    { tools: { look } },
+  );
+  const { deck, store } = home;
+  const main = await deck.session('main');
+  const stored = () => [...store.entries.read('main')].filter(({ meta }) => meta.tools !== undefined).length;
+  await main.run('Go.');
+  // They are stored once for a view.
+  expect(stored()).toBe(1);
+  const [line] = await chatOf(store, 'main');
+  expect(line?.tools).toEqual([
+    {
+      type: 'function',
+      function: {
+        name: 'look',
+        description: 'Look it up',
+        parameters: expect.objectContaining({ type: 'object', required: ['at'] }),
+      },
+    },
+  ]);
+  // Of tools that change within a context, all are there, under names that OpenAI takes.
+  await main.run('And on.', { tools: { 'an odd.name': odd } });
+  expect(stored()).toBe(2);
+  const [both] = await chatOf(store, 'main');
+  expect(both?.tools?.map(({ function: { name } }) => name)).toEqual([
+    'look',
+    expect.stringMatching(/^an_odd_name_[0-9a-f]{16}$/),
+  ]);
+  // The next context has its own.
+  await main.handoff('next', { summary: 'All is there.' });
+  await main.run('Once more.', { maxSteps: 1 });
+  const lines = await chatOf(store, 'main');
+  expect(lines.flatMap(faultsOf)).toEqual([]);
+  expect(lines.map(({ tools = [] }) => tools.length)).toEqual([2, 1]);
+  expect(stored()).toBe(3);
+  // A fork has those of its parent; without the entry that has them, they are unknown.
+  await main.fork({ name: 'kid' });
+  expect((await chatOf(store, 'kid')).map(({ tools = [] }) => tools.length)).toEqual([2, 1]);
+  const first = [...store.entries.read('main')].find(({ meta }) => meta.tools !== undefined);
+  store.entries.redact('main', first?.seq ?? 0, 'a test');
+  expect((await chatOf(store, 'main'))[0]).not.toHaveProperty('tools');
 });
 
 test('markdown: whole outputs, a line for what a rewind hides, files by name', async () => {

@@ -1,4 +1,4 @@
-import type { Entry, SessionInfo, TapeStore } from '@tapedeck/tape';
+import type { Entry, JsonObject, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject, isPrune } from '@tapedeck/tape/internal';
 import { isBlobRef } from '@tapedeck/tape/store';
 
@@ -22,6 +22,16 @@ export interface ModelContext {
   readonly repeated: readonly Entry[];
   /** The system prompt, where it is recorded. */
   readonly instructions: string | undefined;
+  /** The tools that the model was sent for its answers; undefined without any, and where those of one are not recorded. */
+  readonly tools: readonly OfferedTool[] | undefined;
+}
+
+/** A tool as a model was sent it. */
+export interface OfferedTool {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of its arguments; absent for a tool of the provider. */
+  readonly schema?: JsonObject;
 }
 
 /**
@@ -32,20 +42,50 @@ export async function* contextsOf(source: ExportSource): AsyncGenerator<ModelCon
   let entries: Entry[] = [];
   let repeated: Entry[] = [];
   let instructions: string | undefined;
+  const recorded = new Map<string, readonly OfferedTool[]>();
+  const context = (): ModelContext => ({
+    entries,
+    repeated,
+    instructions,
+    tools: toolsIn(entries, recorded),
+  });
   for await (const entry of shownEntries(source)) {
     if (entry.name === 'instructions/text')
       instructions = (await instructionsIn(source.store, entry)) ?? instructions;
     // Outputs that were pruned later were whole when the model had them.
     if (isPrune(entry)) continue;
+    const { tools, tools_digest: digest } = entry.meta;
+    if (Array.isArray(tools) && typeof digest === 'string') recorded.set(digest, tools.filter(isOffered));
     if (entry.mark === 'boundary') {
-      yield { entries, repeated, instructions };
+      yield context();
       const from = entry.ref ?? entry.seq;
       entries = entries.filter((one) => one.seq >= from || isOfFork(one));
       entries.push(entry);
       repeated = [...entries];
     } else entries.push(entry);
   }
-  yield { entries, repeated, instructions };
+  yield context();
+}
+
+/** All tools of the answers among entries, each as it was sent last. */
+function toolsIn(
+  entries: readonly Entry[],
+  recorded: ReadonlyMap<string, readonly OfferedTool[]>,
+): readonly OfferedTool[] | undefined {
+  const digests = entries.flatMap(({ kind, meta: { tools_digest: digest } }) =>
+    kind === 'message' && typeof digest === 'string' ? [digest] : [],
+  );
+  const offers = [...new Set(digests)].map((digest) => recorded.get(digest));
+  if (offers.includes(undefined)) return undefined;
+  const tools = new Map(offers.flatMap((offer) => (offer ?? []).map((tool) => [tool.name, tool])));
+  return tools.size === 0 ? undefined : [...tools.values()];
+}
+
+/** Whether a tape that another program may have written has a tool in this place. */
+function isOffered(value: unknown): value is OfferedTool {
+  if (!isObject(value)) return false;
+  const { name, description = '', schema = {} } = value;
+  return typeof name === 'string' && typeof description === 'string' && isObject(schema);
 }
 
 /** Whether an entry is the task of a fork, which its model has in each context. */

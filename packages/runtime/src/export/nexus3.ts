@@ -10,7 +10,7 @@ import { fileText, outputText } from './output-text.ts';
  */
 export async function* writeNexus3(source: ExportSource): AsyncGenerator<string, number> {
   const { session, createdAt, lastMessageAt = createdAt, parent } = source.info;
-  let context: ModelContext = { entries: [], repeated: [], instructions: undefined };
+  let context: ModelContext = { entries: [], repeated: [], instructions: undefined, tools: undefined };
   for await (const one of contextsOf(source)) context = one;
   const { messages, tokens } = view(context.entries);
   const made = messages.flatMap(savedMessages);

@@ -1,13 +1,13 @@
 import { type Part, type StoredMessage, view } from '@tapedeck/tape';
-import { isClientCall } from '@tapedeck/tape/internal';
+import { isClientCall, legalToolName } from '@tapedeck/tape/internal';
 import { chatFile } from '../stream/chat-file.ts';
 import { restored } from '../ui/restored.ts';
-import { contextsOf, type ExportSource, type ModelContext } from './contexts.ts';
+import { contextsOf, type ExportSource, type ModelContext, type OfferedTool } from './contexts.ts';
 import { fileText, outputText } from './output-text.ts';
 
 /**
  * Writes a line for each context that the model had, in the form of OpenAI's files for fine-tuning: the messages up to its
- * last answer. An answer that the line before has already, since it was kept over a compaction, has weight 0. A context
+ * last answer, and the definitions of the tools that it was sent, where the tape has them. An answer that the line before has already, since it was kept over a compaction, has weight 0. A context
  * without an answer has no line.
  */
 export async function* writeOpenaiChat(source: ExportSource): AsyncGenerator<string, number> {
@@ -16,7 +16,7 @@ export async function* writeOpenaiChat(source: ExportSource): AsyncGenerator<str
     const messages = await messagesOf(source, context);
     const last = messages.findLastIndex(({ role, weight }) => role === 'assistant' && weight !== 0);
     if (last === -1) continue;
-    const { instructions } = context;
+    const { instructions, tools = [] } = context;
     const system = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
     // One message a piece: a context may be as large as a window of a model, with its images.
     let isFirst = true;
@@ -25,10 +25,18 @@ export async function* writeOpenaiChat(source: ExportSource): AsyncGenerator<str
       yield `${isFirst ? '' : ','}${JSON.stringify(message)}`;
       isFirst = false;
     }
-    yield ']}\n';
+    const offered = tools.flatMap(functionOf);
+    yield offered.length === 0 ? ']}\n' : `],"tools":${JSON.stringify(offered)}}\n`;
     count += 1;
   }
   return count;
+}
+
+/** The definition of a tool; none of one that the provider runs. */
+function functionOf({ name, description, schema }: OfferedTool): readonly object[] {
+  if (schema === undefined) return [];
+  const about = description === undefined ? {} : { description };
+  return [{ type: 'function', function: { name: legalToolName(name), ...about, parameters: schema } }];
 }
 
 /** A message of a chat completion. */

@@ -21,7 +21,7 @@ import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { callSettingsIn } from '../model/call-settings.ts';
 import { callModel, ModelFailure, modelMeta } from '../model/model.ts';
 import { comeBackAfter } from '../model/retry.ts';
-import { toolsDigestOf } from '../run/instructions.ts';
+import { sentToolsOf } from '../run/instructions.ts';
 import { placeOf, stampOf } from '../run/place.ts';
 import { decide, spentAborts } from '../run/queue.ts';
 import { type Chunk, eventChunk, eventOf, headChunk } from '../stream/chunks.ts';
@@ -29,6 +29,7 @@ import { finishAfter, type SessionEvent } from '../stream/events.ts';
 import { batchNotes } from '../tools/open-batch.ts';
 import { closeOrphans, unbegunResults } from '../tools/orphans.ts';
 import { callMeta, viewFor } from '../turn/call-meta.ts';
+import { toolsMeta } from '../turn/sent-tools.ts';
 import { costMeta, usageJson } from '../usage/usage.ts';
 import { liveChunk } from './live-chunk.ts';
 import type { RecordedPlace } from './place.ts';
@@ -55,6 +56,8 @@ export class RecordedCall {
   readonly #chunks: Chunk[] = [];
   #definitions: ToolSet = {};
   #meta: JsonObject | undefined;
+  /** What of its tools the answer records beside their digest. */
+  #tools: JsonObject = {};
   #isRecorded = false;
 
   private constructor(
@@ -152,12 +155,14 @@ export class RecordedCall {
       shows: 'last-boundary',
       compaction: compactionTerms(config, this.#model),
     } as const;
+    const sentTools = await sentToolsOf(this.#definitions);
+    this.#tools = toolsMeta(entries, sentTools);
     this.#meta = {
       ...callMeta(
         {
           ...terms,
           definitions: this.#definitions,
-          toolsDigest: await toolsDigestOf(this.#definitions),
+          sentTools,
           callSettings: settingsIn(options),
         },
         viewFor(terms, entries),
@@ -222,6 +227,7 @@ export class RecordedCall {
       usage: usageJson(usage),
       ...costMeta(config.cost, usage, modelMeta(this.#model).model),
       ...this.#meta,
+      ...this.#tools,
     };
     const names = calls.map(({ toolCallId, toolName }) => ({ toolCallId, toolName, for: 'result' }) as const);
     const waiting = calls.length === 0 ? [] : [note(batchNotes.waiting, { run: this.#run, calls: names })];

@@ -23,6 +23,7 @@ import { modelFor } from '../terms/model-for.ts';
 import { ancestryOf, factsOf, type KeptInstructions, keptInstructions } from '../terms/terms.ts';
 import { definitionsOf, inputSchemaOf } from '../tools/schema.ts';
 import type { DeckTools } from '../tools/traits.ts';
+import { type SentTools, sentTools } from '../turn/sent-tools.ts';
 import { workspaceOf } from '../workspace/open.ts';
 import type { RunOptions } from './options.ts';
 
@@ -187,10 +188,9 @@ function directoryOf(directory: string | undefined): string {
   return directory ?? process.cwd();
 }
 
-/** SHA-256 of the tools sent to the provider; undefined without tools. */
-export async function toolsDigestOf(definitions: ToolSet): Promise<string | undefined> {
-  const tools = await entriesOf(definitions);
-  return tools.length === 0 ? undefined : sha256(JSON.stringify(tools));
+/** The tools sent to the provider, as the tape records them; undefined without tools. */
+export async function sentToolsOf(definitions: ToolSet): Promise<SentTools | undefined> {
+  return sentTools(await entriesOf(definitions));
 }
 
 async function entriesOf(definitions: ToolSet): Promise<readonly ToolEntry[]> {

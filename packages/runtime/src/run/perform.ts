@@ -27,7 +27,7 @@ import { runLoop } from '../turn/loop.ts';
 import { lastTurn } from '../ui/turns.ts';
 import { addUsage, noUsage } from '../usage/usage.ts';
 import { openWorktree } from '../workspace/open.ts';
-import { instructor, toolsDigestOf, toolsOf } from './instructions.ts';
+import { instructor, sentToolsOf, toolsOf } from './instructions.ts';
 import { begin, takeMessages } from './intake.ts';
 import { borrowServers, serverFacts } from './mcp-tools.ts';
 import { sendersFor, withoutRefusedTools } from './permitted.ts';
@@ -152,7 +152,7 @@ async function performIn(
     compaction: compactionTerms(config, model, summarizer),
     tools,
     definitions,
-    toolsDigest: await toolsDigestOf(definitions),
+    sentTools: await sentToolsOf(definitions),
     shows: viewPolicyOf(config),
     instruct: instructor(
       parts,

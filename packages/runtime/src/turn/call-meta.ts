@@ -38,7 +38,7 @@ export function overheadOf({ compaction, instructions, definitions }: CallParts)
  * and its settings.
  */
 export function callMeta(
-  context: Pick<LoopContext, 'compaction' | 'definitions' | 'toolsDigest' | 'callSettings'>,
+  context: Pick<LoopContext, 'compaction' | 'definitions' | 'sentTools' | 'callSettings'>,
   shown: View,
   instructions: string | undefined,
 ): JsonObject {
@@ -46,7 +46,7 @@ export function callMeta(
   return {
     view: { ...shown.manifest(), tokens } as unknown as JsonObject,
     ...(instructions !== undefined && { instructions_digest: sha256(instructions) }),
-    ...(context.toolsDigest !== undefined && { tools_digest: context.toolsDigest }),
+    ...(context.sentTools !== undefined && { tools_digest: context.sentTools.digest }),
     ...settingsMeta(context.callSettings),
   };
 }

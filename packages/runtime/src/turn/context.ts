@@ -26,6 +26,7 @@ import type { Reached } from '../terms/budget.ts';
 import type { Permits } from '../terms/permits.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import type { Usage } from '../usage/usage.ts';
+import type { SentTools } from './sent-tools.ts';
 
 /** What the turn loop needs of a run. */
 export interface LoopContext {
@@ -46,8 +47,8 @@ export interface LoopContext {
   readonly tools: DeckTools;
   /** The tool definitions sent to the provider. */
   readonly definitions: ToolSet;
-  /** SHA-256 of the tool definitions. */
-  readonly toolsDigest: string | undefined;
+  /** The same as the tape records them; undefined without tools. */
+  readonly sentTools: SentTools | undefined;
   /** Assembles the instructions of a model call with these entries. */
   readonly instruct: (entries: readonly Entry[]) => Promise<string | undefined>;
   /** The `context` that tools receive in their options. */

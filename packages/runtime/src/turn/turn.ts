@@ -20,6 +20,7 @@ import { costMeta, usageJson } from '../usage/usage.ts';
 import { callMeta, viewFor } from './call-meta.ts';
 import { compactAfterOverflow, compactIfNeeded } from './compact-if-needed.ts';
 import type { Failed, LoopContext, Prompt } from './context.ts';
+import { toolsMeta } from './sent-tools.ts';
 
 /** The outcome of a turn: a recorded answer, or a failure with the part of the answer that arrived. */
 export type Turn = Answered | Failed;
@@ -101,7 +102,7 @@ interface Asking extends Prompt {
 async function ask(
   context: LoopContext,
   step: number,
-  { messages, instructions, callMeta, chunks, output }: Asking,
+  { messages, entries, instructions, callMeta, chunks, output }: Asking,
 ): Promise<Answered> {
   const { model, signal } = context;
   const take = (chunk: Chunk) => {
@@ -131,6 +132,7 @@ async function ask(
     usage: usageJson(answer.usage),
     ...costMeta(context.cost, answer.usage, modelMeta(model).model),
     ...callMeta,
+    ...toolsMeta(entries, context.sentTools),
   };
   context.enter('completing');
   runPoint('answer/arrived');
