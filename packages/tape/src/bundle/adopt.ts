@@ -10,7 +10,7 @@ import { type BundleEntry, badBundle } from './bundle.ts';
 import { Cast, copyBase } from './cast.ts';
 import { keepBytes, rebuildRows } from './fill.ts';
 import { adoptLines } from './lines.ts';
-import { type Planned, planTapes } from './plan.ts';
+import { endsDeleted, type Planned, planTapes } from './plan.ts';
 import { Projection } from './project.ts';
 import { proveTapes } from './prove.ts';
 import { entriesFrom } from './records.ts';
@@ -97,7 +97,11 @@ export function adoptBundle(
     const parent = plan.bundled.tape.parent;
     const id =
       plan.row?.id ??
-      insertTape(writer, plan, { realm, parent: parent === null ? undefined : ids.get(parent) });
+      insertTape(writer, plan, {
+        realm,
+        parent: parent === null ? undefined : ids.get(parent),
+        isDeleted: endsDeleted(scanned, plan.ulid),
+      });
     ids.set(plan.bundled.tape.ulid, id);
     adopted.push({ plan, id, entries: adoptEntries(writer, scanned, { plan, id, saw: addEntry }) });
     if (plan.filled > 0) rebuildRows(db, id);
@@ -143,7 +147,11 @@ function sessionOf(
 function insertTape(
   { db, sources }: Writer,
   plan: Planned,
-  { realm, parent }: { readonly realm: string; readonly parent: number | undefined },
+  {
+    realm,
+    parent,
+    isDeleted,
+  }: { readonly realm: string; readonly parent: number | undefined; readonly isDeleted: boolean },
 ): number {
   const { tape } = plan.bundled;
   const above = parent === undefined ? undefined : tapeById(db, parent);
@@ -154,9 +162,9 @@ function insertTape(
   const id = db.insert(
     `INSERT INTO tape (ulid, realm, name, incarnation, kind, parent_id, spawn_key, request_hash, from_seq, from_anchor,
          floor_seq, base_seq, base_hash, head_seq, head_hash, settled_seq, title, ephemeral, deliver, spawn_call,
-         created_at, updated_at, ordinal, name_key)
+         created_at, updated_at, ordinal, name_key, lifecycle)
        VALUES (@ulid, @realm, @name, @incarnation, @kind, @parent, @spawnKey, @request, @fromSeq, @fromAnchor,
-         @floor, @base, @hash, @base, @hash, @base, @title, @ephemeral, @deliver, @spawnCall, @created, @created, @ordinal, @key)`,
+         @floor, @base, @hash, @base, @hash, @base, @title, @ephemeral, @deliver, @spawnCall, @created, @created, @ordinal, @key, @lifecycle)`,
     {
       ulid: plan.ulid,
       realm: own,
@@ -178,6 +186,8 @@ function insertTape(
       created: tape.created_at,
       ordinal: isOrdered && above !== undefined ? ordinalFor({ db, sources }, above, tape.ordinal) : null,
       key: nameKey(plan.name),
+      // A session that was deleted has no names, so that others of the bundle can have them.
+      lifecycle: !plan.isCopy && isDeleted ? 'destroyed' : 'active',
     },
   );
   crashPoint('bundle/tape');

@@ -47,6 +47,15 @@ export function adoptLines(writer: Writer, scanned: Scanned, plans: readonly Pla
   return { added: adopting.added, aliasesTaken: adopting.aliasesTaken };
 }
 
+/** What is so here of a session. */
+interface Here {
+  readonly state: State;
+  readonly mergedAt: number | null;
+  readonly before: State;
+  /** Whether it has its names now. It gets them again when all lines are here. */
+  readonly hasNames: boolean;
+}
+
 class Adopting {
   added = 0;
   readonly aliasesTaken: string[] = [];
@@ -56,14 +65,20 @@ class Adopting {
   readonly #plans: ReadonlyMap<string, Planned>;
   /** What the bundle's lines have said so far of each session, and what is so here. */
   readonly #said = new Map<string, State>();
-  readonly #here = new Map<number, { state: State; mergedAt: number | null; readonly before: State }>();
+  readonly #here = new Map<number, Here>();
   readonly #rows = new Map<string, TapeRow>();
+  /** The last line about each session, and those of them that were here before. */
+  readonly #last: ReadonlyMap<string, LineageLine>;
+  readonly #wasHere = new Set<string>();
 
   constructor(writer: Writer, scanned: Scanned, plans: readonly Planned[]) {
     this.#writer = writer;
     this.#db = writer.db;
     this.#scanned = scanned;
     this.#plans = new Map(plans.map((plan) => [plan.bundled.tape.ulid, plan]));
+    this.#last = new Map(scanned.lines.map(({ line }) => [line.session, line]));
+    for (const { event_id: id } of this.#last.values())
+      if (this.#knownTape(id) !== undefined) this.#wasHere.add(id);
   }
 
   take(bundled: BundledLine): void {
@@ -81,11 +96,9 @@ class Adopting {
     }
     const tape = plan?.isKept === true ? undefined : this.#row(line.session);
     if (tape === undefined) return;
-    const known = this.#db.get<{ tape_id: number }>('SELECT tape_id FROM lineage WHERE event_id = @id', {
-      id: line.event_id,
-    });
+    const known = this.#knownTape(line.event_id);
     if (known !== undefined) {
-      if (known.tape_id !== tape.id) this.#fail(bundled, 'is here, about another session');
+      if (known !== tape.id) this.#fail(bundled, 'is here, about another session');
       return;
     }
     const into = line.into === undefined ? undefined : this.#intoOf(bundled);
@@ -98,8 +111,8 @@ class Adopting {
     // What was erased here does not come back.
     const isErased = (this.#here.get(tape.id)?.state ?? tape).lifecycle === 'purged';
     if (isErased && before?.lifecycle !== now.lifecycle) return;
-    // What is deleted here has no names: it gets them when it is brought back.
-    const isNameless = isDeleted(this.#here.get(tape.id)?.before ?? tape);
+    this.#assertName(bundled);
+    const isNameless = this.#isNameless(line.session, tape);
     if (line.alias !== undefined && !isNameless && !this.#mayAlias(bundled, tape)) return;
     const state = this.#change(tape, before, { now, at: Date.parse(line.at) });
     const g = addLine(this.#db, this.#lineOf(line, { tape, into, state, plan }), {
@@ -112,10 +125,10 @@ class Adopting {
 
   /** Writes the states that lines have changed. */
   saveStates(): void {
-    for (const [id, { state, before, mergedAt }] of this.#here) {
-      if (JSON.stringify(state) === JSON.stringify(before)) continue;
-      if (isDeleted(state) && !isDeleted(before)) freeNames(this.#writer, tapeById(this.#db, id));
-      if (isDeleted(before) && !isDeleted(state)) reclaimNames(this.#writer, tapeById(this.#db, id));
+    for (const [id, { state, before, mergedAt, hasNames }] of this.#here) {
+      const getsNames = !isDeleted(state) && !hasNames;
+      if (!getsNames && JSON.stringify(state) === JSON.stringify(before)) continue;
+      if (getsNames) reclaimNames(this.#writer, tapeById(this.#db, id));
       this.#db.run(
         `UPDATE tape SET lifecycle = @lifecycle, task = @task, delivery = @delivery, merged_at = @mergedAt,
            epoch = epoch + 1 WHERE id = @id`,
@@ -165,6 +178,13 @@ class Adopting {
       { tape: tape.id, peer: tape.parent_id },
     );
     this.added += 1;
+  }
+
+  /** The session that a line is about which is here. */
+  #knownTape(event: string): number | undefined {
+    return this.#db.get<{ tape_id: number }>('SELECT tape_id FROM lineage WHERE event_id = @id', {
+      id: event,
+    })?.tape_id;
   }
 
   #row(ulid: string): TapeRow | undefined {
@@ -226,14 +246,26 @@ class Adopting {
     { now, at }: { readonly now: State; readonly at: number },
   ): State {
     const own = { lifecycle: tape.lifecycle as Lifecycle, task: tape.task, delivery: tape.delivery };
-    const here = this.#here.get(tape.id) ?? { state: own, mergedAt: tape.merged_at, before: own };
+    const here = this.#here.get(tape.id) ?? {
+      ...{ state: own, mergedAt: tape.merged_at, before: own },
+      hasNames: !isDeleted(own),
+    };
     const state: State = {
       lifecycle: before?.lifecycle === now.lifecycle ? here.state.lifecycle : this.#kept(tape, now.lifecycle),
       task: before !== undefined && before.task === now.task ? here.state.task : now.task,
       delivery: before !== undefined && before.delivery === now.delivery ? here.state.delivery : now.delivery,
     };
     const isDelivered = state.delivery !== here.state.delivery;
-    this.#here.set(tape.id, { ...here, state, mergedAt: isDelivered ? at : here.mergedAt });
+    // Its names are free for what the next lines name.
+    const isFreed = here.hasNames && isDeleted(state);
+    if (isFreed) {
+      freeNames(this.#writer, tape);
+      this.#db.run(`UPDATE tape SET lifecycle = 'destroyed' WHERE id = @id`, { id: tape.id });
+    }
+    this.#here.set(tape.id, {
+      ...{ ...here, state, mergedAt: isDelivered ? at : here.mergedAt },
+      hasNames: here.hasNames && !isFreed,
+    });
     return state;
   }
 
@@ -289,11 +321,24 @@ class Adopting {
     };
   }
 
+  /**
+   * Whether a session has no names here: it is deleted, or the bundle deletes it in the end. It gets them when it is brought
+   * back.
+   */
+  #isNameless(session: string, tape: TapeRow): boolean {
+    if (!(this.#here.get(tape.id)?.hasNames ?? !isDeleted(tape))) return true;
+    const last = this.#last.get(session);
+    return last !== undefined && isDeleted(stateOf(last)) && !this.#wasHere.has(last.event_id);
+  }
+
+  #assertName(bundled: BundledLine): void {
+    const { alias } = bundled.line;
+    const fault = alias === undefined ? undefined : nameFault(alias);
+    if (fault !== undefined) this.#fail(bundled, `gives the name ${quote(alias ?? '')}: ${fault}`);
+  }
+
   /** Whether another name can be given, or taken away, here. One that names something else stays as it is. */
-  #mayAlias(bundled: BundledLine, tape: TapeRow): boolean {
-    const { type, alias = '' } = bundled.line;
-    const fault = nameFault(alias);
-    if (fault !== undefined) this.#fail(bundled, `gives the name ${quote(alias)}: ${fault}`);
+  #mayAlias({ line: { type, alias = '' } }: BundledLine, tape: TapeRow): boolean {
     const taken = findNamed(this.#db, tape.realm, alias);
     const isOwn = taken?.id === tape.id && isAlias(this.#db, tape.realm, alias);
     if (type === 'unalias') return isOwn;

@@ -336,8 +336,7 @@ function nameFor(
   if (isMain && as !== undefined) parseName(as);
   const wanted = isMain && as !== undefined ? as : tape.name;
   // A session that was deleted where it comes from has no names.
-  const last = scanned.lines.findLast(({ line }) => line.session === tape.ulid)?.line.lifecycle;
-  if (last === 'destroyed' || last === 'purged') return wanted;
+  if (endsDeleted(scanned, tape.ulid)) return wanted;
   const why = takenBy(writer, naming.realm, { name: wanted, ulid: tape.ulid, ulids });
   if (why === undefined) return wanted;
   if (!isMain && as !== undefined && header.name !== undefined) {
@@ -357,6 +356,12 @@ function nameFor(
       data: { session: wanted, bundle: true },
     },
   );
+}
+
+/** Whether a session is deleted, or purged, where a bundle comes from. */
+export function endsDeleted({ lines }: Pick<Scanned, 'lines'>, ulid: string): boolean {
+  const last = lines.findLast(({ line }) => line.session === ulid)?.line.lifecycle;
+  return last === 'destroyed' || last === 'purged';
 }
 
 /** Returns why a name cannot be given to a new session; undefined when it can. */
