@@ -6,8 +6,13 @@ import { sized } from './test/support/size.ts';
 /** The tests run the packages' sources; only the e2e tests run the build. */
 const conditions = ['@tapedeck/source'];
 
-/** Tests whose decks are all opened by processes of their own, on the usual store. */
-const elsewhere = ['loading', 'waiting'].map((name) => `test/integration/runtime.${name}.test.ts`);
+/** Tests that the store under test does not change: they open none, or processes of their own open the usual one. */
+const elsewhere = [
+  ...['loading', 'waiting'].map((name) => `test/integration/runtime.${name}.test.ts`),
+  ...['import-nexus3', 'interrupted', 'prompt', 'queue-rules', 'system-prompt'].map(
+    (name) => `test/unit/runtime.${name}.test.ts`,
+  ),
+];
 
 /** The runtime's tests: on a push those of its loop and of what waits, else all. */
 const every = ['test/unit/runtime.*.test.ts', 'test/integration/runtime.*.test.ts'];
@@ -17,36 +22,48 @@ const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'wait
 
 /**
  * Tests with other users, disks, terminals, tracers, shells, providers' packages, examples, pages, large homes or many
- * processes, and those of a second kind of the same store. `pnpm test` leaves them to the full size; what they
+ * processes, of hostile, forged and damaged input beyond the kinds that others try, of costs that must not grow, of the
+ * tests' own parts, and of a second kind of the same store. `pnpm test` leaves them to the full size; what they
  * promise, it tests in smaller pieces.
  */
 const lanes = [
   ...[
     'attach',
+    'attacked',
+    'attacked-store',
     'chat',
     'chat-terminal',
     'compiled-code',
     'config',
     'config-verb',
+    'damaged-items',
+    'damaged-pages',
     'delegate-repeat',
+    'fit',
     'foreign-homes',
+    'forged-parts',
     'graph-faults',
     'graph-reading',
+    'hostile-rows',
+    'hostile-text',
+    'literal-words',
     'live-terminal',
     'mcp-inspector',
     'memory',
     'pager',
+    'progress',
     'read-only-homes',
     'redaction',
     'round-trip',
     'scale',
-    'secrets',
     'second-reader',
     'second-reader-random',
+    'secrets',
     'send',
     'shells',
     'similar-names',
     'stray-errors',
+    'widths',
     'working-agent',
     'workspace',
   ].map((name) => `test/e2e/cli.${name}.test.ts`),
@@ -59,13 +76,27 @@ const lanes = [
   'test/docs/package-pages.test.ts',
   'test/docs/recording.test.ts',
   'test/docs/verb-examples.test.ts',
-  'test/unit/runner.test.ts',
+  ...[
+    'import.growing',
+    'later-store',
+    'recorded.histories',
+    'runner',
+    'runtime.slow-subscribers',
+    'tape.bundle-hostile',
+    'tape.forged-records',
+    'tape.forged-views',
+    'tape.query-plan',
+    'tape.second-reader',
+    'tape.secret-patterns',
+    'views.growth',
+  ].map((name) => `test/unit/${name}.test.ts`),
   'test/contract/sqlite-memory.test.ts',
   ...[
     'builtins.races',
     'chat.elsewhere',
     'chat.in-step',
     'chat.mounts',
+    'chat.refusals',
     'chat.slow-clients',
     'chat.waiting-children',
     'deck.weeks',
@@ -78,7 +109,9 @@ const lanes = [
     'providers.quiet',
     'recorded.processes',
     'runtime.active',
+    'runtime.carried-models',
     'runtime.cut-tapes',
+    'runtime.hostile-answers',
     'runtime.killed-streams',
     'runtime.loading',
     'runtime.processes',

@@ -2,16 +2,24 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that take long, though they are short: what ran before, if anything, may have been another size. */
 const long =
-  /\/(?:contract\/sqlite-(?:file|later)|unit\/(?:mutants|runtime\.audit-forged|tape\.(?:bundle-random|legal-histories|model-commands|simulator|usage)|views\.(?:histories|random)))\.test\.ts$/;
+  /\/(?:contract\/sqlite-(?:file|later)|integration\/(?:runtime\.(?:crashes|delegate-kills)|tape\.crashes)|unit\/(?:mutants|runtime\.audit-forged|tape\.(?:bundle-random|legal-histories|model-commands|simulator|usage)|views\.(?:histories|random)))\.test\.ts$/;
+
+/**
+ * The first long files of `unit` load one package: they are under way while the others wait for the modules of the rest.
+ * The files of the last are all short.
+ */
+const projects = ['unit', 'lanes', 'later', 'integration', 'e2e'];
 
 /** Runs the long files of a project first, so that in the end no worker is alone with one. */
 export class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const byProject = Map.groupBy(sorted, ({ project }) => project.name);
-    return [...byProject.values()].flatMap((ofOne) => [
-      ...ofOne.filter(({ moduleId }) => long.test(moduleId)),
-      ...ofOne.filter(({ moduleId }) => !long.test(moduleId)),
-    ]);
+    return [...byProject]
+      .toSorted(([a], [b]) => projects.indexOf(a) - projects.indexOf(b))
+      .flatMap(([, ofOne]) => [
+        ...ofOne.filter(({ moduleId }) => long.test(moduleId)),
+        ...ofOne.filter(({ moduleId }) => !long.test(moduleId)),
+      ]);
   }
 }

@@ -159,7 +159,7 @@ test.runIf(sized(false, true, true))(
     const tookMs = performance.now() - began;
     const random = seeded(seed);
     const within = (share: number): DelegateDeath => ({ afterMs: random.below(tookMs * share) });
-    const [least, enough] = isLater ? [sized(1, 1, 20), 0] : [sized(1, 4, 70), sized(4, 30, 600)];
+    const [least, enough] = isLater ? [sized(1, 1, 20), 0] : [sized(1, 3, 70), sized(4, 15, 600)];
     let kills = 0;
     // A process that was quicker than its kill does not count: then more rounds follow.
     const rounds = function* (): Generator<DelegateRound> {
