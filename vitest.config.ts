@@ -108,6 +108,7 @@ const lanes = [
     'mcp.reference-servers',
     'providers.quiet',
     'recorded.processes',
+    'remote.git',
     'runtime.active',
     'runtime.carried-models',
     'runtime.cut-tapes',

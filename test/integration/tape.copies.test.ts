@@ -179,6 +179,8 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
       'tape/src/origin/place-faults.ts',
       'tape/src/owner.ts',
       'tape/src/remote/directory.ts',
+      'tape/src/remote/git-cache.ts',
+      'tape/src/remote/git.ts',
       'tape/src/remote/known.ts',
       'tape/src/remote/push.ts',
       'tape/src/remote/seen.ts',
@@ -214,6 +216,17 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
         .get('tape/src/remote/directory.ts')
         ?.match(/\bopen\(\w+/g),
     ).toEqual(['open(path', 'open(into', 'open(file', 'open(draft', 'open(dir']);
+    // Of a repository, its ref; a pack goes to a new file, through git.
+    expect(
+      sources()
+        .get('tape/src/remote/git-cache.ts')
+        ?.match(/(?:read|write)FileSync\([\w.#]+/g),
+    ).toEqual(['readFileSync(this.#ref', 'writeFileSync(draft']);
+    expect(
+      sources()
+        .get('tape/src/remote/git.ts')
+        ?.match(/openSync\(.*\)/g),
+    ).toEqual(["openSync(into, 'wx', 0o600)"]);
     // The records of homes are files of another directory, and of a database only its inode is read.
     expect(imports('tape/src/origin/place-faults.ts').filter((name) => byContent.test(name))).toEqual([]);
     expect(sources().get('tape/src/origin/home-record.ts')).not.toMatch(

@@ -36,6 +36,18 @@ export interface Packs {
   add(number: number, file: string): Promise<boolean>;
 }
 
+/** What a transport is given beside the URL. */
+export interface RemoteOptions {
+  /** A directory of the home for what is kept of this remote: rebuilt when it is missing, and made when it is needed. */
+  readonly state: string;
+  /** The environment of git. Default: `process.env`. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** How long a program at the other side may be silent, in milliseconds. Default: two minutes. */
+  readonly idleMs?: number;
+  /** The most bytes that one fetch of git brings, and that one pack has. Default: what a bundle may have, 16 GiB. */
+  readonly bytesMax?: number;
+}
+
 /** The name of the pack of a number. */
 export function packName(number: number): string {
   return `${String(number).padStart(8, '0')}.bundle.zst`;

@@ -2,9 +2,10 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
+import { gitAddress } from './git-address.ts';
 
 /** What is at the other end of a URL. */
-export type RemoteKind = 'directory';
+export type RemoteKind = 'directory' | 'git';
 
 const scheme = /^([a-z][a-z0-9+.-]*):/i;
 
@@ -14,20 +15,34 @@ const scheme = /^([a-z][a-z0-9+.-]*):/i;
  */
 export function kindOf(url: string): RemoteKind {
   if (url.startsWith('/')) return 'directory';
+  if (/^git[:+]/.test(url)) return 'git';
   throw badUrl(url, 'it is no directory, which would have an absolute path');
 }
 
 /**
- * The URL of a remote as a home keeps it: of a directory, its absolute path.
+ * The URL of a remote as a home keeps it: with absolute paths, and `git:https://…` for `git+https://…`. May have a password.
  * @throws TAPE_BAD_OPTION for a URL of no known kind
  */
 export function remoteUrl(given: string, cwd: string): string {
   if (given === '' || given.includes('\0')) throw badUrl(given, 'it is no place');
+  const git = gitAddress(given, cwd);
+  if (git !== undefined) return git.url;
   const named = scheme.exec(given)?.[1]?.toLowerCase();
   if (named === 'file') return directoryOf(given);
-  if (/^[\w.-]+@[\w.-]+:/.test(given)) throw badUrl(given, 'a host is named as in ssh://user@host/path');
+  if (/^[\w.-]+@[\w.-]+:/.test(given)) throw badUrl(given, 'a repository is named as in git:user@host:path');
+  if (named === 'https' || named === 'http')
+    throw badUrl(given, `a repository is named as in git+${named}://host/path`);
   if (named !== undefined && !given.startsWith('./')) throw badUrl(given, `there are no remotes '${named}:'`);
   return resolve(cwd, given);
+}
+
+/** The URL of a remote without passwords and tokens, for people. */
+export function shownUrl(url: string): string {
+  return gitAddress(url, '/')?.shown ?? withoutUser(url);
+}
+
+function withoutUser(url: string): string {
+  return url.replace(/(:\/\/)[^/]*@/, '$1***@');
 }
 
 function directoryOf(url: string): string {
@@ -39,7 +54,7 @@ function directoryOf(url: string): string {
 }
 
 function badUrl(url: string, why: string): TapeError {
-  return new TapeError('TAPE_BAD_OPTION', `cannot use ${quote(url)} as a remote: ${why}`, {
+  return new TapeError('TAPE_BAD_OPTION', `cannot use ${quote(withoutUser(url))} as a remote: ${why}`, {
     data: { field: 'url', near: [] },
   });
 }
