@@ -35,6 +35,7 @@ test('a deleted session is in no list and under no name, and undo brings it back
   expect(deleted).toEqual({
     session: 'main',
     lifecycle: 'destroyed',
+    names: ['main', 'talk'],
     repeated: false,
     open_children: ['kid'],
   });
@@ -55,7 +56,7 @@ test('a deleted session is in no list and under no name, and undo brings it back
   expect((await home.here(['log', 'kid', '--json'])).stdout).toContain('needle');
   expect((await home.here(['lineage', 'kid'])).code).toBe(0);
   expect((await home.here(['search', 'needle', '--json'])).stdout).toContain(`"session":"${ulid}"`);
-  expect(await printed(home, 'delete', ulid)).toMatchObject({ repeated: true });
+  expect(await printed(home, 'delete', ulid)).toMatchObject({ repeated: true, names: [] });
   for (const line of [
     ['append', ulid],
     ['send', ulid, 'Hi'],
@@ -85,7 +86,10 @@ test('a deleted session is in no list and under no name, and undo brings it back
   ]);
   expect((await home.here(['branch', ulid, '--as', 'idea'])).code).toBe(0);
   const second = await idOf(home, 'delete', 'main');
-  expect(await printed(home, 'undo', ulid)).toEqual({ session: 'main', id: ulid, lifecycle: 'active' });
+  expect(await printed(home, 'undo', ulid)).toEqual({
+    ...{ session: 'main', id: ulid, lifecycle: 'active' },
+    names: ['main', 'talk'],
+  });
   expect((await home.here(['show', 'talk'])).code).toBe(0);
   expect(await names(home, '--deleted')).toEqual([second]);
   expect((await home.here(['undo', second])).code).toBe(4);
@@ -203,4 +207,24 @@ test('a purge leaves no text in the home, and everything sound; forks that inher
   expect((await home.here(['sessions', '--deleted'])).stdout.match(/purged/g)).toHaveLength(3);
   expect(await printed(home, 'new', 'main')).toMatchObject({ created: true });
   await expectSound(home);
+});
+
+test('a bundle of a session that was purged names by its ULID what is still here, and what erases it', async () => {
+  using home = tempHome();
+  using other = tempHome();
+  home.session('main', user('Plan the needle'), assistant('Done.'));
+  const file = home.file('main.tape');
+  await home.here(['export', 'main', '-o', file]);
+  await other.here(['import', file]);
+  const id = String((await printed(home, 'purge', 'main')).id);
+  await home.here(['export', id, '-o', home.file('purged.tape')]);
+  const { stdout, stderr } = await other.here(['import', home.file('purged.tape')]);
+  expect(stdout).toContain(`it was deleted there, and is here (bring it back with: tape undo ${id})`);
+  expect(stderr).toBe(
+    `redacted elsewhere, and still here: ${id}@1, ${id}@2, ${id}@3; erase each with: tape redact SESSION@SEQ, or a whole session with: tape purge SESSION\n`,
+  );
+  expect(await names(other, '--deleted')).toEqual([id]);
+  expect(await printed(other, 'purge', id)).toMatchObject({ erased: 3 });
+  expect((await other.here(['undo', id])).code).toBe(4);
+  await expectSound(other);
 });

@@ -65,7 +65,7 @@ export { parseConfig } from './config/parse.ts';
 export type { Deck, DeckOptions, NewSession } from './deck/deck.ts';
 export type { DeckGraph } from './deck/graph.ts';
 export { openDeck } from './deck/open.ts';
-export type { SavedSession, SavedSessions } from './deck/saved.ts';
+export type { DeletedSession, SavedSession, SavedSessions } from './deck/saved.ts';
 export type { StrayError } from './deck/stray-errors.ts';
 export type { Delegation } from './delegation/delegation.ts';
 export { inProcessEngine, type RunEngine, type RunSpec } from './delegation/engine.ts';
@@ -92,6 +92,7 @@ export {
 } from './export/index.ts';
 export { type BranchOptions, branchSession } from './history/branch.ts';
 export { type RewindMode, type RewoundMessage, rewindSession } from './history/rewind.ts';
+export { undeleteSession } from './history/undelete.ts';
 export { type Undone, type UndoneAct, undoSession } from './history/undo.ts';
 export { type LogFile, type LogName, type LogOptions, type LogPiece, renderLogs } from './logs/index.ts';
 export type { McpAddress, McpProgram, McpServer, McpServers } from './mcp/spec.ts';

@@ -55,6 +55,7 @@ export const historyVerbs: Contracts = {
           session,
           id: text('ULID'),
           lifecycle: z.enum(['active', 'archived']).describe('state now, and before'),
+          names: names('its names, which find it again'),
         },
         'for a deleted session',
       ),

@@ -357,6 +357,7 @@ export const sessionVerbs: Contracts = {
       session: text('the name that it had'),
       id: text('its ULID, which finds it from now on'),
       lifecycle: lifecycle.describe('state now'),
+      names: names('its names, which are free now'),
       repeated,
       open_children: names('its children that are neither merged, discarded nor archived: they stay'),
     }),

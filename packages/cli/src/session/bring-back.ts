@@ -1,4 +1,4 @@
-import type { Lifecycle, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
 
@@ -11,20 +11,12 @@ export async function bringBack(
   { id }: SessionInfo,
   context: Context,
 ): Promise<number> {
-  const lifecycle = lifecycleBefore(store, id);
-  const { session } = store.sessions.update(id, { lifecycle });
+  const { undeleteSession } = await import('@tapedeck/runtime');
+  const { session, aliases, lifecycle } = await undeleteSession(store, id);
   await context.answer({
-    json: { session, id, lifecycle },
+    json: { session, id, lifecycle, names: [session, ...aliases] },
     quiet: session,
     human: context.inHome(`${session} is ${lifecycle} again (undo with: tape delete ${session})`),
   });
   return exit.done;
-}
-
-/** What a session was before it was deleted, as the lineage records. */
-function lifecycleBefore(store: SqliteTapeStore, id: string): Lifecycle {
-  let before: Lifecycle = 'active';
-  for (const { lifecycle } of store.lineage.read({ session: id }))
-    if (lifecycle === 'active' || lifecycle === 'archived') before = lifecycle;
-  return before;
 }

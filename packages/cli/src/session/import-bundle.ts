@@ -70,7 +70,9 @@ export async function importBundle(
       const onProgress = ({ of, ...now }: AdoptProgress) => parts[of](now);
       return store.bundles.adopt(source, { ...(as !== undefined && { as }), onProgress });
     });
-    const { session, sessions, entries, filled, absent, aliasesTaken, redactedElsewhere } = adopted;
+    const { session, sessions, entries, filled, absent, aliasesTaken } = adopted;
+    const gone = goneOf(store, adopted);
+    const kept = keptOf(adopted, gone);
     await answer({
       json: {
         session,
@@ -81,17 +83,18 @@ export async function importBundle(
         names: sessions.map((one) => one.session),
         became: Object.fromEntries(sessions.map((one) => [one.session, one.became])),
         aliases_taken: aliasesTaken,
-        redacted_elsewhere: redactedElsewhere.map((one) => `${one.session}@${one.seq}`),
+        redacted_elsewhere: kept,
       },
       quiet: session,
-      human: inHome(textOf(adopted, goneOf(store, adopted))),
+      human: inHome(textOf(adopted, gone)),
     });
     if (absent > 0)
       status(`the content of ${counted(absent, 'entry', 'entries')} is not here: a later bundle can add it`);
     for (const alias of aliasesTaken) status(`the other name ${alias} is taken here, and was left out`);
-    if (redactedElsewhere.length > 0)
+    const named = `${kept.slice(0, entriesNamedMax).join(', ')}${kept.length > entriesNamedMax ? ', …' : ''}`;
+    if (kept.length > 0)
       status(
-        `redacted elsewhere, and still here: ${redactedElsewhere.map((one) => `${one.session}@${one.seq}`).join(', ')}; erase each with: tape redact SESSION@SEQ`,
+        `redacted elsewhere, and still here: ${named}; erase each with: tape redact SESSION@SEQ${gone.size > 0 ? ', or a whole session with: tape purge SESSION' : ''}`,
       );
   });
 }
@@ -105,6 +108,18 @@ interface Gone {
 function goneOf(store: SqliteTapeStore, { sessions }: Adopted): ReadonlyMap<string, Gone> {
   const infos = sessions.flatMap(({ id }) => store.sessions.find(id) ?? []).filter(isDeleted);
   return new Map(infos.map(({ id, lifecycle }) => [id, { id, lifecycle }]));
+}
+
+/** The most entries that a line names. */
+const entriesNamedMax = 10;
+
+/** The entries that were redacted elsewhere, and have their content here. A deleted session is named by its id. */
+function keptOf(
+  { sessions, redactedElsewhere }: Adopted,
+  gone: ReadonlyMap<string, Gone>,
+): readonly string[] {
+  const ids = new Map(sessions.flatMap(({ session, id }) => (gone.has(id) ? [[session, id] as const] : [])));
+  return redactedElsewhere.map(({ session, seq }) => `${ids.get(session) ?? session}@${seq}`);
 }
 
 /** The most sessions that a line names. */

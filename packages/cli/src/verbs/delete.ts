@@ -19,6 +19,7 @@ export const deleteVerb: Verb = defineVerb({
     await changing(async (store) => {
       const before = needSession(store, name);
       const repeated = isDeleted(before);
+      const freed = repeated ? [] : [before.session, ...before.aliases];
       const { id, session, lifecycle } = repeated
         ? before
         : store.sessions.update(before.id, { lifecycle: 'destroyed' });
@@ -30,7 +31,7 @@ export const deleteVerb: Verb = defineVerb({
         .map((child) => child.session);
       if (open.length > 0 && !repeated) status(`Its open children stay: ${open.join(', ')}`);
       await answer({
-        json: { session, id, lifecycle, repeated, open_children: open },
+        json: { session, id, lifecycle, names: freed, repeated, open_children: open },
         quiet: id,
         human: repeated
           ? `${id} is ${lifecycleWord(lifecycle)} already: nothing to do`

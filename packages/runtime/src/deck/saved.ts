@@ -1,5 +1,7 @@
 import type { Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
+import type { Purged } from '@tapedeck/tape/store';
+import { undeleteSession } from '../history/undelete.ts';
 import type { DeckParts } from '../session/parts.ts';
 import type { Session } from '../session/session.ts';
 import { isBranch } from '../terms/terms.ts';
@@ -18,6 +20,16 @@ export interface SavedSession {
   readonly messageCount: number;
 }
 
+/** The receipt of a deletion. */
+export interface DeletedSession {
+  /** The ULID, which alone finds the session, and brings it back. */
+  readonly id: string;
+  /** The names that are free now, the one that it was created with first. */
+  readonly names: readonly string[];
+  /** Whether it was deleted before: nothing is written. */
+  readonly repeated: boolean;
+}
+
 /**
  * The sessions of a deck as a program for people keeps them: by names. Each is on its tape from its first entry, so saving
  * gives a name, and nothing is lost without it.
@@ -32,9 +44,10 @@ export interface SavedSession {
  * await main.run('Plan the release.');
  * await deck.saved.save(main, 'release');
  * await deck.saved.clone('release', 'idea');
- * await deck.saved.delete('release');
- * console.log((await deck.saved.list()).map(({ name }) => name)); // [ 'idea' ]
- * console.log(await deck.saved.exists('release')); // false
+ * const { id, names } = await deck.saved.delete('release');
+ * console.log(names, await deck.saved.exists('release')); // [ 'main', 'release' ] false
+ * console.log((await deck.saved.undelete(id)).name); // main
+ * console.log((await deck.saved.list()).length); // 2
  * ```
  */
 export interface SavedSessions {
@@ -66,11 +79,22 @@ export interface SavedSessions {
    */
   clone(name: Ref, to: string): Promise<Session>;
   /**
-   * Deletes a session: its names are free, and its ULID alone finds it, which this returns. Nothing is erased:
-   * `store.sessions.update(id, { lifecycle: 'active' })` brings it back.
+   * Deletes a session: its names are free, and its ULID alone finds it. Nothing is erased: `undelete` brings it back.
    * @throws TAPE_NO_SESSION; TAPE_BUSY while a process runs it
    */
-  delete(name: Ref): Promise<string>;
+  delete(name: Ref): Promise<DeletedSession>;
+  /**
+   * Brings back a deleted session by its ULID, with all of its names, as it was before: active or archived. One that is not
+   * deleted stays as it is.
+   * @throws TAPE_NO_SESSION; TAPE_ARCHIVED for one that was purged; TAPE_EXISTS when something else has one of its names now
+   */
+  undelete(id: string): Promise<SavedSession>;
+  /**
+   * Erases the content of a session for good, and frees its names: see `store.sessions.purge`. The receipt says what was
+   * erased, and what may still quote it.
+   * @throws TAPE_NO_SESSION; TAPE_CONFLICT while forks inherit its entries; TAPE_UNSETTLED; TAPE_BUSY while a process runs it
+   */
+  purge(name: Ref, reason: string): Promise<Purged>;
 }
 
 /** Makes `deck.saved`. */
@@ -98,7 +122,14 @@ export function savedSessions(parts: Pick<DeckParts, 'store' | 'session'>): Save
     },
     rename: async (name, to) => savedOf(await store.sessions.update(name, { name: to })),
     clone: async (name, to) => await (await load(name)).branch(undefined, { name: to }),
-    delete: async (name) => (await store.sessions.update(name, { lifecycle: 'destroyed' })).id,
+    delete: async (name) => {
+      const info = await need(store, name);
+      if (isDeleted(info)) return { id: info.id, names: [], repeated: true };
+      await store.sessions.update(info.id, { lifecycle: 'destroyed' });
+      return { id: info.id, names: [info.session, ...info.aliases], repeated: false };
+    },
+    undelete: async (id) => savedOf(await undeleteSession(store, id)),
+    purge: async (name, reason) => await store.sessions.purge(name, reason),
   };
 }
 
