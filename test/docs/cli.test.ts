@@ -275,7 +275,7 @@ describe('with --json', () => {
     const schemas = await tapeHere(['schema'], here);
     ajv.addSchema(JSON.parse(schemas.stdout), 'tape');
     const seen = new Set<string>();
-    for (const [verb, number, argv, input] of commands) {
+    for (const [i, [verb, number, argv, input]] of commands.entries()) {
       const form = contract[verb]?.json[number];
       if (form === undefined) throw new Error(`no form ${number} of ${verb}`);
       const asked = argv.map((word) => word.replace(/^script:/, `script:${dir.path}/`));
@@ -293,15 +293,17 @@ describe('with --json', () => {
       });
       const values = printed(stdout, form);
       expect(values.flat().length, argv.join(' ')).toBeGreaterThan(0);
-      const part = (contract[verb]?.json.length ?? 0) > 1 ? `/anyOf/${number}` : '';
-      const validate = ajv.getSchema(`tape#/properties/${verb}${part}`);
-      for (const value of values) {
-        form.schema.parse(value);
-        expect({ argv, valid: validate?.(value), why: validate?.errors }).toEqual({
-          argv,
-          valid: true,
-          why: null,
-        });
+      for (const value of values) form.schema.parse(value);
+      // On a push some: to compile all takes two seconds.
+      if (sized(i % 4 === 0, true, true)) {
+        const part = (contract[verb]?.json.length ?? 0) > 1 ? `/anyOf/${number}` : '';
+        const validate = ajv.getSchema(`tape#/properties/${verb}${part}`);
+        for (const value of values)
+          expect({ argv, valid: validate?.(value), why: validate?.errors }).toEqual({
+            argv,
+            valid: true,
+            why: null,
+          });
       }
       seen.add(`${verb} ${number}`);
     }
