@@ -290,6 +290,29 @@ test.each(['ui-message', 'openai-chat', 'markdown', 'session-jsonl', 'nexus3'] a
   },
 );
 
+test('session-jsonl: metadata has the job that began a session, and the instructions of its own', async () => {
+  const store = openStore();
+  const of = async (name: string) => (await exported(store, name, { format: 'session-jsonl' })).metadata;
+  store.sessions.open('nightly', { settings: { instructions: `Use ${secret}.` } });
+  expect(await of('nightly')).toMatchObject({
+    ...{ source: 'interactive', messageCount: 0 },
+    systemPromptOverride: 'Use [secret aws].',
+  });
+  store.entries.append('nightly', [
+    { ...user('Check it.'), meta: { source: 'cron:job 7' } },
+    assistant('Checked.'),
+    { ...user('And now?'), meta: { source: 'user' } },
+  ]);
+  expect(await of('nightly')).toMatchObject({ source: 'cron', cronJobId: 'job 7', messageCount: 3 });
+  // A source that names no job is none.
+  for (const source of ['cron', 'cron:', 'timer', 'user']) {
+    store.sessions.open(source.replace(':', ''));
+    store.entries.append(source.replace(':', ''), [{ ...user('Check it.'), meta: { source } }]);
+    const made = await of(source.replace(':', ''));
+    expect([source, made?.source, made && 'cronJobId' in made]).toEqual([source, 'interactive', false]);
+  }
+});
+
 test('session-jsonl: records are the same after an import and an export', async () => {
   const { text } = await exported(family(), 'main', { format: 'session-jsonl' });
   const chunks = [Buffer.from(text)];

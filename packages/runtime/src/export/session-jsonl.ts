@@ -11,7 +11,12 @@ export interface SessionMetadata {
   readonly lastMessageAt: string;
   readonly model: string;
   readonly messageCount: number;
-  readonly source: 'interactive';
+  /** `cron` where the source of its first message names a job, as `cron:nightly` does. */
+  readonly source: 'interactive' | 'cron';
+  /** The name of that job. */
+  readonly cronJobId?: string;
+  /** The instructions that it was given for itself. */
+  readonly systemPromptOverride?: string;
 }
 
 /** Content of a record: a text, or a call of a tool. */
@@ -27,7 +32,10 @@ export async function* writeSessionJsonl(source: ExportSource): AsyncGenerator<s
   const { session, id, createdAt } = source.info;
   const calls = new Set<string>();
   let [count, last, model] = [0, createdAt, ''];
+  let trigger: Pick<SessionMetadata, 'source' | 'cronJobId'> | undefined;
+  let instructions: string | undefined;
   for await (const entry of shownEntries(source)) {
+    instructions = instructionsIn(entry) ?? instructions;
     for (const call of clientCalls(entry.payload)) calls.add(call);
     const fields = entry.mark === 'boundary' ? compactionOf(entry) : messageOf(entry, calls);
     if (fields === undefined) continue;
@@ -37,12 +45,27 @@ export async function* writeSessionJsonl(source: ExportSource): AsyncGenerator<s
     yield `${JSON.stringify(record)}\n`;
     if (recordType !== 'message') continue;
     [count, last] = [count + 1, at];
+    if (rest.role === 'user') trigger ??= triggerOf(entry);
     if (typeof entry.meta.model === 'string') model = entry.meta.model;
   }
   return {
     ...{ id, name: session, createdAt: isoTime(createdAt), lastMessageAt: isoTime(last) },
-    ...{ model, messageCount: count, source: 'interactive' },
+    ...{ model, messageCount: count, ...(trigger ?? { source: 'interactive' }) },
+    ...(instructions !== undefined && { systemPromptOverride: instructions }),
   };
+}
+
+/** What began a session whose first message this is. */
+function triggerOf({ meta }: Entry): Pick<SessionMetadata, 'source' | 'cronJobId'> {
+  const [, job] = /^cron:(.+)$/s.exec(String(meta.source ?? '')) ?? [];
+  return job === undefined ? { source: 'interactive' } : { source: 'cron', cronJobId: job };
+}
+
+/** The instructions that a session, or a fork, was created with. */
+function instructionsIn({ name, payload }: Entry): string | undefined {
+  if ((name !== 'session/start' && name !== 'fork/start') || !isObject(payload)) return undefined;
+  const { settings } = payload;
+  return isObject(settings) && typeof settings.instructions === 'string' ? settings.instructions : undefined;
 }
 
 /** A handoff or a compaction: what is before the first kept position is replaced by its summary. */
