@@ -203,6 +203,8 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['doctor', 0, ['doctor', '--fix']],
     ['redact', 1, ['redact', 'main@4', '--reason', 'a test', '--dry-run']],
     ['redact', 0, ['redact', 'main@4', '--reason', 'a test']],
+    ['redact', 3, ['redact', 'main', '2', '3', '--reason', 'a test', '--dry-run']],
+    ['redact', 2, ['redact', 'main', '2', '3', '--reason', 'a test']],
     ['alias', 0, ['alias', 'fix', 'repair']],
     ['unalias', 0, ['unalias', 'repair']],
     ['rename', 0, ['rename', 'fix', 'mend']],

@@ -174,6 +174,28 @@ const purged = {
   ),
 };
 
+const redactable = {
+  session: text('session that owns the entry'),
+  seq: count('position of the entry'),
+  kind,
+  repeated,
+  quoted_by: names('places that may still contain the text then'),
+};
+
+const redacted = {
+  session: text('session that owned the entry'),
+  seq: count('position of the erased entry'),
+  by: count('position of the redaction entry'),
+  repeated,
+  quoted_by: names(
+    'places that may still contain the text: merges and forks as `SESSION@SEQ`, lines of the graph file as `session_graph.jsonl:LINE`',
+  ),
+};
+
+const logEmptied = flag(
+  'false: others used the file, or the disk failed, and the file or its WAL still has the content',
+);
+
 /** Verbs that write, read and follow entries. */
 export const entryVerbs: Contracts = {
   append: {
@@ -415,33 +437,20 @@ export const entryVerbs: Contracts = {
   },
   redact: {
     json: [
-      ...printed({
-        session: text('session that owned the entry'),
-        seq: count('position of the erased entry'),
-        by: count('position of the redaction entry'),
-        repeated,
-        quoted_by: names(
-          'places that may still contain the text: merges and forks as `SESSION@SEQ`, lines of the graph file as `session_graph.jsonl:LINE`',
-        ),
-        log_emptied: flag(
-          'false: others used the file, or the disk failed, and the file or its WAL still has the content',
-        ),
-      }),
+      ...printed({ ...redacted, log_emptied: logEmptied }),
+      ...printed({ ...redactable, dry_run: dryRun }, 'with `--dry-run`'),
       ...printed(
-        {
-          session: text('session that owns the entry'),
-          seq: count('position of the entry'),
-          kind,
-          repeated,
-          quoted_by: names('places that may still contain the text then'),
-          dry_run: dryRun,
-        },
-        'with `--dry-run`',
+        { entries: listOf('each entry, in the order of the arguments', redacted), log_emptied: logEmptied },
+        'for several entries',
+      ),
+      ...printed(
+        { entries: listOf('each entry, in the order of the arguments', redactable), dry_run: dryRun },
+        'for several entries, with `--dry-run`',
       ),
     ],
-    quiet: '`SESSION@SEQ` of the redaction entry; with `--dry-run` of the entry',
+    quiet: '`SESSION@SEQ` of each redaction entry, one a line; with `--dry-run` of each entry',
     exits: {
-      2: 'no entry was named, or the entry cannot be redacted',
+      2: 'no entry was named, or an entry cannot be redacted',
       3: 'no such session, anchor or position',
       4: 'another process writes the owner, or tool calls are open there',
     },

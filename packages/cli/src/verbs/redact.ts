@@ -1,77 +1,147 @@
-import type { Entry } from '@tapedeck/tape';
-import type { RedactPreview } from '@tapedeck/tape/store';
+import type { Entry, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { Redacted, RedactPreview } from '@tapedeck/tape/store';
 import { UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
 import { readText } from '../input.ts';
-import { needSession, readPlace } from '../session/place.ts';
+import { counted } from '../output/counted.ts';
+import { needSession, pointIn, readPlace, readRange } from '../session/place.ts';
 import { logNotEmptied, mayContain, trafficOf } from '../session/traffic.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const redact: Verb = defineVerb({
-  command: 'redact <place>',
+  command: 'redact <place> [more..]',
   group: 'Trust',
-  summary: 'Erase the content of an entry permanently, and record the reason',
+  summary: 'Erase the content of entries permanently, and record the reason',
   detail:
-    'Removes the content, and bytes that no other entry uses, from the database, its WAL and the search index. The entry keeps ' +
-    'its place in the hash chain, which still verifies. Lists what may still contain the text: merges that quote it, forks that ' +
+    'Removes the content, and bytes that no other entry uses, from the database, its WAL and the search index. An entry keeps ' +
+    'its place in the hash chain, which still verifies. Several entries of a session are erased in one act, all or none: the ' +
+    'file is written anew once. A range leaves out rewinds and redactions, which have no content. Lists what may still contain the text: merges that quote it, forks that ' +
     'carry the state of an anchor, intentions in the graph file, raw traffic, copies of the database from before an upgrade. Earlier backups still contain it.',
   examples: [
     ['tape redact main@42 --reason "a key was pasted"', 'Erase main@42'],
+    ['tape redact main 3 5 7..9 --reason "a key was pasted"', 'Erase these entries of main'],
     ['tape redact main@42 --reason "a key was pasted" --dry-run', 'Show what that would erase'],
   ],
-  arguments: { place: 'SESSION@POINT' },
+  arguments: {
+    place: 'SESSION@POINT, SESSION@A..B, or SESSION before its points',
+    more: 'Points and ranges A..B of the same session',
+  },
   options: {
     reason: { type: 'string', required: true, describe: 'Reason to record (-, @FILE); it stays readable' },
     'dry-run': { type: 'boolean', describe: 'Show what would be erased, and what may still contain it' },
   },
-  run: async ({ place, reason, dryRun }, { io, home, reading, changing, answer, status, inHome }) => {
+  run: async (
+    { place, more = [], reason, dryRun },
+    { io, home, reading, changing, answer, status, inHome },
+  ) => {
     const why = await readText(reason, io);
     if (why.trim() === '') throw new UsageError('cannot redact: the reason is empty');
     return await (dryRun === true ? reading : changing)(async (store) => {
-      const { session, point } = readPlace(store, place);
-      const { id } = needSession(store, session);
-      if (point === undefined)
-        throw new UsageError(`cannot redact '${place}': it is a session, not an entry`, {
-          hint: `name an entry: tape redact ${session}@SEQ`,
-        });
+      const { id, seqs } = entriesIn(store, place, more);
       const withTraffic = async <R extends RedactPreview>(redacted: R): Promise<R> => {
         const files = await trafficOf(store, home, needSession(store, redacted.session).id);
         return { ...redacted, quotedBy: [...redacted.quotedBy, ...files] };
       };
       if (dryRun === true) {
-        const found = await withTraffic(store.entries.previewRedact(id, point));
-        const [entry] = store.entries.read(id, { from: found.seq, to: found.seq });
-        const at = `${found.session}@${found.seq}`;
+        const found = await Promise.all(
+          seqs.map(async (seq) => await withTraffic(store.entries.previewRedact(id, seq))),
+        );
+        const said = found.map((one) => ({ ...one, entry: entryAt(store, id, one.seq) }));
+        const json = said.map(({ session, seq, entry, repeated, quotedBy }) => ({
+          ...{ session, seq, kind: entry?.kind, repeated, quoted_by: quotedBy },
+        }));
         await answer({
-          json: {
-            session: found.session,
-            seq: found.seq,
-            kind: entry?.kind,
-            repeated: found.repeated,
-            quoted_by: found.quotedBy,
-            dry_run: true,
-          },
-          quiet: at,
-          human: found.repeated
-            ? `${at} was redacted before: nothing to do${mayContain(found.quotedBy)}`
-            : `Would erase ${at}, ${nameOf(entry)}, which cannot be undone${mayContain(found.quotedBy)}`,
+          json: json.length === 1 ? { ...json[0], dry_run: true } : { entries: json, dry_run: true },
+          quiet: found.map(({ session, seq }) => `${session}@${seq}`).join('\n'),
+          human: said.map(previewLine).join('\n'),
         });
         return 0;
       }
-      const redacted = await withTraffic(store.entries.redact(id, point, why));
-      const { session: owner, seq, by, repeated, quotedBy, logEmptied } = redacted;
+      const redacted = await Promise.all(store.entries.redact(id, seqs, why).map(withTraffic));
+      const logEmptied = redacted.every((one) => one.logEmptied);
       if (!logEmptied) status(inHome(logNotEmptied));
+      const json = redacted.map(({ session, seq, by, repeated, quotedBy }) => ({
+        ...{ session, seq, by, repeated, quoted_by: quotedBy },
+      }));
       await answer({
-        json: { session: owner, seq, by, repeated, quoted_by: quotedBy, log_emptied: logEmptied },
-        quiet: `${owner}@${by}`,
-        human: repeated
-          ? `${owner}@${seq} was redacted by ${owner}@${by} before: nothing to do${mayContain(quotedBy)}`
-          : `Redacted ${owner}@${seq}, recorded at ${owner}@${by}; it cannot be undone${mayContain(quotedBy)}`,
+        json:
+          json.length === 1
+            ? { ...json[0], log_emptied: logEmptied }
+            : { entries: json, log_emptied: logEmptied },
+        quiet: redacted.map(({ session, by }) => `${session}@${by}`).join('\n'),
+        human: redactedLines(redacted).join('\n'),
       });
       return 0;
     });
   },
 });
+
+/** The session and the positions that the arguments name, each once, in their order. */
+function entriesIn(
+  store: SqliteTapeStore,
+  place: string,
+  more: readonly string[],
+): { readonly id: string; readonly seqs: readonly Seq[] } {
+  const range = readRange(store, place);
+  const { session, point } = range === undefined ? readPlace(store, place) : { session: range.session };
+  const info = needSession(store, session);
+  const first =
+    range !== undefined
+      ? contentIn(store, info.id, range)
+      : point === undefined
+        ? []
+        : [store.entries.resolve(info.id, point)];
+  const others = more.flatMap((text) => {
+    const between = readRange(store, `${session}@${text}`);
+    if (between !== undefined) return contentIn(store, info.id, between);
+    return [store.entries.resolve(info.id, pointIn(store, info, text.replace(/^@/, '')))];
+  });
+  const seqs = [...new Set([...first, ...others])];
+  if (range === undefined && point === undefined && more.length === 0)
+    throw new UsageError(`cannot redact '${place}': it is a session, not an entry`, {
+      hint: `name an entry: tape redact ${session}@SEQ`,
+    });
+  if (seqs.length === 0)
+    throw new UsageError(`cannot redact '${place}': the range has no entry with content`);
+  return { id: info.id, seqs };
+}
+
+/** The positions of a range whose entries have, or had, content. */
+function contentIn(
+  store: SqliteTapeStore,
+  id: string,
+  { from, to }: { readonly from: Seq; readonly to: Seq },
+): readonly Seq[] {
+  return [...store.entries.read(id, { from, to })]
+    .filter(({ kind }) => kind !== 'rewind' && kind !== 'redaction')
+    .map(({ seq }) => seq);
+}
+
+function entryAt(store: SqliteTapeStore, id: string, seq: Seq): Entry | undefined {
+  return [...store.entries.read(id, { from: seq, to: seq })][0];
+}
+
+function previewLine({
+  session,
+  seq,
+  entry,
+  repeated,
+  quotedBy,
+}: RedactPreview & { readonly entry: Entry | undefined }): string {
+  const at = `${session}@${seq}`;
+  if (repeated) return `${at} was redacted before: nothing to do${mayContain(quotedBy)}`;
+  return `Would erase ${at}, ${nameOf(entry)}, which cannot be undone${mayContain(quotedBy)}`;
+}
+
+function redactedLines(redacted: readonly Redacted[]): readonly string[] {
+  const lines = redacted.map(({ session, seq, by, repeated, quotedBy }) =>
+    repeated
+      ? `${session}@${seq} was redacted by ${session}@${by} before: nothing to do${mayContain(quotedBy)}`
+      : `Redacted ${session}@${seq}, recorded at ${session}@${by}; it cannot be undone${mayContain(quotedBy)}`,
+  );
+  const count = redacted.filter(({ repeated }) => !repeated).length;
+  return redacted.length === 1 ? lines : [...lines, `${counted(count, 'entry', 'entries')} redacted`];
+}
 
 /** `a message`, `the anchor plan`. */
 function nameOf(entry: Entry | undefined): string {

@@ -37,6 +37,28 @@ export const contentChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.entries.redact('main', 99, 'x'))).code).toBe('TAPE_NO_SEQ');
   });
 
+  test('several entries are redacted in one act, all or none', async () => {
+    await using store = await open();
+    await store.sessions.open('main');
+    await store.entries.append('main', [user('one secret'), assistant('no'), user('other secret')]);
+    await store.lineage.fork('main', { name: 'child' });
+    await store.entries.append('child', [user('third secret')]);
+    const redact = async (points: readonly (number | string)[]) =>
+      await store.entries.redact('child', points, 'secrets');
+    expect((await refusal(() => redact([2, 99]))).code).toBe('TAPE_NO_SEQ');
+    expect((await store.sessions.find('main'))?.head).toBe(4);
+    const done = await redact([2, '@4', 'head', 2]);
+    expect(done.map(({ session, seq, by, repeated }) => [session, seq, by, repeated])).toEqual([
+      ['main', 2, 5, false],
+      ['main', 4, 6, false],
+      ['child', 6, 7, false],
+      ['main', 2, 5, true],
+    ]);
+    expect((await store.entries.search({ text: 'secret' })).hits.map(({ kind }) => kind)).toEqual([]);
+    expect(await redact([])).toEqual([]);
+    expect(await all(store.verify())).toEqual([]);
+  });
+
   test('a large output is stored as a blob, and read whole and in ranges', async () => {
     await using store = await open();
     await store.sessions.open('main');

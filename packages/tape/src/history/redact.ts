@@ -89,19 +89,51 @@ export function previewRedaction(writer: Writer, owner: TapeRow, seq: Seq): Reda
   return { session, seq, repeated, quotedBy };
 }
 
+/** A redaction to record, by the owner of the tape. */
+interface Redaction {
+  readonly reason: string;
+  /** The epoch of the tape that owns an entry. */
+  readonly epochOf: (owner: TapeRow) => number;
+  /** What a run that died had saved goes to the tape first. */
+  readonly settles: boolean;
+}
+
 /**
- * Erases an entry's content, in the caller's transaction: payload, meta and salt, so that not even a guess
- * can be checked against the hash. The chain still verifies. Records a redaction entry with the reason,
- * removes blobs that no other entry refers to, and removes the entry from the search index. `settles`: what a run that
- * died had saved goes to the tape before it.
+ * Erases the content of entries, all or none, in the caller's transaction: payload, meta and salt, so that not even a
+ * guess can be checked against the hash. The chain still verifies. Records a redaction entry with the reason for each,
+ * removes blobs that no other entry refers to, and removes the entries from the search index.
  * @throws TAPE_BAD_ENTRY for an entry without content; TAPE_UNSETTLED for one after the settled point
  */
-export function redactEntry(
+export function redactEntries(
+  writer: Writer,
+  tape: TapeRow,
+  { seqs, ...redaction }: Redaction & { readonly seqs: readonly Seq[] },
+): Omit<Redacted, 'logEmptied'>[] {
+  let isIndexed = false;
+  const done = seqs.map((seq) => {
+    // The redaction before it has moved the head of its tape.
+    const owner = ownerOfSeq(writer, tapeById(writer.db, tape.id), seq);
+    return redactEntry(writer, owner, { seq, ...redaction, onIndexed: () => (isIndexed = true) });
+  });
+  // The index keeps a deleted row's words until its segments are merged.
+  if (isIndexed) writer.db.run(`INSERT INTO entry_fts (entry_fts) VALUES ('optimize')`);
+  crashPoint('redact/index');
+  return done;
+}
+
+function redactEntry(
   writer: Writer,
   owner: TapeRow,
-  { seq, reason, epoch, settles }: { seq: Seq; reason: string; epoch: number; settles: boolean },
+  {
+    seq,
+    reason,
+    epochOf,
+    settles,
+    onIndexed,
+  }: Redaction & { readonly seq: Seq; readonly onIndexed: () => void },
 ): Omit<Redacted, 'logEmptied'> {
   const { db } = writer;
+  const epoch = epochOf(owner);
   const { entry, before, repeated, quotedBy } = decideRedaction(writer, owner, seq);
   if (repeated) return { session: owner.name, seq, by: before ?? seq, repeated, quotedBy };
   const by =
@@ -119,10 +151,7 @@ export function redactEntry(
   const call = storedCall(entry);
   if (call !== undefined) removeCall(db, owner.id, seq, call);
   db.run('DELETE FROM touch WHERE tape_id = @id AND seq = @seq', { id: owner.id, seq });
-  // The index keeps a deleted row's words until its segments are merged.
-  if (db.run('DELETE FROM entry_fts WHERE rowid = @id', { id: entry.id }) > 0)
-    db.run(`INSERT INTO entry_fts (entry_fts) VALUES ('optimize')`);
-  crashPoint('redact/index');
+  if (db.run('DELETE FROM entry_fts WHERE rowid = @id', { id: entry.id }) > 0) onIndexed();
   forgetBlobs(writer, entry.id);
   crashPoint('redact/bytes');
   return { session: owner.name, seq, by, repeated: false, quotedBy };

@@ -9,7 +9,7 @@ import {
   previewRedaction,
   type Redacted,
   type RedactPreview,
-  redactEntry,
+  redactEntries,
 } from '../history/redact.ts';
 import { markErased, wipeFile } from '../history/wipe.ts';
 import { type SearchQuery, type SearchResult, searchEntries } from '../search/search.ts';
@@ -35,8 +35,17 @@ import {
 } from './options.ts';
 import type { Entries } from './store.ts';
 
+/** `store.entries` of a store in this process. */
+export interface EntriesInProcess extends Omit<InProcess<Entries>, 'redact'> {
+  /** See `Entries.redact`. */
+  readonly redact: {
+    (ref: Ref, point: Point, reason: string, o?: WriteOptions): Redacted;
+    (ref: Ref, points: readonly Point[], reason: string, o?: WriteOptions): readonly Redacted[];
+  };
+}
+
 /** Makes `store.entries`. */
-export function entriesOn(at: Connection): InProcess<Entries> {
+export function entriesOn(at: Connection): EntriesInProcess {
   const { db, realm, writer } = at;
 
   function appendTo(
@@ -57,6 +66,45 @@ export function entriesOn(at: Connection): InProcess<Entries> {
     // What was settled is before the batch.
     if (now !== tape) assertHead(now, expectHead);
     return receipt(writeEncoded(writer, now, drafts, { epoch, repeated }));
+  }
+
+  function redactAll(
+    ref: Ref,
+    points: readonly Point[],
+    { reason, lease }: WriteOptions & { readonly reason: string },
+  ): readonly Redacted[] {
+    const done = db.writeAndWipe(() => {
+      const tape = at.need(ref);
+      const redacted = redactEntries(writer, tape, {
+        seqs: points.map((point) => resolvePoint(db, tape, point)),
+        reason,
+        epochOf: (owner) => at.epoch(owner, lease),
+        settles: lease === undefined,
+      });
+      if (redacted.some(({ repeated }) => !repeated)) markErased(writer);
+      return redacted;
+    });
+    crashPoint('redact/before-checkpoint');
+    const logEmptied = wipeFile(db);
+    return done.map((one) => ({ ...one, logEmptied }));
+  }
+
+  function redact(ref: Ref, point: Point, reason: string, o?: WriteOptions): Redacted;
+  function redact(ref: Ref, points: readonly Point[], reason: string, o?: WriteOptions): readonly Redacted[];
+  function redact(
+    ref: Ref,
+    what: Point | readonly Point[],
+    reason: string,
+    o: WriteOptions = {},
+  ): Redacted | readonly Redacted[] {
+    assertOptions(o, fieldsOf.write, 'redact an entry of', at.named(ref));
+    if (typeof what === 'object') {
+      assertArgument(what, 'list', `redact entries of '${at.named(ref)()}'`, 'the positions');
+      return redactAll(ref, what, { ...o, reason });
+    }
+    const [redacted] = redactAll(ref, [what], { ...o, reason });
+    if (redacted === undefined) throw new TypeError('a redaction of one entry has one receipt');
+    return redacted;
   }
 
   return {
@@ -103,20 +151,7 @@ export function entriesOn(at: Connection): InProcess<Entries> {
       return db.read(() => searchEntries(db, realm, query));
     },
 
-    redact(ref: Ref, point: Point, reason: string, o: WriteOptions = {}): Redacted {
-      assertOptions(o, fieldsOf.write, 'redact an entry of', at.named(ref));
-      const done = db.writeAndWipe(() => {
-        const tape = at.need(ref);
-        const seq = resolvePoint(db, tape, point);
-        const owner = ownerOfSeq(writer, tape, seq);
-        const epoch = at.epoch(owner, o.lease);
-        const redacted = redactEntry(writer, owner, { seq, reason, epoch, settles: o.lease === undefined });
-        if (!redacted.repeated) markErased(writer);
-        return redacted;
-      });
-      crashPoint('redact/before-checkpoint');
-      return { ...done, logEmptied: wipeFile(db) };
-    },
+    redact,
 
     previewRedact(ref: Ref, point: Point): RedactPreview {
       return db.read(() => {

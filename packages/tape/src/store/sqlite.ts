@@ -43,7 +43,7 @@ import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import { type BackupOptions, type BackupProgress, backupTo } from './backup.ts';
 import { type Bundles, bundlesOn } from './bundles.ts';
 import { Connection, type GraphFileState } from './connection.ts';
-import { entriesOn } from './entries.ts';
+import { type EntriesInProcess, entriesOn } from './entries.ts';
 import { historyOn } from './history.ts';
 import { importsOn } from './imports.ts';
 import type { InProcess } from './in-process.ts';
@@ -55,7 +55,7 @@ import { maskedStore } from './masked-store.ts';
 import { type OpenOptions, openDatabase } from './open.ts';
 import { assertOptions, fieldsOf } from './options.ts';
 import { sessionsOn } from './sessions.ts';
-import type { Entries, History, Imports, Inbox, Leases, Live, Sessions, TapeStore, Views } from './store.ts';
+import type { History, Imports, Inbox, Leases, Live, Sessions, TapeStore, Views } from './store.ts';
 import { countVerified, verifyAll, verifySession } from './verify.ts';
 import { viewsOn } from './views.ts';
 
@@ -174,7 +174,7 @@ export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeSto
  */
 export class SqliteTapeStore implements TapeStore {
   readonly sessions: InProcess<Sessions>;
-  readonly entries: InProcess<Entries>;
+  readonly entries: EntriesInProcess;
   readonly views: InProcess<Views>;
   readonly history: InProcess<History>;
   readonly lineage: LineageInProcess;

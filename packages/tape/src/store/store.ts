@@ -204,6 +204,13 @@ export interface Entries {
    * @throws TAPE_BAD_ENTRY, TAPE_UNSETTLED, TAPE_BUSY, TAPE_FENCED, TAPE_NO_ANCHOR, TAPE_NO_SEQ
    */
   redact(ref: Ref, point: Point, reason: string, o?: WriteOptions): Awaitable<Redacted>;
+  /** Redacts entries in one transaction, all or none; the file is written anew once. */
+  redact(
+    ref: Ref,
+    points: readonly Point[],
+    reason: string,
+    o?: WriteOptions,
+  ): Awaitable<readonly Redacted[]>;
   /**
    * Returns what `redact` would erase, and what may still contain it then. Reads only.
    * @throws as `redact`
