@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { note, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { jsonError } from '../support/cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -232,4 +233,28 @@ test.skipIf(process.platform === 'win32')('a pipe is read once, from its first b
   ]);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ names: ['main'], counts: { records: 2 } });
+});
+
+test('a transcript with an entry that no tape can have, and one of another conversation, are refused with what to do', async () => {
+  using home = tempHome();
+  const saved = (content: string) => ({
+    ...{ schema_version: 1, agent_id: 'main', permission_level: 'yolo', session_allowances: {} },
+    messages: [{ role: 'user', content }],
+  });
+  writeFileSync(home.file('large.json'), JSON.stringify(saved('x'.repeat(17 * 1024 * 1024))));
+  const large = await home.here(['import', home.file('large.json'), '--json']);
+  expect([large.code, jsonError(large)]).toMatchObject([
+    2,
+    {
+      code: 'TAPE_BAD_ENTRY',
+      message: `cannot import '${home.file('large.json')}': cannot store a message entry: over 16777216 bytes`,
+    },
+  ]);
+  home.session('main', user('Mine'));
+  writeFileSync(home.file('other.json'), JSON.stringify(saved('Theirs')));
+  const other = await home.here(['import', home.file('other.json'), '--json']);
+  expect([other.code, jsonError(other)]).toMatchObject([
+    4,
+    { code: 'TAPE_EXISTS', hint: 'choose another name with: --as NAME' },
+  ]);
 });

@@ -567,3 +567,13 @@ test('a search shows an anchor and an event in words, unless what is found is el
   const id = /[0-9A-Z]{26}/.exec(merge?.snippet ?? '')?.[0] ?? '';
   expect(await found(id)).toContain(id);
 });
+
+test('show has the names of the tools that a model was sent, and their definitions with --full', async () => {
+  using home = tempHome();
+  const tools = [{ name: 'look', description: 'Look it up', schema: { type: 'object' } }];
+  home.session('main', user('Plan.'), { ...assistant('Planned.'), meta: { tools } });
+  const shown = async (...args: string[]) => (await home.here(['show', 'main@3', ...args])).stdout;
+  expect(await shown()).toContain('meta  {"tools":["look"]}');
+  expect(await shown('--full')).toContain('Look it up');
+  expect(await shown('--json')).toContain('Look it up');
+});

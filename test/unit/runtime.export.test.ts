@@ -356,13 +356,18 @@ test('nexus3: the context that the model has, which is the same after an import'
   expect(saved.messages[0].content).toContain('Reviewed.');
   const whole = openStore();
   whole.sessions.open('back');
-  const file = { ...saved, system_prompt: 'Be brief.', working_directory: '/w', permission_level: 'yolo' };
+  const file = {
+    ...saved,
+    ...{ system_prompt: 'Be brief.', working_directory: '/w', permission_level: 'yolo' },
+    created_at: '2026-01-01T00:00:00+00:00',
+  };
   const chunks = [Buffer.from(JSON.stringify(file))];
   whole.entries.append('back', readTranscript('main.json', { chunks }).drafts);
   const again = JSON.parse((await exported(whole, 'back', { format: 'nexus3' })).text);
   expect(again.messages).toEqual(saved.messages);
   expect(again).toMatchObject({
     ...{ system_prompt: 'Be brief.', working_directory: '/w', permission_level: 'sandboxed' },
+    created_at: '2026-01-01T00:00:00+00:00',
   });
 });
 

@@ -56,3 +56,14 @@ test('a session or an option that does not exist is an error', async () => {
   await expect(rendered('main', { tre: true })).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
   await expect(rendered('main', { tree: 1 })).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
 });
+
+test('of the tools that a model was sent, verbose.md has the names', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  const tools = [{ name: 'look', description: 'Look it up', schema: { type: 'object' } }, { name: 'write' }];
+  store.entries.append('main', [user('Plan.'), { ...assistant('Planned.'), meta: { tools, note: 'mine' } }]);
+  const [, verbose] = await Array.fromAsync(renderLogs(storeUnderTest(store), 'main', { verbose: true }));
+  const text = verbose === undefined ? '' : await textOf(verbose);
+  expect(text).toContain('* tools: `look`, `write`\n* meta: `{"note":"mine"}`');
+  expect(text).not.toContain('Look it up');
+});

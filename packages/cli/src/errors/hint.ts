@@ -83,7 +83,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `aliases of ${session}: ${data.aliases.length === 0 ? 'none' : data.aliases.join(', ')}`;
       if (typeof data.deleted === 'string')
         return `free the name, or go on in a branch with a name of its own: tape branch ${data.deleted} --as NAME`;
-      if (data.bundle === true) return 'choose another name with: --as NAME';
+      if (data.bundle === true || data.transcript === true) return 'choose another name with: --as NAME';
       return near === '' ? 'choose another name' : `use ${near}, or choose another name`;
     case 'TAPE_CONFLICT':
       return Array.isArray(data.forks)

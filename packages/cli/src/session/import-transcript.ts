@@ -47,7 +47,7 @@ export async function importTranscript(
     throw new UsageError(`cannot import '${named}' as '${name}': ${fault}`, {
       hint: 'choose a name with: --as NAME',
     });
-  for (const draft of transcript.drafts) assertDraft(draft);
+  for (const draft of transcript.drafts) assertStorable(draft, named);
   // Before anything is compared with what an earlier import wrote.
   const clean = (draft: Draft) => (redactor === undefined ? draft : redactedDraft(draft, redactor));
   const act = async (store: SqliteTapeStore) => {
@@ -71,6 +71,22 @@ export async function importTranscript(
     await answer(receiptOf(transcript, { session: info.session, added, back }));
   };
   await writing(act, raw === true ? { redact: false } : {});
+}
+
+/**
+ * Refuses an entry that no tape can have, and names the file.
+ * @throws as `assertDraft`
+ */
+function assertStorable(draft: Draft, named: string): void {
+  try {
+    assertDraft(draft);
+  } catch (cause) {
+    if (!(cause instanceof TapeError)) throw cause;
+    throw new TapeError(cause.code, `cannot import '${named}': ${cause.message}`, {
+      data: cause.data,
+      cause,
+    });
+  }
 }
 
 function receiptOf(
@@ -127,7 +143,7 @@ async function storeTranscript(
         'TAPE_EXISTS',
         `cannot import into '${name}': it is not an import of this transcript`,
         {
-          data: { session: name },
+          data: { session: name, transcript: true },
         },
       );
     assertGrown(store, name, drafts);

@@ -24,6 +24,16 @@ export function paperOf({ style, color, io }: Pick<Context, 'style' | 'color' | 
   return { style, renders: color && io.isTerminal };
 }
 
+/** Metadata with the names of tools in the place of their definitions, which are long. */
+function withToolNames(meta: Entry['meta']): Entry['meta'] {
+  const { tools } = meta;
+  if (!Array.isArray(tools)) return meta;
+  return {
+    ...meta,
+    tools: tools.map((tool) => (isObject(tool) && tool.name !== undefined ? tool.name : '?')),
+  };
+}
+
 /** An entry, as text for a terminal; where that is a person's, with what is very long cut unless it is `full`. */
 export function entryPage(
   entry: Entry,
@@ -37,7 +47,8 @@ export function entryPage(
   const when = sourceAt === undefined ? isoTime(at) : `${isoTime(sourceAt)}, recorded ${isoTime(at)}`;
   const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${when}`;
   const facts = [`tape  ${tape}`, `hash  ${hash}`];
-  if (Object.keys(meta).length > 0) facts.push(`meta  ${JSON.stringify(meta)}`);
+  const about = full ? meta : withToolNames(meta);
+  if (Object.keys(about).length > 0) facts.push(`meta  ${JSON.stringify(about)}`);
   const columns = context.io.isTerminal ? context.io.columns : Number.POSITIVE_INFINITY;
   const rows = (line: string, indent: number) => hangingLines(safe(line), columns, indent);
   return [

@@ -19,7 +19,7 @@ export async function* writeNexus3(source: ExportSource): AsyncGenerator<string,
     schema_version: 1,
     // It names a file there.
     agent_id: session.replace(/[^\w.-]+/g, '-'),
-    created_at: timeOf(createdAt),
+    created_at: typeof kept.created_at === 'string' ? kept.created_at : timeOf(createdAt),
     modified_at: timeOf(lastMessageAt),
     system_prompt: context.instructions ?? '',
     system_prompt_path,

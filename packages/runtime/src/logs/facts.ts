@@ -5,7 +5,7 @@ import { code, codeOf } from './markdown.ts';
 /** What is recorded about an entry beside its content, as the items of a list. Pure. */
 export function factsOf(entry: Entry, before: Pick<Entry, 'seq' | 'at'> | undefined): readonly string[] {
   const { at, sourceAt, key, hash, meta } = entry;
-  const { run, step, provider, model, response, finish, usage: _, cost, view, ...rest } = meta;
+  const { run, step, provider, model, response, finish, usage: _, cost, view, tools, ...rest } = meta;
   const counts = recordedUsage(meta);
   return [
     `time: ${isoTime(at)}${since(at, before)}`,
@@ -15,10 +15,16 @@ export function factsOf(entry: Entry, before: Pick<Entry, 'seq' | 'at'> | undefi
       ? []
       : [`usage: ${usageText(counts)}${cost === undefined ? '' : `, cost ${plain(cost)}`}`]),
     ...(isObject(view) ? [`view: ${manifestText(view)}`] : []),
+    ...(Array.isArray(tools) ? [`tools: ${tools.map(toolName).map(code).join(', ')}`] : []),
     ...(Object.keys(rest).length === 0 ? [] : [`meta: ${codeOf(rest)}`]),
     ...(key === undefined ? [] : [`key: ${code(key)}`]),
     `hash: ${code(hash)}`,
   ].map((fact) => `* ${fact}`);
+}
+
+/** The name of a tool that the model was sent. */
+function toolName(tool: Json): string {
+  return isObject(tool) && typeof tool.name === 'string' ? tool.name : '?';
 }
 
 /** How long after the entry before it an entry was recorded. */
