@@ -112,6 +112,7 @@ const lanes = [
     'runtime.active',
     'runtime.carried-models',
     'runtime.cut-tapes',
+    'runtime.delivery-processes',
     'runtime.hostile-answers',
     'runtime.killed-streams',
     'runtime.loading',

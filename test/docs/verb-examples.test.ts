@@ -91,6 +91,8 @@ const needs: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> = 
     mkdirSync(join(home, '.claude/projects/app'), { recursive: true });
     copyFileSync(transcript, join(home, '.claude/projects/app/2f1c.jsonl'));
   },
+  'tape identity unlink dm:entity_mom dm:gmail:mom@gmail.com': async ({ first }) =>
+    await first('identity link dm:entity_mom dm:imessage:+1555 dm:gmail:mom@gmail.com'),
   append: ({ file }) => file('lines.jsonl', '{"content":"One"}\n{"role":"assistant","content":"Two"}\n'),
   'tape config unset instructions': async ({ first }) => await first('config set instructions Hi'),
   attest: ({ file }) => file('key.pem', keys.privateKey),

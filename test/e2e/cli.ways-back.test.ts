@@ -14,6 +14,8 @@ function talked(): TempHome {
     store.entries.append(name, [assistant(`Done by ${name}.`)]);
   }
   store.sessions.update('main', { alias: { name: 'talk', reason: '' } });
+  store.sessions.open('dm:mail:mom');
+  store.identities.link('dm:dad', ['dm:mail:dad', 'dm:fax:dad']);
   store.sessions.open('old');
   store.sessions.update('old', { lifecycle: 'archived' });
   store.sessions.open('tools');
@@ -86,6 +88,14 @@ const acts: readonly Act[] = [
   { line: 'alias main other-name', look: out('show other-name --quiet') },
   { line: 'unalias talk', look: out('show talk --quiet') },
   { line: 'rename main talk-2', look: out('sessions --format {session}:{title}') },
+  { line: 'resolve dm:sms:1', look: listed },
+  {
+    line: 'resolve dm:mom --address dm:mail:mom',
+    look: out('resolve dm:mom --dry-run --quiet'),
+  },
+  { line: 'identity link dm:mom dm:mail:mom dm:fax:mom', look: out('identity --json') },
+  { line: 'identity unlink dm:dad dm:fax:dad', look: out('identity --json') },
+  { line: 'identity unlink dm:dad', look: out('identity --json') },
   { line: 'delete back', look: listed },
   { line: 'archive main', look: listed },
   { line: 'archive old --undo', look: listed },

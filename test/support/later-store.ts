@@ -3,7 +3,7 @@ import type { TapeStore } from '@tapedeck/tape';
 import { wrapStore } from '@tapedeck/tape/store';
 
 /** The groups of a store's methods. */
-type Group = Exclude<keyof TapeStore, symbol | 'lockWaitMs' | 'verify' | 'changes'>;
+type Group = Exclude<keyof TapeStore, symbol | 'lockWaitMs' | 'base' | 'inRealm' | 'verify' | 'changes'>;
 
 /** The methods of a store, by group; `lockWaitMs` is a setting. */
 export type Method =

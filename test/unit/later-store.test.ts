@@ -74,6 +74,11 @@ const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>
   'imports.stage': (store) => store.imports.stage('another'),
   'imports.append': (store, { staged }) => store.imports.append(staged, [user('Hi')]),
   'imports.publish': (store, { staged }) => store.imports.publish([staged]),
+  'identities.resolve': (store) => store.identities.resolve('dm:mom', { address: 'main' }),
+  'identities.find': (store) => store.identities.find('main'),
+  'identities.link': (store) => store.identities.link('main', ['dm:mom']),
+  'identities.unlink': (store) => store.identities.unlink('main'),
+  'identities.list': (store) => store.identities.list(),
   verify: (store) => store.verify(),
   changes: (store) => store.changes(),
 };

@@ -36,6 +36,7 @@ const forStores = names(`
   parseName PatchFile Posted PreviewEntry Problem Progress ProgressOptions provablyDead Purged PurgePreview RangeQuery RecordedArtifact RedactPreview Redacted
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery SearchResult Sequence SessionChange SessionInit
   SessionCounts SessionHead SessionOwner SessionOrder SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
+  Identities Identity Linked LinkOptions Resolved ResolveOptions
   tapeName taskSlug TextRef Touch touchesOf UnrewindOptions ViewQuery Views
   WorktreeRequest wrapStore WriteOptions
 `);

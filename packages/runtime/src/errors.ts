@@ -18,6 +18,7 @@ export type SessionErrorCode =
   | 'SESSION_BAD_INPUT'
   | 'SESSION_NO_CALL'
   | 'SESSION_NO_TOOL'
+  | 'SESSION_NO_ROUTE'
   | 'SESSION_CLOSED'
   | 'SESSION_ENDED'
   | 'SESSION_MERGE_WAITING'

@@ -64,6 +64,14 @@ export type { Hooks, IncomingMessage, RewindEvent } from './config/hooks.ts';
 export { parseConfig } from './config/parse.ts';
 export type { Deck, DeckOptions, NewSession } from './deck/deck.ts';
 export type { DeckGraph } from './deck/graph.ts';
+export type {
+  DeckIdentities,
+  PersonaOptions,
+  ResolvedSession,
+  ResolveKeyOptions,
+  Routed,
+  RoutePreview,
+} from './deck/identities.ts';
 export { openDeck } from './deck/open.ts';
 export type { DeletedSession, SavedSession, SavedSessions } from './deck/saved.ts';
 export type { StrayError } from './deck/stray-errors.ts';
@@ -94,6 +102,10 @@ export { type BranchOptions, branchSession } from './history/branch.ts';
 export { type RewindMode, type RewoundMessage, rewindSession } from './history/rewind.ts';
 export { undeleteSession } from './history/undelete.ts';
 export { type Undone, type UndoneAct, undoSession } from './history/undo.ts';
+export type { IncomingDelivery, PeerKind, Principal } from './identity/delivery.ts';
+export { parseSessionKey, type SessionKey, sessionKey } from './identity/key.ts';
+export type { Persona, Personas } from './identity/persona.ts';
+export type { Route, RouteMatch } from './identity/route.ts';
 export { type LogFile, type LogName, type LogOptions, type LogPiece, renderLogs } from './logs/index.ts';
 export type { McpAddress, McpProgram, McpServer, McpServers } from './mcp/spec.ts';
 export type { MergeOptions } from './merge/merge.ts';

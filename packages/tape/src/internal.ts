@@ -15,7 +15,7 @@ export { storedPayloads } from './entry/encode.ts';
 export { isoTime } from './entry/iso-time.ts';
 export { isJoining, joinableEnd } from './entry/joiner.ts';
 export { isObject, jsonDepth, parseJson } from './entry/json.ts';
-export { isReservedAnchor, quote } from './entry/name.ts';
+export { baseFault, isReservedAnchor, quote } from './entry/name.ts';
 export { abortedWhy } from './entry/run-state.ts';
 export { titleEvent, titleLine } from './entry/title.ts';
 export { recordedUsage, tokenCount, totalOf, type Usage } from './entry/usage.ts';

@@ -133,12 +133,12 @@ export async function fileConfig(
 
 /** Resolves the relative paths of a configuration against its directory. */
 function placedIn(dir: string, config: DeckConfig): DeckConfig {
-  const placed = (spec: ModelSpec): ModelSpec => {
+  const placed = <Spec extends ModelSpec>(spec: Spec): Spec | string => {
     if (typeof spec !== 'string' || !spec.startsWith('script:')) return spec;
     const file = spec.slice('script:'.length);
     return file === '' || isAbsolute(file) ? spec : `script:${resolve(dir, file)}`;
   };
-  const { model, summarizer, titles, prompt, mcpServers } = config;
+  const { model, summarizer, titles, prompt, mcpServers, personas } = config;
   const { project, skills } = prompt ?? {};
   return {
     ...config,
@@ -148,6 +148,14 @@ function placedIn(dir: string, config: DeckConfig): DeckConfig {
     ...(mcpServers !== undefined && {
       mcpServers: Object.fromEntries(
         Object.entries(mcpServers).map(([name, server]) => [name, serverIn(dir, server)]),
+      ),
+    }),
+    ...(personas !== undefined && {
+      personas: Object.fromEntries(
+        Object.entries(personas).map(([name, { model: own, ...persona }]) => [
+          name,
+          { ...persona, ...(own !== undefined && { model: placed(own) }) },
+        ]),
       ),
     }),
     ...(prompt !== undefined && {

@@ -1,7 +1,17 @@
 import { readFileSync, statSync } from 'node:fs';
 import { type DeckConfig, parseConfig, SessionError } from '@tapedeck/runtime';
 import { parsePolicy, TapeError } from '@tapedeck/tape';
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, type YAMLMap } from 'yaml';
+import { isObject } from '@tapedeck/tape/internal';
+import {
+  type Document,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  type YAMLMap,
+} from 'yaml';
 import { ConfigError } from '../errors/kinds.ts';
 import type { Home } from '../home.ts';
 import { decode } from '../input.ts';
@@ -70,7 +80,7 @@ export async function parseHomeConfig(text: string, path: string): Promise<HomeC
     if (!(error instanceof SessionError)) throw error;
     const { field, why } = error.data as { field: string; why: string };
     // Names of models keep their spelling.
-    const name = /^(?:windows|mcpServers)\./.test(field)
+    const name = /^(?:windows|mcpServers|personas)\./.test(field)
       ? field.replace(/^[^.]*|[^.]*$/g, snakeCase)
       : snakeCase(field);
     const other = otherNames.find((one) => one.beside === undefined && one.setting === name);
@@ -184,7 +194,11 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
       else if (field === 'compaction' || field === 'windows')
         found[field] = within(value, reading, { path: field, isNamed: field === 'windows' });
       else if (field === 'mcpServers') found[field] = serversIn(value, reading);
-      else if (field === 'view') found[field] = rulesIn(plain(value, document));
+      else if (field === 'personas') found[field] = personasIn(value, reading);
+      else if (field === 'routes') {
+        placesIn(value, { path: field, places });
+        found[field] = plain(value, document);
+      } else if (field === 'view') found[field] = rulesIn(plain(value, document));
       else found[field] = plain(value, document);
     } catch (error) {
       if (error instanceof TapeError) throw refuse(error.message, offset, field);
@@ -257,6 +271,46 @@ function serversIn(value: unknown, { document, places }: Reading): unknown {
     }
   }
   return Object.fromEntries(found);
+}
+
+/** Personas: their names keep their spelling, and their settings are spelled as those of the home. */
+function personasIn(value: unknown, reading: Reading): unknown {
+  if (!isMap(value)) return plain(value, reading.document);
+  const found: [string, unknown][] = [];
+  for (const { key, value: persona } of value.items) {
+    const name = isScalar(key) ? String(key.value) : '';
+    const path = `personas.${name}`;
+    if (isScalar(key)) reading.places.set(path, key.range?.[0] ?? 0);
+    placesIn(persona, { path, places: reading.places });
+    const settings = isMap(persona) ? persona.get('settings', true) : undefined;
+    const fields = plain(persona, reading.document);
+    found.push([
+      name,
+      isMap(settings) && isObject(fields)
+        ? { ...fields, settings: fieldsOf(settings, reading, 'settings.') }
+        : fields,
+    ]);
+  }
+  return Object.fromEntries(found);
+}
+
+/** Notes where the fields in a value are, at any depth. */
+function placesIn(
+  value: unknown,
+  { path, places }: { readonly path: string } & Pick<Reading, 'places'>,
+): void {
+  if (isSeq(value))
+    for (const [i, item] of value.items.entries()) {
+      if (isNode(item)) places.set(`${path}.${i}`, item.range?.[0] ?? 0);
+      placesIn(item, { path: `${path}.${i}`, places });
+    }
+  if (isMap(value))
+    for (const { key, value: inner } of value.items) {
+      if (!isScalar(key)) continue;
+      const place = `${path}.${String(key.value)}`;
+      places.set(place, key.range?.[0] ?? 0);
+      placesIn(inner, { path: place, places });
+    }
 }
 
 /** The value as plain data, with aliases resolved. */

@@ -32,6 +32,10 @@ export const keys: readonly string[] = [
   ...['command', 'args', 'env.*', 'cwd', 'url', 'headers.*', 'timeout_ms'].map(
     (name) => `mcp_servers.*.${name}`,
   ),
+  'routes',
+  ...['instructions', 'model', 'settings.*', 'tools', 'uses', 'permissions'].map(
+    (name) => `personas.*.${name}`,
+  ),
   'compaction',
   ...[
     ...['preset', 'enabled', 'reserve_tokens', 'threshold', 'retry_on_transient'],
@@ -55,7 +59,7 @@ export const keys: readonly string[] = [
 
 /** The fields that have names which the user chooses in them. */
 const openFields: readonly string[] = keys
-  .filter((key) => key.includes('*') && !key.startsWith('mcp_servers.'))
+  .filter((key) => key.includes('*') && !/^(?:mcp_servers|personas)\./.test(key))
   .map((key) => key.split('.*')[0] ?? '');
 
 /** The fields of an MCP server that are texts. */
@@ -108,6 +112,7 @@ export function isText([field, name, ...more]: Path): boolean {
     return true;
   if (field === 'redact' && name === 'patterns') return more.length === 1;
   if (field === 'mcp_servers') return textFields.test(more.join('.'));
+  if (field === 'personas') return /^(?:instructions|model)$/.test(more.join('.'));
   return field === 'alias' && name !== undefined && more.length === 0;
 }
 
@@ -130,7 +135,7 @@ function withOwnNames(names: Path): Path {
   if (field === 'limits' && rest[0] === 'concurrent_calls') return [field, rest[0], ...join(given.slice(1))];
   if (field === 'settings' && rest[0] === 'provider_options') return [field, rest[0], ...given.slice(1)];
   if (field === 'redact' && rest[0] === 'patterns') return [field, rest[0], ...join(given.slice(1))];
-  if (field === 'mcp_servers') {
+  if (field === 'mcp_servers' || field === 'personas') {
     const [server = '', inner, ...name] = given;
     return [field, server, ...(inner === undefined ? [] : [snakeCase(inner), ...join(name)])].filter(
       (one) => one !== '',
@@ -144,7 +149,7 @@ function withOwnNames(names: Path): Path {
 
 /** The path as a pattern of the list, where it begins as one of those. */
 function patternOf(path: Path): string {
-  if (path[0] === 'mcp_servers') {
+  if (path[0] === 'mcp_servers' || path[0] === 'personas') {
     const [field, server, inner, name] = path;
     const known = [
       field,

@@ -78,7 +78,7 @@ export async function trustHome(
       ...texts.slice(0, linesMax).map((text) => `  ${kind}: ${text.replace(/\s+/g, ' ')}`),
       ...(texts.length > linesMax ? [`  ${kind}: and ${texts.length - linesMax} more`] : []),
     ]),
-    'Scripts as models, approvals, repeats of calls, worktrees, and paths, MCP servers and aliases in config.yaml count only when they are made here.',
+    'Scripts as models, approvals, repeats of calls, worktrees, and paths, MCP servers, routes, personas and aliases in config.yaml count only when they are made here.',
     repeated
       ? `${path} is trusted already: nothing to do`
       : isDryRun

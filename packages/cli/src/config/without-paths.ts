@@ -1,14 +1,18 @@
 import type { DeckConfig, ModelSpec, RuleTexts } from '@tapedeck/runtime';
 
-/** A configuration without what names files, has tools, starts programs, sends to addresses or shows secrets, and the fields that were left out. Pure. */
+/**
+ * A configuration without what names files, has tools, starts programs, sends to addresses, shows secrets or says who answers
+ * whom, and the fields that were left out. Pure.
+ */
 export function withoutPaths(config: DeckConfig): {
   readonly config: DeckConfig;
   readonly ignored: readonly string[];
 } {
-  const { model, summarizer, titles, prompt, redact, builtinTools, mcpServers, projectPermissions, ...rest } =
+  const { model, summarizer, titles, prompt, redact, builtinTools, mcpServers, routes, personas, ...others } =
     config;
+  const { projectPermissions, ...rest } = others;
   const rules = stricterOf(projectPermissions);
-  const { project, skills, ...others } = prompt ?? {};
+  const { project, skills, ...parts } = prompt ?? {};
   const ignored = [
     ...(isScript(model) ? ['model'] : []),
     ...(isScript(summarizer) ? ['summarizer'] : []),
@@ -19,6 +23,8 @@ export function withoutPaths(config: DeckConfig): {
     ...(rules.isWhole ? [] : ['permissions']),
     ...(builtinTools !== undefined ? ['builtin_tools'] : []),
     ...(mcpServers !== undefined ? ['mcp_servers'] : []),
+    ...(routes !== undefined ? ['routes'] : []),
+    ...(personas !== undefined ? ['personas'] : []),
   ];
   const usable: DeckConfig = {
     ...rest,
@@ -27,7 +33,7 @@ export function withoutPaths(config: DeckConfig): {
     ...(summarizer !== undefined && !isScript(summarizer) && { summarizer }),
     ...(titles !== undefined && !isScript(titles) && { titles }),
     ...(prompt !== undefined && {
-      prompt: { ...others, ...(project !== undefined && typeof project !== 'string' && { project }) },
+      prompt: { ...parts, ...(project !== undefined && typeof project !== 'string' && { project }) },
     }),
   };
   return { config: usable, ignored };

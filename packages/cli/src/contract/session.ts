@@ -3,6 +3,8 @@ import {
   busy,
   type Contracts,
   count,
+  document,
+  dryRun,
   flag,
   graphDiverged,
   graphStanding,
@@ -184,6 +186,17 @@ const ChildSession: z.ZodObject = Session.extend({
   ...graphStanding,
 }).meta({ id: 'ChildSession', description: 'A fork in a list.' });
 
+const IdentityRow: z.ZodObject = shape('IdentityRow', 'What a session stands for.', {
+  session: text('name of the session that gets the messages'),
+  id: text('ULID'),
+  tape: text('name of its tape, which begins with its realm'),
+  keys: names('the keys that are its aliases'),
+  quiet: listOf('the sessions that get nothing more, and are searched with it', {
+    session: z.string(),
+    id: z.string(),
+  }),
+});
+
 /** Verbs that list sessions, or change their properties. */
 export const sessionVerbs: Contracts = {
   new: {
@@ -345,6 +358,52 @@ export const sessionVerbs: Contracts = {
       ...noSession,
       2: 'the new name is not allowed',
       4: 'the new name names another session, or differs from a name in use only by case or Unicode form; the session runs, or is deleted',
+    },
+  },
+  resolve: {
+    json: printed({
+      session: session.nullable().describe('name of the session; null where one would be created'),
+      id: text('ULID').nullable(),
+      tape: text('name of its tape, which begins with its realm').nullable(),
+      key: text('the key, also that of a delivery'),
+      persona: text('whose session it is').nullable(),
+      route: text('name of the route of a delivery').nullable(),
+      how: z
+        .enum(['direct', 'alias', 'promoted', 'created'])
+        .describe(
+          '`direct`: its name is the key; `alias`: it stands for the key; `promoted`: it was that of the address; `created`: it is new',
+        ),
+      created: flag('whether this command made it'),
+      lifecycle: lifecycle.nullable().describe('its state'),
+      head: count('last position').nullable(),
+      message_count: count('number of its own messages').nullable(),
+      dry_run: dryRun.optional(),
+    }),
+    quiet:
+      'the name of the session, or its ULID where it is of another realm; nothing where one would be created',
+    exits: {
+      2: 'no key, no delivery, a field that a template needs is missing, or no such persona',
+      3: 'no route matches the delivery, or no session has the ULID of a worker',
+      4: 'the session is archived',
+    },
+  },
+  identity: {
+    json: [
+      ...listed(IdentityRow, 'with `list`'),
+      document(
+        IdentityRow.extend({
+          key: text('the key of the entity'),
+          created: flag('whether no address had a session, so that one was made'),
+          repeated,
+        }),
+        'with `link` and `unlink`',
+      ),
+    ],
+    quiet: 'the sessions, by name or by ULID where they are of another realm, one a line',
+    exits: {
+      2: 'no key of a person, no address, the key itself as an address, or no such persona',
+      3: 'unlink: no session stands for the key',
+      4: 'an address is linked with another key, or not with this one; no session of them is active',
     },
   },
   archive: {

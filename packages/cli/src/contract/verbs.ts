@@ -42,6 +42,8 @@ const writing: readonly string[] = [
     'abort',
     'approve',
     'rename',
+    'resolve',
+    'identity',
     'archive',
     'delete',
     'recover',

@@ -137,6 +137,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     exit.notFound,
     'no such tool (`data.tool`); `data.tools` has those that there are, `data.near` the nearest names',
   ],
+  SESSION_NO_ROUTE: [
+    exit.notFound,
+    'no route of the configuration matches the delivery; `data.routes` has their names',
+  ],
   SESSION_LIMIT: [
     exit.conflict,
     'the child would exceed the maximum depth, the maximum number of children, or the budget of an ancestor',

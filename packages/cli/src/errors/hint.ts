@@ -85,7 +85,11 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `free the name, or go on in a branch with a name of its own: tape branch ${data.deleted} --as NAME`;
       if (data.bundle === true || data.transcript === true) return 'choose another name with: --as NAME';
       return near === '' ? 'choose another name' : `use ${near}, or choose another name`;
+    case 'SESSION_NO_ROUTE':
+      return 'routes stand in config.yaml of the home: see tape help config';
     case 'TAPE_CONFLICT':
+      if (Array.isArray(data.linked))
+        return `name these addresses, too; or separate it first: tape identity unlink ${shellWord(String(data.linked[0]))} ${shellWord(String(data.address))}`;
       return Array.isArray(data.forks)
         ? `purge these first: ${data.forks
             .map((fork) => `tape purge ${shellWord(String(fork))}`)

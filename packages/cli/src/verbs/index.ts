@@ -46,6 +46,8 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   alias: async () => (await import('./alias.ts')).alias,
   unalias: async () => (await import('./alias.ts')).unalias,
   rename: async () => (await import('./rename.ts')).rename,
+  resolve: async () => (await import('./resolve.ts')).resolve,
+  identity: async () => (await import('./identity.ts')).identity,
   archive: async () => (await import('./archive.ts')).archive,
   delete: async () => (await import('./delete.ts')).deleteVerb,
   fork: async () => (await import('./fork.ts')).fork,

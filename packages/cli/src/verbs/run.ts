@@ -14,6 +14,7 @@ import { exitOf, type Face, resultJson, statusFace } from '../output/run.ts';
 import { attach } from '../session/attach.ts';
 import { printAll } from '../session/background.ts';
 import { ensure } from '../session/ensure.ts';
+import { refOf } from '../session/identity.ts';
 import { newestIn } from '../session/listing.ts';
 import { meantSession } from '../session/meant.ts';
 import { openDeckAt } from '../session/open-deck.ts';
@@ -77,7 +78,8 @@ export const run: Verb = defineVerb({
     return await opening(async (store) => {
       const meant =
         input === undefined ? name : await meantSession(store, name, { isNew: args.new, context });
-      const session = input === undefined ? needSession(store, name).session : ensure(store, meant, context);
+      const session =
+        input === undefined ? refOf(store, needSession(store, name)) : ensure(store, meant, context);
       await using deck = await openDeckAt(config, store, context);
       const handle = await deck.session(session);
       const first = handle.run(input, {

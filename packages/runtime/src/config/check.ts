@@ -4,6 +4,9 @@ import { z } from 'zod';
 import { builtinNames } from '../builtins/builtins.ts';
 import { compactionField, reserveFault, windowsField } from '../compaction/check.ts';
 import { messageOf } from '../errors.ts';
+import { deliveryFields, peerKinds } from '../identity/delivery.ts';
+import { personaNameFault } from '../identity/persona.ts';
+import { templateFault } from '../identity/route.ts';
 import { nameFault } from '../mcp/spec.ts';
 import { settingsFault } from '../model/call-settings.ts';
 import { specFault } from '../model/name.ts';
@@ -178,6 +181,109 @@ const redact = z
   })
   .optional();
 
+const names = z.array(z.string('must be a name'), 'must be a list of names').optional();
+
+const persona = z.strictObject(
+  {
+    instructions: z.string('must be a text').optional(),
+    model: z
+      .string('must be a text PROVIDER/MODEL')
+      .superRefine((value, context) => {
+        if (specFault(value) !== undefined)
+          context.addIssue({
+            code: 'custom',
+            message: `must be PROVIDER/MODEL or script:FILE, not ${JSON.stringify(value)}`,
+          });
+      })
+      .optional(),
+    settings,
+    tools: names,
+    uses: names,
+    permissions: rules,
+  },
+  'must be an object of instructions, model, settings, tools, uses and permissions',
+);
+
+/** A record of zod leaves out `__proto__`, which JSON and YAML can have. */
+const personas = z
+  .any()
+  .superRefine((value, context) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      context.addIssue({ code: 'custom', message: 'must be an object of personas' });
+      return;
+    }
+    for (const [name, one] of Object.entries(value)) {
+      const fault = personaNameFault(name);
+      if (fault !== undefined)
+        context.addIssue({ code: 'custom', path: [name], message: `cannot have this name: ${fault}` });
+      for (const issue of persona.safeParse(one).error?.issues ?? []) {
+        const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+        const message = unknown.length > 0 ? 'is no field of a persona' : issue.message;
+        context.addIssue({ code: 'custom', path: [name, ...issue.path, ...unknown], message });
+      }
+    }
+  })
+  .optional();
+
+/** What a route can compare in a group of fields. */
+const compared = (group: string, own: Readonly<Record<string, z.ZodType>>) =>
+  z
+    .strictObject(
+      {
+        ...Object.fromEntries(
+          deliveryFields
+            .filter((field) => field.startsWith(`${group}.`))
+            .map((field) => [
+              field.slice(group.length + 1),
+              z.union([z.string(), z.boolean()], 'must be a text, or true or false').optional(),
+            ]),
+        ),
+        ...own,
+      },
+      `must be an object of fields of ${group}`,
+    )
+    .optional();
+
+const routes = z
+  .array(
+    z.strictObject(
+      {
+        name: z.string('must be a text').min(1, 'must be a text'),
+        match: z
+          .strictObject(
+            {
+              principal: compared('principal', {
+                type: z.enum(['known', 'unknown'], 'must be known or unknown').optional(),
+              }),
+              delivery: compared('delivery', {
+                peer_kind: z.enum(peerKinds, `must be one of ${peerKinds.join(', ')}`).optional(),
+              }),
+            },
+            'must be an object of principal and delivery',
+          )
+          .optional(),
+        session: z.strictObject(
+          {
+            key: z.any().superRefine((value, context) => {
+              const fault = templateFault(value);
+              if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+            }),
+            persona: z.string('must be the name of a persona').optional(),
+          },
+          'must be an object of key and persona',
+        ),
+      },
+      'must be an object of name, match and session',
+    ),
+    'must be a list of routes',
+  )
+  .superRefine((value, context) => {
+    for (const [i, { name }] of value.entries())
+      if (value.findIndex((one) => one.name === name) < i)
+        context.addIssue({ code: 'custom', path: [i, 'name'], message: 'is the name of an earlier route' });
+  })
+  .optional();
+
 const fields = z.strictObject(
   {
     model,
@@ -239,6 +345,8 @@ const fields = z.strictObject(
     hooks: z
       .strictObject({ onMessage: callable, onRewind: callable }, 'must be an object of functions')
       .optional(),
+    routes,
+    personas,
     secrets,
     redact,
     record: z.enum(['raw', 'none'], 'must be raw or none').optional(),
@@ -247,7 +355,15 @@ const fields = z.strictObject(
 );
 
 /** Checks across fields. A cost limit without a cost function would never be reached. */
-const deckConfig = fields.superRefine(({ budget: given, cost, compaction, windows }, context) => {
+const deckConfig = fields.superRefine((config, context) => {
+  const { budget: given, cost, compaction, windows, routes: ways = [], personas: known = {} } = config;
+  for (const [i, { session }] of ways.entries())
+    if (session.persona !== undefined && !Object.hasOwn(known, session.persona))
+      context.addIssue({
+        code: 'custom',
+        path: ['routes', i, 'session', 'persona'],
+        message: `names ${JSON.stringify(session.persona)}, which is not in personas`,
+      });
   const reserve = reserveFault(compaction, windows);
   if (reserve !== undefined)
     context.addIssue({ code: 'custom', path: ['compaction', 'reserveTokens'], message: reserve });

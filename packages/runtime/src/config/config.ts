@@ -1,13 +1,15 @@
 /**
  * The configuration of a deck: its type and defaults (`config.ts`), its checks (`check.ts`), the calls of its hooks
  * (`hooks.ts`), and `shared.ts`, which is what most acts of a deck need. Where a configuration comes from is the
- * caller's: the command line reads files, a library passes an object. Imports `compaction` and what lies below.
+ * caller's: the command line reads files, a library passes an object. Imports `identity` and what lies below.
  */
 import type { Json, Redact, ViewPolicy } from '@tapedeck/tape';
 import type { ViewWindow } from '@tapedeck/tape/internal';
 import type { Awaitable } from '@tapedeck/tape/store';
 import { type BuiltinName, builtins } from '../builtins/builtins.ts';
 import type { CompactionConfig } from '../compaction/policy.ts';
+import type { Personas } from '../identity/persona.ts';
+import type { Route } from '../identity/route.ts';
 import type { McpServers } from '../mcp/spec.ts';
 import { type CallSettings, mergeSettings } from '../model/call-settings.ts';
 import type { ModelSpec } from '../model/spec.ts';
@@ -73,6 +75,10 @@ export interface DeckConfig extends CompactionConfig {
    */
   readonly onApproval?: (request: ApprovalRequest) => Awaitable<Decision | undefined>;
   readonly hooks?: Hooks;
+  /** Which session a delivery is for: the first route that matches it says so. See `Deck.route`. */
+  readonly routes?: readonly Route[];
+  /** Who the deck answers as, by names that the routes use. */
+  readonly personas?: Personas;
   /**
    * Further secrets by name, such as a key that a model or a tool was made with: `{ SEARCH_KEY: key }`. Where one would
    * be written or published, `[secret SEARCH_KEY]` takes its place. Those of the environment need no mention.

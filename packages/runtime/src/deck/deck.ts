@@ -1,6 +1,6 @@
 /**
  * A deck: a tape home that is open for running sessions. `open.ts` loads what it needs, `place.ts` checks and opens its
- * home or store, `graph.ts` reads the graph file, `saved.ts` keeps sessions by names, `workers.ts` keeps what runs its
+ * home or store, `graph.ts` reads the graph file, `saved.ts` keeps sessions by names, `identities.ts` by keys, `workers.ts` keeps what runs its
  * sessions. Imports `chat` and what lies below.
  */
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import { continueWaiting } from '../delegation/continue.ts';
 import { deliverUnattended } from '../delegation/deliver.ts';
 import { inProcessEngine, type RunEngine } from '../delegation/engine.ts';
 import { messageOf, SessionError } from '../errors.ts';
+import type { IncomingDelivery } from '../identity/delivery.ts';
 import { patientStore } from '../lease/patient-store.ts';
 import { secretsOfServers } from '../mcp/secrets.ts';
 import { callQueues } from '../model/call-queues.ts';
@@ -33,6 +34,7 @@ import { titleSession } from '../title/title-session.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
 import { RawTraffic } from '../traffic/traffic.ts';
 import { type DeckGraph, openDeckGraph } from './graph.ts';
+import { type DeckIdentities, deckIdentities, type Routed, routeDelivery } from './identities.ts';
 import { keptSettings } from './kept-settings.ts';
 import { assertPlace, type OpenedHome, openHome } from './place.ts';
 import { type SavedSessions, savedSessions } from './saved.ts';
@@ -119,6 +121,8 @@ export interface Deck extends AsyncDisposable {
   readonly graph: DeckGraph;
   /** The sessions by their names: to list, name, copy and delete them. */
   readonly saved: SavedSessions;
+  /** The sessions of keys that say who sends a message. */
+  readonly identities: DeckIdentities;
   /**
    * Creates the session, or opens it when it exists; `init` applies to a new one. Takes no lease.
    * @throws SESSION_NO_MODEL, SESSION_BAD_INPUT when the model or the settings cannot be used
@@ -126,6 +130,13 @@ export interface Deck extends AsyncDisposable {
   session(name: string, init?: NewSession): Promise<Session>;
   /** Opens a session by its name, an alias, its ULID or the beginning of that; undefined if no session has it. */
   find(ref: Ref): Promise<Session | undefined>;
+  /**
+   * Returns the session that a delivery is for: the first of `routes` that matches says which key it has. The session of
+   * the key, of its aliases or of the sender's address is used; else one is created, with what its persona is. Repeated, it
+   * returns the same session.
+   * @throws SESSION_NO_ROUTE when no route matches; SESSION_BAD_INPUT; TAPE_ARCHIVED when the session is archived
+   */
+  route(delivery: IncomingDelivery): Promise<Routed>;
   /** Lists the rows of sessions, newest first; with `parent` or `after`, in order of creation. */
   sessions(query?: SessionQuery): Promise<readonly SessionInfo[]>;
   /**
@@ -294,6 +305,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   const end = async () => {
     isClosed = true;
     closing.abort(new Error('the deck was closed'));
+    await Promise.allSettled([...realms.values()].map(async (other) => await (await other).close()));
     const stopped = workers.all().map((worker) => worker.close());
     await own.stop();
     await Promise.all(stopped);
@@ -312,6 +324,34 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     onStrayError === undefined ? undefined : handleStrayErrors(parts, { onStrayError, close });
   const graph = await openDeckGraph(parts.store, file);
   const saved = savedSessions(parts);
+  /** The decks of the other realms of the store: a session runs among those of its own. */
+  const realms = new Map<string, Promise<Deck>>();
+  const deckIn = async (realm: string): Promise<Deck> => {
+    if (realm === store.base) return deck;
+    const known = realms.get(realm);
+    if (known !== undefined) return await known;
+    const { base: _base, trust: _trust, onStrayError: onStray, ...same } = options;
+    const opened = createDeck({
+      ...same,
+      store: store.inRealm(realm),
+      // The errors of other code are handled once.
+      ...(onStray !== undefined && {
+        onStrayError: (stray) => {
+          if (stray.session !== undefined) onStray(stray);
+        },
+      }),
+    });
+    realms.set(realm, opened);
+    return await opened;
+  };
+  const sessionOf = async (info: SessionInfo): Promise<Session> => {
+    const realm = info.tape.slice(0, info.tape.indexOf(':'));
+    if (realm === store.base) return parts.session(info);
+    const found = await (await deckIn(realm)).find(info.id);
+    if (found === undefined) throw new TypeError('a session that was found has a row');
+    return found;
+  };
+  const identities = deckIdentities({ store: patient, config, sessionOf });
   let handle: Promise<ChatHandler> | undefined;
   const deck: Deck = {
     fetch: async (request) => {
@@ -331,6 +371,14 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
       catchUp();
       return saved;
     },
+    get identities() {
+      catchUp();
+      return identities;
+    },
+    route: async (delivery) => {
+      catchUp();
+      return await routeDelivery({ store: patient, config, sessionOf }, delivery);
+    },
     session: async (name, { model, settings, instructions, tools, uses, rules, record, ...init } = {}) => {
       catchUp();
       const own = keptSettings(`create '${name}'`, {
@@ -342,14 +390,14 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
         rules,
         record,
       });
-      return parts.session(
+      return await sessionOf(
         await parts.store.sessions.open(name, { ...init, ...(own !== undefined && { settings: own }) }),
       );
     },
     find: async (ref) => {
       catchUp();
       const info = await parts.store.sessions.find(ref);
-      return info === undefined ? undefined : parts.session(info);
+      return info === undefined ? undefined : await sessionOf(info);
     },
     sessions: async (query) => {
       catchUp();
@@ -361,9 +409,10 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
         await Promise.all(workers.all().map(({ delivered }) => delivered));
         const serving = workers.all().filter(({ isServing }) => isServing);
         const busy = [...delegations, ...titling, ...serving.map((worker) => worker.idle())];
-        if (busy.length === 0) return;
+        if (busy.length === 0) break;
         await Promise.allSettled(busy);
       }
+      for (const other of realms.values()) await (await other).idle();
     },
     recover: async (given?: Ref | RecoverOptions, more?: Omit<RecoverOptions, 'session'>) => {
       const { recover, recoverOptions } = await import('../recovery/recover.ts');

@@ -13,6 +13,7 @@ import type { Open, ReopenablePlace, Runner } from './contract.ts';
 import { deleteChapter } from './delete.ts';
 import { doneChapter } from './done.ts';
 import { forkChapter } from './fork.ts';
+import { identityChapter } from './identity.ts';
 import { leaseChapter } from './lease.ts';
 import { mergeChapter } from './merge.ts';
 import { optionsChapter } from './options.ts';
@@ -54,6 +55,7 @@ export function tapeStoreContract(
   leaseChapter(runner, open);
   stageChapter(runner, open);
   deleteChapter(runner, open);
+  identityChapter(runner, open);
   contentChapter(runner, open);
   optionsChapter(runner, open);
   if (place !== undefined) restartChapter(runner, place);

@@ -63,6 +63,8 @@ const misspelt: readonly Misspelt[] = [
   ['inbox.drain', 'latr', 'later', (store, o, lease) => store.inbox.drain(lease, o)],
   ['live.read', 'runs', 'run', (store, o) => store.live.read('main', o)],
   ['imports.stage', 'titel', 'title', (store, o) => store.imports.stage('old', o)],
+  ['identities.resolve', 'adress', 'address', (store, o) => store.identities.resolve('main', o)],
+  ['identities.link', 'inits', 'init', (store, o) => store.identities.link('main', ['kid'], o)],
 ];
 
 type Wrong = (store: TapeStore, lease: Lease) => unknown;

@@ -5,6 +5,7 @@ import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { getTape } from '../tape/find.ts';
 import { segments } from '../tape/interval.ts';
+import { linkedTo } from '../tape/link.ts';
 import { type Ref, refIn, type TapeRow, tapeById } from '../tape/tape.ts';
 import { literal, snippetOf } from './literal.ts';
 import {
@@ -26,7 +27,7 @@ import {
 export interface SearchQuery {
   /** Literal text, without query syntax. */
   readonly text: string;
-  /** Only entries of this session, inherited ones included. */
+  /** Only entries of this session, inherited ones included, and of the sessions that are linked to it. */
   readonly session?: Ref;
   readonly kind?: EntryKind;
   /** The most hits to return (default 20). */
@@ -78,6 +79,8 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Search
   const text = query.text.trim();
   if (text === '' || query.limit === 0) return { hits: [], unsearched: 0, unindexed: unindexed(db) };
   const session = query.session === undefined ? undefined : getTape(db, realm, query.session);
+  // What a session stands for is searched with it.
+  const searched = session === undefined ? undefined : [session, ...linkedTo(db, session)];
   const limit = query.limit ?? limitDefault;
   const find = literal(text);
   const hits: Hit[] = [];
@@ -90,7 +93,7 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Search
   };
   for (const row of candidates(db, text, scan)) {
     if (query.kind !== undefined && row.kind !== query.kind) continue;
-    if (session !== undefined && !sees(db, session, row)) continue;
+    if (searched !== undefined && !searched.some((one) => sees(db, one, row))) continue;
     const content = row.payload === null ? '' : searchText(db, row.name, JSON.parse(row.payload) as Json);
     const found = find(content);
     if (found === undefined) continue;

@@ -33,6 +33,11 @@ export function assertFree({ db }: Writer, realm: string, name: string): void {
     throw new TapeError('TAPE_EXISTS', `cannot create ${quote(name)}: ${taken.why}`, { data: taken.data });
 }
 
+/** Whether nothing but a session of that very name stands against a new name. */
+export function isFree(db: Db, realm: string, name: string): boolean {
+  return takenBy(db, realm, name) === undefined;
+}
+
 /** Says which point of an existing session a name reads as; undefined when it reads as none. */
 export function readsAsPoint(db: Db, realm: string, name: string): string | undefined {
   for (let at = name.lastIndexOf('@'); at > 0; at = name.lastIndexOf('@', at - 1)) {

@@ -19,6 +19,13 @@ export interface GraphFileState {
   readonly aside: readonly string[];
 }
 
+/** What the connections of all realms know of the graph file. */
+interface GraphState {
+  file: GraphFileState;
+  /** A file was set aside, and no receipt has said so. */
+  asideUnreported: boolean;
+}
+
 /** An open database with what all groups of a store use. */
 export class Connection {
   readonly db: Db;
@@ -27,19 +34,29 @@ export class Connection {
   readonly realm: string;
   readonly readonly: boolean;
   readonly #journal: Journal | undefined;
-  #graphFile: GraphFileState = { lagging: false, blocked: false, aside: [] };
-  /** A file was set aside, and no receipt has said so. */
-  #asideUnreported = false;
+  /** Shared by the connections of all realms. */
+  readonly #graph: GraphState;
 
   constructor(
     writer: Writer,
     o: { readonly base: string; readonly journal: Journal | undefined; readonly readonly: boolean },
+    graph: GraphState = { file: { lagging: false, blocked: false, aside: [] }, asideUnreported: false },
   ) {
+    this.#graph = graph;
     this.db = writer.db;
     this.writer = writer;
     this.realm = parseBase(o.base);
     this.readonly = o.readonly;
     this.#journal = o.journal;
+  }
+
+  /** The same connection for the sessions of another realm. */
+  inRealm(base: string): Connection {
+    return new Connection(
+      this.writer,
+      { base, journal: this.#journal, readonly: this.readonly },
+      this.#graph,
+    );
   }
 
   now(): number {
@@ -76,7 +93,7 @@ export class Connection {
 
   /** What this connection has found and done to the graph file since it was opened. */
   get graphFile(): GraphFileState {
-    return this.#graphFile;
+    return this.#graph.file;
   }
 
   /**
@@ -99,9 +116,9 @@ export class Connection {
 
   /** What a receipt says about the graph file: that it lags, and, once, that it was found to differ. */
   graphReceipt(): GraphReceipt {
-    const { lagging, blocked } = this.#graphFile;
-    const diverged = this.#asideUnreported || blocked;
-    this.#asideUnreported = false;
+    const { lagging, blocked } = this.#graph.file;
+    const diverged = this.#graph.asideUnreported || blocked;
+    this.#graph.asideUnreported = false;
     return {
       ...(lagging && ({ graphLagging: true } as const)),
       ...(diverged && ({ graphDiverged: true } as const)),
@@ -116,15 +133,15 @@ export class Connection {
     } catch (error) {
       const { code } = error as { code?: unknown };
       if (typeof code !== 'string' || !lagging.test(code)) throw error;
-      this.#graphFile = { ...this.#graphFile, lagging: true };
+      this.#graph.file = { ...this.#graph.file, lagging: true };
     }
   }
 
   #note({ aside, ...update }: GraphUpdate): void {
     const blocked = update.blocked === true;
-    const before = this.#graphFile;
-    if (aside !== undefined) this.#asideUnreported = true;
-    this.#graphFile = {
+    const before = this.#graph.file;
+    if (aside !== undefined) this.#graph.asideUnreported = true;
+    this.#graph.file = {
       lagging: blocked || update.lagging === true,
       blocked,
       aside: aside === undefined ? before.aside : [...before.aside, aside],

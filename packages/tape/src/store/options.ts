@@ -103,6 +103,21 @@ export interface DrainOptions {
   readonly later?: readonly string[];
 }
 
+/** Options of `identities.link`. */
+export interface LinkOptions {
+  /** Properties of the session, where one is created. */
+  readonly init?: SessionInit | undefined;
+}
+
+/** Options of `identities.resolve` and `identities.find`. */
+export interface ResolveOptions extends LinkOptions {
+  /**
+   * The key of the same sender without an identity: `dm:imessage:+1555` beside `dm:entity_mom`. A session of it that is
+   * linked with nothing is promoted, or, where the key has a session already, linked with that.
+   */
+  readonly address?: string | undefined;
+}
+
 /** The type of each options object that a method of a store takes, by method. */
 interface OptionsOf {
   'sessions.open': SessionInit;
@@ -127,6 +142,8 @@ interface OptionsOf {
   'inbox.drain': DrainOptions;
   'live.read': LiveQuery;
   'imports.stage': StageInit;
+  'identities.resolve': ResolveOptions;
+  'identities.link': LinkOptions;
   alias: Alias;
   lease: Lease;
   owner: Owner;
@@ -228,6 +245,8 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
   'inbox.drain': { taken: 'list', later: 'texts' },
   'live.read': { run: 'text', from: true },
   'imports.stage': { kind: 'text', title: 'text', ephemeral: 'flag', settings: 'object', keys: 'texts' },
+  'identities.resolve': { address: 'text', init: 'object' },
+  'identities.link': { init: 'object' },
   alias: { name: 'text', reason: 'text' },
   intention: { nextSteps: 'text', contextSummary: 'text', triggerOnComplete: 'text' },
   done: { drafts: 'list', task: true },

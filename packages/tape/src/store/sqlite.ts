@@ -45,6 +45,7 @@ import { type Bundles, bundlesOn } from './bundles.ts';
 import { Connection, type GraphFileState } from './connection.ts';
 import { type EntriesInProcess, entriesOn } from './entries.ts';
 import { historyOn } from './history.ts';
+import { identitiesOn } from './identities.ts';
 import { importsOn } from './imports.ts';
 import type { InProcess } from './in-process.ts';
 import { inboxOn } from './inbox.ts';
@@ -55,7 +56,7 @@ import { maskedStore } from './masked-store.ts';
 import { type OpenOptions, openDatabase } from './open.ts';
 import { assertOptions, fieldsOf } from './options.ts';
 import { sessionsOn } from './sessions.ts';
-import type { History, Imports, Inbox, Leases, Live, Sessions, TapeStore, Views } from './store.ts';
+import type { History, Identities, Imports, Inbox, Leases, Live, Sessions, TapeStore, Views } from './store.ts';
 import { countVerified, verifyAll, verifySession } from './verify.ts';
 import { viewsOn } from './views.ts';
 
@@ -182,16 +183,20 @@ export class SqliteTapeStore implements TapeStore {
   readonly inbox: InProcess<Inbox>;
   readonly live: InProcess<Live>;
   readonly imports: InProcess<Imports>;
+  readonly identities: InProcess<Identities>;
   readonly bundles: Bundles;
   readonly #at: Connection;
 
   /** @internal Use `openTapeStore`. */
-  constructor(db: unknown, { base, journal, readonly = false, ...sources }: StoreOptions) {
+  constructor(
+    db: unknown,
+    { base, journal, readonly = false, ...sources }: StoreOptions,
+    connection?: unknown,
+  ) {
     const realm = base ?? recordedBase(db as Db) ?? 'tape';
-    const at = new Connection(
-      { db: db as Db, sources: systemSources(sources) },
-      { base: realm, journal, readonly },
-    );
+    const at =
+      (connection as Connection | undefined) ??
+      new Connection({ db: db as Db, sources: systemSources(sources) }, { base: realm, journal, readonly });
     this.#at = at;
     this.sessions = sessionsOn(at);
     this.entries = entriesOn(at);
@@ -202,6 +207,7 @@ export class SqliteTapeStore implements TapeStore {
     this.inbox = inboxOn(at);
     this.live = liveOn(at);
     this.imports = importsOn(at);
+    this.identities = identitiesOn(at);
     this.bundles = bundlesOn(at);
   }
 
@@ -233,9 +239,12 @@ export class SqliteTapeStore implements TapeStore {
     return homeValue(this.#at.db, 'id') ?? '';
   }
 
-  /** The realm of the sessions that it finds by their names. */
   get base(): string {
     return this.#at.realm;
+  }
+
+  inRealm(base: string): SqliteTapeStore {
+    return new SqliteTapeStore(this.#at.db, {}, this.#at.inRealm(base));
   }
 
   /**

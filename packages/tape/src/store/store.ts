@@ -1,5 +1,5 @@
 /**
- * Stores. `TapeStore` below is what all of them promise: nine groups of methods, one for each thing that a home of
+ * Stores. `TapeStore` below is what all of them promise: ten groups of methods, one for each thing that a home of
  * tapes has. `sqlite.ts` implements it with one file for each group (`entries.ts` is `store.entries`), each method by
  * an act of the other rooms in one transaction, on the `connection.ts` that they share; `options.ts` has the options of
  * the methods; `bundles.ts` is a group of this store alone; the rest opens, migrates, backs up and checks the database
@@ -12,6 +12,7 @@ import type { Forked } from '../fork/fork.ts';
 import type { ForkRequest } from '../fork/request.ts';
 import type { Redacted, RedactPreview } from '../history/redact.ts';
 import type { Rewound } from '../history/rewind.ts';
+import type { ResolvedHow } from '../identity/identity.ts';
 import type { InboxDraft, InboxItem } from '../inbox/inbox.ts';
 import type { GraphReceipt, LineageLine } from '../lineage/line.ts';
 import type { LineageQuery } from '../lineage/read.ts';
@@ -39,8 +40,10 @@ import type {
   DrainOptions,
   EntryQuery,
   LeaseOptions,
+  LinkOptions,
   RangeQuery,
   ReleaseOptions,
+  ResolveOptions,
   RewindOptions,
   UnrewindOptions,
   ViewQuery,
@@ -88,11 +91,21 @@ export interface TapeStore extends AsyncDisposable {
   readonly live: Live;
   /** Sessions that are written in many transactions and appear in one. */
   readonly imports: Imports;
+  /** The sessions of keys that say who sends a message. */
+  readonly identities: Identities;
   /**
    * Verifies the hash chain of a session; without `ref`, all tapes and the lineage. Yields each problem. `onProgress`
    * receives how many entries were verified.
    */
   verify(ref?: Ref, o?: ProgressOptions): Sequence<Problem>;
+  /** The realm of the sessions that it finds by their names. */
+  readonly base: string;
+  /**
+   * Returns the same store for the sessions of another realm: it finds these by their names, and creates sessions there.
+   * Closing one closes all.
+   * @throws TAPE_BAD_NAME for what cannot be a realm
+   */
+  inRealm(base: string): TapeStore;
   /** Returns a number that changes with every commit of any process. Cheap enough to poll. */
   changes(): Awaitable<number>;
   /**
@@ -428,6 +441,75 @@ export interface Imports {
   append(id: string, batch: readonly Draft[]): Awaitable<Appended>;
   /** Makes staged sessions visible and records their lineage, in one transaction. Idempotent. */
   publish(ids: readonly string[]): Awaitable<readonly SessionInfo[]>;
+}
+
+/**
+ * The sessions of keys that a program makes of who sends a message: `store.identities`. A key such as `dm:entity_mom` is
+ * the name or an alias of its session.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.identities.resolve('dm:imessage:+1555');
+ * store.entries.append('dm:imessage:+1555', [user('Hello')]);
+ * const { session, how } = store.identities.resolve('dm:entity_mom', { address: 'dm:imessage:+1555' });
+ * console.log(session.session, how); // dm:imessage:+1555 promoted
+ * ```
+ */
+export interface Identities {
+  /**
+   * Returns the session of a key: the one of that name, one that stands for the key, the one of its address, which then
+   * stands for it, or a new one. All in one transaction; again, it returns the same session and changes nothing.
+   * @throws TAPE_BAD_NAME; TAPE_ARCHIVED when the session is archived; TAPE_NO_SESSION for `worker:ULID` without a session
+   */
+  resolve(key: string, o?: ResolveOptions): Awaitable<Resolved & GraphReceipt>;
+  /** Returns what `resolve` would return, and undefined where it would create a session. Writes nothing. */
+  find(key: string, o?: ResolveOptions): Awaitable<Resolved | undefined>;
+  /**
+   * Joins addresses with the key of an entity: the session with the most turns stands for all of them; the others stay as
+   * they are, resolve to it, and are searched with it. Nothing of their tapes is merged. Again, it changes nothing.
+   * @throws TAPE_BAD_OPTION without an address, and for the key as its own address; TAPE_CONFLICT for an address that is
+   *   linked with another key (`data.linked`); TAPE_ARCHIVED when no session of them is active; TAPE_BAD_NAME, TAPE_EXISTS
+   */
+  link(key: string, addresses: readonly string[], o?: LinkOptions): Awaitable<Linked & GraphReceipt>;
+  /**
+   * Separates addresses from an entity; without any, all of them, and the key from its session. Each session receives the
+   * messages of its own address again.
+   * @throws TAPE_NO_SESSION; TAPE_CONFLICT for an address that is not linked with the key
+   */
+  unlink(key: string, addresses?: readonly string[]): Awaitable<Linked & GraphReceipt>;
+  /** Lists what sessions stand for, in the order of their creation. */
+  list(): Awaitable<readonly Identity[]>;
+}
+
+/** The session of a key. */
+export interface Resolved {
+  readonly session: SessionInfo;
+  /**
+   * `direct`: its name is the key; `alias`: it stands for the key; `promoted`: it was that of the address, and stands for
+   * the key from now on; `created`: it is new.
+   */
+  readonly how: ResolvedHow;
+}
+
+/** What a session stands for. */
+export interface Identity {
+  /** The session that receives the messages. */
+  readonly primary: SessionInfo;
+  /** The sessions that keep their history and receive no more messages. */
+  readonly quiet: readonly SessionInfo[];
+  /** The keys that are aliases of the session. */
+  readonly keys: readonly string[];
+}
+
+/** What a change of an identity left. */
+export interface Linked extends Identity {
+  /** False when everything was so before. */
+  readonly changed: boolean;
+  /** Whether no address had a session, so that one of the key was created. */
+  readonly created: boolean;
 }
 
 /** The receipt of `inbox.post`. */

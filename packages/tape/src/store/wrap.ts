@@ -33,6 +33,7 @@ const groupNames: Readonly<Record<Group, true>> = {
   inbox: true,
   live: true,
   imports: true,
+  identities: true,
 };
 
 type Group = {
@@ -53,6 +54,8 @@ function wrapped<T extends object>(target: T, path: string, around: (call: Store
   return new Proxy(target, {
     get: (_, property) => {
       const value: unknown = Reflect.get(target, property, target);
+      if (typeof value === 'function' && path === '' && property === 'inRealm')
+        return (base: string) => wrapStore(Reflect.apply(value, target, [base]) as TapeStore, around);
       if (typeof value === 'function') {
         const known = calls.get(property);
         if (known?.of === value) return known.call;

@@ -146,7 +146,7 @@ const firstPart = `(SELECT part.value ->> '$.text' FROM json_each(payload, '$.co
   WHERE part.type = 'object' AND part.value ->> '$.type' = 'text' LIMIT 1)`;
 
 /** Whether a user typed a message as a prompt: it is of no merge or skill, and no command of an imported agent. */
-const isTyped = `(meta IS NULL OR instr(meta, '"isMeta":true') = 0 AND instr(meta, '"localCommand":') = 0
+export const isTyped: string = `(meta IS NULL OR instr(meta, '"isMeta":true') = 0 AND instr(meta, '"localCommand":') = 0
   AND instr(meta, '"source":"merge"') = 0)`;
 
 /** The first prompt of a session, or its intention. What the store writes of a message begins with its role. */

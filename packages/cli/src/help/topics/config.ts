@@ -64,6 +64,14 @@ export const config: Topic = {
                 '`record`',
                 '`raw`: keep requests and responses of model calls in `logs/ULID/raw.jsonl` of the home; `none`: of no session',
               ],
+              [
+                '`routes`',
+                'Which session a delivery is for: a list of `name`, `match` and `session` with a template of its `key` and a `persona`',
+              ],
+              [
+                '`personas.NAME`',
+                'Someone who answers: `instructions`, `model`, `settings`, `tools`, `uses` and `permissions` of sessions that deliveries start',
+              ],
               ['`limits.NAME`', 'Steps, timeouts, retries, children, concurrency'],
             ],
           },
