@@ -7,7 +7,7 @@ import { assertActive, type TapeRow } from '../tape/tape.ts';
 import { standingFor } from './identity.ts';
 
 /** Why a key is an alias of a session. */
-export type IdentityReason = 'identity_promotion' | 'identity_merge' | 'manual';
+type IdentityReason = 'identity_promotion' | 'identity_merge' | 'manual';
 
 const reasons = `('identity_promotion','identity_merge','manual')`;
 

@@ -7,7 +7,7 @@ import { linkName } from '../tape/link.ts';
 import { tapeByName } from '../tape/tape.ts';
 
 /** The longest key, in characters. */
-export const keyMax = 1000;
+const keyMax = 1000;
 
 /** The longest name of a session for which another can stand: `link:` goes before it. */
 const ownMax = nameMax - linkName('').length;
