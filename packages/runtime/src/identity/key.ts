@@ -58,7 +58,7 @@ function printed(key: SessionKey): string {
     case 'system':
       return joined(['system', part('purpose', key.purpose)]);
     default:
-      throw badPart('kind', 'is none of dm, group, worker and system');
+      throw badPart('kind', 'must be dm, group, worker or system');
   }
 }
 

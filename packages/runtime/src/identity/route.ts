@@ -9,7 +9,7 @@ import { messageOf, SessionError } from '../errors.ts';
 import { type DeliveryField, deliveryFields, type IncomingDelivery, valueAt } from './delivery.ts';
 import { escapedPart, parseSessionKey, partFault } from './key.ts';
 
-/** What a route compares: a text, which must be equal; `true`: there is one; `false`: there is none. */
+/** What a route compares: a text, which must be equal; `true`: any text; `false`: the delivery lacks the field. */
 export type RouteMatch = string | boolean;
 
 /** A policy: deliveries that match it go to the session of its key. */
