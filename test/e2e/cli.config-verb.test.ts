@@ -486,6 +486,13 @@ describe('where a value comes from', () => {
       'compaction.prune.protect': '[a]',
       'mcp_servers.*.args': '[a]',
       'mcp_servers.*.url': 'http://a/mcp',
+      routes: '[{ name: a, session: { key: "dm:a" } }]',
+      'personas.*.model': 'a/b',
+      'personas.*.settings.effort': 'low',
+      'personas.*.settings.provider_options': '{ a: {} }',
+      'personas.*.tools': '[a]',
+      'personas.*.uses': '[a]',
+      'personas.*.permissions': 'sandboxed',
     };
     const share = /threshold|share|ratio|temperature/;
     const isFlag = /^prompt\.|enabled|retry_on|tool_outputs|chunked|drop_/;

@@ -33,9 +33,16 @@ export const keys: readonly string[] = [
     (name) => `mcp_servers.*.${name}`,
   ),
   'routes',
-  ...['instructions', 'model', 'settings.*', 'tools', 'uses', 'permissions'].map(
-    (name) => `personas.*.${name}`,
-  ),
+  ...[
+    'instructions',
+    'model',
+    'settings.temperature',
+    'settings.effort',
+    'settings.provider_options',
+    'tools',
+    'uses',
+    'permissions',
+  ].map((name) => `personas.*.${name}`),
   'compaction',
   ...[
     ...['preset', 'enabled', 'reserve_tokens', 'threshold', 'retry_on_transient'],
@@ -149,7 +156,8 @@ function withOwnNames(names: Path): Path {
 
 /** The path as a pattern of the list, where it begins as one of those. */
 function patternOf(path: Path): string {
-  if (path[0] === 'mcp_servers' || path[0] === 'personas') {
+  if (path[0] === 'personas') return path.map((one, i) => (i === 1 ? '*' : one)).join('.');
+  if (path[0] === 'mcp_servers') {
     const [field, server, inner, name] = path;
     const known = [
       field,
