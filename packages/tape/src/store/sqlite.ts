@@ -56,7 +56,17 @@ import { maskedStore } from './masked-store.ts';
 import { type OpenOptions, openDatabase } from './open.ts';
 import { assertOptions, fieldsOf } from './options.ts';
 import { sessionsOn } from './sessions.ts';
-import type { History, Identities, Imports, Inbox, Leases, Live, Sessions, TapeStore, Views } from './store.ts';
+import type {
+  History,
+  Identities,
+  Imports,
+  Inbox,
+  Leases,
+  Live,
+  Sessions,
+  TapeStore,
+  Views,
+} from './store.ts';
 import { countVerified, verifyAll, verifySession } from './verify.ts';
 import { viewsOn } from './views.ts';
 
