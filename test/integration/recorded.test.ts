@@ -115,9 +115,11 @@ test.each(Object.entries(ways))(
       usage: { input: 20, output: 9 },
       instructions_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
       tools_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      tools: [{ name: 'add', schema: expect.objectContaining({ type: 'object' }) }],
       view: { head: 2 },
     });
     expect(last?.meta).toMatchObject({ finish: 'stop', usage: { input: 40, output: 4 } });
+    expect(last?.meta).not.toHaveProperty('tools');
     expect(await s.main.usage()).toMatchObject({ steps: 2, usage: { input: 60, output: 13 } });
     expect(await s.main.status()).toMatchObject({ state: 'idle' });
     expect([...s.store.verify('main')]).toEqual([]);

@@ -1,7 +1,7 @@
 /**
  * Loads the configuration of a deck: finds the files, checks trust before running code, and merges options,
  * environment and files in order of precedence. `trust-home.ts` shows and records homes, `settings.ts` says where each
- * value comes from, and `change.ts` changes `config.yaml`. May import `output`, `options`,
+ * value comes from, `other-names.ts` which setting one is that another agent names, and `change.ts` changes `config.yaml`. May import `output`, `options`,
  * `context` and the folders below them.
  */
 

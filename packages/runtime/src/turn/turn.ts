@@ -1,8 +1,8 @@
 /**
  * Turns: one model call and the calls of tools that it asks for. `loop.ts` repeats them until the run ends, `turn.ts`
  * makes the model call, `batch.ts` runs the calls, `compact-if-needed.ts` compacts before a call that would not fit,
- * `result.ts` asks a child for a result in a form, `end.ts` records how a run ended. `context.ts` is all that these
- * files know of the run. Imports `config` and what lies below.
+ * `result.ts` asks a child for a result in a form, `end.ts` records how a run ended. `call-meta.ts` and `sent-tools.ts` are
+ * what an answer records of the request. `context.ts` is all that these files know of the run. Imports `config` and what lies below.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assistant, type Draft, type JsonObject, type Meta, note } from '@tapedeck/tape';
