@@ -62,6 +62,7 @@ const lanes = [
     'send',
     'shells',
     'similar-names',
+    'ssh-remotes',
     'stray-errors',
     'widths',
     'working-agent',

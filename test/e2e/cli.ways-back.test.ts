@@ -114,7 +114,7 @@ const others: Readonly<Record<string, string>> = {
   redact: 'says that it cannot be undone',
   purge: 'says that it cannot be undone',
   doctor: 'repairs',
-  raw: 'changes no content',
+  raw: 'changes no content, or takes in what another home pushes',
   backup: 'writes a new file',
   export: 'writes a new file',
   attest: 'writes a new file',

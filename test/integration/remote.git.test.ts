@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { user } from '@tapedeck/tape';
-import { openRemote, type Pack, remoteUrl, shownUrl } from '@tapedeck/tape/remotes';
+import { type Pack, remoteUrl, shownUrl } from '@tapedeck/tape/remotes';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bytesBelow, type GitPlace, gitPlace, type Planted, plant } from '../support/git-remote.ts';
 import { startProcess } from '../support/process.ts';
-import { SharingHome } from '../support/remotes.ts';
+import { packsAt, SharingHome } from '../support/remotes.ts';
 import { gitIn, skipsGit, tempRepository } from '../support/repository.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -94,10 +94,10 @@ describe.skipIf(skipsGit('packs in git repositories'))('packs in a git repositor
     const writer = await place.open(url);
     for (const number of [1, 2, 3]) await writer.add(number, place.content(300_000));
     const state = place.dir.file('mine');
-    await (await openRemote(url, { state })).list();
+    await (await packsAt(url, { state })).list();
     const before = bytesBelow(state);
     await writer.add(4, place.content(5_000));
-    const packs = await openRemote(url, { state });
+    const packs = await packsAt(url, { state });
     expect((await packs.list()).map(({ number, bytes }) => [number, bytes])).toEqual([
       ...[1, 2, 3].map((number) => [number, 300_000]),
       [4, 5_000],
@@ -341,7 +341,7 @@ describe.skipIf(skipsGit('git remotes that fail'))('a git remote that fails', ()
     const left = join(state, 'git/objects/pack/tmp_pack_1');
     writeFileSync(left, 'half');
     utimesSync(left, 1, 1);
-    const packs = await openRemote(url, { state });
+    const packs = await packsAt(url, { state });
     expect(await packs.list()).toEqual([]);
     expect(existsSync(left)).toBe(false);
     expect(await packs.add(1, place.content('one'))).toBe(true);

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { openRemote, type Packs } from '@tapedeck/tape/remotes';
+import type { Packs } from '@tapedeck/tape/remotes';
+import { packsAt } from './remotes.ts';
 import { gitIn } from './repository.ts';
 import { type TempDir, tempDir } from './temp-dir.ts';
 
@@ -28,7 +29,7 @@ export function gitPlace(): GitPlace {
     made += 1;
     return dir.file(`${name}-${made}`);
   };
-  const open: GitPlace['open'] = (url, limits) => openRemote(url, { state: next('state'), ...limits });
+  const open: GitPlace['open'] = (url, limits) => packsAt(url, { state: next('state'), ...limits });
   return {
     dir,
     open,

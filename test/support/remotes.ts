@@ -1,7 +1,22 @@
 import { openTapeStore, type SqliteTapeStore, view } from '@tapedeck/tape';
-import { openRemote, type Pulled, type Pushed, pull, push } from '@tapedeck/tape/remotes';
+import {
+  openRemote,
+  type Packs,
+  type Pulled,
+  type Pushed,
+  pull,
+  push,
+  type RemoteOptions,
+} from '@tapedeck/tape/remotes';
 import { countedIds } from './ids.ts';
 import type { TempDir } from './temp-dir.ts';
+
+/** The packs of a URL that names some. */
+export async function packsAt(url: string, o: RemoteOptions): Promise<Packs> {
+  const remote = await openRemote(url, o);
+  if ('list' in remote) return remote;
+  throw new Error(`${url} has no packs`);
+}
 
 /** A home that pushes to and pulls from a directory of packs. */
 export class SharingHome implements Disposable {

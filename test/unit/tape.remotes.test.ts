@@ -15,10 +15,10 @@ import {
 import { join } from 'node:path';
 import { assistant, user } from '@tapedeck/tape';
 import { onCrashPoint, remotePoints } from '@tapedeck/tape/crash-point';
-import { openRemote, remoteUrl } from '@tapedeck/tape/remotes';
+import { remoteUrl } from '@tapedeck/tape/remotes';
 import { afterEach, expect, test } from 'vitest';
 import { fillForForgeries } from '../support/random-forgery.ts';
-import { SharingHome } from '../support/remotes.ts';
+import { packsAt, SharingHome } from '../support/remotes.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 afterEach(() => onCrashPoint(undefined));
@@ -285,7 +285,7 @@ test('what has the name of a pack and is no file is refused as what it is, and c
   await a.push();
   const packs = dir.file('packs');
   const pack = join(packs, '00000001.bundle.zst');
-  const remote = await openRemote(packs, { state: a.state });
+  const remote = await packsAt(packs, { state: a.state });
   for (const [word, make] of [
     ['a symbolic link', (path: string) => symlinkSync('/etc/passwd', path)],
     ['a FIFO', (path: string) => execFileSync('mkfifo', [path])],

@@ -40,7 +40,10 @@ export interface Packs {
 export interface RemoteOptions {
   /** A directory of the home for what is kept of this remote: rebuilt when it is missing, and made when it is needed. */
   readonly state: string;
-  /** The environment of git. Default: `process.env`. */
+  /**
+   * The environment of git and ssh. `TAPE_SSH_COMMAND` is the command in the place of ssh, with its options, and
+   * `TAPE_REMOTE_TAPE` the one in the place of tape at the other side. Default: `process.env`.
+   */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** How long a program at the other side may be silent, in milliseconds. Default: two minutes. */
   readonly idleMs?: number;

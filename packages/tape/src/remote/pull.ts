@@ -52,7 +52,7 @@ const faults: ReadonlySet<TapeErrorCode> = new Set(['TAPE_BAD_BUNDLE', 'TAPE_BAD
  * need them.
  * @throws TAPE_REMOTE_FAILED; TAPE_BAD_REMOTE when packs are gone or changed that were there before; TAPE_IO
  */
-export async function pull(store: SqliteTapeStore, packs: Packs, o: PullOptions): Promise<Pulled> {
+export async function pullPacks(store: SqliteTapeStore, packs: Packs, o: PullOptions): Promise<Pulled> {
   using scratch = new Scratch(o.state);
   const known = Known.at(o.state);
   const listed = await listPacks(packs, known, 'pull from');

@@ -29,7 +29,7 @@ export interface PushOptions {
 
 /** What a push sent. */
 export interface Pushed {
-  /** The name of the new pack; null without one. */
+  /** The name of the new pack; null without one, and at another home. */
   readonly pack: string | null;
   /** Its size, or the one that it would have. */
   readonly bytes: number;
@@ -50,20 +50,8 @@ const attemptsMax = 100;
  * Sends to a remote what it lacks of some sessions, as one pack. Where another push is first, it looks again; a session
  * that grew there meanwhile is refused, and the others are sent.
  * @throws TAPE_NO_SESSION; TAPE_REMOTE_FAILED; TAPE_BAD_REMOTE; TAPE_BAD_BUNDLE for a pack that cannot be read
- *
- * @example
- * ```ts
- * import { openTapeStore } from '@tapedeck/tape';
- * import { openRemote, push, remoteUrl } from '@tapedeck/tape/remotes';
- *
- * using here = openTapeStore(':memory:');
- * here.sessions.open('main');
- * const state = 'remotes/origin';
- * const remote = await openRemote(remoteUrl('packs', process.cwd()), { state });
- * console.log((await push(here, remote, { state })).entries); // 1
- * ```
  */
-export async function push(store: SqliteTapeStore, packs: Packs, o: PushOptions): Promise<Pushed> {
+export async function pushPacks(store: SqliteTapeStore, packs: Packs, o: PushOptions): Promise<Pushed> {
   using scratch = new Scratch(o.state);
   let number = 0;
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {

@@ -3,9 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { gitAddress } from './git-address.ts';
+import { sshAddress } from './ssh-address.ts';
 
 /** What is at the other end of a URL. */
-export type RemoteKind = 'directory' | 'git';
+export type RemoteKind = 'directory' | 'git' | 'ssh';
 
 const scheme = /^([a-z][a-z0-9+.-]*):/i;
 
@@ -16,6 +17,7 @@ const scheme = /^([a-z][a-z0-9+.-]*):/i;
 export function kindOf(url: string): RemoteKind {
   if (url.startsWith('/')) return 'directory';
   if (/^git[:+]/.test(url)) return 'git';
+  if (/^ssh:/i.test(url)) return 'ssh';
   throw badUrl(url, 'it is no directory, which would have an absolute path');
 }
 
@@ -27,9 +29,15 @@ export function remoteUrl(given: string, cwd: string): string {
   if (given === '' || given.includes('\0')) throw badUrl(given, 'it is no place');
   const git = gitAddress(given, cwd);
   if (git !== undefined) return git.url;
+  const ssh = sshAddress(given);
+  if (ssh !== undefined) return ssh.url;
   const named = scheme.exec(given)?.[1]?.toLowerCase();
   if (named === 'file') return directoryOf(given);
-  if (/^[\w.-]+@[\w.-]+:/.test(given)) throw badUrl(given, 'a repository is named as in git:user@host:path');
+  if (/^[\w.-]+@[\w.-]+:/.test(given))
+    throw badUrl(
+      given,
+      'a home is named as in ssh://user@host/path, and a repository as in git:user@host:path',
+    );
   if (named === 'https' || named === 'http')
     throw badUrl(given, `a repository is named as in git+${named}://host/path`);
   if (named !== undefined && !given.startsWith('./')) throw badUrl(given, `there are no remotes '${named}:'`);
@@ -38,7 +46,7 @@ export function remoteUrl(given: string, cwd: string): string {
 
 /** The URL of a remote without passwords and tokens, for people. */
 export function shownUrl(url: string): string {
-  return gitAddress(url, '/')?.shown ?? withoutUser(url);
+  return gitAddress(url, '/')?.shown ?? sshAddress(url)?.url ?? withoutUser(url);
 }
 
 function withoutUser(url: string): string {

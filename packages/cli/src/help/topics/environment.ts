@@ -19,6 +19,14 @@ export const environment: Topic = {
               ['`ANTHROPIC_API_KEY`', 'Key of `anthropic/NAME`'],
               ['`GOOGLE_GENERATIVE_AI_API_KEY`', 'Key of `google/NAME`'],
               ['`AI_GATEWAY_API_KEY`', 'Key of the AI Gateway, for all other models'],
+              [
+                '`TAPE_SSH_COMMAND`',
+                'Command in the place of `ssh` for remotes `ssh://HOST/HOME`, with its options; git has a variable of its own',
+              ],
+              [
+                '`TAPE_REMOTE_TAPE`',
+                'Command in the place of `tape` on that host, such as a path; default: `tape`',
+              ],
               ['`NO_COLOR`', 'Set to anything: no colours'],
               ['`TAPE_TRUST_HOME`', '`1`: trust every home whole, in containers that keep no record of it'],
               [
