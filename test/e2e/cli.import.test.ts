@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { note, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { jsonError } from '../support/cli.ts';
+import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -257,4 +258,13 @@ test('a transcript with an entry that no tape can have, and one of another conve
     4,
     { code: 'TAPE_EXISTS', hint: 'choose another name with: --as NAME' },
   ]);
+});
+
+test.runIf(sized(false, true, true))('a pipe without end is refused once it has given too much', async () => {
+  using home = tempHome();
+  const { code, stderr } = await home.tape(['import', '-', '--as', 'main', '--json'], {
+    stdin: Buffer.alloc(513 * 1024 * 1024),
+  });
+  expect(code).toBe(1);
+  expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'IMPORT_TOO_LARGE', data: { file: 'stdin' } } });
 });

@@ -176,4 +176,5 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   IMPORT_EMPTY: [exit.failed, 'the transcript has no records'],
   IMPORT_BAD_JSON: [exit.failed, 'a line is not JSON; `data.line` and `data.offset` locate it'],
   IMPORT_UNKNOWN_FORMAT: [exit.failed, 'no record is one of a transcript of Claude Code'],
+  IMPORT_TOO_LARGE: [exit.failed, 'what a pipe gives to `import` is no bundle, and has over 512 MiB'],
 };

@@ -36,6 +36,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return typeof data.name === 'string' && /^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u.test(data.name)
         ? `make a session for this text with: tape new --id ${shellWord(data.name)}`
         : undefined;
+    case 'IMPORT_TOO_LARGE':
+      return 'write it to a file, and import that: tape import FILE';
     case 'IMPORT_BAD_JSON':
     case 'IMPORT_UNKNOWN_FORMAT':
       // A later line is damage in a transcript.

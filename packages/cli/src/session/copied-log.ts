@@ -31,8 +31,8 @@ export class CopiedLog {
   #planned: Planned[] = [];
   /** The positions of the log, each with the number of entries that were planned up to it. */
   #lines: { readonly seq: Seq; readonly count: number }[] = [];
-  /** Its boundaries, and its rewinds with their targets. */
-  #marks: { readonly seq: Seq; readonly to?: Seq }[] = [];
+  /** Its boundaries and rewinds, each with whether a boundary begins the view after it. */
+  #marks: { readonly seq: Seq; readonly isBounded: boolean }[] = [];
   #calls: Call[] = [];
   /** Number of erased results: whose they are is known when no other call is open. */
   #lost = 0;
@@ -167,7 +167,8 @@ export class CopiedLog {
     const last = this.#before(to + 1) - 1;
     const payload = isObject(draft.payload) ? draft.payload : {};
     this.#add((at) => ({ ...draft, ref: at(last), payload: { ...payload, to: at(last) } }));
-    this.#marks.push({ seq, to });
+    // The view after a rewind is that of its target.
+    this.#marks.push({ seq, isBounded: this.#isBounded(Math.min(to, seq - 1)) });
     [this.#calls, this.#lost] = [[], 0];
     const { seq: begun = 0, intention } = this.#start ?? {};
     if (to < begun) this.#show(seq);
@@ -179,7 +180,7 @@ export class CopiedLog {
     const [kept, own] = [this.#before(keep), this.#count];
     const payload = this.#stated(draft);
     this.#add((at) => ({ ...draft, payload: payload(at), ...(kept < own && { ref: at(kept) }) }));
-    this.#marks.push({ seq });
+    this.#marks.push({ seq, isBounded: true });
     const { intention, seq: begun } = this.#start ?? { seq };
     // Views show it again after a boundary that hides it.
     if (intention !== undefined && keep > begun + 1) this.#add(() => intention);
@@ -223,19 +224,27 @@ export class CopiedLog {
 
   /** Number of entries that were planned for the lines before a position. */
   #before(seq: Seq): number {
-    return this.#lines.findLast((line) => line.seq < seq)?.count ?? this.#first;
+    return lastUpTo(this.#lines, seq - 1)?.count ?? this.#first;
   }
 
-  /** Whether a boundary begins the view at a position: `E(h) = E(to) ++ (r, h]`, with the last rewind r. */
+  /** Whether a boundary begins the view at a position. */
   #isBounded(head: Seq): boolean {
-    for (let hi = head; ; ) {
-      const rewind = this.#marks.findLast(({ seq, to }) => to !== undefined && seq <= hi);
-      const lo = rewind?.seq ?? 0;
-      if (this.#marks.some(({ seq, to }) => to === undefined && seq > lo && seq <= hi)) return true;
-      if (rewind === undefined) return false;
-      hi = Math.min(rewind.to ?? 0, rewind.seq - 1);
-    }
+    return lastUpTo(this.#marks, head)?.isBounded ?? false;
   }
+}
+
+/** The last of some places, which are in order, that is not after a position. */
+function lastUpTo<Place extends { readonly seq: Seq }>(
+  places: readonly Place[],
+  seq: Seq,
+): Place | undefined {
+  let [low, high] = [0, places.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((places[middle]?.seq ?? 0) <= seq) low = middle + 1;
+    else high = middle;
+  }
+  return places[low - 1];
 }
 
 interface Call {

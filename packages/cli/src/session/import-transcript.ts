@@ -27,6 +27,25 @@ export interface ImportChoices {
   readonly raw: boolean | undefined;
 }
 
+/** The most bytes of what is no file: it is kept in memory, since it is read more than once. */
+const pipedBytesMax = 512 * 1024 * 1024;
+
+async function* bounded(chunks: AsyncIterable<Uint8Array>, named: string): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.byteLength;
+    if (size > pipedBytesMax) {
+      const { ImportError } = await import('@tapedeck/runtime/import');
+      throw new ImportError(
+        'IMPORT_TOO_LARGE',
+        `cannot import '${named}': the pipe gave over ${pipedBytesMax} bytes, and no bundle`,
+        { data: { file: named } },
+      );
+    }
+    yield chunk;
+  }
+}
+
 /** Imports a transcript of another agent as one session, and prints what it brought. */
 export async function importTranscript(
   { path, named, chunks }: Source,
@@ -37,7 +56,7 @@ export async function importTranscript(
   const { readTranscript } = await import('@tapedeck/runtime/import');
   const keeps = raw === true ? false : ((await redactIn({ io, home })) ?? true);
   const redactor = redactorFor(typeof keeps === 'object' ? { ...keeps, in: 'all' } : keeps && 'all');
-  const bytes = chunks === undefined ? {} : { chunks: [await readAll(chunks)] };
+  const bytes = chunks === undefined ? {} : { chunks: [await readAll(bounded(chunks, named))] };
   const transcript = await withProgress(context, (progress) =>
     readTranscript(path, { format, ...bytes, onProgress: progress('Reading bytes') }),
   );

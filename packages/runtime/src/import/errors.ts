@@ -5,7 +5,8 @@ export type ImportErrorCode =
   | 'IMPORT_CANNOT_READ'
   | 'IMPORT_EMPTY'
   | 'IMPORT_BAD_JSON'
-  | 'IMPORT_UNKNOWN_FORMAT';
+  | 'IMPORT_UNKNOWN_FORMAT'
+  | 'IMPORT_TOO_LARGE';
 
 /** `data` contains `file`; for `IMPORT_BAD_JSON` also `line` and the byte `offset` in the file. */
 export class ImportError extends CodedError<ImportErrorCode> {
