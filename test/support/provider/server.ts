@@ -65,7 +65,9 @@ export async function startServer(protocol: Protocol, answer: Answers): Promise<
       answer: await answer(body as ChatRequest, requests.length - 1, sentAt),
     });
   };
-  const server = createServer((request, response) => {
+  // The client alone closes idle connections: of a process that a busy machine holds up, the next request would meet
+  // one that closes, and be retried.
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     handle(request, response).catch((error: unknown) => refuse(response, protocol, invalid(String(error))));
   });
   const url = `http://127.0.0.1:${await listen(server)}/v1`;
