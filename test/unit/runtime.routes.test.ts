@@ -1,4 +1,5 @@
 import { type DeckOptions, type IncomingDelivery, parseConfig, type Route } from '@tapedeck/runtime';
+import { user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -143,6 +144,19 @@ test('a session that a delivery starts runs as its persona, and two personas hav
   await expect(deck.identities.resolve('dm:u1', { persona: '__proto__' })).rejects.toMatchObject({
     code: 'SESSION_BAD_INPUT',
   });
+});
+
+test('a recovery continues the sessions of all personas, and one that is named by its id', async () => {
+  await using home = await deckOf({ personas: { ...personas, hermes: {} } });
+  const { session } = await home.deck.route({ delivery: phone });
+  home.store.entries.append(session.id, [user('Pay')]);
+  const chunks = [{ index: 0, chunk: { type: 'text-delta', id: '0', delta: 'I' } }];
+  home.store.live.save([{ session: session.id, run: 'r1', chunks }]);
+  expect(await home.deck.recover({ dryRun: true })).toMatchObject({ sessions: [{ id: session.id }] });
+  expect((await home.deck.recover(session.id, { dryRun: true })).sessions).toHaveLength(1);
+  expect(await home.deck.recover()).toMatchObject({ resumed: ['dm:imessage:+1555'], failed: [] });
+  expect((await home.deck.recover()).sessions).toEqual([]);
+  expect((await session.info()).messageCount).toBe(2);
 });
 
 test.each<[name: string, delivery: unknown, field: string | undefined, says: RegExp]>([

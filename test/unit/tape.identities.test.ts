@@ -161,6 +161,13 @@ test('an archived session gets nothing, a deleted one is replaced, and both come
   expect(store.identities.find(mom)).toBeUndefined();
   store.sessions.update(a, { lifecycle: 'active' });
   for (const key of [mom, sms, mail]) expect(idOf(store, key)).toBe(a);
+  // What is deleted of the quiet ones leaves its link.
+  const quiet = store.sessions.find(mail);
+  store.sessions.update(mail, { lifecycle: 'destroyed' });
+  expect(store.identities.resolve(mail)).toMatchObject({ how: 'alias', session: { id: a } });
+  expect(store.identities.list()).toMatchObject([{ primary: { id: a }, quiet: [] }]);
+  store.sessions.update(quiet?.id ?? '', { lifecycle: 'active' });
+  expect(idOf(store, mail)).toBe(a);
   expect([...store.verify()]).toEqual([]);
 });
 

@@ -151,9 +151,9 @@ export interface Deck extends AsyncDisposable {
   fetch(request: Request): Promise<Response>;
   /**
    * Recovers what a killed process left: continues or aborts its runs, and merges delegated children. A name or
-   * ULID, like the option `session`, means that session and everything under it; further options may follow it. As the
-   * first act of a deck on a home it also reports the merges that wait in inboxes of processes that are gone; any other
-   * use of the deck makes them first.
+   * ULID, like the option `session`, means that session and everything under it; further options may follow it. Without one,
+   * it also recovers the sessions of all personas. As the first act of a deck on a home it also reports the merges that wait
+   * in inboxes of processes that are gone; any other use of the deck makes them first.
    */
   recover(session: Ref, options?: Omit<RecoverOptions, 'session'>): Promise<RecoveryReport>;
   recover(options?: Ref | RecoverOptions): Promise<RecoveryReport>;
@@ -330,7 +330,15 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     if (realm === store.base) return deck;
     const known = realms.get(realm);
     if (known !== undefined) return await known;
-    const { base: _base, trust: _trust, onStrayError: onStray, ...same } = options;
+    // One of a realm routes nothing: it is reached from here.
+    const {
+      base: _,
+      trust: _trust,
+      routes: _routes,
+      personas: _personas,
+      onStrayError: onStray,
+      ...same
+    } = options;
     const opened = createDeck({
       ...same,
       store: store.inRealm(realm),
@@ -345,7 +353,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     return await opened;
   };
   const sessionOf = async (info: SessionInfo): Promise<Session> => {
-    const realm = info.tape.slice(0, info.tape.indexOf(':'));
+    const realm = realmOf(info);
     if (realm === store.base) return parts.session(info);
     const found = await (await deckIn(realm)).find(info.id);
     if (found === undefined) throw new TypeError('a session that was found has a row');
@@ -415,14 +423,27 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
       for (const other of realms.values()) await (await other).idle();
     },
     recover: async (given?: Ref | RecoverOptions, more?: Omit<RecoverOptions, 'session'>) => {
-      const { recover, recoverOptions } = await import('../recovery/recover.ts');
+      const { joinedReport, recover, recoverOptions } = await import('../recovery/recover.ts');
       const options = recoverOptions(given, more);
+      const named = options?.session === undefined ? undefined : await patient.sessions.find(options.session);
+      const elsewhere = named === undefined ? undefined : realmOf(named);
+      if (elsewhere !== undefined && elsewhere !== store.base)
+        return await (await deckIn(elsewhere)).recover(options);
       const report = await recover(parts, options);
+      const others: RecoveryReport[] = [];
+      if (options.session === undefined)
+        for (const persona of Object.keys(config.personas ?? {}))
+          if (persona !== store.base) others.push(await (await deckIn(persona)).recover(options));
       if (options.dryRun !== true) catchUp();
-      return report;
+      return joinedReport(report, others);
     },
     close,
     [Symbol.asyncDispose]: close,
   };
   return deck;
+}
+
+/** The realm of a session: what its tape name begins with. */
+function realmOf({ tape }: SessionInfo): string {
+  return tape.slice(0, tape.indexOf(':'));
 }

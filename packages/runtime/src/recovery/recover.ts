@@ -95,6 +95,21 @@ export interface RecoveryReport {
   readonly dryRun?: true;
 }
 
+/** The reports on several realms as one. */
+export function joinedReport(first: RecoveryReport, others: readonly RecoveryReport[]): RecoveryReport {
+  const all = [first, ...others];
+  return {
+    ...first,
+    resumed: all.flatMap(({ resumed }) => resumed),
+    aborted: all.flatMap(({ aborted }) => aborted),
+    merged: all.flatMap(({ merged }) => merged),
+    waiting: all.flatMap(({ waiting }) => waiting),
+    busy: all.flatMap(({ busy }) => busy),
+    failed: all.flatMap(({ failed }) => failed),
+    sessions: all.flatMap(({ sessions }) => sessions),
+  };
+}
+
 type Names = Exclude<keyof RecoveryReport, 'dryRun'>;
 type Report = { -readonly [name in Names]: RecoveryReport[name][number][] };
 

@@ -46,7 +46,9 @@ export function tapeTools(): DeckTools {
           limit,
         });
         return {
-          hits: hits.map(({ seq, kind, name, snippet }) => ({
+          hits: hits.map(({ seq, kind, name, snippet, session: owner, sessions }) => ({
+            // Of a session that this one stands for: its positions are not those of this one.
+            ...(!sessions.includes(session.name) && { session: owner }),
             seq,
             kind,
             ...(name !== undefined && { name }),

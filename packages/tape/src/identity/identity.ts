@@ -26,12 +26,18 @@ export interface Standing {
 /** Finds the session that stands for a key; undefined when none does. */
 export function standingFor(db: Db, realm: string, key: string): Standing | undefined {
   for (const name of namesOfKey(key)) {
-    const named = findNamed(db, realm, name);
-    if (named === undefined || named.lifecycle === 'staging') continue;
+    // A link outlives the session of its name, which can be deleted.
+    const named = findKept(db, realm, name) ?? findKept(db, realm, linkName(name));
+    if (named === undefined) continue;
     const tape = primaryOf(db, named);
     return { tape, how: tape.id === named.id && named.name === name ? 'direct' : 'alias' };
   }
   return undefined;
+}
+
+function findKept(db: Db, realm: string, name: string): TapeRow | undefined {
+  const tape = findNamed(db, realm, name);
+  return tape?.lifecycle === 'staging' ? undefined : tape;
 }
 
 /**
