@@ -60,7 +60,7 @@ export interface DeckOptions extends DeckConfig {
    * marks that `openTapeStore` takes. Models that the program passes always count.
    */
   readonly trust?: boolean | Elsewhere;
-  /** Runs child sessions. Default: in this process. */
+  /** Runs child sessions. Default: in this process, where those of personas always run. */
   readonly engine?: RunEngine;
   /** Environment with the API keys and base URLs of named models (default `process.env`). */
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -330,12 +330,13 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     if (realm === store.base) return deck;
     const known = realms.get(realm);
     if (known !== undefined) return await known;
-    // One of a realm routes nothing: it is reached from here.
+    // One of a realm routes nothing: it is reached from here. An engine has the work of one deck.
     const {
       base: _,
       trust: _trust,
       routes: _routes,
       personas: _personas,
+      engine: _engine,
       onStrayError: onStray,
       ...same
     } = options;
