@@ -124,6 +124,7 @@ const lanes = [
     'runtime.workspace-crashes',
     'tape.copies',
     'tape.processes',
+    'tape.remotes-crashes',
     'tape.soak',
   ].map((name) => `test/integration/${name}.test.ts`),
 ];

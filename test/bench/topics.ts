@@ -15,6 +15,7 @@ import { permissions } from './permissions.ts';
 import { processes } from './processes.ts';
 import { read } from './read.ts';
 import { record } from './record.ts';
+import { remotes } from './remotes.ts';
 import { search } from './search.ts';
 import { tools } from './tools.ts';
 import type { Topic } from './topic.ts';
@@ -29,6 +30,7 @@ export const topics: Readonly<Record<string, Topic>> = {
   disk,
   search,
   bundle,
+  remotes,
   fork,
   memory,
   processes,

@@ -1,4 +1,4 @@
-/** Replaces the parts that differ from run to run: the digits of derived names, times, hashes and ids. */
+/** Replaces the parts that differ from run to run: the digits of derived names, times, hashes, ids and sizes. */
 export function steady(text: string): string {
   return text
     .replace(/(?<=\w-)[0-9a-f]{8}(?![0-9a-f-])/g, '########')
@@ -7,5 +7,6 @@ export function steady(text: string): string {
     .replace(/\b[0-9a-f]{64}\b/g, 'HASH')
     .replace(/\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b/g, 'ULID')
     .replace(/(?<=\bprocess )\d+/g, 'PID')
+    .replace(/\b\d+(?:\.\d)? (?:B|KB)\b/g, 'SIZE')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z?/g, 'TIME');
 }

@@ -85,6 +85,11 @@ const call = { toolCallId: 'call_1', toolName: 'measure' };
 const withOutput = `tape approve main call_1 --output '{"temperature":7}'`;
 const withSchema = `tape delegate main --task "Which ports?" --schema '{"type":"object","properties":{"ports":{"type":"array"}}}'`;
 
+async function withRemote({ home, first }: Scene): Promise<void> {
+  mkdirSync(join(home, 'team'));
+  await first('remote add origin ~/team/tapes');
+}
+
 /** What an example needs beside the sessions, by its verb, or by the whole of it. */
 const needs: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> = {
   import: ({ home }) => {
@@ -106,6 +111,16 @@ const needs: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> = 
   'tape import main.tape.zst': async ({ store, first }) => {
     store.sessions.open('main');
     await first('export main -o main.tape.zst');
+  },
+  'tape remote remove origin': async ({ first }) => await first('remote add origin ~/team/tapes'),
+  push: async (scene) => await withRemote(scene),
+  pull: async (scene) => {
+    await withRemote(scene);
+    await scene.first('push');
+  },
+  clone: async (scene) => {
+    await withRemote(scene);
+    await scene.first('push');
   },
   restore: async ({ first }) => await first('backup ~/tapes-friday.db'),
   'tape run --continue "And the tests?"': async ({ first }) => await first('run plan Plan it.'),

@@ -100,6 +100,7 @@ const acts: readonly Act[] = [
   { line: 'archive main', look: listed },
   { line: 'archive old --undo', look: listed },
   { line: 'config set model acme/one', look: out('config get model') },
+  { line: 'remote add origin HOME/packs', look: out('remote') },
 ];
 
 /** Verbs that change something and say no way back, with the reason. */
@@ -120,6 +121,9 @@ const others: Readonly<Record<string, string>> = {
   attest: 'writes a new file',
   restore: 'writes a new home',
   copy: 'writes another home, where it adds alone',
+  push: 'adds to another place',
+  pull: 'brings sessions, of which new ones can be archived',
+  clone: 'makes a home of its own',
   mcp: 'see cli.mcp-install',
   trust: 'see cli.trust',
   completion: 'says which file to remove',

@@ -211,6 +211,12 @@ test('a remote that vanishes, loses a pack, or has another one in its place is n
   using b = new SharingHome(dir, 'b');
   await expect(b.pull()).rejects.toMatchObject({ code: 'TAPE_REMOTE_FAILED', data: { missing: true } });
   fillForForgeries(a.store);
+  using below = new SharingHome(dir, 'c', { url: dir.file('none/packs') });
+  below.store.sessions.open('main');
+  await expect(below.push()).rejects.toMatchObject({
+    code: 'TAPE_REMOTE_FAILED',
+    message: expect.stringContaining(`there is no directory '${dir.file('none')}'`),
+  });
   await a.push();
   a.store.entries.append('main', [user('More.')]);
   await a.push();

@@ -16,6 +16,8 @@ export type Asked =
   | { readonly kind: 'places' }
   /** A point of the session that the line names: an anchor, alone. */
   | { readonly kind: 'points'; readonly place: string }
+  /** A remote of the home. */
+  | { readonly kind: 'remotes' }
   /** Nothing that is known here: the shell offers files. */
   | { readonly kind: 'other' };
 
@@ -60,6 +62,11 @@ export async function askedBy(words: readonly string[]): Promise<Asked> {
   const argument = verb.arguments?.[name];
   if (typeof argument === 'object') return { kind: 'words', words: argument.choices };
   if (name === 'key') return { kind: 'words', words: keys.filter((key) => !key.includes('*')) };
+  return namedBy(name);
+}
+
+function namedBy(name: string): Asked {
+  if (name === 'remote') return { kind: 'remotes' };
   return { kind: placeNames.has(name) ? 'places' : 'other' };
 }
 
@@ -83,8 +90,7 @@ function openOption(
 }
 
 function valuesOf(name: string, { choices }: Option): Asked {
-  if (choices !== undefined) return { kind: 'words', words: choices };
-  return { kind: placeNames.has(name) ? 'places' : 'other' };
+  return choices === undefined ? namedBy(name) : { kind: 'words', words: choices };
 }
 
 /** The words for options that the line does not have yet. */

@@ -1,6 +1,7 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { aliasesFor, homeIn, withAlias } from '../command-line/aliased.ts';
 import { withLiteralWords } from '../command-line/literal-words.ts';
+import { remotesIn } from '../config/remotes.ts';
 import { topics } from '../help/topics/index.ts';
 import { findHome, openForReading } from '../home.ts';
 import type { Io } from '../io.ts';
@@ -63,6 +64,7 @@ async function wordsFor(
   const { kind } = asked;
   if (kind === 'other') return [];
   if (kind === 'points') return pointsOf(asked.place, typed, io);
+  if (kind === 'remotes') return (await remotesIn(findHome(homeIn(typed), io))).map(({ name }) => name);
   if (kind === 'places') return placesIn(typed, io);
   const verbs = [...verbWords, ...(await aliasesFor(typed, io)).keys()];
   return kind === 'verbs' ? [...verbs, 'help'] : [...verbs, ...topics.map(({ name }) => name)];

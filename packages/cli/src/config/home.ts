@@ -18,6 +18,7 @@ import { decode } from '../input.ts';
 import { homeConfigFile } from './find.ts';
 import { camelCase, keys, snakeCase } from './keys.ts';
 import { inOwnNames, isOtherName, NamesFault, type OtherNamed, otherNamesIn } from './other-names.ts';
+import { remoteNameFault } from './remotes.ts';
 import { offsetIn } from './rule-place.ts';
 
 /** The allowed fields, by prefix. */
@@ -190,6 +191,7 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
     places.set(`${inside}${field}`, offset);
     try {
       if (field === 'alias') assertAliases(value, reading, offset);
+      else if (field === 'remotes') assertRemotes(value, reading, offset);
       else if (fields.has(`${field}.`) && isMap(value)) found[field] = fieldsOf(value, reading, `${field}.`);
       else if (field === 'compaction' || field === 'windows')
         found[field] = within(value, reading, { path: field, isNamed: field === 'windows' });
@@ -214,6 +216,28 @@ function assertAliases(value: unknown, { refuse }: Reading, offset: number): voi
   const isText = (one: unknown) => isScalar(one) && typeof one.value === 'string';
   if (!isMap(value) || !value.items.every((pair) => isText(pair.value)))
     throw refuse('alias must be a mapping of names to texts, such as lg: log --graph', offset, 'alias');
+}
+
+/** Pushes and pulls read remotes; here they only must have their form. */
+function assertRemotes(value: unknown, { refuse }: Reading, offset: number): void {
+  if (!isMap(value)) throw refuse('remotes must be a mapping of names', offset, 'remotes');
+  for (const { key, value: remote } of value.items) {
+    const name = isScalar(key) ? String(key.value) : '';
+    const why =
+      remoteNameFault(name) ??
+      (isMap(remote) &&
+      remote.items.length === 1 &&
+      remote.items.every(
+        (pair) =>
+          isScalar(pair.key) &&
+          pair.key.value === 'url' &&
+          isScalar(pair.value) &&
+          typeof pair.value.value === 'string',
+      )
+        ? undefined
+        : 'it must have the field url, which is a text, and no other');
+    if (why !== undefined) throw refuse(`remotes.${name}: ${why}`, offset, `remotes.${name}`);
+  }
 }
 
 /** Parses a view policy in the syntax of `--policy`; `parseConfig` checks other types of values. */

@@ -61,6 +61,7 @@ export const keys: readonly string[] = [
   'redact.patterns.*',
   'record',
   'permissions',
+  'remotes.*.url',
   'alias.*',
 ];
 
@@ -120,6 +121,7 @@ export function isText([field, name, ...more]: Path): boolean {
   if (field === 'redact' && name === 'patterns') return more.length === 1;
   if (field === 'mcp_servers') return textFields.test(more.join('.'));
   if (field === 'personas') return /^(?:instructions|model)$/.test(more.join('.'));
+  if (field === 'remotes') return more.length === 1;
   return field === 'alias' && name !== undefined && more.length === 0;
 }
 
@@ -142,6 +144,7 @@ function withOwnNames(names: Path): Path {
   if (field === 'limits' && rest[0] === 'concurrent_calls') return [field, rest[0], ...join(given.slice(1))];
   if (field === 'settings' && rest[0] === 'provider_options') return [field, rest[0], ...given.slice(1)];
   if (field === 'redact' && rest[0] === 'patterns') return [field, rest[0], ...join(given.slice(1))];
+  if (field === 'remotes') return [field, ...given.slice(0, 1), ...rest.slice(1)];
   if (field === 'mcp_servers' || field === 'personas') {
     const [server = '', inner, ...name] = given;
     return [field, server, ...(inner === undefined ? [] : [snakeCase(inner), ...join(name)])].filter(
@@ -172,7 +175,7 @@ function patternOf(path: Path): string {
   );
   if (open === undefined) return path.join('.');
   const from = open.split('.').length;
-  const rest = open === 'windows' ? path.slice(from + 1) : [];
+  const rest = open === 'windows' || open === 'remotes' ? path.slice(from + 1) : [];
   return [open, '*', ...rest].join('.');
 }
 

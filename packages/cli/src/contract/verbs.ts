@@ -49,7 +49,7 @@ const writing: readonly string[] = [
     'recover',
     'redact',
   ],
-  ...['purge', 'raw', 'doctor', 'check', 'config'],
+  ...['purge', 'raw', 'doctor', 'check', 'config', 'push', 'pull', 'clone'],
 ];
 
 /** What a document of a verb that writes says about the graph file. */

@@ -81,6 +81,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'TAPE_EXISTS':
       if (typeof data.home === 'string')
         return `choose another directory; or look at these tapes with: tape check --home ${shellWord(data.home)}`;
+      if (typeof data.remote === 'string')
+        return `choose another name, or remove it first: tape remote remove ${data.remote}`;
       if (Array.isArray(data.aliases))
         return `aliases of ${session}: ${data.aliases.length === 0 ? 'none' : data.aliases.join(', ')}`;
       if (typeof data.deleted === 'string')
@@ -105,6 +107,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         : 'nothing was imported: ask for a bundle of the session alone, or look at both with: tape log';
     case 'TAPE_MISSING_BASE':
       return 'import the bundles in the order in which they were made, or pull: tape pull';
+    case 'TAPE_REMOTE_FAILED':
+      return data.missing === true ? 'mount it, or push to it first: tape push' : undefined;
     case 'TAPE_BAD_REMOTE':
       return data.pack === undefined
         ? 'name an empty directory, or one that has nothing but packs'

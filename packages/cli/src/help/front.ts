@@ -8,7 +8,7 @@ import { commonSection } from './verb-page.ts';
 /** The verbs that the first page explains. It names the others: with these a user starts, and the page is one screen. */
 const first: ReadonlySet<string> = new Set([
   ...['init', 'import', 'run', 'chat', 'sessions', 'log', 'rewind'],
-  ...['undo', 'fork', 'merge', 'check', 'backup'],
+  ...['fork', 'merge', 'check', 'backup'],
 ]);
 
 const usage = [

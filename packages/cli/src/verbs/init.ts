@@ -57,7 +57,7 @@ export const init: Verb = defineVerb({
 });
 
 /** Makes git ignore a home. The flag also refuses to write through a link, which may have come with the directory. */
-function ignoreIn(dir: string): void {
+export function ignoreIn(dir: string): void {
   try {
     writeFileSync(join(dir, '.gitignore'), '*\n', { mode: 0o600, flag: 'wx' });
   } catch (error) {

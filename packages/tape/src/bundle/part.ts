@@ -3,7 +3,7 @@ import { hex } from '../entry/hash.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { findTape } from '../tape/find.ts';
-import { type Ref, selectTape, type TapeRow } from '../tape/tape.ts';
+import { type Lifecycle, type Ref, selectTape, type TapeRow } from '../tape/tape.ts';
 import type { Travelling } from './scope.ts';
 
 /** What of one session goes to a side that has some of it. */
@@ -23,6 +23,7 @@ export interface SessionHead {
   readonly base: Seq;
   readonly head: Seq;
   readonly hash: string;
+  readonly lifecycle: Lifecycle;
   /** The events of the lineage about it, in order. */
   readonly events: readonly string[];
 }
@@ -92,7 +93,7 @@ export function headsOf(db: Db, realm: string): readonly SessionHead[] {
     return db
       .all<Omit<SessionHead, 'events'> & { row: number }>(
         `SELECT t.id AS row, t.name AS session, t.ulid AS id, p.ulid AS parent, t.base_seq AS base, t.head_seq AS head,
-           lower(hex(t.head_hash)) AS hash FROM tape t LEFT JOIN tape p ON p.id = t.parent_id
+           lower(hex(t.head_hash)) AS hash, t.lifecycle FROM tape t LEFT JOIN tape p ON p.id = t.parent_id
            WHERE t.realm = @realm AND t.lifecycle <> 'staging' ORDER BY t.id`,
         { realm },
       )

@@ -80,8 +80,9 @@ export function choose(
       at = at.parent === null ? undefined : byId.get(at.parent);
     }
   }
-  const refused = heads.flatMap(({ session, id }) => {
-    const error = ways.get(id)?.refusal;
+  // Of a session that was archived or deleted here nothing more is to come.
+  const refused = heads.flatMap(({ session, id, lifecycle }) => {
+    const error = lifecycle === 'active' ? ways.get(id)?.refusal : undefined;
     return error === undefined ? [] : [{ session, id, error }];
   });
   return { parts: [...parts.values()], sent, refused, behind };

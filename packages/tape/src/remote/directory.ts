@@ -83,7 +83,12 @@ class DirectoryPacks implements Packs {
     try {
       await mkdir(this.url, { mode: 0o700 });
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw this.#failed('write to', error);
+      const { code } = error as NodeJS.ErrnoException;
+      // A push does not make the place of a disk that is not mounted.
+      const why = `there is no directory '${dirname(this.url)}'`;
+      if (code === 'ENOENT')
+        throw remoteError('TAPE_REMOTE_FAILED', { act: 'write to', url: this.url, why }, { cause: error });
+      if (code !== 'EEXIST') throw this.#failed('write to', error);
     }
     const { mode } = await this.#reached('write to', () => stat(this.url));
     return (mode & 0o444) | 0o600;

@@ -89,7 +89,10 @@ async function taken(store: SqliteTapeStore, copied: Copied, known: Known): Prom
   }
 }
 
-/** The sessions of which a pack that counts has something that is not here: it was left out, or the home is an older one. */
+/**
+ * The sessions of which a pack that counts has something that is not here: it was left out, or the home is an older one.
+ * One that was archived or deleted here goes on elsewhere.
+ */
 function lacking({ bundles }: SqliteTapeStore, known: Known): ReadonlySet<string> {
   const last = new Map<string, KnownSession>();
   for (const { sessions, taken } of known.packs)
@@ -100,8 +103,9 @@ function lacking({ bundles }: SqliteTapeStore, known: Known): ReadonlySet<string
     [...last.values()]
       .filter(({ id, head, hash }) => {
         const here = heads.get(id);
-        if (here?.head === head) return here.hash !== hash;
-        return here === undefined || !bundles.has({ session: id, seq: head, hash });
+        if (here === undefined) return true;
+        if (here.lifecycle !== 'active') return false;
+        return here.head === head ? here.hash !== hash : !bundles.has({ session: id, seq: head, hash });
       })
       .map(({ id }) => id),
   );

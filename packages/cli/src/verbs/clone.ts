@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { TapeError } from '@tapedeck/tape';
+import { makeDirectories } from '@tapedeck/tape/internal';
+import { changeHomeConfig } from '../config/change.ts';
+import { remoteState } from '../config/remotes.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { shellWord } from '../escape.ts';
+import { graphFields, graphLines } from '../graph-file.ts';
+import { doesExist, homeAt, openForWriting } from '../home.ts';
+import { withProgress } from '../output/progress.ts';
+import { broughtText, pulledJson, sayLeft } from '../session/pulled.ts';
+import { ignoreIn } from './init.ts';
+import { defineVerb, type Verb } from './verb.ts';
+
+export const clone: Verb = defineVerb({
+  command: 'clone <url> [dir]',
+  group: 'Share',
+  summary: 'Make a new home of what a remote has',
+  detail:
+    'Makes the home DIR, or that of --home, else .tape in the working directory, with the remote as origin, and pulls from it. Refuses a directory that ' +
+    'has tapes. The sessions are foreign data: nothing that was approved elsewhere is approved here. When it is interrupted, tape pull in ' +
+    'the new home goes on.',
+  examples: [['tape clone ~/team/tapes ../team', 'Make the home ../team of a directory that others push to']],
+  arguments: { url: 'Directory that homes push to', dir: 'New home' },
+  run: async ({ url: given, dir, home: named }, context) => {
+    const { io, answer, status } = context;
+    if (dir !== undefined && named !== undefined)
+      throw new UsageError('cannot clone with --home and DIR: both name the new home');
+    const at = homeAt(dir ?? named ?? join(io.cwd, '.tape'), io.cwd);
+    if (doesExist(at.db))
+      throw new TapeError('TAPE_EXISTS', `cannot clone to '${at.dir}': it has tapes`, {
+        data: { home: at.dir },
+      });
+    const { openRemote, pull, remoteUrl } = await import('@tapedeck/tape/remotes');
+    const url = remoteUrl(given, io.cwd);
+    const remote = { name: 'origin', url };
+    const state = remoteState(at, remote);
+    const from = await openRemote(url, { state });
+    // A remote that is not there leaves no home behind.
+    await from.list();
+    makeDirectories(at.dir, 0o700);
+    if (basename(at.dir) === '.tape') ignoreIn(at.dir);
+    const store = openForWriting(at, io);
+    try {
+      await changeHomeConfig(['remotes', 'origin', 'url'], url, { home: at, io });
+      const pulled = await withProgress({ ...context, home: at }, (progress) =>
+        pull(store, from, { state, onProgress: progress('Reading packs') }),
+      );
+      await answer({
+        json: { home: at.dir, url, ...pulledJson(pulled), ...graphFields(store.graphFile) },
+        quiet: at.dir,
+        human: `Cloned ${broughtText(pulled)} to ${at.dir}${isFound(at.dir, io.cwd) ? '' : ` (use it with: --home ${shellWord(at.dir)})`}`,
+      });
+      return sayLeft(pulled, { url }, context);
+    } catch (error) {
+      status(`Hint: go on with: tape pull --home ${shellWord(at.dir)}`);
+      throw error;
+    } finally {
+      store.close();
+      for (const line of graphLines(store.graphFile)) status(line);
+    }
+  },
+});
+
+/** Whether verbs in the working directory use a home without its name. */
+function isFound(dir: string, cwd: string): boolean {
+  return basename(dir) === '.tape' && existsSync(dir) && cwd === dirname(dir);
+}
