@@ -115,7 +115,7 @@ test('remotes are names in config.yaml that are checked, chosen, completed, and 
     return `${done.code} ${done.stderr.split('\n')[0]}`;
   };
   expect(await said('remote', 'add', 'x.y', '/x')).toMatch(/^2 .*its name must be/);
-  expect(await said('remote', 'add', 'x', 'https://host/x')).toMatch(/^2 .*there are no remotes 'https:'/);
+  expect(await said('remote', 'add', 'x', 'sftp://host/x')).toMatch(/^2 .*there are no remotes 'sftp:'/);
   expect(await said('remote', 'remove', 'x')).toMatch(/^3 .*there is no remote 'x'/);
   await home.here(['remote', 'add', 'one', dir.file('one')]);
   expect(await said('push')).toMatch(/^0 /);

@@ -22,7 +22,7 @@ export const clone: Verb = defineVerb({
     'has tapes. The sessions are foreign data: nothing that was approved elsewhere is approved here. When it is interrupted, tape pull in ' +
     'the new home goes on.',
   examples: [['tape clone ~/team/tapes ../team', 'Make the home ../team of a directory that others push to']],
-  arguments: { url: 'Directory that homes push to', dir: 'New home' },
+  arguments: { url: 'Directory, or git:PATH or git+https://…, that homes push to', dir: 'New home' },
   run: async ({ url: given, dir, home: named }, context) => {
     const { io, answer, status } = context;
     if (dir !== undefined && named !== undefined)
@@ -32,11 +32,11 @@ export const clone: Verb = defineVerb({
       throw new TapeError('TAPE_EXISTS', `cannot clone to '${at.dir}': it has tapes`, {
         data: { home: at.dir },
       });
-    const { openRemote, pull, remoteUrl } = await import('@tapedeck/tape/remotes');
+    const { openRemote, pull, remoteUrl, shownUrl } = await import('@tapedeck/tape/remotes');
     const url = remoteUrl(given, io.cwd);
     const remote = { name: 'origin', url };
     const state = remoteState(at, remote);
-    const from = await openRemote(url, { state });
+    const from = await openRemote(url, { state, env: io.env });
     // A remote that is not there leaves no home behind.
     await from.list();
     makeDirectories(at.dir, 0o700);
@@ -48,11 +48,11 @@ export const clone: Verb = defineVerb({
         pull(store, from, { state, onProgress: progress('Reading packs') }),
       );
       await answer({
-        json: { home: at.dir, url, ...pulledJson(pulled), ...graphFields(store.graphFile) },
+        json: { home: at.dir, url: shownUrl(url), ...pulledJson(pulled), ...graphFields(store.graphFile) },
         quiet: at.dir,
         human: `Cloned ${broughtText(pulled)} to ${at.dir}${isFound(at.dir, io.cwd) ? '' : ` (use it with: --home ${shellWord(at.dir)})`}`,
       });
-      return sayLeft(pulled, { url }, context);
+      return sayLeft(pulled, { url: shownUrl(url) }, context);
     } catch (error) {
       status(`Hint: go on with: tape pull --home ${shellWord(at.dir)}`);
       throw error;

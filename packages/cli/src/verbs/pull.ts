@@ -25,26 +25,27 @@ export const pull: Verb = defineVerb({
   },
   run: async ({ remote: named, dryRun = false }, context) =>
     await context.changing(async (store) => {
-      const { home, answer, inHome } = context;
+      const { home, io, answer, inHome } = context;
       const remote = remoteFor(await readRemotes(context), named, 'pull');
       const state = remoteState(home, remote);
-      const { openRemote, pull: fetch } = await import('@tapedeck/tape/remotes');
+      const { openRemote, pull: fetch, shownUrl } = await import('@tapedeck/tape/remotes');
+      const url = shownUrl(remote.url);
       const pulled = await withProgress(context, async (progress) =>
-        fetch(store, await openRemote(remote.url, { state }), {
+        fetch(store, await openRemote(remote.url, { state, env: io.env }), {
           ...{ state, dryRun, onProgress: progress('Reading packs') },
         }),
       );
       await answer({
         json: {
           remote: remote.name,
-          url: remote.url,
+          url,
           ...pulledJson(pulled),
           ...(dryRun && { dry_run: true }),
         },
         quiet: pulled.sessions.map(({ session }) => session).join('\n'),
         human: inHome(textOf(pulled, { name: remote.name, dryRun })),
       });
-      return sayLeft(pulled, remote, context);
+      return sayLeft(pulled, { url }, context);
     }),
 });
 

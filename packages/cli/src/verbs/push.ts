@@ -34,15 +34,15 @@ export const push: Verb = defineVerb({
     return await changing(async (store) => {
       const remote = remoteFor(await readRemotes(context), named, 'push');
       const state = remoteState(home, remote);
-      const { openRemote, push: send } = await import('@tapedeck/tape/remotes');
+      const { openRemote, push: send, shownUrl } = await import('@tapedeck/tape/remotes');
       const pushed = await withProgress(context, async (progress) =>
-        send(store, await openRemote(remote.url, { state }), {
+        send(store, await openRemote(remote.url, { state, env: io.env }), {
           ...{ state, dryRun, raw, secrets: secretsIn(io.env), onProgress: progress('Packing entries') },
           ...(name !== undefined && { sessions: [needSession(store, name).id] }),
           ...(redact !== undefined && redact !== false && { redact }),
         }),
       );
-      return await say(pushed, { ...remote, dryRun }, context);
+      return await say(pushed, { name: remote.name, url: shownUrl(remote.url), dryRun }, context);
     });
   },
 });

@@ -16,17 +16,18 @@ export const remote: Verb = defineVerb({
   summary: 'Name the places that sessions are pushed to and pulled from',
   detail:
     'list shows the remotes of the home. add names one, which config.yaml keeps; remove forgets it, and what the home has seen there, ' +
-    'and changes nothing at the remote itself. A remote is a directory, also a mounted or a synced one, that homes push to: the ' +
-    'first push makes it. With one remote, or one that is named origin, push and pull need no --remote.',
+    'and changes nothing at the remote itself. A remote is a directory, also a mounted or a synced one, which the first push makes, or a git ' +
+    'repository, in which sessions are under a ref of their own. With one remote, or one that is named origin, push and pull need no --remote.',
   examples: [
     ['tape remote add origin ~/team/tapes', 'Name a directory that is shared'],
+    ['tape remote add code git:.', 'Name the repository of the working directory'],
     ['tape remote', 'List the remotes'],
     ['tape remote remove origin', 'Forget it'],
   ],
   arguments: {
     action: { describe: 'What to do (default: list)', choices: ['list', 'add', 'remove'] },
     remote: 'Name of the remote',
-    url: 'Directory, for add',
+    url: 'Directory, or git:PATH or git+https://…, for add',
   },
   run: async ({ action = 'list', remote: name, url }, context) => {
     if (action === 'list' && name !== undefined)
@@ -45,7 +46,8 @@ export const remote: Verb = defineVerb({
 async function list(context: Context): Promise<number> {
   const { io, options, home, status } = context;
   getHome(home);
-  const remotes = await readRemotes(context);
+  const { shownUrl } = await import('@tapedeck/tape/remotes');
+  const remotes = (await readRemotes(context)).map(({ name, url }) => ({ name, url: shownUrl(url) }));
   if (options.jsonl === true) for (const one of remotes) await io.out(`${jsonText(one)}\n`);
   else if (options.json === true) await io.out(`${jsonText(remotes)}\n`);
   else if (options.quiet === true) for (const { name } of remotes) await io.out(`${safe(name)}\n`);
@@ -59,22 +61,23 @@ async function add(name: string, given: string, context: Context): Promise<numbe
   const { home, io, answer, inHome } = context;
   const fault = remoteNameFault(name);
   if (fault !== undefined) throw new UsageError(`cannot add the remote '${name}': ${fault}`);
-  const { remoteUrl } = await import('@tapedeck/tape/remotes');
+  const { remoteUrl, shownUrl } = await import('@tapedeck/tape/remotes');
   const url = remoteUrl(given, io.cwd);
+  const shown = shownUrl(url);
   assertOwn(getHome(home), io);
   const before = (await readRemotes(context)).find((one) => one.name === name);
   if (before !== undefined && before.url !== url)
-    throw new TapeError('TAPE_EXISTS', `cannot add the remote '${name}': it is ${before.url}`, {
+    throw new TapeError('TAPE_EXISTS', `cannot add the remote '${name}': it is ${shownUrl(before.url)}`, {
       data: { remote: name },
     });
   if (before === undefined) await changeHomeConfig(['remotes', name, 'url'], url, { home, io });
   await answer({
-    json: { name, url, repeated: before !== undefined },
+    json: { name, url: shown, repeated: before !== undefined },
     quiet: name,
     human:
       before === undefined
-        ? inHome(`Added the remote ${name}: ${url} (undo with: tape remote remove ${name})`)
-        : `${name} is ${url} already: nothing to do`,
+        ? inHome(`Added the remote ${name}: ${shown} (undo with: tape remote remove ${name})`)
+        : `${name} is ${shown} already: nothing to do`,
   });
   return exit.done;
 }
@@ -83,13 +86,15 @@ async function remove(name: string, context: Context): Promise<number> {
   const { home, io, answer, inHome } = context;
   assertOwn(getHome(home), io);
   const { url } = remoteFor(await readRemotes(context), name, `remove '${name}'`);
+  const { shownUrl } = await import('@tapedeck/tape/remotes');
+  const shown = shownUrl(url);
   await changeHomeConfig(['remotes', name], undefined, { home, io });
   forgetRemote(home, name);
   await answer({
-    json: { name, url, repeated: false },
+    json: { name, url: shown, repeated: false },
     quiet: name,
     human: inHome(
-      `Removed the remote ${name} (add it again with: tape remote add ${name} ${shellWord(url)})`,
+      `Removed the remote ${name} (add it again with: tape remote add ${name} ${shellWord(shown)})`,
     ),
   });
   return exit.done;
