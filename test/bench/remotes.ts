@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { openTapeStore, type SqliteTapeStore, user } from '@tapedeck/tape';
-import { openRemote, type Packs, pull, push } from '@tapedeck/tape/remotes';
+import { openRemote, pull, push, type Remote } from '@tapedeck/tape/remotes';
 import { grouped } from './table.ts';
 import { type Bench, counted, type Row } from './topic.ts';
 
@@ -50,7 +50,7 @@ async function between(bench: Bench, sessions: number): Promise<readonly Row[]> 
 
 async function moved(
   here: SqliteTapeStore,
-  packs: Packs,
+  packs: Remote,
   { from, there, into }: { readonly from: string; readonly there: SqliteTapeStore; readonly into: string },
 ): Promise<{ readonly entries: number; readonly bytes: number }> {
   await push(here, packs, { state: join(from, 'remote') });

@@ -32,13 +32,13 @@ export const clone: Verb = defineVerb({
       throw new TapeError('TAPE_EXISTS', `cannot clone to '${at.dir}': it has tapes`, {
         data: { home: at.dir },
       });
-    const { openRemote, pull, remoteUrl, shownUrl } = await import('@tapedeck/tape/remotes');
+    const { openRemote, pull, reach, remoteUrl, shownUrl } = await import('@tapedeck/tape/remotes');
     const url = remoteUrl(given, io.cwd);
     const remote = { name: 'origin', url };
     const state = remoteState(at, remote);
     const from = await openRemote(url, { state, env: io.env });
     // A remote that is not there leaves no home behind.
-    await from.list();
+    await reach(from);
     makeDirectories(at.dir, 0o700);
     if (basename(at.dir) === '.tape') ignoreIn(at.dir);
     const store = openForWriting(at, io);
