@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { assistant, processOwner, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { jsonError } from '../support/cli.ts';
@@ -94,6 +94,60 @@ test('a deleted session is in no list and under no name, and undo brings it back
   expect(await names(home, '--deleted')).toEqual([second]);
   expect((await home.here(['undo', second])).code).toBe(4);
   await expectSound(home);
+});
+
+test('no graph, overview, sum, list of children or log has a deleted session; where others hang on it, it has its ULID', async () => {
+  using home = tempHome();
+  home.session('main', user('One'));
+  {
+    using store = home.open();
+    store.lineage.fork('main', { name: 'kid' });
+    store.lineage.fork('kid', { name: 'grandkid' });
+    store.lineage.fork('main', { name: 'gone' });
+    store.entries.append('gone', [
+      assistant('Done.', { model: 'm', usage: { input: 1, output: 2 }, step: { n: 1 } }),
+    ]);
+    store.sessions.update('gone', { task: 'completed' });
+    store.sessions.open('alone');
+  }
+  const [gone, alone] = [await idOf(home, 'delete', 'gone'), await idOf(home, 'delete', 'alone')];
+  const forms = ['lanes', 'tree', 'dot', 'mermaid', 'svg', 'json'];
+  const lines = [
+    ...forms.map((form) => ['graph', '--format', form]),
+    ['graph', '--all'],
+    ['graph', 'main'],
+    ['graph', '-n', '9'],
+    ['overview'],
+    ['usage'],
+    ['children', 'main'],
+    ['log', 'main'],
+    ['log', 'main', '--graph'],
+    ['lineage', 'main'],
+  ];
+  const named = /gone|alone/;
+  for (const line of lines) {
+    const { code, stdout } = await home.here(line);
+    expect([line, code, named.test(stdout), stdout === '']).toEqual([line, 0, false, false]);
+  }
+  expect((await home.here(['graph'])).stdout).not.toContain('more (--all)');
+  for (const id of [gone, alone]) {
+    expect((await home.here(['graph', String(id)])).stdout).toContain(`${id} destroyed`);
+    expect((await home.here(['lineage', String(id)])).stdout).toContain(String(id));
+  }
+  // A session that is not deleted hangs on this one.
+  const kid = await idOf(home, 'delete', 'kid');
+  for (const line of [['graph'], ['graph', '--all'], ['graph', '--format', 'dot'], ['graph', 'grandkid']]) {
+    const { stdout } = await home.here(line);
+    expect(stdout.replace('grandkid', '').includes('kid ')).toBe(false);
+    expect([line, stdout.includes(kid), stdout.includes('grandkid')]).toEqual([line, true, true]);
+    expect(stdout).not.toContain('more (--all)');
+  }
+  // The graph file alone gives the same drawing.
+  const drawn = (await home.here(['graph', '--all'])).stdout;
+  rmSync(home.db);
+  for (const suffix of ['-wal', '-shm']) rmSync(`${home.db}${suffix}`, { force: true });
+  const fromFile = (await home.here(['graph', '--all'])).stdout;
+  expect(fromFile.split('\n').toSorted()).toEqual(drawn.split('\n').toSorted());
 });
 
 test('an archived session that was deleted is archived again; one that is written is not deleted', async () => {

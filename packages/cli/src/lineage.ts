@@ -18,6 +18,7 @@ import {
 import { compareTail, differing, type FileStanding } from './graph-file.ts';
 import type { Home } from './home.ts';
 import { findSession } from './reference.ts';
+import { goneAmong, goneIn, graphOf } from './without-deleted.ts';
 
 async function standingOf(
   { standing, line, fault }: FileComparison,
@@ -50,39 +51,46 @@ const pageSize = 100;
 
 /** Reads the trees of sessions one by one, by their roots in the order of creation, so that few are in memory. */
 export function* readTrees(store: SqliteTapeStore): Generator<SessionGraph> {
-  for (let after: string | null = null; ; ) {
-    const page: readonly SessionInfo[] = store.sessions.list({
-      roots: true,
-      all: true,
-      allRealms: true,
-      after,
-      limit: pageSize,
-    });
-    for (const { id } of page) yield readFamily(store, id);
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return;
-    after = last.id;
-  }
+  for (const deleted of [false, true])
+    for (let after: string | null | undefined = null; after !== undefined; ) {
+      const page: readonly SessionInfo[] = store.sessions.list({
+        roots: true,
+        all: true,
+        allRealms: true,
+        deleted,
+        after,
+        limit: pageSize,
+      });
+      for (const { id } of page) yield readTree(store, id);
+      after = page.length < pageSize ? undefined : page.at(-1)?.id;
+    }
 }
 
 /** Reads the trees of sessions one by one, the one in which something was said last first. */
 export function* readNewestTrees(store: SqliteTapeStore): Generator<SessionGraph> {
-  for (const id of store.newestRoots()) yield readFamily(store, id);
+  for (const id of store.newestRoots()) yield readTree(store, id);
 }
 
 /** Reads all sessions in parts, so that few are in memory. */
 export function* readSessions(store: SqliteTapeStore): Generator<readonly SessionNode[]> {
-  for (const lines of store.linesBySession()) yield SessionGraph.fromRecords(lines).list();
+  const gone = goneIn(store);
+  for (const lines of store.linesBySession())
+    yield SessionGraph.fromRecords(lines.filter(({ session }) => !gone.has(session))).list();
 }
 
-/** Reads a session with its ancestors and descendants, from their lines of the database alone. */
+/** Reads a session that the user has named with its ancestors and descendants, from their lines of the database alone. */
 export function readFamily(store: SqliteTapeStore, id: string): SessionGraph {
-  return SessionGraph.fromRecords(store.familyOf(id));
+  return graphOf(store.familyOf(id), id);
+}
+
+/** Reads a session without a parent with its descendants. */
+function readTree(store: SqliteTapeStore, id: string): SessionGraph {
+  return graphOf(store.familyOf(id));
 }
 
 /** Reads the newest sessions with their ancestors, from their lines of the database alone. */
 export function readNewest(store: SqliteTapeStore, query: NewestQuery): SessionGraph {
-  return SessionGraph.fromRecords(store.newestFamilies(query));
+  return graphOf(store.newestFamilies(query));
 }
 
 /**
@@ -102,12 +110,17 @@ export function readSelected(
     readonly n?: number | undefined;
   },
 ): SessionGraph {
-  if (name === undefined && since === undefined && n === undefined) return whole;
+  const named = name === undefined ? undefined : idIn(whole, name);
+  const gone = goneAmong(whole.list(), named);
+  if (named === undefined && since === undefined && n === undefined && gone.size === 0) return whole;
+  const listed = whole.list().filter(({ id }) => !gone.has(id));
   const found =
-    name !== undefined
-      ? whole.lineage(idIn(whole, name)).map(({ node }) => node)
-      : whole
-          .list()
+    named !== undefined
+      ? whole
+          .lineage(named)
+          .map(({ node }) => node)
+          .filter(({ id }) => !gone.has(id))
+      : listed
           .filter(({ updatedAt }) => since === undefined || Date.parse(updatedAt) >= since)
           .sort((a, b) => b.lastG - a.lastG)
           .slice(0, n)

@@ -157,26 +157,30 @@ function isMerge(line: FamilyLine): boolean {
 
 /**
  * The nodes as a picture names them: sessions of one name, of several realms or incarnations, have the names of their
- * tapes.
+ * tapes, and deleted ones, which have no name, their ULIDs.
  * @param shared names that sessions outside of the nodes have, too
  */
 export function distinctNames(
   nodes: readonly SessionNode[],
   shared: ReadonlySet<string> = new Set(),
 ): readonly SessionNode[] {
-  const byName = Map.groupBy(nodes, ({ session }) => session);
-  const same = nodes.filter(({ session }) => shared.has(session) || (byName.get(session)?.length ?? 0) > 1);
-  if (same.length === 0) return nodes;
-  const tapes = new Map(same.map(({ id, tape }) => [id, tape]));
-  const tapeOf = (id: string | undefined) => tapes.get(id ?? '');
+  const named = nodes.filter((node) => !isDeleted(node));
+  const byName = Map.groupBy(named, ({ session }) => session);
+  const same = named.filter(({ session }) => shared.has(session) || (byName.get(session)?.length ?? 0) > 1);
+  if (same.length === 0 && named.length === nodes.length) return nodes;
+  const others = new Map([
+    ...same.map(({ id, tape }) => [id, tape] as const),
+    ...nodes.filter(isDeleted).map(({ id }) => [id, id] as const),
+  ]);
+  const nameOf = (id: string | undefined) => others.get(id ?? '');
   return nodes.map((node) => ({
     ...node,
-    session: tapeOf(node.id) ?? node.session,
-    parentName: tapeOf(node.parent) ?? node.parentName,
+    session: nameOf(node.id) ?? node.session,
+    parentName: nameOf(node.parent) ?? node.parentName,
     merges: node.merges.map((merge) => ({
       ...merge,
-      childName: tapeOf(merge.child) ?? merge.childName,
-      intoName: tapeOf(merge.into) ?? merge.intoName,
+      childName: nameOf(merge.child) ?? merge.childName,
+      intoName: nameOf(merge.into) ?? merge.intoName,
     })),
   }));
 }

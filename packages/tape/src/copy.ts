@@ -66,7 +66,7 @@ export async function copyTapes(
   { onProgress }: ProgressOptions = {},
 ): Promise<Copied> {
   const roots = listed(from, { roots: true, after: null });
-  const total = from.countSessions();
+  const total = from.countSessions(undefined, { deleted: true });
   // Content that is missing shows in no head.
   const isWhole = to.countAbsent() === 0;
   const refused: { session: string; error: TapeError }[] = [];

@@ -1,4 +1,5 @@
 import type { PictureRow, SessionGraph, SessionNode } from '@tapedeck/graph';
+import { isDeleted } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { jsonText } from '../escape.ts';
 import { type FileStanding, standingFields } from '../graph-file.ts';
@@ -122,7 +123,10 @@ function* rowsOf(
       fold: !all && name === undefined,
       shared,
       ...(childCount !== undefined && {
-        unread: (id) => Math.max(0, childCount(id) - tree.children(id).length),
+        unread: (id) => {
+          const drawn = tree.children(id).filter((child) => !isDeleted(child));
+          return Math.max(0, childCount(id) - drawn.length);
+        },
       }),
     });
 }
@@ -142,7 +146,8 @@ function* drawn(
     isCut = count === rows;
     if (isCut) break;
     count += 1;
-    sessions += row.sessions;
+    // What is deleted is drawn for its descendants, and counted nowhere.
+    sessions += row.node !== undefined && isDeleted(row.node) ? row.sessions - 1 : row.sessions;
     yield graph.drawRow(row, look);
   }
   const more = total === undefined ? undefined : total - sessions;

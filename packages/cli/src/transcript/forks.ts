@@ -24,7 +24,7 @@ export function* leftIn(
   { from, to, ...times }: { readonly from: Seq; readonly to: Seq } & Pick<Wanted, 'after' | 'before'>,
 ): Generator<Left> {
   for (let leftFrom = from; leftFrom <= to; ) {
-    const page = store.sessions.list({ parent, all: true, leftFrom, limit: pageSize });
+    const page = store.sessions.list({ parent, all: true, deleted: false, leftFrom, limit: pageSize });
     const isWhole = page.length < pageSize;
     const last = page.at(-1)?.base ?? to;
     for (const [at, children] of Map.groupBy(page, ({ base }) => base)) {

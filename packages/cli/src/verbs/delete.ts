@@ -7,7 +7,8 @@ export const deleteVerb: Verb = defineVerb({
   group: 'Change',
   summary: 'Delete a session: only its ULID finds it, and its names are free',
   detail:
-    'A deleted session is as an archived one, and in no list but `sessions --deleted`. Its name and its aliases can be given to ' +
+    'A deleted session is as an archived one, and in no list but `sessions --deleted`; a graph has it as its ULID, where others ' +
+    'were forked from it. Its name and its aliases can be given to ' +
     'others; undo with its ULID brings it back with all of them, or not at all. Nothing is erased, and its children and what ' +
     'they inherit stay: purge erases.',
   examples: [

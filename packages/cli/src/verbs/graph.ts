@@ -1,5 +1,6 @@
 import type { SessionGraph, SessionNode } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isDeleted } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { compareTail, reportStanding } from '../graph-file.ts';
@@ -21,7 +22,8 @@ export const graph: Verb = defineVerb({
     'Draws trees, newest first: a session has its place by its last message. The default drawing has a screenful of rows, the newest ' +
     'three of many children, and no children of merged ones; --all has every session. With a name: that session, its ancestors and its ' +
     'descendants. Formats other than lanes have every session, unless a name, --since or -n selects some; svg folds as the default drawing ' +
-    'does. --output takes the format from the ending .svg, .dot, .mmd or .json, and replaces a file. Shows all realms; ' +
+    'does. --output takes the format from the ending .svg, .dot, .mmd or .json, and replaces a file. Shows all realms, and a ' +
+    'deleted session only as its ULID, where sessions that are not deleted were forked from it or it is named; ' +
     'sessions of one name get the names of their tapes. Draws from the database. Exits 5 when session_graph.jsonl differs: what has every ' +
     'session compares all lines of it, anything else the last. Without a database, draws the file, which does not say which merges were undone.',
   examples: [
@@ -124,7 +126,7 @@ async function readStore(
   if (name !== undefined) {
     const graph = readFamily(store, idOf(name, store));
     const standing = await compareTail(store, home);
-    return pictureOf(graph, { standing, activity, total: graph.list().length });
+    return pictureOf(graph, { standing, activity, total: countIn(graph) });
   }
   if (rows === undefined && since === undefined && n === undefined) {
     if (isLarge(home)) io.saveMemory();
@@ -157,5 +159,10 @@ async function readFile(query: Query, { home, status }: Context): Promise<Pictur
   const whole = openSessionGraph(home.graph);
   warnOfSkips(whole, { status });
   const graph = readSelected(whole, home, query);
-  return pictureOf(graph, { standing: { is: 'same' }, total: graph.list().length });
+  return pictureOf(graph, { standing: { is: 'same' }, total: countIn(graph) });
+}
+
+/** How many sessions of a graph are not deleted. */
+function countIn(graph: SessionGraph): number {
+  return graph.list().filter((node) => !isDeleted(node)).length;
 }

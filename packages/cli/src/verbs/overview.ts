@@ -1,5 +1,6 @@
 import type { Status } from '@tapedeck/runtime';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { isDeleted } from '@tapedeck/tape/internal';
 import { hasTapesToRead } from '../home.ts';
 import { type Ended, type Overview, overviewJson, overviewText } from '../output/overview.ts';
 import { stateOf } from '../output/session.ts';
@@ -82,7 +83,7 @@ function endedSince(store: SqliteTapeStore): readonly Ended[] {
   for (const line of store.lineage.read({ from, types: ['status', 'merge', 'discard'] })) {
     const info: SessionInfo | undefined = store.sessions.find(line.session);
     const isEnd = line.type !== 'status' || (line.task !== undefined && line.task !== 'running');
-    if (info?.parent === undefined || !isEnd) continue;
+    if (info?.parent === undefined || isDeleted(info) || !isEnd) continue;
     // What came of its task before the merge still counts.
     if (line.type === 'merge' && info.undone === true) continue;
     lines.delete(info.id);

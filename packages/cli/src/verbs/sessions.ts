@@ -188,7 +188,7 @@ export const children: Verb = defineVerb({
   run: async ({ name, all, n }, context) =>
     await context.reading(async (store) => {
       const children = store.sessions
-        .list({ parent: needSession(store, name).id, all: true })
+        .list({ parent: needSession(store, name).id, all: true, deleted: false })
         .filter((child) => all === true || !isSummarizer(child));
       const isTable = isForPeople(context);
       const earlier = Math.max(0, children.length - (n ?? (isTable ? shownMax : children.length)));

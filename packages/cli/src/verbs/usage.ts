@@ -23,6 +23,7 @@ export const usage: Verb = defineVerb({
     'redacted entries. Usage of inherited entries and of the sessions that wrote its summaries is shown separately. The columns ' +
     'do not overlap: input excludes cache reads and writes, output excludes reasoning. The window is the number of tokens of the ' +
     'last call, input and output together. A cost is shown if it was recorded with the call. ' +
+    'Deleted sessions are not listed, and count in the total. ' +
     `Without a name a terminal shows the ${shownMax} newest sessions unless -n is given, and the total of all; elsewhere all are ` +
     'printed in the order of their creation.',
   examples: [
@@ -99,13 +100,16 @@ async function printAll(
 }
 
 function newestOf(store: SqliteTapeStore, tree: boolean, limit: number): readonly SessionInfo[] {
-  return store.sessions.list({ all: true, limit, ...(tree && { roots: true }) });
+  return store.sessions.list({ all: true, deleted: false, limit, ...(tree && { roots: true }) });
 }
 
 /** All sessions, or those without a parent, in the order of their creation. */
 function* allOf(store: SqliteTapeStore, tree: boolean): Generator<SessionInfo> {
   for (let after: string | null = null; ; ) {
-    const page = store.sessions.list({ all: true, after, limit: pageSize, ...(tree && { roots: true }) });
+    const page = store.sessions.list({
+      ...{ all: true, deleted: false, after, limit: pageSize },
+      ...(tree && { roots: true }),
+    });
     yield* page;
     const last: SessionInfo | undefined = page.at(-1);
     if (last === undefined || page.length < pageSize) return;

@@ -25,14 +25,14 @@ const spokenAt = 'coalesce(last_message_at, created_at)';
 const ancestorsMax = 100;
 
 /**
- * Reads the newest sessions of all realms, with their ancestors. Seeks them by an index, however many sessions there
+ * Reads the newest sessions of all realms that are not deleted, with their ancestors. Seeks them by an index, however many sessions there
  * are.
  */
 export function newestFamilies(db: Db, { limit = -1, since }: NewestQuery): FamilyLine[] {
   const found = realmsOf(db)
     .flatMap((realm) =>
       db.all<{ id: number; at: number }>(
-        `SELECT id, ${spokenAt} AS at FROM tape WHERE realm = @realm AND lifecycle <> 'staging'
+        `SELECT id, ${spokenAt} AS at FROM tape WHERE realm = @realm AND lifecycle NOT IN ('staging', 'destroyed', 'purged')
            ${since === undefined ? '' : `AND ${spokenAt} >= @since`} ORDER BY ${spokenAt} DESC, id DESC LIMIT @limit`,
         { realm, limit, ...(since !== undefined && { since }) },
       ),
@@ -112,10 +112,10 @@ export function* pagesOfLines(db: Db): Generator<readonly FamilyLine[], void> {
   }
 }
 
-/** The names that several sessions have: of other realms, or one after the other. */
+/** The names that several sessions have that are not deleted: of other realms, or one after the other. */
 export function sharedNames(db: Db): ReadonlySet<string> {
   const rows = db.all<{ name: string }>(
-    `SELECT name FROM tape WHERE lifecycle <> 'staging' GROUP BY name HAVING count(*) > 1`,
+    `SELECT name FROM tape WHERE lifecycle NOT IN ('staging', 'destroyed', 'purged') GROUP BY name HAVING count(*) > 1`,
   );
   return new Set(rows.map(({ name }) => name));
 }
@@ -142,11 +142,17 @@ export function spokenTimes(db: Db, ulids: readonly string[] | undefined): Map<s
   return new Map(rows.map(({ ulid, at }) => [ulid, at]));
 }
 
-/** Counts the sessions of all realms, or the children of one session. */
-export function countSessions(db: Db, parent: string | undefined): number {
-  const of = 'WHERE parent_id = (SELECT id FROM tape WHERE ulid = @parent)';
+/** Counts the sessions of all realms, or the children of one session; with `deleted`, deleted ones, too. */
+export function countSessions(
+  db: Db,
+  { parent, deleted }: { readonly parent: string | undefined; readonly deleted: boolean },
+): number {
+  const where = [
+    ...(parent === undefined ? [] : ['parent_id = (SELECT id FROM tape WHERE ulid = @parent)']),
+    ...(deleted ? [] : [`lifecycle NOT IN ('destroyed', 'purged')`]),
+  ];
   const row = db.get<{ n: number }>(
-    `SELECT count(*) AS n FROM tape ${parent === undefined ? '' : of}`,
+    `SELECT count(*) AS n FROM tape ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}`,
     parent === undefined ? {} : { parent },
   );
   return row?.n ?? 0;

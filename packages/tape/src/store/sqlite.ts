@@ -287,8 +287,8 @@ export class SqliteTapeStore implements TapeStore {
   }
 
   /**
-   * Reads the lines of the lineage about the newest sessions of all realms, and about the ancestors of each, up to a
-   * hundred.
+   * Reads the lines of the lineage about the newest sessions of all realms that are not deleted, and about the ancestors of
+   * each, up to a hundred.
    */
   newestFamilies(query: NewestQuery = {}): readonly FamilyLine[] {
     return newestFamilies(this.#at.db, query);
@@ -307,7 +307,7 @@ export class SqliteTapeStore implements TapeStore {
     return pagesOfLines(this.#at.db);
   }
 
-  /** The names that several sessions of the home have. */
+  /** The names that several sessions of the home have that are not deleted. */
   sharedNames(): ReadonlySet<string> {
     return sharedNames(this.#at.db);
   }
@@ -326,10 +326,11 @@ export class SqliteTapeStore implements TapeStore {
   }
 
   /**
-   * Counts the sessions of all realms, those of an unfinished import included, or the children of the session of a ULID.
+   * Counts the sessions of all realms, those of an unfinished import included, or the children of the session of a ULID;
+   * with `deleted`, deleted ones, too.
    */
-  countSessions(parent?: string): number {
-    return countSessions(this.#at.db, parent);
+  countSessions(parent?: string, { deleted = false }: { readonly deleted?: boolean } = {}): number {
+    return countSessions(this.#at.db, { parent, deleted });
   }
 
   /**
