@@ -1,8 +1,69 @@
 import { writeFileSync } from 'node:fs';
+import { allVerbs, nameOf } from '@tapedeck/cli/internal';
 import { user } from '@tapedeck/tape';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { toSchema0 } from '../support/old-schemas.ts';
 import { sized } from '../support/size.ts';
-import { tempHome } from '../support/temp-home.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+/** Verbs that read a home, with the part that each shows, and its percents. */
+const reading: readonly (readonly [line: readonly string[], part: string, percents: readonly string[]])[] = [
+  [['verify'], 'Verifying entries', ['62', '100']],
+  [['verify', 'main'], 'Verifying entries', ['66', '100']],
+  [['audit'], 'Examining sessions', ['90']],
+  [['check'], 'Examining sessions', ['90']],
+  [['doctor'], 'Verifying entries', ['62']],
+  [['verify'], 'Comparing lines of the graph file', ['90']],
+  [['attest'], 'Reading sessions', ['50', '100']],
+  [['graph', '--all'], 'Comparing lines of the graph file', ['90']],
+  [['search', '--all', 'Line 2 499'], 'Indexing entries', ['31', '62', '93']],
+];
+
+/** Those that write files, sessions or a home, with what each shows, and the home in which it runs. */
+const writing: readonly (readonly [line: string, shown: readonly string[], from?: string])[] = [
+  ['backup FILE.db', ['Copying pages: ', 'Verifying entries: 62 %']],
+  ['restore FIRST.db DIR', ['Copying pages: ', 'Verifying entries: 62 %', 'Examining sessions: 90 %']],
+  ['export main -o FILE.tape', ['Exporting entries: 66 %']],
+  [
+    'import FIRST.tape --as bundled',
+    ['Reading bytes: ', 'Adding entries: 66 %', 'Verifying entries: 66 %'],
+    'other',
+  ],
+  ['import CLAUDE --as NAME', ['Reading bytes: ', 'Adding entries: 41 %'], 'other'],
+  ['append NAME', ['Reading lines: 1000', 'Reading lines: 2000'], 'other'],
+  ['copy HERE OTHER', ['Copying sessions: ']],
+  ['export main --format ui-message -o FILE.json', ['Exporting parts: 100']],
+  ['export main --format session-jsonl -o FILE', ['Exporting parts: 100']],
+  ['logs main -o FILE.logs', ['Writing entries of main: 66 %']],
+  ['redact LARGE@2 --reason private', ['Erasing, and writing the file anew …'], 'other'],
+  ['purge LARGE', ['Erasing, and writing the file anew …'], 'other'],
+  ['raw checkpoint', ['Writing the WAL back into tape.db …'], 'other'],
+  ['UPGRADE new made', ['Upgrading sessions: 0 % of 2'], 'old'],
+];
+
+/** Why other verbs never take long without saying so. A new verb shows how far it is, and is above, or is here. */
+const brief: Readonly<Record<string, string>> = {
+  'writes a few rows, however large the home is':
+    'init new anchor handoff fork branch send discard rewind undo alias unalias rename archive delete abort merge',
+  'a model or a tool answers, and what comes of it is shown as it comes':
+    'run chat delegate compact approve recover',
+  'makes a small home': 'demo',
+  'shows the rows of a page, or prints them as it reads them':
+    'sessions children status overview usage lineage trace',
+  'reads one session, and prints it as it reads it': 'log show view diff blame',
+  'waits for others as long as the user wants': 'wait',
+  'serves a program, which asks for each thing': 'mcp',
+  'reads and writes small files of settings': 'config trust permissions',
+  'prints a text of the command itself': 'completion schema',
+};
+
+test('each verb shows how far it is, or has a reason why it never takes long', async () => {
+  const verbs = (await allVerbs()).map(nameOf);
+  const shown = [...reading.map(([line]) => line[0]), ...writing.map(([line]) => line.split(' ')[0])];
+  const others = Object.values(brief).flatMap((names) => names.split(' '));
+  expect(verbs.filter((verb) => !shown.includes(verb) && !others.includes(verb))).toEqual([]);
+  expect(others.filter((verb) => shown.includes(verb) || !verbs.includes(verb))).toEqual([]);
+});
 
 describe('a long command', () => {
   const home = tempHome();
@@ -20,29 +81,23 @@ describe('a long command', () => {
     return () => home[Symbol.dispose]();
   });
 
-  test.each([
-    [['verify'], 'Verifying entries', ['62', '100']],
-    [['verify', 'main'], 'Verifying entries', ['66', '100']],
-    [['audit'], 'Examining sessions', ['90']],
-    [['check'], 'Examining sessions', ['90']],
-    [['doctor'], 'Verifying entries', ['62']],
-    [['verify'], 'Comparing lines of the graph file', ['90']],
-    [['attest'], 'Reading sessions', ['50', '100']],
-    [['graph', '--all'], 'Comparing lines of the graph file', ['90']],
-    [['search', '--all', 'Line 2 499'], 'Indexing entries', ['31', '62', '93']],
-  ])('%j shows how far it is, in one line of the terminal, and removes it', async (args, part, percents) => {
-    const { code, stdout, stderr } = await home.here(args, { isTerminal: true });
-    expect(code).toBe(0);
-    for (const percent of percents) expect(stderr).toContain(`\r${part}: ${percent} % of `);
-    expect(stderr).not.toContain('\n');
-    expect(stderr.endsWith('\r\u001b[K')).toBe(true);
-    expect(stdout).not.toContain('\r');
-    expect(await home.here([...args, '--quiet'], { isTerminal: true })).toMatchObject({ stderr: '' });
-    expect(await home.here(args)).toMatchObject({ stderr: '' });
-  });
+  test.each(reading)(
+    '%j shows how far it is, in one line of the terminal, and removes it',
+    async (args, part, percents) => {
+      const { code, stdout, stderr } = await home.here(args, { isTerminal: true });
+      expect(code).toBe(0);
+      for (const percent of percents) expect(stderr).toContain(`\r${part}: ${percent} % of `);
+      expect(stderr).not.toContain('\n');
+      expect(stderr.endsWith('\r\u001b[K')).toBe(true);
+      expect(stdout).not.toContain('\r');
+      expect(await home.here([...args, '--quiet'], { isTerminal: true })).toMatchObject({ stderr: '' });
+      expect(await home.here(args)).toMatchObject({ stderr: '' });
+    },
+  );
 
   test('so do those that write files and sessions, at a terminal alone', async () => {
     using other = tempHome();
+    for (const name of ['large-0', 'large-1']) other.session(name, user('x'.repeat(3_000_000)));
     const lines = '{"content":"Hi"}\n'.repeat(2_500);
     const record = {
       type: 'user',
@@ -55,27 +110,21 @@ describe('a long command', () => {
       return `${JSON.stringify({ ...record, uuid: `u${i}`, parentUuid: i === 0 ? null : `u${i - 1}`, timestamp })}\n`;
     });
     writeFileSync(other.file('claude.jsonl'), transcript.join(''));
-    const acts: readonly (readonly [line: string, shown: readonly string[], from?: string])[] = [
-      ['backup FILE.db', ['Copying pages: ', 'Verifying entries: 62 %']],
-      ['restore FIRST.db DIR', ['Copying pages: ', 'Verifying entries: 62 %', 'Examining sessions: 90 %']],
-      ['export main -o FILE.tape', ['Exporting entries: 66 %']],
-      [
-        'import FIRST.tape --as bundled',
-        ['Reading bytes: ', 'Adding entries: 66 %', 'Verifying entries: 66 %'],
-        'other',
-      ],
-      ['import CLAUDE --as NAME', ['Reading bytes: ', 'Adding entries: 41 %'], 'other'],
-      ['append NAME', ['Reading lines: 1000', 'Reading lines: 2000'], 'other'],
-    ];
     for (const [i, isTerminal] of [true, false].entries())
-      for (const [line, shown, from] of acts) {
+      for (const [line, shown, from] of writing) {
         const args = line
+          .replace('HERE', home.path)
+          .replace('OTHER', other.file(`copy-${i}`))
+          .replace('UPGRADE ', '')
+          .replace('LARGE', `large-${i}`)
           .replace('FILE', other.file(`written-${i}`))
           .replace('FIRST', other.file('written-0'))
           .replace('DIR', other.file(`home-${i}`))
           .replace('CLAUDE', other.file('claude.jsonl'))
           .replace('NAME', `s${i}-${line.length}`);
-        const at = from === undefined ? home : other;
+        using old = tempHome();
+        if (from === 'old') outdate(old);
+        const at = { other, old }[String(from)] ?? home;
         const { code, stderr } = await at.here(args.split(' '), { stdin: lines, isTerminal });
         expect(code, stderr).toBe(0);
         if (isTerminal) for (const part of shown) expect(stderr, line).toContain(`\r${part}`);
@@ -83,6 +132,12 @@ describe('a long command', () => {
       }
   });
 });
+
+/** Makes the home one of an older schema. */
+function outdate(home: TempHome): void {
+  for (const name of ['main', 'more']) home.session(name, user('One'));
+  toSchema0(home.db);
+}
 
 test('check --fix completes the index that a search has begun, and doctor --fix too', async () => {
   for (const verb of ['check', 'doctor']) {

@@ -26,6 +26,7 @@ import {
   trustIn,
   trustsAll,
 } from './origin.ts';
+import { openProgressLine, type ProgressLine } from './progress-line.ts';
 
 /** A tape home: a directory with `tape.db` and `session_graph.jsonl`. */
 export interface Home {
@@ -96,15 +97,18 @@ function nonEmpty(text: string | undefined): string | undefined {
  */
 export function openForWriting(
   home: Home,
-  io: Pick<Io, 'env' | 'err'>,
+  io: Pick<Io, 'env' | 'err' | 'statusIsTerminal'>,
   {
     durability,
     keepInboxes = false,
     hasOwnConfig = true,
     redact,
+    quiet,
   }: Pick<StoreOptions, 'durability' | 'keepInboxes' | 'redact'> & {
     /** Whether the `config.yaml` of a new home is this user's. */
     readonly hasOwnConfig?: boolean;
+    /** Shows no progress. */
+    readonly quiet?: boolean | undefined;
   } = {},
 ): SqliteTapeStore {
   const { env, err } = io;
@@ -113,6 +117,7 @@ export function openForWriting(
   const isNew = !doesExist(home.db);
   const record = recordOf(home, io);
   const trust = trustsAll(io) || (record?.elsewhere ?? false);
+  const line = openProgressLine(io, { quiet });
   const open = (trust: boolean | Elsewhere) =>
     openTapeStore(home.db, {
       trust,
@@ -121,16 +126,25 @@ export function openForWriting(
       journal: openJournal(home.graph),
       allowUnsafePlace: env.TAPE_ALLOW_UNSAFE_FS === '1',
       onWarning: (text) => err(`${text}\n`),
+      onUpgrade: line.part('Upgrading sessions'),
       secrets: secretsIn(env),
       ...(redact !== undefined && { redact }),
       ...(home.base !== undefined && { base: home.base }),
     });
-  const store = open(trust);
+  const store = ending(line, () => open(trust));
   if (trust !== true) rememberLog(home, io);
   if (trust === true || store.homeId === record?.home) return store;
   const known = record === undefined ? store : replaced(store, home, open);
   remember(home, known, { consent: isNew ? 'created' : 'named', hasOwnConfig: isNew && hasOwnConfig, env });
   return known;
+}
+
+function ending<T>({ end }: ProgressLine, act: () => T): T {
+  try {
+    return act();
+  } finally {
+    end();
+  }
 }
 
 /**

@@ -18,7 +18,7 @@ import {
 import { compareTail, differing, type FileStanding } from './graph-file.ts';
 import type { Home } from './home.ts';
 import { findSession } from './reference.ts';
-import { goneAmong, goneIn, graphOf } from './without-deleted.ts';
+import { goneAmong, goneIn } from './without-deleted.ts';
 
 async function standingOf(
   { standing, line, fault }: FileComparison,
@@ -48,6 +48,14 @@ export async function compareWhole(
 }
 
 const pageSize = 100;
+
+/** The graph of some lines, without the deleted sessions that it need not have. */
+function graphOf(lines: readonly LineageLine[], named?: string): SessionGraph {
+  const graph = SessionGraph.fromRecords(lines);
+  const gone = goneAmong(graph.list(), named);
+  if (gone.size === 0) return graph;
+  return SessionGraph.fromRecords(lines.filter(({ session }) => !gone.has(session)));
+}
 
 /** Reads the trees of sessions one by one, by their roots in the order of creation, so that few are in memory. */
 export function* readTrees(store: SqliteTapeStore): Generator<SessionGraph> {

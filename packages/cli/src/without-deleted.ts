@@ -1,20 +1,11 @@
-import { SessionGraph, type SessionNode } from '@tapedeck/graph';
+import type { SessionNode } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { isDeleted, isSummarizer } from '@tapedeck/tape/internal';
-import type { LineageLine } from '@tapedeck/tape/store';
 
 /**
  * Deleted sessions are in no list: their ULIDs alone find them. A graph has one only where it is above a session that is
  * not deleted, or where the user has named it.
  */
-
-/** The graph of some lines of the lineage, without the deleted sessions that it need not have. */
-export function graphOf(lines: readonly LineageLine[], named?: string): SessionGraph {
-  const graph = SessionGraph.fromRecords(lines);
-  const gone = goneAmong(graph.list(), named);
-  if (gone.size === 0) return graph;
-  return SessionGraph.fromRecords(lines.filter(({ session }) => !gone.has(session)));
-}
 
 /** The ids of the deleted sessions that a graph need not have, with the sessions that wrote their summaries. */
 export function goneAmong(nodes: readonly SessionNode[], named?: string): ReadonlySet<string> {

@@ -38,6 +38,7 @@ const endings: ReadonlySet<string> = new Set([
   'filtered',
   'orphaned',
   'archived',
+  'deleted',
   'destroyed',
   'purged',
 ]);

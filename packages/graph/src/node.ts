@@ -157,7 +157,7 @@ function isMerge(line: FamilyLine): boolean {
 
 /**
  * The nodes as a picture names them: sessions of one name, of several realms or incarnations, have the names of their
- * tapes, and deleted ones, which have no name, their ULIDs.
+ * tapes. Deleted ones have no name, but their ULIDs, and are no more than deleted.
  * @param shared names that sessions outside of the nodes have, too
  */
 export function distinctNames(
@@ -175,6 +175,7 @@ export function distinctNames(
   const nameOf = (id: string | undefined) => others.get(id ?? '');
   return nodes.map((node) => ({
     ...node,
+    ...(isDeleted(node) && { status: node.lifecycle === 'purged' ? 'purged' : 'deleted' }),
     session: nameOf(node.id) ?? node.session,
     parentName: nameOf(node.parent) ?? node.parentName,
     merges: node.merges.map((merge) => ({

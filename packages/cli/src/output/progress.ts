@@ -1,32 +1,46 @@
 import type { Context } from '../context.ts';
-import { safe } from '../escape.ts';
 import { isLarge } from '../home.ts';
+import { openProgressLine, type ShowProgress } from '../progress-line.ts';
 
-/** Receives how far a part of an act is; without a total, how much is done. */
-export type ShowProgress = (now: { readonly done: number; readonly total?: number }) => void;
+type Acting = Pick<Context, 'io' | 'options' | 'home'>;
 
 /**
- * Shows how far an act is, in one line of the terminal that it writes again for each percent, and removes after it.
- * In a pipe, or with `--quiet`, it shows nothing.
+ * Shows how far an act is, in one line of the terminal, which it removes after it.
  * @param act its argument makes a receiver of progress, for a part of the act
  */
 export async function withProgress<T>(
-  { io, options, home }: Pick<Context, 'io' | 'options' | 'home'>,
+  { io, options, home }: Acting,
   act: (progress: (part: string) => ShowProgress) => T | Promise<T>,
 ): Promise<T> {
   if (isLarge(home)) io.saveMemory();
-  if (!io.statusIsTerminal || options.quiet === true) return await act(() => () => {});
-  let shown = '';
+  const line = openProgressLine(io, options);
   try {
-    return await act((part) => ({ done, total }) => {
-      const percent = total === undefined ? undefined : Math.floor((100 * done) / Math.max(1, total));
-      const line = `${safe(part)}: ${percent === undefined ? done : `${percent} % of ${total}`}`;
-      // What ends at once needs no line.
-      if (line === shown || (shown === '' && percent === 100)) return;
-      shown = line;
-      io.err(`\r${line}\u001b[K`);
-    });
+    return await act(line.part);
   } finally {
-    if (shown !== '') io.err('\r\u001b[K');
+    line.end();
+  }
+}
+
+/** Says what an act does that cannot tell how far it is, in a home so large that it can take long. */
+export async function whileShown<T>(acting: Acting, what: string, act: () => T): Promise<T> {
+  return await withProgress(acting, (progress) => {
+    if (isLarge(acting.home)) progress(what)({});
+    return act();
+  });
+}
+
+/** What erases: SQLite writes the whole file anew, in one step. */
+export const erasing = 'Erasing, and writing the file anew';
+
+/** Passes the pieces of a text on, and shows how many they are. */
+export async function* counting<T>(
+  pieces: AsyncGenerator<string, T>,
+  show: ShowProgress,
+): AsyncGenerator<string, T> {
+  for (let done = 0; ; done += 1) {
+    const next = await pieces.next();
+    if (next.done === true) return next.value;
+    if (done > 0 && done % 100 === 0) show({ done });
+    yield next.value;
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Formats values of the library for stdout: as JSON of the contract (`…Json`) and as text (`…Line`,
  * `…Table`). No file here opens a store or has the logic of a verb. May import `context`, `graph-file`, `home`,
- * `io`, `errors`, `escape`, `terminal` and `exit`.
+ * `progress-line`, `io`, `errors`, `escape`, `terminal` and `exit`.
  */
 
 import { stripVTControlCharacters } from 'node:util';

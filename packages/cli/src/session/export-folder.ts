@@ -4,6 +4,8 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
+import { counting, withProgress } from '../output/progress.ts';
+import type { ShowProgress } from '../progress-line.ts';
 import { changesOf } from './changes.ts';
 import { withheldText } from './export-form.ts';
 
@@ -22,20 +24,24 @@ export interface ExportingFolder {
 export async function exportFolder(
   { store, id, root, follow }: ExportingFolder,
   how: ExportOptions,
-  { io, answer, status }: Context,
+  context: Context,
 ): Promise<number> {
+  const { io, answer, status } = context;
   const { exportSession } = await import('@tapedeck/runtime');
   const { makeSessionFolder, mirrored, replaceFile } = await import('../output/session-folder.ts');
   const folder = makeSessionFolder(root, id);
-  const write = async (replaces: boolean): Promise<Exported> => {
-    const pieces = () => exportSession(store, id, how);
+  const write = async (replaces: boolean, show: ShowProgress): Promise<Exported> => {
+    const pieces = () => counting(exportSession(store, id, how), show);
     const made = await mirrored(join(folder, 'session.jsonl'), { pieces, replaces });
     await replaceFile(join(folder, 'metadata.json'), `${JSON.stringify(made.metadata, undefined, 2)}\n`);
     return made;
   };
   // Reading the signal keeps Ctrl-C from ending the process within a file.
   const signal = follow ? io.signal : undefined;
-  const { session, format, items, withheld } = await write(false);
+  const { session, format, items, withheld } = await withProgress(
+    context,
+    async (progress) => await write(false, progress('Exporting parts')),
+  );
   await answer({
     json: { file: folder, session, format, items, withheld },
     quiet: folder,
@@ -43,6 +49,6 @@ export async function exportFolder(
   });
   if (withheld > 0) status(withheldText(withheld));
   if (signal === undefined) return exit.done;
-  for await (const _ of changesOf(store, signal)) await write(true);
+  for await (const _ of changesOf(store, signal)) await write(true, () => {});
   return exit.interrupted;
 }

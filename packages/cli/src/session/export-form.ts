@@ -3,6 +3,7 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 import { saveText } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { counted } from '../output/counted.ts';
+import { counting, withProgress } from '../output/progress.ts';
 
 /** What is exported, and to which file; without one, to stdout. */
 export interface Exporting {
@@ -18,12 +19,17 @@ const chunkChars = 64 * 1024;
 export async function exportForm(
   { store, id, file }: Exporting,
   how: ExportOptions,
-  { io, answer, status }: Context,
+  context: Context,
 ): Promise<number> {
+  const { io, answer, status } = context;
   const { exportSession } = await import('@tapedeck/runtime');
-  const pieces = exportSession(store, id, how);
-  const { session, format, items, withheld } =
-    file === undefined ? await printed(pieces, io.out) : await saveText(file, pieces);
+  const { session, format, items, withheld } = await withProgress(context, async (progress) => {
+    const pieces = exportSession(store, id, how);
+    // A terminal shows the text itself.
+    if (file === undefined && io.isTerminal) return await printed(pieces, io.out);
+    const shown = counting(pieces, progress('Exporting parts'));
+    return file === undefined ? await printed(shown, io.out) : await saveText(file, shown);
+  });
   if (file !== undefined)
     await answer({
       json: { file, session, format, items, withheld },

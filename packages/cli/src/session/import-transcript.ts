@@ -8,7 +8,8 @@ import type { Answer, Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { readAll } from '../input.ts';
 import { counted } from '../output/counted.ts';
-import { type ShowProgress, withProgress } from '../output/progress.ts';
+import { withProgress } from '../output/progress.ts';
+import type { ShowProgress } from '../progress-line.ts';
 import { withKeptTails } from './kept-tails.ts';
 
 /** A transcript to import. */

@@ -7,7 +7,8 @@ import type { Context } from '../context.ts';
 import { systemFault } from '../errors/system-fault.ts';
 import { stdinWord } from '../input.ts';
 import { counted } from '../output/counted.ts';
-import { type ShowProgress, withProgress } from '../output/progress.ts';
+import { withProgress } from '../output/progress.ts';
+import type { ShowProgress } from '../progress-line.ts';
 import { readKey } from '../session/key-file.ts';
 import { defineVerb, type Verb } from './verb.ts';
 

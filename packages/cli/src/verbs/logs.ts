@@ -8,6 +8,8 @@ import { exit } from '../exit.ts';
 import { printArray, printLines } from '../output/array.ts';
 import { counted } from '../output/counted.ts';
 import type { WrittenLog } from '../output/log-folder.ts';
+import { withProgress } from '../output/progress.ts';
+import type { ShowProgress } from '../progress-line.ts';
 import { changesOf } from '../session/changes.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -135,24 +137,30 @@ async function writeAll(
   const { addToLog, writeLog } = await import('../output/log-folder.ts');
   const { io } = context;
   const written = new Map<string, Written>();
-  const texts = (log: LogFile, from?: number) =>
-    mapped(log.pieces({ ...(from !== undefined && { from }) }), ({ text }) => io.masked(text));
+  const texts = (log: LogFile, from?: number, show?: ShowProgress) =>
+    mapped(log.pieces({ ...(from !== undefined && { from }) }), ({ text, seq }) => {
+      if (seq !== undefined) show?.({ done: seq, total: log.session.head });
+      return io.masked(text);
+    });
 
   /** Writes a file, or what is new of it; undefined where there is nothing new. */
-  const update = async (log: LogFile): Promise<WrittenLog | undefined> => {
+  const update = async (log: LogFile, show?: ShowProgress): Promise<WrittenLog | undefined> => {
     const before = written.get(log.path.join('/'));
-    if (before === undefined) return await writeLog(dir, log, texts(log));
+    if (before === undefined) return await writeLog(dir, log, texts(log, undefined, show));
     const from = (before.heads.get(log.session.id) ?? 0) + 1;
     const isChanged = changesEarlier(of.store, before.heads);
     if (!isChanged && log.session.head < from) return undefined;
     const added = isChanged ? undefined : await addToLog(before, log, texts(log, from));
     return added ?? (await writeLog(dir, log, texts(log)));
   };
-  const updateAll = async (tell: (log: LogFile, at: WrittenLog) => Promise<void>) => {
+  const updateAll = async (
+    tell: (log: LogFile, at: WrittenLog) => Promise<void>,
+    progress?: (part: string) => ShowProgress,
+  ) => {
     for await (const log of await filesOf(of, options)) {
       if (io.interrupted) return;
       const heads = headsOf(of.store, log.session, { inherited: log.session.id === of.info.id });
-      const at = await update(log);
+      const at = await update(log, progress?.(`Writing entries of ${log.session.session}`));
       if (at === undefined) continue;
       written.set(log.path.join('/'), { ...at, heads });
       await tell(log, at);
@@ -172,10 +180,13 @@ async function writeAll(
     for await (const _ of changesOf(of.store, signal)) await updateAll(tell);
     return exit.interrupted;
   }
-  await updateAll(async (log, at) => {
+  const each = async (log: LogFile, at: WrittenLog) => {
     if (json === true) all.push(writtenJson(log, at));
     await tell(log, at);
-  });
+  };
+  // Lines on stdout say how far it is.
+  if (jsonl === true) await updateAll(each);
+  else await withProgress(context, async (progress) => await updateAll(each, progress));
   const { session, id } = of.info;
   if (json === true) await context.print({ session, id, dir, files: all });
   else if (jsonl !== true && quiet !== true)

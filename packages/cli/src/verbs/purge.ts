@@ -1,6 +1,7 @@
 import { UsageError } from '../errors/kinds.ts';
 import { readText } from '../input.ts';
 import { counted } from '../output/counted.ts';
+import { erasing, whileShown } from '../output/progress.ts';
 import { needSession } from '../session/place.ts';
 import { mayContain, trafficOf } from '../session/traffic.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -28,12 +29,14 @@ export const purge: Verb = defineVerb({
     },
     'dry-run': { type: 'boolean', describe: 'Show what would be erased, and what may still contain it' },
   },
-  run: async ({ name, reason, dryRun }, { io, home, reading, changing, answer, status, inHome }) => {
+  run: async ({ name, reason, dryRun }, context) => {
+    const { io, home, reading, changing, answer, status, inHome } = context;
     const why = await readText(reason, io);
     if (why.trim() === '') throw new UsageError('cannot purge: the reason is empty');
     return await (dryRun === true ? reading : changing)(async (store) => {
       const { id } = needSession(store, name);
-      const done = dryRun === true ? undefined : store.sessions.purge(id, why);
+      const done =
+        dryRun === true ? undefined : await whileShown(context, erasing, () => store.sessions.purge(id, why));
       const { session, erased, repeated, quotedBy } = done ?? store.sessions.previewPurge(id);
       const quoted = [...quotedBy, ...(await trafficOf(store, home, id))];
       if (done?.wiped === false)

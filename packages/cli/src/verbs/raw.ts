@@ -3,6 +3,7 @@ import { redactIn } from '../config/redact.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
+import { whileShown } from '../output/progress.ts';
 import { packageFile } from '../package-file.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -18,10 +19,10 @@ export const raw: Verb = defineVerb({
   run: async ({ action }, context) => (action === 'serve' ? await serve(context) : await checkpoint(context)),
 });
 
-async function checkpoint({ writing, answer }: Context): Promise<number> {
-  return await writing(async (store) => {
-    const done = store.checkpoint();
-    await answer({
+async function checkpoint(context: Context): Promise<number> {
+  return await context.writing(async (store) => {
+    const done = await whileShown(context, 'Writing the WAL back into tape.db', () => store.checkpoint());
+    await context.answer({
       json: { checkpoint: done },
       quiet: done ? 'done' : 'busy',
       human: done

@@ -4,6 +4,7 @@ import { UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
 import { readText } from '../input.ts';
 import { counted } from '../output/counted.ts';
+import { erasing, whileShown } from '../output/progress.ts';
 import { needSession, pointIn, readPlace, readRange } from '../session/place.ts';
 import { logNotEmptied, mayContain, trafficOf } from '../session/traffic.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -30,10 +31,8 @@ export const redact: Verb = defineVerb({
     reason: { type: 'string', required: true, describe: 'Reason to record (-, @FILE); it stays readable' },
     'dry-run': { type: 'boolean', describe: 'Show what would be erased, and what may still contain it' },
   },
-  run: async (
-    { place, more = [], reason, dryRun },
-    { io, home, reading, changing, answer, status, inHome },
-  ) => {
+  run: async ({ place, more = [], reason, dryRun }, context) => {
+    const { io, home, reading, changing, answer, status, inHome } = context;
     const why = await readText(reason, io);
     if (why.trim() === '') throw new UsageError('cannot redact: the reason is empty');
     return await (dryRun === true ? reading : changing)(async (store) => {
@@ -57,7 +56,8 @@ export const redact: Verb = defineVerb({
         });
         return 0;
       }
-      const redacted = await Promise.all(store.entries.redact(id, seqs, why).map(withTraffic));
+      const erased = await whileShown(context, erasing, () => store.entries.redact(id, seqs, why));
+      const redacted = await Promise.all(erased.map(withTraffic));
       const logEmptied = redacted.every((one) => one.logEmptied);
       if (!logEmptied) status(inHome(logNotEmptied));
       const json = redacted.map(({ session, seq, by, repeated, quotedBy }) => ({

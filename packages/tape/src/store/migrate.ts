@@ -4,6 +4,7 @@ import { rebuildBatches } from '../check/calls.ts';
 import { rebuildConversation } from '../check/conversation.ts';
 import { rebuildUsage } from '../check/usage.ts';
 import { TapeError } from '../errors.ts';
+import type { OnProgress } from '../progress.ts';
 import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
 import { cannotOpen } from '../sqlite/place.ts';
 import {
@@ -29,7 +30,11 @@ import { versionOf } from './version.ts';
  * version again there, so one process alone upgrades. An older file is first copied to `tape.db.schema-N`,
  * under the same lock, so the copy is exactly what the upgrade changed.
  */
-export function migrate(db: Db, path: string, homeId: string = ulid()): void {
+export function migrate(
+  db: Db,
+  path: string,
+  { homeId = ulid(), onUpgrade }: { homeId?: string | undefined; onUpgrade?: OnProgress | undefined } = {},
+): void {
   let copy: string | undefined;
   db.write(() => {
     const version = versionOf(db, path);
@@ -40,8 +45,9 @@ export function migrate(db: Db, path: string, homeId: string = ulid()): void {
     } else {
       // A retry after a reader blocked the commit (without a WAL): one copy is enough.
       if (copy !== undefined) rmSync(copy);
+      const tell = teller(db, version, onUpgrade);
       copy = copyBefore(path, version);
-      upgrade(db, path, { version, homeId });
+      upgrade(db, path, { version, homeId, tell });
     }
     db.pragma(`application_id = ${applicationId}`);
     db.pragma(`user_version = ${schemaVersion}`);
@@ -52,12 +58,12 @@ export function migrate(db: Db, path: string, homeId: string = ulid()): void {
 function upgrade(
   db: Db,
   path: string,
-  { version, homeId }: { readonly version: number; readonly homeId: string },
+  { version, homeId, tell }: { readonly version: number; readonly homeId: string; readonly tell: () => void },
 ): void {
   try {
     // The triggers of today name columns that an older schema lacks; they would stop the steps too.
     dropTriggers(db);
-    for (let step = version; step < schemaVersion; step += 1) steps[step]?.(db, homeId);
+    for (let step = version; step < schemaVersion; step += 1) steps[step]?.(db, homeId, tell);
     db.exec(triggers);
   } catch (cause) {
     if (cause instanceof TapeError) throw cause;
@@ -69,29 +75,51 @@ function upgrade(
   }
 }
 
+/** Begins to report on an upgrade, and makes the function that a step calls after each session. */
+function teller(db: Db, version: number, onUpgrade: OnProgress | undefined): () => void {
+  const { total = 0 } = db.get<{ total: number }>('SELECT count(*) AS total FROM tape') ?? {};
+  const rounds = rereading.filter((step) => step >= version).length;
+  let calls = 0;
+  onUpgrade?.({ done: 0, total });
+  return () => {
+    calls += 1;
+    onUpgrade?.({ done: Math.floor(calls / rounds), total });
+  };
+}
+
 function dropTriggers(db: Db): void {
   for (const { name } of db.all<{ name: string }>(`SELECT name FROM sqlite_schema WHERE type = 'trigger'`))
     db.exec(`DROP TRIGGER "${name.replaceAll('"', '""')}"`);
 }
 
+/** The steps that read what each session has. */
+const rereading = [0, 2, 3];
+
 /** Upgrades each older schema to the next, without its triggers. Entries are never changed. */
-const steps: Readonly<Record<number, (db: Db, homeId: string) => void>> = {
+const steps: Readonly<Record<number, (db: Db, homeId: string, tell: () => void) => void>> = {
   // Schema 0 had no table of open calls, and no triggers that protect blobs.
-  0: (db) => {
+  0: (db, _, tell) => {
     db.exec(openCallsTable);
-    for (const tape of db.all<TapeRow>('SELECT * FROM tape')) rebuildBatches(db, tape);
+    for (const tape of db.all<TapeRow>('SELECT * FROM tape')) {
+      rebuildBatches(db, tape);
+      tell();
+    }
   },
   1: toSchema2,
-  2: (db) => {
+  2: (db, _, tell) => {
     db.exec(openRunTable + usageTable + indexesOf3);
     for (const tape of db.all<{ id: number }>('SELECT id FROM tape')) {
       saveRun(db, tape.id, isRunOpen(db, tape.id));
       rebuildUsage(db, tape);
+      tell();
     }
   },
-  3: (db) => {
+  3: (db, _, tell) => {
     for (const column of tapeColumnsOf4) db.exec(`ALTER TABLE tape ADD COLUMN ${column}`);
-    for (const tape of db.all<{ id: number }>('SELECT id FROM tape')) rebuildConversation(db, tape);
+    for (const tape of db.all<{ id: number }>('SELECT id FROM tape')) {
+      rebuildConversation(db, tape);
+      tell();
+    }
   },
   4: (db) => db.exec(bundleTables),
 };

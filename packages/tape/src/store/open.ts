@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { TapeError } from '../errors.ts';
+import type { OnProgress } from '../progress.ts';
 import {
   assertFile,
   assertSqlite,
@@ -32,6 +33,8 @@ export interface OpenOptions {
    * Called when opening removed the access of other users to the directory. Default: `process.emitWarning`.
    */
   readonly onWarning?: ((text: string) => void) | undefined;
+  /** Called while a file of an older schema is upgraded: how many of its sessions are. */
+  readonly onUpgrade?: OnProgress | undefined;
   /** Replaces queries of the machine. */
   readonly probe?: Partial<Probe> | undefined;
 }
@@ -119,7 +122,7 @@ function openConnection(
     // A database at the current schema opens without a lock.
     if (version === schemaVersion) return db;
     if (readonly) throw notReadable(path, version);
-    migrate(db, path, options.homeId);
+    migrate(db, path, options);
     return db;
   } catch (error) {
     db.close();

@@ -117,6 +117,7 @@ const storeFields: Fields<StoreOptions> = {
   allowUnsafePlace: true,
   homeId: true,
   onWarning: true,
+  onUpgrade: true,
   probe: true,
   base: true,
   journal: true,
