@@ -56,10 +56,11 @@ function unknown({ argv, options }: Line, names: readonly string[]): string {
   );
   if (option === undefined)
     return `cannot use ${names.map((name) => `'${name}'`).join(', ')}: there are too many arguments`;
-  const near = nearNames(
-    option,
-    Object.keys(options).filter((name) => name.length > 1 && options[name]?.hidden !== true),
-  ).map(dashed);
+  const known = Object.keys(options).filter((name) => name.length > 1 && options[name]?.hidden !== true);
+  // Any name is near to one letter.
+  const meant =
+    option.length === 1 ? known.filter((name) => name.startsWith(option)) : nearNames(option, known);
+  const near = meant.map(dashed);
   const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
   return `cannot use ${dashed(option)}: no such option${hint}`;
 }
