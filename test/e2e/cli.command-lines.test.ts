@@ -11,6 +11,7 @@ const lines: readonly (readonly [line: string, message: string])[] = [
   ['log main --kinds x', 'cannot use --kinds: no such option; did you mean --kind?'],
   ['log main --zzzzzzzz', 'cannot use --zzzzzzzz: no such option'],
   ['log main -Z', 'cannot use -Z: no such option'],
+  ['log main -q', 'cannot use -q: no such option; did you mean --quiet?'],
   ['log main extra more', "cannot use 'extra', 'more': there are too many arguments"],
   ['log main -- --x', "cannot use '--x': there are too many arguments"],
   ['new', 'arguments are missing: expected tape new <name>'],
