@@ -2,6 +2,7 @@ import { globSync } from 'node:fs';
 import { allVerbs, commonOptions, groups, nameOf, topics } from '@tapedeck/cli/internal';
 import { expect, test } from 'vitest';
 import { tapeHere } from '../support/cli.ts';
+import { brief, showing } from '../support/long-verbs.ts';
 import { page, root, tableAfter } from './pages.ts';
 
 const verbs = await allVerbs();
@@ -140,4 +141,12 @@ test('-v and --version print the version, and a word after -- is neither', async
   expect(await help('log', '--version')).toBe(version);
   expect((await tapeHere(['log', 'main', '-v'])).stderr).toContain('cannot use -v: no such option');
   expect((await tapeHere(['help', '--', '--version'])).code).toBe(2);
+});
+
+test('each verb shows how far it is, or has a reason why it never takes long', async () => {
+  const verbs = (await allVerbs()).map(nameOf);
+  const others = Object.values(brief).flatMap((names) => names.split(' '));
+  expect(verbs.filter((verb) => !showing.includes(verb) && !others.includes(verb))).toEqual([]);
+  expect([...showing, ...others].filter((verb) => !verbs.includes(verb))).toEqual([]);
+  expect(others.filter((verb) => showing.includes(verb))).toEqual([]);
 });
