@@ -1,7 +1,7 @@
-/** The verbs that show at a terminal how far they are; `cli.progress.test.ts` looks at each. */
+/** The verbs that show at a terminal how far they are; `cli.progress.test.ts` looks at them. */
 export const showing: readonly string[] = [
   ...['append', 'attest', 'audit', 'backup', 'check', 'copy', 'doctor', 'export', 'graph', 'import', 'logs'],
-  ...['purge', 'raw', 'redact', 'restore', 'search', 'verify'],
+  ...['clone', 'pull', 'purge', 'push', 'raw', 'redact', 'restore', 'search', 'verify'],
 ];
 
 /** Why other verbs never take long without saying so. A new verb shows how far it is, or has a reason here. */
@@ -16,6 +16,6 @@ export const brief: Readonly<Record<string, string>> = {
   'reads one session, and prints it as it reads it': 'log show view diff blame',
   'waits for others as long as the user wants': 'wait',
   'serves a program, which asks for each thing': 'mcp',
-  'reads and writes small files of settings': 'config trust permissions',
+  'reads and writes small files of settings': 'config trust permissions remote',
   'prints a text of the command itself': 'completion schema',
 };
