@@ -90,6 +90,7 @@ describe.skipIf(!hasPeak)('120 MB suffice (needs /proc)', () => {
       'audit',
       'usage main',
       'graph',
+      'redact main@3 --reason test',
     ]);
   });
 });

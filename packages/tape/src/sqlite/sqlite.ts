@@ -226,9 +226,12 @@ export class Db {
 
   /**
    * Writes the whole file anew: pages keep bytes of rows that were moved elsewhere before they were erased. False where
-   * others use the file all the time, or the disk is full; the file then stays as it is.
+   * others use the file all the time, or the disk is full; the file then stays as it is. The new file is first a
+   * temporary one on the disk, as it can be larger than the memory.
    */
   rewriteFile(): boolean {
+    const place = this.pragma('temp_store');
+    this.pragma('temp_store = FILE');
     try {
       this.exec('VACUUM');
       return true;
@@ -236,6 +239,8 @@ export class Db {
       if (!(error instanceof TapeError) || (error.code !== 'TAPE_IO' && error.code !== 'TAPE_LOCKED'))
         throw error;
       return false;
+    } finally {
+      this.pragma(`temp_store = ${place}`);
     }
   }
 
