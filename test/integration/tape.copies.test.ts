@@ -264,6 +264,7 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
       [...text.matchAll(/\bsync\((\w+(?:\(\w+\))?)\)/g)].map(([, what]) => `${name} ${what}`),
     );
     expect(synced.filter((call) => call.startsWith('tape/')).sort()).toEqual([
+      'tape/src/remote/git-cache.ts draft',
       'tape/src/sqlite/draft-file.ts dirname(file)',
       'tape/src/sqlite/draft-file.ts draft',
       'tape/src/sqlite/place.ts dirname(at)',

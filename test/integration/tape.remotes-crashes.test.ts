@@ -166,7 +166,9 @@ test('homes that share at random agree on all that did not go on in two ways, an
         expect([seed + round, home.damage()]).toEqual([seed + round, []]);
       }
       const refused = new Set<string>();
-      for (const home of homes) for (const one of (await home.pull()).refused) refused.add(one.id);
+      for (const home of homes)
+        for (const { refused: left } of [await home.push(), await home.pull()])
+          for (const { id } of left) refused.add(id);
       const known = homes.map((home) =>
         home.store.bundles
           .heads()
