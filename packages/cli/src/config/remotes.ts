@@ -67,6 +67,17 @@ export async function remotesIn(home: Pick<Home, 'dir'>): Promise<readonly Named
   );
 }
 
+/** Has nothing print the passwords and tokens of URLs. */
+export async function hideUrls(
+  urls: readonly string[],
+  { hide }: Pick<Context['io'], 'hide'>,
+): Promise<void> {
+  const withUser = urls.filter((url) => url.includes('@'));
+  if (withUser.length === 0) return;
+  const { urlSecrets } = await import('@tapedeck/tape/remotes');
+  hide(withUser.flatMap(urlSecrets).map((value) => ({ name: 'remote', value })));
+}
+
 /**
  * The remote to use: the named one, else the only one, else `origin`.
  * @throws NotFoundError; UsageError where none is named and several could be meant

@@ -9,6 +9,7 @@ import { fileConfig, homeConfig, ignoredText } from './deck.ts';
 import { homeConfigFile } from './find.ts';
 import { keyText, type Path, snakeCase } from './keys.ts';
 import { inOwnNames, type OtherNamed } from './other-names.ts';
+import { hideUrls, remotesIn } from './remotes.ts';
 
 /** Where a value comes from: a variable, `tape.config.mts`, `config.yaml`, or the program. */
 type Origin = 'environment' | 'code' | 'file' | 'default';
@@ -42,6 +43,10 @@ export async function effectiveSettings(
   io.hide(secretsOf(code?.config.secrets));
   const { config: inHome, data, otherNames, ignored: paths } = await homeConfig({ io, home });
   const { secretsOfServers } = await import('@tapedeck/runtime/internal');
+  await hideUrls(
+    (await remotesIn(home)).map(({ url }) => url),
+    io,
+  );
   io.hide([code?.config, inHome].flatMap((one) => secretsOfServers(one?.mcpServers)));
   const ignored = [...paths, ...(isConfigForeign(home, io) ? aliasKeys(data) : [])];
   if (ignored.length > 0) status(ignoredText(ignored, home));

@@ -22,7 +22,10 @@ export const clone: Verb = defineVerb({
     'has tapes. The sessions are foreign data: nothing that was approved elsewhere is approved here. When it is interrupted, tape pull in ' +
     'the new home goes on.',
   examples: [['tape clone ~/team/tapes ../team', 'Make the home ../team of a directory that others push to']],
-  arguments: { url: 'Directory, or git:PATH or git+https://…, that homes push to', dir: 'New home' },
+  arguments: {
+    url: 'Directory, git:PATH or git+https://… that homes push to, or ssh://HOST/HOME',
+    dir: 'New home',
+  },
   run: async ({ url: given, dir, home: named }, context) => {
     const { io, answer, status } = context;
     if (dir !== undefined && named !== undefined)

@@ -2,6 +2,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { aliasFault, readAliases } from '../config/aliases.ts';
 import { homeConfigFile } from '../config/find.ts';
 import { keyText, type Path, parseKey } from '../config/keys.ts';
+import { hideUrls, remotesIn } from '../config/remotes.ts';
 import type { Setting } from '../config/settings.ts';
 import { parseValue, valueJson, valueText } from '../config/value.ts';
 import type { Context } from '../context.ts';
@@ -48,6 +49,9 @@ export const config: Verb = defineVerb({
     },
   },
   run: async ({ action = 'list', key, value, showOrigin = false, all = false, config: file }, context) => {
+    // What cannot be read is refused where it is used.
+    const remotes = await remotesIn(context.home).catch(() => []);
+    await hideUrls([...remotes.map(({ url }) => url), ...(value === undefined ? [] : [value])], context.io);
     const path = key === undefined ? undefined : parseKey(key, action);
     if (value !== undefined && action !== 'set')
       throw new UsageError(`cannot ${action} '${key}': there are too many arguments`);

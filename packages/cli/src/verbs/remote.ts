@@ -16,18 +16,19 @@ export const remote: Verb = defineVerb({
   summary: 'Name the places that sessions are pushed to and pulled from',
   detail:
     'list shows the remotes of the home. add names one, which config.yaml keeps; remove forgets it, and what the home has seen there, ' +
-    'and changes nothing at the remote itself. A remote is a directory, also a mounted or a synced one, which the first push makes, or a git ' +
-    'repository, in which sessions are under a ref of their own. With one remote, or one that is named origin, push and pull need no --remote.',
+    'and changes nothing at the remote itself. A remote is a directory, also a mounted or a synced one, which the first push makes, a git ' +
+    'repository, in which sessions are under a ref of their own, or a home that ssh reaches, at which tape is installed. With one remote, or one that is named origin, push and pull need no --remote.',
   examples: [
     ['tape remote add origin ~/team/tapes', 'Name a directory that is shared'],
     ['tape remote add code git:.', 'Name the repository of the working directory'],
+    ['tape remote add work ssh://me@host/~/.tape', 'Name a home on another machine'],
     ['tape remote', 'List the remotes'],
     ['tape remote remove origin', 'Forget it'],
   ],
   arguments: {
     action: { describe: 'What to do (default: list)', choices: ['list', 'add', 'remove'] },
     remote: 'Name of the remote',
-    url: 'Directory, or git:PATH or git+https://…, for add',
+    url: 'Directory, git:PATH, git+https://… or ssh://HOST/HOME, for add',
   },
   run: async ({ action = 'list', remote: name, url }, context) => {
     if (action === 'list' && name !== undefined)

@@ -25,4 +25,4 @@ export type { Pulled, PulledSession, PullOptions } from './pull.ts';
 export type { Pushed, PushOptions } from './push.ts';
 export { type ServedHome, serveHome } from './serve.ts';
 export { pull, push, type Remote, reach } from './transfer.ts';
-export { remoteUrl, shownUrl } from './url.ts';
+export { remoteUrl, shownUrl, urlSecrets } from './url.ts';

@@ -79,7 +79,9 @@ class SshPeer implements Peer {
       if (!Array.isArray(sent) || !Array.isArray(refused))
         throw new WireError('it does not say what it sends');
       const comes = sent.map(sentThere);
-      const diverged = refused.map(divergedThere);
+      // Of a session that was archived or deleted here nothing more is to come.
+      const isActive = ({ id }: LeftOut) => own.find((one) => one.id === id)?.lifecycle === 'active';
+      const diverged = refused.map(divergedThere).filter(isActive);
       if (comes.length === 0 || o.dryRun === true)
         return {
           ...nothing,

@@ -49,6 +49,15 @@ export function shownUrl(url: string): string {
   return gitAddress(url, '/')?.shown ?? sshAddress(url)?.url ?? withoutUser(url);
 }
 
+/** The passwords and tokens of the URL of a remote; none of what is no such URL. */
+export function urlSecrets(url: string): readonly string[] {
+  try {
+    return gitAddress(url, '/')?.secrets ?? [];
+  } catch {
+    return [];
+  }
+}
+
 function withoutUser(url: string): string {
   return url.replace(/(:\/\/)[^/]*@/, '$1***@');
 }
