@@ -280,6 +280,11 @@ describe('a program in the place of ssh', () => {
       /another number of bytes/,
     ],
     [
+      'sends pieces without bytes',
+      `echo '${hello}'; echo '{"differ":[]}'; echo '{"list":[],"end":true}'; echo '{"sent":[{"session":"a","id":"b","entries":1,"lines":0}],"refused":[]}'; yes '{"b":""}'`,
+      /a piece without bytes/,
+    ],
+    [
       'does not say what it sends',
       `echo '${hello}'; echo '{"differ":[]}'; echo '{"list":[],"end":true}'; echo '{"sent":[{"session":{"__proto__":1},"id":"b"}],"refused":[]}'; cat`,
       /does not name a session/,

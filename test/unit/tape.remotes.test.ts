@@ -339,6 +339,24 @@ test('what has the name of a pack and is no file is refused as what it is, and c
   expect(statSync(pack).mode & 0o777).toBe(0o600);
 });
 
+test('a push behind the last number is refused: no one would find its pack', async () => {
+  using dir = tempDir();
+  using a = new SharingHome(dir, 'a');
+  using b = new SharingHome(dir, 'b');
+  a.store.sessions.open('main');
+  a.store.entries.append('main', [user('One.')]);
+  await a.push();
+  const packs = dir.file('packs');
+  renameSync(join(packs, '00000001.bundle.zst'), join(packs, '99999999.bundle.zst'));
+  await b.pull();
+  b.store.entries.append('main', [user('Two.')]);
+  await expect(b.push()).rejects.toMatchObject({
+    code: 'TAPE_BAD_REMOTE',
+    message: expect.stringContaining("no number is left behind '99999999.bundle.zst'"),
+  });
+  expect(readdirSync(packs)).toEqual(['99999999.bundle.zst']);
+});
+
 test('a URL names a directory by its absolute path, or is refused', () => {
   expect(
     ['packs', '../packs', '/mnt/packs/', 'file:///mnt/a%20b', './x:y'].map((url) =>

@@ -9,7 +9,7 @@ import type { SqliteTapeStore } from '../store/sqlite.ts';
 import type { Ref } from '../tape/tape.ts';
 import { choose, type NotSent, type Point, type SentSession, type There } from './choose.ts';
 import { Known, type KnownPack } from './known.ts';
-import { type Pack, type Packs, packName, remoteError } from './packs.ts';
+import { type Pack, type Packs, packName, packNumber, remoteError } from './packs.ts';
 import { copyPack, listPacks, lookInto, Scratch } from './seen.ts';
 
 /** How to push. */
@@ -65,7 +65,7 @@ export async function pushPacks(store: SqliteTapeStore, packs: Packs, o: PushOpt
     const sum = (of: 'entries' | 'lines') => sent.reduce((all, one) => all + one[of], 0);
     const chosen = { sessions: sent, refused, behind, entries: sum('entries'), lines: sum('lines') };
     if (parts.length === 0) return { pack: null, bytes: 0, withheld: 0, ...chosen };
-    number = Math.max(number, ...listed.map((pack) => pack.number)) + 1;
+    number = nextNumber(listed, { above: number, url: packs.url });
     const made = await packed(store, { parts, known, file: scratch.file(), number }, o);
     const pushed = { ...chosen, bytes: made.known.bytes, withheld: made.withheld };
     if (o.dryRun === true) return { pack: null, ...pushed };
@@ -94,6 +94,22 @@ async function lookAll(packs: Packs, known: Known, scratch: Scratch): Promise<re
       known.add({ ...copied.known, taken: 'none' });
     }
   return listed;
+}
+
+/**
+ * The number of a new pack.
+ * @throws TAPE_BAD_REMOTE when the last one is taken: what came behind it would be found by no one
+ */
+function nextNumber(
+  listed: readonly Pack[],
+  { above, url }: { readonly above: number; readonly url: string },
+): number {
+  const number = listed.reduce((last, pack) => Math.max(last, pack.number), above) + 1;
+  if (packNumber(packName(number)) === number) return number;
+  throw remoteError('TAPE_BAD_REMOTE', {
+    ...{ act: 'push to', url },
+    why: `no number is left behind '${packName(number - 1)}': use another remote`,
+  });
 }
 
 /** The packs of a remote; none where the first push makes it. */

@@ -108,6 +108,8 @@ export class Wire {
         throw new WireError('it sent another number of bytes than it says');
       }
       const piece = Buffer.from(b, 'base64');
+      // Without end, such pieces would keep both sides busy for ever.
+      if (piece.length === 0) throw new WireError('it sent a piece without bytes');
       bytes += piece.length;
       yield piece;
     }
