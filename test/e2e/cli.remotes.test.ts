@@ -57,6 +57,8 @@ test('a home pushes to a directory, another one is cloned from it, and each pull
   const there = async (...args: readonly string[]) => await a.here([...args, '--home', b]);
   expect(json(await there('remote', '--json'))).toEqual([{ name: 'origin', url: dir.file('packs') }]);
   expect(await there('verify')).toMatchObject({ code: 0 });
+  // What is kept of the remote belongs to the home.
+  expect((await there('check')).stdout).toContain('home: ok\nintegrity: ok\n');
   await a.here(['append', 'main', '--home', b], message('From b.'));
   expect(await there('push', 'main')).toMatchObject({
     code: 0,
