@@ -443,7 +443,7 @@ test('a file that is no transcript exits with 1, and names the place', async () 
     says: 'line 1, byte 0',
   });
   await refuses(home, {
-    args: ['import', file('torn.jsonl', `${good}{"a":tru}\n`)],
+    args: ['import', file('torn.jsonl', `${good}{"a":tru}\n{"a":\n{"b"}\n`)],
     exit: 1,
     code: 'IMPORT_BAD_JSON',
     says: `line 2, byte ${Buffer.byteLength(good)}`,

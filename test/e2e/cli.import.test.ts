@@ -221,6 +221,20 @@ test('records of a session.jsonl become a session, which grows with the file and
   expect(shown()).toEqual([expect.stringMatching(/There is a plan\.[\s\S]*Test\./)]);
   expect(shown()[0]).not.toContain('Planned.');
   expect((await importing([message(1, 'user', 'Other.')])).code).toBe(4);
+
+  // A bad disk or a crash leaves a line that is not JSON: it is left out, and named.
+  const bad = dir.file('bad.jsonl');
+  const [one, two, three] = first.map((record) => JSON.stringify(record));
+  writeFileSync(bad, `${one}\n${two?.slice(0, 50)}\u0000\n${three}\n`);
+  const named = await home.tape(['import', bad, '--as', 'less']);
+  expect([named.code, named.stderr]).toEqual([
+    0,
+    expect.stringMatching(/^left out of '.*bad\.jsonl', since it is not JSON: line 2 \(byte \d+\)\n$/),
+  ]);
+  expect(JSON.parse((await home.tape(['import', bad, '--as', 'less', '--json'])).stdout)).toMatchObject({
+    ...{ entries: 0, counts: { records: 2, skipped: 1 } },
+    bad_lines: [{ line: 2, offset: expect.any(Number) }],
+  });
 });
 
 test.skipIf(process.platform === 'win32')('a pipe is read once, from its first byte', async () => {

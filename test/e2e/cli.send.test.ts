@@ -186,6 +186,7 @@ test('Ctrl-C during send stops the run, and leaves the inbox as it is', async ()
 test.each([
   ['an empty text', ['send', 'main', ' '], /text is empty/],
   ['no such mode', ['send', 'main', 'Hi', '--mode', 'shout'], /expected one of "interrupt"/],
+  ['a job without a name', ['send', 'main', 'Hi', '--source', 'cron'], /names no job, expected cron:JOB/],
   ['an unknown model', ['send', 'main', 'Hi', '--model', 'nonsense'], /must be PROVIDER\/MODEL/],
 ])('send with %s exits with 2, and creates nothing', async (_, args, says) => {
   using home = tempHome();

@@ -514,6 +514,20 @@ test.each([
   expect(await main.run('Hi')).toMatchObject({ text: 'Hi.' });
 });
 
+test.each([
+  ['as its source', { source: 'cron' }],
+  ['as its source, with a colon', { source: 'cron:' }],
+  ['in its metadata', { meta: { source: 'cron' } }],
+])('a message of a job without a name is refused before it is posted: %s', async (_, options) => {
+  await using home = await scriptedDeck([{ text: 'Hi.' }]);
+  const main = await home.deck.session('main');
+  await expect(main.send('Hi', options)).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+    message: expect.stringContaining('names no job, expected cron:JOB'),
+  });
+  expect(home.store.inbox.list('main')).toEqual([]);
+});
+
 test('a message in an unknown mode is refused before it is posted', async () => {
   await using home = await scriptedDeck([{ text: 'Hi.' }]);
   const main = await home.deck.session('main');

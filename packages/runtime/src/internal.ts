@@ -55,7 +55,14 @@ export { offersFor } from './permissions/offers.ts';
 export { covers, type Place } from './permissions/pattern.ts';
 export { realPath, rememberedPaths } from './permissions/real-path.ts';
 export { levels, parseRule, parseRules, type Rule, RuleFault } from './permissions/rule.ts';
-export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } from './run/queue.ts';
+export {
+  decide,
+  defaultMode,
+  type QueueDecision,
+  type QueuePoint,
+  queueModes,
+  sourceFault,
+} from './run/queue.ts';
 export { waitsOf } from './status/status.ts';
 export { leftAfterAnswer, runningChildren } from './status/waits.ts';
 export { ProgressMeter } from './stream/progress-meter.ts';

@@ -89,6 +89,9 @@ const ofTranscript = {
   counts: z
     .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
     .describe('numbers of records by outcome'),
+  bad_lines: z
+    .array(z.strictObject({ line: whole, offset: whole }))
+    .describe('places of lines that are not JSON, which were left out; at most 100'),
 };
 const inFile = { file: text('the file, as it was named') };
 

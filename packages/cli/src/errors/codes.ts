@@ -130,7 +130,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   ],
   SESSION_BAD_INPUT: [
     exit.usage,
-    'a message is empty, its queue mode does not exist, or an option, a setting or the arguments of a call are not valid',
+    'a message is empty, its queue mode does not exist, its source is a `cron` without a job, or an option, a setting or the arguments of a call are not valid',
   ],
   SESSION_NO_CALL: [exit.notFound, 'no pending call has that id'],
   SESSION_NO_TOOL: [
@@ -174,7 +174,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   ],
   IMPORT_CANNOT_READ: [exit.failed, 'the transcript cannot be read'],
   IMPORT_EMPTY: [exit.failed, 'the transcript has no records'],
-  IMPORT_BAD_JSON: [exit.failed, 'a line is not JSON; `data.line` and `data.offset` locate it'],
+  IMPORT_BAD_JSON: [
+    exit.failed,
+    'no line is a record, or more lines than that are not JSON; `data.line` and `data.offset` locate the first',
+  ],
   IMPORT_UNKNOWN_FORMAT: [exit.failed, 'no record is one of a transcript of Claude Code'],
   IMPORT_TOO_LARGE: [exit.failed, 'what a pipe gives to `import` is no bundle, and has over 512 MiB'],
 };

@@ -87,6 +87,7 @@ export async function importTranscript(
       status(
         `${counted(late, 'call')} had no result at the first import and got the answer "interrupted": views keep that answer`,
       );
+    sayLeftOut(transcript, named, status);
     const back = isNew ? context.inHome(`; undo with: tape archive ${info.session}`) : '';
     await answer(receiptOf(transcript, { session: info.session, added, back }));
   };
@@ -109,14 +110,22 @@ function assertStorable(draft: Draft, named: string): void {
   }
 }
 
+/** Names the lines that were left out: a transcript without them is not whole. */
+function sayLeftOut({ bad = [] }: Transcript, named: string, status: (text: string) => void): void {
+  if (bad.length === 0) return;
+  const places = bad.slice(0, 5).map(({ line, offset }) => `line ${line} (byte ${offset})`);
+  const more = bad.length > places.length ? ', …' : '';
+  status(`left out of '${named}', since it is not JSON: ${places.join(', ')}${more}`);
+}
+
 function receiptOf(
-  { counts }: Transcript,
+  { counts, bad = [] }: Transcript,
   { session, added, back }: { readonly session: string; readonly added: number; readonly back: string },
 ): Answer {
   const { repaired, offPath, compactions, records } = counts;
   const json = { sessions: 1, entries: added, repaired, derived: 0, names: [session] };
   return {
-    json: { ...json, counts: snakeCase(counts) },
+    json: { ...json, counts: snakeCase(counts), bad_lines: bad },
     quiet: session,
     human:
       added === 0

@@ -23,7 +23,7 @@ export const importVerb: Verb = defineVerb({
     'A bundle, which tape export wrote, is verified as a whole before anything of it is visible. Its sessions keep their ids and hashes, and are foreign data: ' +
     'nothing that was approved elsewhere is approved here. Importing it again adds nothing; a bundle that has grown adds what is new; one whose session went on in another way here is refused, or ' +
     'taken alongside with --as. A transcript of Claude Code becomes one session: the path from its last message back to the first. Records off that path ' +
-    'become entries that views skip. A saved session of NEXUS3 or a session.jsonl becomes one, too; what they permit counts for nothing here. Importing a file that has grown appends the new records. ' +
+    'become entries that views skip. A saved session of NEXUS3 or a session.jsonl becomes one, too; what they permit counts for nothing here. Importing a file that has grown appends the new records. A line that is not JSON is left out, and named on stderr. ' +
     'Of several files each is imported for itself: one that cannot be imported keeps no other from it, and gives the exit code.',
   examples: [
     ['tape import main.tape.zst', 'Import a bundle'],

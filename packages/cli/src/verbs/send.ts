@@ -53,7 +53,7 @@ export const send: Verb = defineVerb({
       choices: Object.keys(modes),
       describe: 'Queue mode during an active run (default: queue; for kind manager, by source)',
     },
-    source: { type: 'string', describe: 'Source of the message: user, agent, timer, …' },
+    source: { type: 'string', describe: 'Source of the message: user, agent, timer, cron:JOB, …' },
     key: { type: 'string', describe: 'Idempotency key: a repeat sends nothing' },
     wait: {
       type: 'number',
@@ -68,6 +68,9 @@ export const send: Verb = defineVerb({
     if (message.trim() === '') throw new UsageError('cannot send: the text is empty');
     if (key === '' || source === '')
       throw new UsageError('cannot send: --key and --source must not be empty');
+    const { sourceFault } = await import('@tapedeck/runtime/internal');
+    const fault = sourceFault(source);
+    if (fault !== undefined) throw new UsageError(`cannot send: ${fault}`);
     const author = authorIn(args);
     const config = await configUnlessRun(args, context, { creates: true });
     return await context.writing(async (store) => {

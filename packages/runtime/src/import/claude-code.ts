@@ -29,6 +29,7 @@ export function readClaudeCode(
     ...(title !== undefined && { title }),
     drafts,
     settled,
+    bad: lines.bad,
     counts: countsOf(lines, conversation, drafts),
   };
 }

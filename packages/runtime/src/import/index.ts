@@ -10,7 +10,7 @@
  */
 export { readClaudeCode } from './claude-code.ts';
 export { ImportError, type ImportErrorCode } from './errors.ts';
-export { type JsonLine, type JsonLines, parseJsonLines, readJsonLines } from './json-lines.ts';
+export { type BadLine, type JsonLine, type JsonLines, parseJsonLines, readJsonLines } from './json-lines.ts';
 export { readNexus3 } from './nexus3.ts';
 export { readTranscript, type TranscriptFormat } from './read-transcript.ts';
 export { readSessionJsonl } from './session-jsonl.ts';

@@ -13,7 +13,7 @@ export const lineBytesMax: number = 64 * 1024 * 1024;
 /** The values of a line. */
 export interface ParsedLine {
   readonly values: readonly Json[];
-  /** The line ends inside a record: the error to throw unless it is the last line. */
+  /** The line ends inside a record: what is wrong with it unless it is the last line. */
   readonly cut?: ImportError;
 }
 

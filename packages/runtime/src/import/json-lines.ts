@@ -1,9 +1,9 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject, quote } from '@tapedeck/tape/internal';
-import { byteLines } from './byte-lines.ts';
+import { type ByteLine, byteLines } from './byte-lines.ts';
 import { ImportError } from './errors.ts';
-import { lineBytesMax, parseLine, shown } from './json-line.ts';
+import { lineBytesMax, type ParsedLine, parseLine, shown } from './json-line.ts';
 
 /** One record of a JSON-lines file. */
 export interface JsonLine {
@@ -23,9 +23,21 @@ export interface JsonLines {
   readonly glued: number;
   /** 1 if the last line ends inside a record, which is left out: normal for a live transcript. */
   readonly truncated: number;
-  /** Lines whose JSON is not an object. */
+  /** Lines that are not JSON, or JSON that is not an object. */
   readonly skipped: number;
+  /** The places of those that are not JSON, the first 100 of them. */
+  readonly bad: readonly BadLine[];
 }
+
+/** A line that is left out, since it is not JSON. */
+export interface BadLine {
+  readonly line: number;
+  /** Bytes of the file before the fault. */
+  readonly offset: number;
+}
+
+/** The most places that are kept, and the most bad lines before as many records: a file may have nothing else. */
+const badLinesMax = 100;
 
 /**
  * Reads a JSON-lines file in chunks.
@@ -36,34 +48,66 @@ export function readJsonLines(file: string): JsonLines {
 }
 
 /**
- * Parses the bytes of a JSON-lines file. `file` is only used in messages.
- * @throws IMPORT_EMPTY when the file has no record; IMPORT_BAD_JSON, with `line` and byte `offset`, for bytes
- * that are not UTF-8 and for a line that is not JSON, is too long, or is nested too deep
+ * Parses the bytes of a JSON-lines file. `file` is only used in messages. Leaves out a line that is not JSON, is not UTF-8,
+ * or is nested too deep, as a crash or a bad disk leaves it.
+ * @throws IMPORT_EMPTY when the file has no record; IMPORT_BAD_JSON, with `line` and byte `offset`, for a line that is too
+ * long, and for a file with more bad lines than records, which is another kind of file
  */
 export function parseJsonLines(
   chunks: Iterable<Uint8Array>,
   { file }: { file?: string | undefined } = {},
 ): JsonLines {
   const records: JsonLine[] = [];
-  let [glued, skipped] = [0, 0];
+  const bad: BadLine[] = [];
+  let [glued, notObjects, badCount] = [0, 0, 0];
+  let first: ImportError | undefined;
   let cut: ImportError | undefined;
+  const leaveOut = (fault: ImportError): void => {
+    first ??= fault;
+    badCount += 1;
+    const { line, offset } = fault.data;
+    if (badCount > records.length + badLinesMax) throw first;
+    if (bad.length < badLinesMax) bad.push({ line: Number(line), offset: Number(offset) });
+  };
   for (const line of byteLines(chunks, { bytesMax: lineBytesMax })) {
-    if (cut !== undefined && !isBlank(line.bytes)) throw cut;
-    const parsed = parseLine(line, file);
+    if (cut !== undefined && !isBlank(line.bytes)) {
+      leaveOut(cut);
+      cut = undefined;
+    }
+    const parsed = parsedOrFault(line, file);
+    if (parsed instanceof ImportError) {
+      leaveOut(parsed);
+      continue;
+    }
     cut ??= parsed.cut;
     if (parsed.values.length > 1) glued += 1;
     for (const value of parsed.values) {
       if (isObject(value))
         records.push({ line: line.line, offset: line.offset, bytes: line.bytes.length, value });
-      else skipped += 1;
+      else notObjects += 1;
     }
   }
-  if (records.length + skipped === 0 && cut !== undefined) throw cut;
-  if (records.length + skipped === 0)
+  const fault = first ?? (records.length === 0 ? cut : undefined);
+  if (fault !== undefined && (badCount > records.length || records.length === 0)) throw fault;
+  if (records.length + notObjects === 0)
     throw new ImportError('IMPORT_EMPTY', `cannot import ${shown(file)}: it has no records`, {
       data: { ...(file !== undefined && { file }) },
     });
-  return { records, glued, truncated: cut === undefined ? 0 : 1, skipped };
+  const skipped = notObjects + badCount;
+  return { records, glued, truncated: cut === undefined ? 0 : 1, skipped, bad };
+}
+
+/**
+ * The values of a line, or what is wrong with it.
+ * @throws IMPORT_BAD_JSON for a line that is too long: where it ends is not known
+ */
+function parsedOrFault(line: ByteLine, file: string | undefined): ParsedLine | ImportError {
+  try {
+    return parseLine(line, file);
+  } catch (error) {
+    if (!(error instanceof ImportError) || line.bytes.length > lineBytesMax) throw error;
+    return error;
+  }
 }
 
 function isBlank(bytes: Uint8Array): boolean {

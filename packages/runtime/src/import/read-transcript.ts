@@ -28,7 +28,7 @@ export interface ReadOptions {
 /**
  * Reads a transcript file as one session, named after the file if it names none. The caller writes the
  * drafts to a tape. With `chunks`, `file` is only used in names.
- * @throws ImportError: IMPORT_CANNOT_READ, IMPORT_EMPTY, IMPORT_BAD_JSON with `line` and byte `offset`, and
+ * @throws ImportError: IMPORT_CANNOT_READ, IMPORT_EMPTY, IMPORT_BAD_JSON with `line` and byte `offset` (see `parseJsonLines`), and
  * IMPORT_UNKNOWN_FORMAT when the file does not have the format
  */
 export function readTranscript(

@@ -73,6 +73,7 @@ export function readSessionJsonl(lines: JsonLines, { file }: { readonly file: st
     drafts,
     keeps,
     settled: drafts.length,
+    bad: lines.bad,
     counts: {
       ...noCounts,
       records: lines.records.length,

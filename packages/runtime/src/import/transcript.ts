@@ -1,4 +1,5 @@
 import type { Draft } from '@tapedeck/tape';
+import type { BadLine } from './json-lines.ts';
 
 /** Counts of what was read. */
 export interface TranscriptCounts {
@@ -42,6 +43,8 @@ export interface Transcript {
    */
   readonly settled: number;
   readonly counts: TranscriptCounts;
+  /** The places of lines that are not JSON and were left out, the first of them; `counts.skipped` has all. */
+  readonly bad?: readonly BadLine[];
   /** The first draft that each boundary keeps in view, by the keys of both. */
   readonly keeps?: ReadonlyMap<string, string>;
 }

@@ -22,6 +22,13 @@ export const queueModes: readonly QueueMode[] = [
 /** The sender of a message: a user, another agent, a timer. */
 export type MessageSource = 'user' | 'agent' | 'timer' | (string & {});
 
+/** What is wrong with a source; undefined if nothing is. A session that a job began is known by the name of the job. */
+export function sourceFault(source: unknown): string | undefined {
+  return typeof source === 'string' && /^cron(?::\s*)?$/.test(source)
+    ? `the source '${source}' names no job, expected cron:JOB`
+    : undefined;
+}
+
 /** The kind of session whose runs user messages interrupt. */
 const manager = 'manager';
 

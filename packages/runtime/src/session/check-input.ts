@@ -4,11 +4,11 @@ import { SessionError } from '../errors.ts';
 import { ofAppend } from '../history/rewind.ts';
 import { type CallSettings, faultText, settingsFault } from '../model/call-settings.ts';
 import type { Input } from '../run/options.ts';
-import { queueModes } from '../run/queue.ts';
+import { queueModes, sourceFault } from '../run/queue.ts';
 import type { DeckTools } from '../tools/traits.ts';
 
 /**
- * The error for a bad input, mode, settings, tools or metadata, before anything is written. Undefined when all are
+ * The error for a bad input, mode, source, settings, tools or metadata, before anything is written. Undefined when all are
  * valid.
  */
 export function inputFault(
@@ -16,19 +16,27 @@ export function inputFault(
   {
     input,
     mode,
+    source,
     meta,
     tools,
     settings,
   }: {
     input?: Input | undefined;
     mode?: string | undefined;
+    source?: string | undefined;
     meta?: Meta | undefined;
     tools?: DeckTools | undefined;
     settings?: CallSettings | undefined;
   },
 ): SessionError | undefined {
   const why =
-    badInput(input) ?? unknownMode(mode) ?? badSettings(settings) ?? badTools(tools) ?? badMeta(meta);
+    badInput(input) ??
+    unknownMode(mode) ??
+    sourceFault(source) ??
+    sourceFault(meta?.source) ??
+    badSettings(settings) ??
+    badTools(tools) ??
+    badMeta(meta);
   if (why === undefined) return undefined;
   return new SessionError('SESSION_BAD_INPUT', `cannot send input to '${session}': ${why}`, {
     data: { session },

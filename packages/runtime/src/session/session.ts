@@ -169,7 +169,7 @@ export class Session {
     if (on !== undefined) assertFields(on, callbackFields, `send to '${this.name}'`);
     this.#assertStart(given, `send to '${this.name}'`);
     const mode = options.mode ?? defaultMode(source, this.#kind);
-    const fault = inputFault(this.name, { input, mode, settings, meta });
+    const fault = inputFault(this.name, { input, mode, source, settings, meta });
     if (fault !== undefined) throw fault;
     assertModelName(model, 'message');
     const facts = { ...(model !== undefined && { model }), ...settingsMeta(settings) };
