@@ -267,7 +267,7 @@ interface Place {
 async function run(line: string, { home, dir }: Place): Promise<CliResult> {
   const env = environment(home);
   const quoted = /'[^']*'|"[^"]*"/g;
-  if (/[|<>]/.test(line.replace(quoted, ''))) return inShell(line, { home, dir });
+  if (/[|<>*]/.test(line.replace(quoted, ''))) return inShell(line, { home, dir });
   const words = (line.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []).map((word) =>
     word.replace(/^~/, home).replace(quoted, (text) => text.slice(1, -1)),
   );

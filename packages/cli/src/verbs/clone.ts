@@ -21,7 +21,7 @@ export const clone: Verb = defineVerb({
     'Makes the home DIR, or that of --home, else .tape in the working directory, with the remote as origin, and pulls from it. Refuses a directory that ' +
     'has tapes. The sessions are foreign data: nothing that was approved elsewhere is approved here. When it is interrupted, tape pull in ' +
     'the new home goes on.',
-  examples: [['tape clone ~/team/tapes ../team', 'Make the home ../team of a directory that others push to']],
+  examples: [['tape clone ~/team/tapes ~/tapes', 'Make the home ~/tapes of a directory that others push to']],
   arguments: {
     url: 'Directory, git:PATH or git+https://… that homes push to, or ssh://HOST/HOME',
     dir: 'New home',
