@@ -46,6 +46,12 @@ test('a home pushes to a directory, another one is cloned from it, and each pull
     code: 0,
     stdout: 'origin lacks nothing of this home: nothing to send\n',
   });
+  writeFileSync(dir.file('file'), '');
+  for (const verb of [['clone', dir.file('packs')], ['init']])
+    expect(jsonError(await a.here([...verb, dir.file('file'), '--json']))).toMatchObject({
+      code: 'TAPE_CANNOT_OPEN',
+      message: expect.stringContaining(`cannot make the home '${dir.file('file')}`),
+    });
   const b = dir.file('b');
   expect(json(await a.here(['clone', dir.file('packs'), b, '--json']))).toMatchObject({
     ...{ home: b, url: dir.file('packs'), entries: 4, failed: [] },

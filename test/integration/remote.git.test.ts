@@ -386,7 +386,10 @@ test('a URL is kept with what it needs, and shown without passwords and tokens',
     expect(remoteUrl(given, '/home/me')).toBe(kept);
     expect(shownUrl(kept)).toBe(shown);
   }
-  for (const url of ['https://me:s3cret@host/x', 'x://s3cret@host'])
+  for (const url of [
+    ...['https://me:s3cret@host/x', 'x://s3cret@host', 'git+https:/me:s3cret@host/x'],
+    ...['git+https://host/x?token=s3cret', 'git:https://me@host/x#s3cret'],
+  ])
     expect(() => remoteUrl(url, '/')).toThrowError(/as a remote: (?!.*s3cret)/);
 });
 

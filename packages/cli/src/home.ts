@@ -10,7 +10,7 @@ import {
   type StoreOptions,
   TapeError,
 } from '@tapedeck/tape';
-import { secretsIn } from '@tapedeck/tape/internal';
+import { makeDirectories, secretsIn } from '@tapedeck/tape/internal';
 import { isUlid } from '@tapedeck/tape/store';
 import { NotFoundError, UsageError } from './errors/kinds.ts';
 import { shellWord } from './escape.ts';
@@ -173,6 +173,21 @@ export function openForReading(home: Home, io: Pick<Io, 'env'>): SqliteTapeStore
     ...(isForeign(home, io) && { inPlace: false }),
     ...(home.base !== undefined && { base: home.base }),
   });
+}
+
+/**
+ * Makes the directory of a home, unless it is there.
+ * @throws TAPE_CANNOT_OPEN
+ */
+export function makeHome({ dir }: Pick<Home, 'dir'>): void {
+  try {
+    makeDirectories(dir, 0o700);
+  } catch (cause) {
+    throw new TapeError('TAPE_CANNOT_OPEN', `cannot make the home '${dir}': ${(cause as Error).message}`, {
+      data: { dir },
+      cause,
+    });
+  }
 }
 
 /**

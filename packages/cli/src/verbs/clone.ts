@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { TapeError } from '@tapedeck/tape';
-import { makeDirectories } from '@tapedeck/tape/internal';
 import { changeHomeConfig } from '../config/change.ts';
 import { remoteState } from '../config/remotes.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
 import { graphFields, graphLines } from '../graph-file.ts';
-import { doesExist, homeAt, openForWriting } from '../home.ts';
+import { doesExist, homeAt, makeHome, openForWriting } from '../home.ts';
 import { withProgress } from '../output/progress.ts';
 import { broughtText, pulledJson, sayLeft } from '../session/pulled.ts';
 import { ignoreIn } from './init.ts';
@@ -42,7 +41,7 @@ export const clone: Verb = defineVerb({
     const from = await openRemote(url, { state, env: io.env });
     // A remote that is not there leaves no home behind.
     await reach(from);
-    makeDirectories(at.dir, 0o700);
+    makeHome(at);
     if (basename(at.dir) === '.tape') ignoreIn(at.dir);
     const store = openForWriting(at, io);
     try {

@@ -1,9 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { makeDirectories } from '@tapedeck/tape/internal';
 import { safe } from '../escape.ts';
 import { graphFields, graphLines } from '../graph-file.ts';
-import { doesExist, homeAt, openForWriting } from '../home.ts';
+import { doesExist, homeAt, makeHome, openForWriting } from '../home.ts';
 import { assertOwn } from '../origin.ts';
 import { otherRealms } from '../output/other-realms.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -26,7 +25,7 @@ export const init: Verb = defineVerb({
     // Tapes that are there already may have come with the directory; --home names them.
     const at = { ...place, isFound: home === undefined && !created };
     assertOwn(at, io);
-    makeDirectories(at.dir, 0o700);
+    makeHome(at);
     ignoreIn(at.dir);
     const store = openForWriting(at, io, { hasOwnConfig: home !== undefined });
     try {

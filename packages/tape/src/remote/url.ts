@@ -59,7 +59,7 @@ export function urlSecrets(url: string): readonly string[] {
 }
 
 function withoutUser(url: string): string {
-  return url.replace(/(:\/\/)[^/]*@/, '$1***@');
+  return url.replace(/(:\/+)[^/]*@/, '$1***@');
 }
 
 function directoryOf(url: string): string {
