@@ -98,6 +98,8 @@ test('a session that went on in two ways is refused with the way on, and the oth
     { sessions: [{ session: 'other' }], refused: [{ session: 'main', code: 'TAPE_DIVERGED' }] },
   ]);
   expect(pushed.stderr).toContain('Hint: pull first: tape pull');
+  const named = await b.here(['push', '--remote', 'origin']);
+  expect(named.stderr).toContain('Hint: pull first: tape pull --remote origin');
   expect(await a.here(['pull'])).toMatchObject({ code: 0 });
   expect(headsOf(a).other).toBe(headsOf(b).other);
   const pulled = await b.here(['pull', '--json']);
@@ -125,6 +127,7 @@ test('remotes are names in config.yaml that are checked, chosen, completed, and 
   expect(await said('remote', 'add', 'x.y', '/x')).toMatch(/^2 .*its name must be/);
   expect(await said('remote', 'add', 'x', 'sftp://host/x')).toMatch(/^2 .*there are no remotes 'sftp:'/);
   expect(await said('remote', 'remove', 'x')).toMatch(/^3 .*there is no remote 'x'/);
+  expect((await home.here(['pull', '--remote', 'x'])).stderr).toContain('Hint: All remotes: tape remote');
   await home.here(['remote', 'add', 'one', dir.file('one')]);
   expect(await said('push')).toMatch(/^0 /);
   await home.here(['remote', 'add', 'two', dir.file('two')]);

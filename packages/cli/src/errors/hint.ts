@@ -24,6 +24,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `trust its tapes with: tape trust ${shellWord(data.tapeHome)}`;
       if (data.missing === true)
         return `create it with: tape init --home ${shellWord(String(data.home))}; or name another with --home or TAPE_HOME`;
+      if (typeof data.remote === 'string')
+        return `${near === '' ? '' : `did you mean ${near}? `}All remotes: tape remote`;
       if (data.verb === undefined) return undefined;
       return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
     case 'CLI_NOTHING_TO_MERGE': {
@@ -108,7 +110,9 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'TAPE_MISSING_BASE':
       return 'import the bundles in the order in which they were made, or pull: tape pull';
     case 'TAPE_REMOTE_FAILED':
-      return data.missing === true ? 'mount it, or push to it first: tape push' : undefined;
+      return data.missing === true
+        ? 'mount it, or push to it first: tape push; when it is gone for good, add another with: tape remote add NAME URL'
+        : undefined;
     case 'TAPE_BAD_REMOTE':
       return data.pack === undefined
         ? 'name an empty directory, or one that has nothing but packs'

@@ -42,14 +42,25 @@ export const push: Verb = defineVerb({
           ...(redact !== undefined && redact !== false && { redact }),
         }),
       );
-      return await say(pushed, { name: remote.name, url: shownUrl(remote.url), dryRun }, context);
+      return await say(pushed, { name: remote.name, named, url: shownUrl(remote.url), dryRun }, context);
     });
   },
 });
 
 async function say(
   pushed: Pushed,
-  { name, url, dryRun }: { readonly name: string; readonly url: string; readonly dryRun: boolean },
+  {
+    name,
+    named,
+    url,
+    dryRun,
+  }: {
+    readonly name: string;
+    /** The name, where the user gave it. */
+    readonly named: string | undefined;
+    readonly url: string;
+    readonly dryRun: boolean;
+  },
   { answer, status }: Context,
 ): Promise<number> {
   const { pack, bytes, sessions, entries, lines, withheld, refused, behind } = pushed;
@@ -78,11 +89,12 @@ async function say(
     status(
       `${counted(withheld, 'entry', 'entries')} with a secret: only the hashes ${dryRun ? 'would be sent' : 'were sent'}; to send all, add --raw`,
     );
+  const pull = `tape pull${named === undefined ? '' : ` --remote ${named}`}`;
   if (refused.length > 0) {
-    status('Hint: pull first: tape pull');
+    status(`Hint: pull first: ${pull}`);
     return exit.conflict;
   }
   if (behind.length > 0)
-    status(`${name} has more of ${counted(behind.length, 'session')} than this home: tape pull`);
+    status(`${name} has more of ${counted(behind.length, 'session')} than this home: ${pull}`);
   return exit.done;
 }
