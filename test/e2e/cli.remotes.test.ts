@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
@@ -140,6 +140,13 @@ test('remotes are names in config.yaml that are checked, chosen, completed, and 
   expect(readdirSync(home.file('remotes'))).toHaveLength(2);
   expect(await said('remote', 'remove', 'two')).toMatch(/^0 /);
   expect(readdirSync(home.file('remotes')).map((name) => name.split('.')[0])).toEqual(['one']);
+  // A link in the place of that directory may lead to the files of others.
+  renameSync(home.file('remotes'), dir.file('elsewhere'));
+  symlinkSync(dir.file('elsewhere'), home.file('remotes'));
+  await home.here(['remote', 'add', 'gone', dir.file('gone')]);
+  mkdirSync(dir.file('elsewhere/gone.0123456789ab'));
+  expect(await said('remote', 'remove', 'gone')).toMatch(/^0 /);
+  expect(existsSync(dir.file('elsewhere/gone.0123456789ab'))).toBe(true);
   writeFileSync(home.file('config.yaml'), 'remotes:\n  one:\n    url: /x\n    command: sh\n');
   expect(await said('config')).toMatch(/^2 .*remotes.one: it must have the field url/);
 });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject } from '@tapedeck/tape/internal';
 import { nearNames } from '@tapedeck/tape/store';
@@ -118,7 +118,9 @@ export function remoteState(home: Pick<Home, 'dir'>, { name, url }: NamedRemote)
 /** Removes what a home keeps of a remote, under any URL that it had. */
 export function forgetRemote(home: Pick<Home, 'dir'>, name: string): void {
   const dir = join(home.dir, 'remotes');
-  if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true) return;
+  // A link may have come with the home, and lead to what is none of it.
+  if (lstatSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true) return;
   for (const one of readdirSync(dir))
-    if (one.startsWith(`${name}.`)) rmSync(join(dir, one), { recursive: true, force: true });
+    if (one.startsWith(`${name}.`) && /\.[0-9a-f]{12}$/.test(one))
+      rmSync(join(dir, one), { recursive: true, force: true });
 }
