@@ -101,6 +101,8 @@ test('a bundle that is imported again adds nothing, and one that has grown adds 
   const before = there.contents();
   const again = await there.tape(['import', '-'], { stdin: first });
   expect(again.stdout).toBe('main is here already: nothing to do\n');
+  const named = await there.tape(['import', '-', '--as', 'other'], { stdin: first });
+  expect(named.stderr).toContain('Hint: import it without --as; to give it that name, too: tape alias');
   expect(there.contents()).toEqual(before);
   await here.tape(['append', 'main'], { stdin: '{"role":"user","content":"Round it half up."}' });
   const more = await there.tape(['import', '-', '--json'], { stdin: await exported(here, 'main') });

@@ -89,6 +89,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `aliases of ${session}: ${data.aliases.length === 0 ? 'none' : data.aliases.join(', ')}`;
       if (typeof data.deleted === 'string')
         return `free the name, or go on in a branch with a name of its own: tape branch ${data.deleted} --as NAME`;
+      if (typeof data.as === 'string')
+        return `import it without --as; to give it that name, too: tape alias ${shellWord(session)} ${shellWord(data.as)}`;
       if (data.bundle === true || data.transcript === true) return 'choose another name with: --as NAME';
       return near === '' ? 'choose another name' : `use ${near}, or choose another name`;
     case 'SESSION_NO_ROUTE':
@@ -158,6 +160,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'SESSION_NO_TOOL':
       return toolHint(near, data);
     case 'SESSION_BAD_INPUT':
+      if (Array.isArray(data.personas)) return 'name one with: --persona NAME';
       return data.schema === undefined ? undefined : argumentsHint(data.schema);
     case 'SESSION_NO_KEY':
       return `set it and try again: export ${String(data.variable)}=...${

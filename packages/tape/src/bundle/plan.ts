@@ -163,7 +163,7 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
       'TAPE_EXISTS',
       `cannot import '${tape.name}' as ${quote(naming.as)}: it is here as '${row.name}'`,
       {
-        data: { session: row.name },
+        data: { session: row.name, as: naming.as },
       },
     );
   if (compared.common < tape.head || compared.filled > 0) assertIdle(db, row, writer.sources);
