@@ -267,6 +267,25 @@ test('what was erased is copied as views show it, and said; a call whose result 
   expect(settled).toBe(head);
 });
 
+test.each([0, 1])(
+  'a copy prunes the outputs that the log prunes, also beside an erased result: %i of 2',
+  async (erased) => {
+    using home = tempHome();
+    const ids = ['c1', 'c2'];
+    const calls = ids.map((id) => toolCall(id, 'read', { id }));
+    const results = ids.map((toolCallId) =>
+      toolResult({ toolCallId, toolName: 'read' }, `output of ${toolCallId}`),
+    );
+    const pruned = ids.map((toolCallId, i) => ({ seq: 4 + i, toolCallId, tokens: 5 }));
+    home.session('main', user('Read.'), assistant(calls), ...results, prune(pruned, { trigger: 'manual' }));
+    expect((await home.here(['redact', `main@${4 + erased}`, '--reason', 'private'])).code).toBe(0);
+    await copied(home, 'main', 'other', home.here);
+    using store = home.open();
+    expect(shown(store, 'other')).toBe(shown(store, 'main'));
+    expect(shown(store, 'other')).toContain('output pruned');
+  },
+);
+
 test.each([
   ['{"kind":"rewind","payload":{"to":1}}', 'a rewind is a line of a log, or an act of its own: tape rewind'],
   [

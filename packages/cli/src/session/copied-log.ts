@@ -78,13 +78,13 @@ export class CopiedLog {
       if (kind === 'anchor' && name === 'fork/start' && isOwn) this.#fork(seq, payload);
     } else if (kind === 'rewind') this.#rewind(seq, ref ?? 0, draft);
     else if (mark === 'boundary') this.#bound(seq, ref ?? seq, draft);
-    else if (!isErased) this.#copy(draft);
+    else if (!isErased) this.#copy(seq, draft);
     else if (kind === 'anchor') this.#add(() => ({ ...draft, payload: { state: {} } }));
     else if (kind === 'tool-result') this.#calls.lose();
     if (kind === 'tool-result' && this.#calls.areLost) this.#close();
   }
 
-  #copy(draft: Draft): void {
+  #copy(seq: Seq, draft: Draft): void {
     const { kind, payload } = draft;
     if (isObject(payload) && isPrune(draft)) {
       const pruned = prunedIn(payload, this.#places);
@@ -92,7 +92,10 @@ export class CopiedLog {
       return;
     }
     if (kind === 'message') this.#calls.call(payload);
-    if (kind === 'tool-result') this.#calls.answer(payload);
+    if (kind === 'tool-result') {
+      this.#calls.answer(payload);
+      this.#places.keepResult(seq);
+    }
     const inMeta = viewedIn(draft.meta, this.#places);
     const inPayload = kind === 'event' && isObject(payload) ? viewedIn(payload, this.#places) : undefined;
     this.#add((at) => ({

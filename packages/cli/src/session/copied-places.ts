@@ -9,11 +9,14 @@ export class CopiedPlaces {
   #lines: { readonly seq: Seq; readonly count: number }[] = [];
   /** Its boundaries and rewinds, each with whether a boundary begins the view after it. */
   #marks: { readonly seq: Seq; readonly isBounded: boolean }[] = [];
+  /** Which entry each result of the log is in the copy, by its position. */
+  readonly #results = new Map<Seq, number>();
 
   /** Begins a log. */
   begin(): void {
     this.first = this.count;
     [this.#lines, this.#marks] = [[], []];
+    this.#results.clear();
   }
 
   /** The position of the last line that was planned; 0 before the first. */
@@ -24,6 +27,16 @@ export class CopiedPlaces {
   /** Keeps the place of a line: the entries that were planned last. */
   keep(seq: Seq): void {
     this.#lines.push({ seq, count: this.count });
+  }
+
+  /** Keeps which entry a result is: the one that is planned next. */
+  keepResult(seq: Seq): void {
+    this.#results.set(seq, this.count);
+  }
+
+  /** The entry that a result is; undefined for one that was erased, or is not in the log. */
+  result(seq: Seq): number | undefined {
+    return this.#results.get(seq);
   }
 
   /** Marks a boundary. */

@@ -46,12 +46,12 @@ export function statedIn({ kind, payload }: Draft, places: Places): Referring<un
   });
 }
 
-/** The payload of a pruning, of the same outputs of the copy. */
-export function prunedIn(payload: JsonObject, places: Places): Referring<JsonObject> {
+/** The payload of a pruning, of the same outputs of the copy: those that were erased have nothing to prune. */
+export function prunedIn(payload: JsonObject, places: Pick<CopiedPlaces, 'result'>): Referring<JsonObject> {
   const outputs = (Array.isArray(payload.outputs) ? payload.outputs : []).flatMap((output) => {
     if (!isObject(output) || typeof output.seq !== 'number') return [];
-    const number = places.upTo(output.seq);
-    return number >= places.before(output.seq) ? [{ output, number }] : [];
+    const number = places.result(output.seq);
+    return number === undefined ? [] : [{ output, number }];
   });
   return (at) => ({
     ...payload,
