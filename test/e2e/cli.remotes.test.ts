@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { user } from '@tapedeck/tape';
+import { openTapeStore, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -53,6 +53,9 @@ test('a home pushes to a directory, another one is cloned from it, and each pull
       message: expect.stringContaining(`cannot make the home '${dir.file('file')}`),
     });
   const b = dir.file('b');
+  // As a clone leaves it that is killed before it knows its remote.
+  mkdirSync(b, { mode: 0o700 });
+  openTapeStore(join(b, 'tape.db')).close();
   expect(json(await a.here(['clone', dir.file('packs'), b, '--json']))).toMatchObject({
     ...{ home: b, url: dir.file('packs'), entries: 4, failed: [] },
     sessions: [

@@ -13,10 +13,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { assistant, user } from '@tapedeck/tape';
 import { onCrashPoint, remotePoints } from '@tapedeck/tape/crash-point';
 import { remoteUrl } from '@tapedeck/tape/remotes';
 import { afterEach, expect, test } from 'vitest';
+import { recordsOf, sealed } from '../support/hostile-bundle.ts';
 import { fillForForgeries } from '../support/random-forgery.ts';
 import { packsAt, SharingHome } from '../support/remotes.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -337,6 +339,25 @@ test('what has the name of a pack and is no file is refused as what it is, and c
     message: expect.stringContaining('tape home'),
   });
   expect(statSync(pack).mode & 0o777).toBe(0o600);
+});
+
+test('a home that has what a changed pack changes finds it, and its next push brings what is right', async () => {
+  using dir = tempDir();
+  using a = new SharingHome(dir, 'a');
+  a.store.sessions.open('main');
+  a.store.entries.append('main', [user('One.')]);
+  await a.push();
+  const pack = join(dir.file('packs'), '00000001.bundle.zst');
+  const records = recordsOf(zstdDecompressSync(readFileSync(pack)).toString());
+  const changed = records.map((record) => JSON.stringify(record).replace('One.', 'Two.'));
+  writeFileSync(pack, zstdCompressSync(sealed(changed)));
+  rmSync(a.state, { recursive: true });
+  const bad = { pack: '00000001.bundle.zst', error: { code: 'TAPE_BAD_BUNDLE' } };
+  expect(await a.pull()).toMatchObject({ entries: 0, failed: [bad] });
+  expect(await a.push()).toMatchObject({ pack: '00000002.bundle.zst', entries: 2 });
+  using b = new SharingHome(dir, 'b');
+  expect(await b.pull()).toMatchObject({ entries: 2, failed: [bad] });
+  expect(b.faces()).toEqual(a.faces());
 });
 
 test('a push behind the last number is refused: no one would find its pack', async () => {

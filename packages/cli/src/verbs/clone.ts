@@ -6,7 +6,8 @@ import { remoteState } from '../config/remotes.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
 import { graphFields, graphLines } from '../graph-file.ts';
-import { doesExist, homeAt, makeHome, openForWriting } from '../home.ts';
+import { doesExist, type Home, homeAt, makeHome, openForReading, openForWriting } from '../home.ts';
+import type { Io } from '../io.ts';
 import { withProgress } from '../output/progress.ts';
 import { broughtText, pulledJson, sayLeft } from '../session/pulled.ts';
 import { ignoreIn } from './init.ts';
@@ -17,9 +18,9 @@ export const clone: Verb = defineVerb({
   group: 'Share',
   summary: 'Make a new home of what a remote has',
   detail:
-    'Makes the home DIR, or that of --home, else .tape in the working directory, with the remote as origin, and pulls from it. Refuses a directory that ' +
-    'has tapes. The sessions are foreign data: nothing that was approved elsewhere is approved here. When it is interrupted, tape pull in ' +
-    'the new home goes on.',
+    'Makes the home DIR, or that of --home, else .tape in the working directory, with the remote as origin, and pulls from it. Refuses a home that ' +
+    'has sessions. The sessions are foreign data: nothing that was approved elsewhere is approved here. When it is interrupted, tape pull in ' +
+    'the new home goes on, or the same command where it has no session yet.',
   examples: [['tape clone ~/team/tapes ~/tapes', 'Make the home ~/tapes of a directory that others push to']],
   arguments: {
     url: 'Directory, git:PATH or git+https://… that homes push to, or ssh://HOST/HOME',
@@ -30,8 +31,8 @@ export const clone: Verb = defineVerb({
     if (dir !== undefined && named !== undefined)
       throw new UsageError('cannot clone with --home and DIR: both name the new home');
     const at = homeAt(dir ?? named ?? join(io.cwd, '.tape'), io.cwd);
-    if (doesExist(at.db))
-      throw new TapeError('TAPE_EXISTS', `cannot clone to '${at.dir}': it has tapes`, {
+    if (hasSessions(at, io))
+      throw new TapeError('TAPE_EXISTS', `cannot clone to '${at.dir}': it has sessions`, {
         data: { home: at.dir },
       });
     const { openRemote, pull, reach, remoteUrl, shownUrl } = await import('@tapedeck/tape/remotes');
@@ -64,6 +65,13 @@ export const clone: Verb = defineVerb({
     }
   },
 });
+
+/** Whether a home has a session; a clone that was interrupted early has left one without. */
+function hasSessions(home: Home, io: Io): boolean {
+  if (!doesExist(home.db)) return false;
+  using store = openForReading(home, io);
+  return store.sessions.list({ all: true, limit: 1 }).length > 0;
+}
 
 /** Whether verbs in the working directory use a home without its name. */
 function isFound(dir: string, cwd: string): boolean {

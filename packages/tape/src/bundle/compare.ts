@@ -1,7 +1,9 @@
 import type { Seq } from '../entry/entry.ts';
+import { entryText, sha256 } from '../entry/hash.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import { badBundle } from './bundle.ts';
 import { Cast } from './cast.ts';
 import { fillEntry } from './fill.ts';
 import { entriesFrom, type Place } from './records.ts';
@@ -21,12 +23,15 @@ export interface Compared {
   readonly filled: number;
 }
 
-/** Compares each entry of a session with the one here. Where content is not here, and the bundle has it, puts it there. */
+/**
+ * Compares each entry of a session with the one here. Where content is not here, and the bundle has it, puts it there.
+ * @throws TAPE_BAD_BUNDLE for an entry that does not have its hash: that of one that is here is not verified later
+ */
 export function compareTape(
   writer: Writer,
   file: Quarantine,
   {
-    bundled: { start, from },
+    bundled: { tape, start, from },
     row,
     cast,
   }: {
@@ -39,10 +44,14 @@ export function compareTape(
   const own = new OwnHashes(writer.db, row);
   const casting = cast === undefined ? undefined : new Cast(cast.ulid, cast.previous);
   let common = start.after;
+  let previous = start.after_hash;
   let filled = 0;
   for (const one of entriesFrom(file, { from, after: start.after })) {
     const { entry } = one;
     if (entry.seq > row.head_seq) return { common, resume: one.from, filled };
+    previous = sha256(entryText(tape.ulid, entry, entry.body, previous));
+    if (previous !== entry.hash)
+      throw badBundle(file.name, one.at.number, `position ${entry.seq} does not have its hash`);
     const here = own.at(entry.seq);
     if (here?.hash !== (casting?.of(entry) ?? entry).hash)
       return { common, divergedAt: entry.seq, other: entry.hash, resume: one.from, filled };
