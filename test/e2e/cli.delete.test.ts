@@ -45,11 +45,12 @@ test('a deleted session is in no list and under no name, and undo brings it back
   expect(await names(home, '--deleted')).toEqual([ulid]);
   for (const ref of ['main', 'talk', 'main~1', 'mai', ulid.slice(0, 20), 'main@2'])
     expect([ref, (await home.here(['show', ref])).code]).toEqual([ref, 3]);
-  expect(jsonError(await home.here(['log', 'main', '--json']))).toMatchObject({
-    message: "cannot find session 'main': it was deleted",
-    hint: `bring it back with: tape undo ${ulid}; or make a new one with: tape new main`,
-    data: { deleted: ulid, near: [] },
-  });
+  for (const name of ['main', 'talk'])
+    expect(jsonError(await home.here(['log', name, '--json']))).toMatchObject({
+      message: `cannot find session '${name}': it was deleted`,
+      hint: `bring it back with: tape undo ${ulid}; erase it with: tape purge ${ulid}; or make a new one with: tape new ${name}`,
+      data: { deleted: ulid, near: [] },
+    });
   expect((await home.here(['complete', '--', 'log', 'm'])).stdout).not.toContain('main');
   // What it has is read by its id, and by its child.
   expect((await home.here(['show', `${ulid}@2`])).stdout).toContain('needle');

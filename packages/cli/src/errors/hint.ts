@@ -49,7 +49,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'TAPE_NO_SESSION':
     case 'GRAPH_NO_SESSION':
       if (typeof data.deleted === 'string')
-        return `bring it back with: tape undo ${data.deleted}; or make a new one with: tape new ${shellWord(session)}`;
+        return `bring it back with: tape undo ${data.deleted}; erase it with: tape purge ${data.deleted}; or make a new one with: tape new ${shellWord(session)}`;
       if (typeof data.purged === 'string')
         return `if the purge was interrupted, finish it with: tape purge ${data.purged}; or make a new one with: tape new ${shellWord(session)}`;
       if (data.creates === true) return `use ${near}; or create ${shellWord(session)} with: --new`;

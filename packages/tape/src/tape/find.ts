@@ -90,16 +90,32 @@ export function getTape(db: Db, realm: string, ref: Ref): TapeRow {
   });
 }
 
-/** The last session of a name that was deleted, and can be brought back; without one, the last that was purged. */
-function goneOf(
-  db: Db,
-  realm: string,
-  name: string,
-): { readonly ulid: string; readonly lifecycle: 'destroyed' | 'purged' } | undefined {
-  return db.get(
-    `SELECT ulid, lifecycle FROM tape WHERE realm = @realm AND name = @name AND lifecycle IN ('destroyed', 'purged')
-       ORDER BY lifecycle = 'purged', incarnation DESC LIMIT 1`,
-    { realm, name },
+interface Gone {
+  readonly ulid: string;
+  readonly lifecycle: 'destroyed' | 'purged';
+}
+
+/** How many of the newest sessions are looked at for another name that they had: no index finds it. */
+const newestGone = 5_000;
+
+/**
+ * The last session of a name that was deleted, and can be brought back; without one, the last that was purged. Of the
+ * newest sessions also one that had it as another name.
+ */
+function goneOf(db: Db, realm: string, name: string): Gone | undefined {
+  return (
+    db.get<Gone>(
+      `SELECT ulid, lifecycle FROM tape WHERE realm = @realm AND name = @name AND lifecycle IN ('destroyed', 'purged')
+         ORDER BY lifecycle = 'purged', incarnation DESC LIMIT 1`,
+      { realm, name },
+    ) ??
+    db.get<Gone>(
+      `SELECT t.ulid, t.lifecycle FROM (SELECT * FROM tape WHERE realm = @realm ORDER BY id DESC LIMIT @newest) t
+         JOIN lineage l ON l.tape_id = t.id AND l.type = 'alias'
+         WHERE t.lifecycle IN ('destroyed', 'purged') AND l.line ->> '$.alias' = @name
+         ORDER BY t.lifecycle = 'purged', l.g DESC LIMIT 1`,
+      { realm, name, newest: newestGone },
+    )
   );
 }
 
