@@ -67,6 +67,20 @@ test('of many sessions the newest are listed, and the others are counted', async
   expect((await home.here(['sessions', '--quiet'])).stdout.trim().split('\n')).toHaveLength(7);
 });
 
+test('a session whose call is approved waits for a run, not for another approval', async () => {
+  using home = tempHome();
+  home.session(
+    'asking',
+    user('Go'),
+    assistant([toolCall('c1', 'deploy', {})]),
+    note('run/waiting', { run: 'r1', calls: [{ toolCallId: 'c1', toolName: 'deploy', for: 'approval' }] }),
+    note('call/answered', { toolCallId: 'c1', approved: true }),
+    note('run/waiting', { run: 'r2', calls: [{ toolCallId: 'c1', toolName: 'deploy', for: 'tool' }] }),
+  );
+  const { stdout } = await home.here([], { env: { NO_COLOR: '1' }, isTerminal: true });
+  expect(stdout).toMatch(/Waiting for you\n.*asking.*is approved.*\n {2}tape run asking --config FILE\n/);
+});
+
 test('a home that is named and does not exist is no empty one', async () => {
   using dir = tempDir();
   using home = tempHome();

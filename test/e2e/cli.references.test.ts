@@ -109,6 +109,24 @@ test('a name wins over the beginning of another, and over a point', async () => 
   expect(await shown(home, 'rel@ready')).toBe('rel@ready');
 });
 
+test('the name of a deleted session is not the beginning of another', async () => {
+  using home = family();
+  expect((await home.here(['delete', 'release'])).code).toBe(0);
+  const before = home.contents();
+  for (const args of [
+    ['delete', 'release'],
+    ['log', 'release@2'],
+    ['undo', 'release'],
+  ])
+    expect([args, await refused(home, args)]).toMatchObject([
+      args,
+      { data: { deleted: expect.any(String) } },
+    ]);
+  expect(home.contents()).toEqual(before);
+  expect(await shown(home, 'release-')).toBe('release-notes');
+  expect(await shown(home, 'rele')).toBe('release-notes');
+});
+
 const refused = async (home: TempHome, args: readonly string[]) =>
   jsonError(await home.here([...args, '--json']));
 

@@ -1,4 +1,4 @@
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import { NotFoundError, UsageError } from './errors/kinds.ts';
 import { userOf } from './user.ts';
@@ -94,7 +94,20 @@ const candidatesMax = 8;
 /** Finds the session with the only name or alias that begins with a text. */
 function beginning(store: SqliteTapeStore, text: string): SessionInfo | undefined {
   if (text === '') return undefined;
-  return onlyOf(text, store.sessions.list({ prefix: text, all: true, limit: candidatesMax + 1 }));
+  const found = store.sessions.list({ prefix: text, all: true, limit: candidatesMax + 1 });
+  // A deletion that is repeated must not go on with the forks that are named after the session.
+  return found.length > 0 && wasName(store, text) ? undefined : onlyOf(text, found);
+}
+
+/** Whether a text is the whole name of a session that was deleted or purged, and of no other now. */
+function wasName(store: SqliteTapeStore, text: string): boolean {
+  try {
+    store.entries.resolve(text, 'head');
+    return false;
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_NO_SESSION') throw error;
+    return error.data.deleted !== undefined || error.data.purged !== undefined;
+  }
 }
 
 /**

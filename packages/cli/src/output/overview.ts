@@ -1,9 +1,11 @@
 import type { Status } from '@tapedeck/runtime';
 import type { SessionInfo } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
+import { shellWord } from '../escape.ts';
 import { relativeTime } from '../terminal/time.ts';
 import { cutText } from '../terminal/width.ts';
 import { counted } from './counted.ts';
+import { isAnswerable, toolCommand } from './run.ts';
 import { painted, sessionJson, stateOf } from './session.ts';
 import { sessionsTable } from './sessions.ts';
 import { statusJson, statusLine } from './status.ts';
@@ -64,7 +66,7 @@ export function overviewText(overview: Overview, context: Look): string {
     const { length } = status.session;
     return style.text('bold', line.slice(0, length)) + line.slice(length);
   };
-  const answers = waiting.map(({ session }) => context.inHome(`tape approve ${session}`));
+  const answers = waiting.map((status) => inHome(answerOf(status)));
   const parts = [
     ...part('Running', running.map(row)),
     ...part('Waiting for you', [...waiting.map(row), ...answers.map((line) => style.text('dim', line))]),
@@ -83,6 +85,19 @@ export function overviewText(overview: Overview, context: Look): string {
   const rest =
     others === 0 ? [] : [style.text('dim', inHome(`… ${others.toLocaleString('en')} more (tape sessions)`))];
   return [...parts, sessions, ...rest, ''].join('\n');
+}
+
+/** The command that lets a waiting session go on: an answer, or a run with the tools of its approved calls. */
+function answerOf(status: Status): string {
+  const { session, children = [] } = status;
+  const all = [status, ...children];
+  const lackTool = all.filter(({ waiting }) => waiting.some((call) => call.for === 'tool'));
+  return lackTool.length === 0 || all.some(({ waiting }) => waiting.some(isAnswerable))
+    ? `tape approve ${shellWord(session)}`
+    : toolCommand(
+        session,
+        lackTool.map((one) => one.session),
+      );
 }
 
 function endedRows(ended: readonly Ended[], { io, style, distinct }: Look): readonly string[] {

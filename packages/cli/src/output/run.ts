@@ -109,7 +109,7 @@ export function endLines(
 /** What answers the calls that a session waits for. */
 export function waitingHint(session: string, calls: readonly WaitingCall[]): string {
   const name = shellWord(session);
-  const answerable = calls.filter(({ for: what }) => what === 'approval' || what === 'result');
+  const answerable = calls.filter(isAnswerable);
   const call = answerable[0] ?? calls.find(({ for: what }) => what === 'tool') ?? calls[0];
   if (call === undefined) return `see what it waits for with: tape status ${name}`;
   if (call.for === 'tool')
@@ -124,11 +124,21 @@ export function waitingHint(session: string, calls: readonly WaitingCall[]): str
     : `approve it with: ${answer}; or deny it with: ${answer} --deny`;
 }
 
+/** Whether a call waits for what `tape approve` gives. */
+export function isAnswerable({ for: what }: WaitingCall): boolean {
+  return what === 'approval' || what === 'result';
+}
+
 /** What lets approved calls run that wait for their tools: in one session, or in several below one. */
-export function toolHint(session: string, waiting: readonly string[] = [session]): string {
+export function toolHint(session: string, waiting?: readonly string[]): string {
+  return `run it with a configuration that has the tool: ${toolCommand(session, waiting)}`;
+}
+
+/** The command of that hint. */
+export function toolCommand(session: string, waiting: readonly string[] = [session]): string {
   const [first = session, ...others] = new Set(waiting);
-  const command = others.length === 0 ? `run ${shellWord(first)}` : `recover ${shellWord(session)}`;
-  return `run it with a configuration that has the tool: tape ${command} --config FILE`;
+  const run = others.length === 0 ? `run ${shellWord(first)}` : `recover ${shellWord(session)}`;
+  return `tape ${run} --config FILE`;
 }
 
 /** What the approval of a call can be given for, for good, each with the number that an answer names. */

@@ -24,8 +24,8 @@ export const points: Topic = {
               ['`NAME^`', 'The parent of a fork; `NAME^^` is the parent of the parent'],
             ],
           },
-          'A whole name comes before a prefix, and the prefix of a name before that of a ULID. An error lists the sessions that ' +
-            'an ambiguous prefix could mean.',
+          'A whole name comes before a prefix, and the prefix of a name before that of a ULID. The name that a deleted ' +
+            'session had is no prefix. An error lists the sessions that an ambiguous prefix could mean.',
           '`run`, `chat`, `send` and `append` create a session that does not exist, and take no prefix, but that of a ULID from ' +
             'six characters on. They ask about a name that is the beginning of another (`mai` of `main`), or differs from one by a ' +
             'letter more, less or other, or by two swapped (`mian`), in a word of at least four letters. Elsewhere than on a ' +
