@@ -186,6 +186,8 @@ const { output } = await build({
   onLog: (level, { message }) => {
     if (level === 'warn') throw new Error(message);
   },
+  // How long plugins take says how busy the machine is.
+  checks: { bundlerTimings: false },
   // yargs calls it for configurations that extend others, which the command has none of.
   transform: { define: { 'import.meta.resolve': 'undefined' } },
   resolve: {
