@@ -167,6 +167,14 @@ test('an archived session is no reason to ask', async () => {
   expect((await home.here(['append', 'mian'], { stdin: line })).code).toBe(0);
 });
 
+test('without a model, --new creates nothing', async () => {
+  using home = withSessions('main');
+  const before = home.contents();
+  const { code, stderr } = await home.here(['run', 'mian', 'Hi', '--new']);
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('no model was given') });
+  expect(home.contents()).toEqual(before);
+});
+
 describe('on a terminal', () => {
   const question = 'Session mian does not exist. Use main [y], create mian [c], or stop [Enter]? ';
 

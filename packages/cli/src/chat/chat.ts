@@ -25,7 +25,7 @@ export interface ChatArgs extends ModelArgs {
 export async function chat(args: ChatArgs, context: Context): Promise<number> {
   const { io, options } = context;
   const config = await usableConfig(args, context);
-  await getModelFor({ name: args.name, creates: true }, config, context);
+  await getModelFor({ name: args.name, creates: true, isNew: args.new }, config, context);
   const isForProgram = options.json === true || options.jsonl === true || options.quiet === true;
   const terminal = isForProgram ? undefined : io.terminal();
   return await context.writing(async (store) => {

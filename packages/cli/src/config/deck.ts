@@ -185,7 +185,11 @@ function serverIn(dir: string, server: McpServer): McpServer {
  * @throws UsageError when it has no model
  */
 export async function getModelFor(
-  { name, creates }: { readonly name: string; readonly creates: boolean },
+  {
+    name,
+    creates,
+    isNew,
+  }: { readonly name: string; readonly creates: boolean; readonly isNew: boolean | undefined },
   config: DeckConfig,
   context: Context,
 ): Promise<void> {
@@ -194,7 +198,7 @@ export async function getModelFor(
     const carried = await context.reading(async (store) => {
       const info = findMeant(store, name, { creates });
       // The user may mean the session that has nearly this name, and its model.
-      if (info === undefined) return similarSessions(store, name)[0];
+      if (info === undefined) return isNew === true ? undefined : similarSessions(store, name)[0];
       return await carriedModel(store, info.id);
     });
     if (carried !== undefined) return;

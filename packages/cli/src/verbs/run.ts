@@ -68,7 +68,7 @@ export const run: Verb = defineVerb({
     }
     const author = authorIn(args);
     const config = await deckConfig(args, context);
-    await getModelFor({ name, creates: prompt.length > 0 }, config, context);
+    await getModelFor({ name, creates: prompt.length > 0, isNew: args.new }, config, context);
     const input = prompt.length === 0 ? undefined : await readWords(prompt, io);
     if (input !== undefined && input.trim() === '') throw new UsageError('cannot run: the prompt is empty');
     const { assertModel } = await import('@tapedeck/runtime/internal');
