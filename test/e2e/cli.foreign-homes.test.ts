@@ -118,6 +118,21 @@ describe('a home that came with a repository', () => {
     expect(contents(at.shipped)).toEqual(before);
   });
 
+  test('has the remotes that the user adds, and not those that came with it', async () => {
+    using at = desk();
+    ship(at.shipped);
+    const remote = (...args: string[]) => at.tape(['remote', ...args, '--home', at.shipped]);
+    expect(await remote('add', 'origin', '/packs')).toMatchObject({ code: 0 });
+    expect(await remote()).toMatchObject({ code: 0, stdout: 'origin\t/packs\n', stderr: '' });
+    expect(await remote('remove', 'origin')).toMatchObject({ code: 0 });
+    writeFileSync(join(at.shipped, 'config.yaml'), 'remotes:\n  theirs:\n    url: /theirs\n');
+    expect((await remote()).stdout).toBe('');
+    expect(await remote('add', 'origin', '/packs')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('came with the home, with remotes.theirs.url'),
+    });
+  });
+
   test('is not written, and nothing of it runs, until the user trusts it', async () => {
     using at = desk();
     ship(at.shipped, openCall('open'));

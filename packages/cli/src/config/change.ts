@@ -11,6 +11,7 @@ import { aliasKeys } from './aliases.ts';
 import { homeConfigFile } from './find.ts';
 import { keyText, type Path } from './keys.ts';
 import { redactIn } from './redact.ts';
+import { remoteKeys } from './remotes.ts';
 import { replaceFile } from './replace-file.ts';
 import { withoutPaths } from './without-paths.ts';
 
@@ -26,7 +27,7 @@ export interface ConfigChange {
 /**
  * Gives a field of `config.yaml` a value, or takes it away where the value is undefined. The new text is checked as every
  * reader checks it, and replaces the file in one step. A file that is this user's stays so. One that came with the home
- * becomes this user's when nothing is left in it that would run or read what the user did not name.
+ * becomes this user's when nothing is left in it that would run, read or send to what the user did not name.
  * @throws UsageError for a value that the field cannot have; ConfigError for a file that cannot be used or changed
  */
 export async function changeHomeConfig(
@@ -106,8 +107,8 @@ async function edited(
 }
 
 /**
- * Checks the new text, and returns its fields that name files or stand for command lines. From a text that has other faults, a value can still be
- * taken away; which fields it has is unknown.
+ * Checks the new text, and returns its fields that name files or remotes, or stand for command lines. From a text that has
+ * other faults, a value can still be taken away; which fields it has is unknown.
  */
 async function checked(
   text: string,
@@ -116,7 +117,7 @@ async function checked(
   const { parseHomeConfig } = await import('./home.ts');
   try {
     const { config, data } = await parseHomeConfig(text, file);
-    return [...withoutPaths(config).ignored, ...aliasKeys(data)];
+    return [...withoutPaths(config).ignored, ...aliasKeys(data), ...remoteKeys(data)];
   } catch (error) {
     if (value === undefined) return undefined;
     const { field = '', why = '' } =

@@ -59,12 +59,20 @@ export async function remotesIn(home: Pick<Home, 'dir'>): Promise<readonly Named
       cause,
     });
   }
-  const given = isObject(data) && isObject(data.remotes) ? Object.entries(data.remotes) : [];
-  return given.flatMap(([name, remote]) =>
+  return given(data).flatMap(([name, remote]) =>
     isObject(remote) && typeof remote.url === 'string' && remoteNameFault(name) === undefined
       ? [{ name, url: remote.url }]
       : [],
   );
+}
+
+/** The fields of a configuration that name where a home sends to and pulls from. Pure. */
+export function remoteKeys(data: unknown): readonly string[] {
+  return given(data).map(([name]) => `remotes.${name}.url`);
+}
+
+function given(data: unknown): readonly (readonly [name: string, remote: unknown])[] {
+  return isObject(data) && isObject(data.remotes) ? Object.entries(data.remotes) : [];
 }
 
 /** Has nothing print the passwords and tokens of URLs. */

@@ -71,7 +71,9 @@ async function add(name: string, given: string, context: Context): Promise<numbe
     throw new TapeError('TAPE_EXISTS', `cannot add the remote '${name}': it is ${shownUrl(before.url)}`, {
       data: { remote: name },
     });
-  if (before === undefined) await changeHomeConfig(['remotes', name, 'url'], url, { home, io });
+  // Opening the home records that the user has named it: what is written now would else count as what came with it.
+  if (before === undefined)
+    await context.changing(async () => await changeHomeConfig(['remotes', name, 'url'], url, { home, io }));
   await answer({
     json: { name, url: shown, repeated: before !== undefined },
     quiet: name,
@@ -89,7 +91,7 @@ async function remove(name: string, context: Context): Promise<number> {
   const { url } = remoteFor(await readRemotes(context), name, `remove '${name}'`);
   const { shownUrl } = await import('@tapedeck/tape/remotes');
   const shown = shownUrl(url);
-  await changeHomeConfig(['remotes', name], undefined, { home, io });
+  await context.changing(async () => await changeHomeConfig(['remotes', name], undefined, { home, io }));
   forgetRemote(home, name);
   await answer({
     json: { name, url: shown, repeated: false },
