@@ -164,6 +164,35 @@ test('a child that was pulled merges once, wherever it is merged', async () => {
   expect([...a.damage(), ...b.damage()]).toEqual([]);
 });
 
+test('a child is pulled whose parent went on in two ways, and a parent is left out that merged another way of its child', async () => {
+  using dir = tempDir();
+  using a = new SharingHome(dir, 'a');
+  using b = new SharingHome(dir, 'b');
+  for (const name of ['main', 'other']) {
+    a.store.sessions.open(name);
+    a.store.entries.append(name, [user('Plan it.')]);
+    a.store.lineage.fork(name, { name: `${name}-child` });
+  }
+  await a.push();
+  await b.pull();
+  a.store.entries.append('main', [user('From a.')]);
+  a.store.entries.append('other-child', [assistant('From a.')]);
+  await a.push();
+  b.store.entries.append('main', [user('From b.')]);
+  for (const name of ['main-child', 'other-child']) {
+    b.store.entries.append(name, [assistant('From b.')]);
+    b.store.lineage.merge(name);
+  }
+  expect(codes((await b.push()).refused)).toEqual(['main TAPE_DIVERGED', 'other-child TAPE_DIVERGED']);
+  const pulled = await a.pull();
+  expect(pulled).toMatchObject({ failed: [], sessions: [{ session: 'main-child', entries: 1 }] });
+  expect(codes(pulled.refused)).toEqual(['other TAPE_DIVERGED']);
+  expect(pulled.refused[0]?.error.message).toBe(
+    "cannot import 'other': it merges 'other-child', which went on in another way here: @4 is another entry",
+  );
+  expect([a.damage(), b.damage()]).toEqual([[], []]);
+});
+
 test('a session whose name is taken here is left out until the name is free', async () => {
   using dir = tempDir();
   using a = new SharingHome(dir, 'a');

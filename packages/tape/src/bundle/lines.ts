@@ -18,7 +18,7 @@ import {
   type Task,
   tapeById,
 } from '../tape/tape.ts';
-import { badBundle } from './bundle.ts';
+import { badBundle, partVersion } from './bundle.ts';
 import { digestOf, type Planned } from './plan.ts';
 import type { BundledLine, Scanned } from './scan.ts';
 
@@ -63,6 +63,8 @@ class Adopting {
   readonly #db: Db;
   readonly #scanned: Scanned;
   readonly #plans: ReadonlyMap<string, Planned>;
+  /** A part has lines of what came later in a session of which it has the beginning alone: they are left out. */
+  readonly #isPart: boolean;
   /** What the bundle's lines have said so far of each session, and what is so here. */
   readonly #said = new Map<string, State>();
   readonly #here = new Map<number, Here>();
@@ -75,6 +77,7 @@ class Adopting {
     this.#writer = writer;
     this.#db = writer.db;
     this.#scanned = scanned;
+    this.#isPart = scanned.header.v === partVersion;
     this.#plans = new Map(plans.map((plan) => [plan.bundled.tape.ulid, plan]));
     this.#last = new Map(scanned.lines.map(({ line }) => [line.session, line]));
     for (const { event_id: id } of this.#last.values())
@@ -104,10 +107,14 @@ class Adopting {
     const into = line.into === undefined ? undefined : this.#intoOf(bundled);
     if (line.into !== undefined && into === undefined) return;
     if (into !== undefined && !this.#agrees(line, { tape, into })) {
-      if (plan !== undefined) this.#fail(bundled, 'says of a merge what its sessions do not have');
+      if (plan !== undefined && !this.#isPart)
+        this.#fail(bundled, 'says of a merge what its sessions do not have');
       return;
     }
-    if (plan?.isNew === false || plan === undefined) this.#assertHead(bundled, tape);
+    if (plan?.isNew !== true && !this.#hasHead(line, tape)) {
+      if (this.#isPart) return;
+      this.#fail(bundled, 'names a head that its session does not have');
+    }
     // What was erased here does not come back.
     const isErased = (this.#here.get(tape.id)?.state ?? tape).lifecycle === 'purged';
     if (isErased && before?.lifecycle !== now.lifecycle) return;
@@ -228,15 +235,14 @@ class Adopting {
     )?.hash;
   }
 
-  /** A line about a session that was here before names a head of it. Of a new one, its verification finds that. */
-  #assertHead(bundled: BundledLine, tape: TapeRow): void {
-    const { child_head, type } = bundled.line;
-    if (child_head === undefined || type === 'merge' || type === 'discard') return;
+  /** Whether a session that was here before has the head that a line names. Of a new one, its verification finds that. */
+  #hasHead({ child_head, type }: LineageLine, tape: TapeRow): boolean {
+    if (child_head === undefined || type === 'merge' || type === 'discard') return true;
     const found = this.#db.get(
       'SELECT 1 FROM entry WHERE tape_id = @id AND hash = unhex(@head) ORDER BY seq DESC LIMIT 1',
       { id: tape.id, head: child_head },
     );
-    if (found === undefined) this.#fail(bundled, 'names a head that its session does not have');
+    return found !== undefined;
   }
 
   /** Applies what a line changed in the home that it comes from to the state here. */

@@ -13,7 +13,7 @@ import { copyBase, copyUlid } from './cast.ts';
 import { type Compared, compareTape } from './compare.ts';
 import { ownHash } from './part.ts';
 import type { Place } from './records.ts';
-import type { BundledTape, Scanned } from './scan.ts';
+import type { BundledLine, BundledTape, Scanned } from './scan.ts';
 
 /** What becomes of a session of a bundle. */
 export interface Planned {
@@ -57,9 +57,14 @@ export interface Naming {
  */
 export function planTapes(writer: Writer, scanned: Scanned, naming: Naming): Planned[] {
   const ulids = new Set(scanned.tapes.map(({ tape }) => tape.ulid));
+  const merges = Map.groupBy(
+    scanned.lines.filter(({ line }) => line.type === 'merge' && line.into !== undefined),
+    ({ line }) => line.into ?? '',
+  );
   const refused = new Set<string>();
   return scanned.tapes.map((bundled) => {
-    const planning = { bundled, ulids, naming };
+    const { ulid } = bundled.tape;
+    const planning = { bundled, ulids, naming, merges: merges.get(ulid) ?? [] };
     if (!naming.leaveOut) return planTape(writer, scanned, planning);
     const { db } = writer;
     try {
@@ -130,6 +135,8 @@ interface Planning {
   readonly bundled: BundledTape;
   readonly ulids: ReadonlySet<string>;
   readonly naming: Naming;
+  /** The lines of merges into it. */
+  readonly merges: readonly BundledLine[];
 }
 
 function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned {
@@ -140,6 +147,7 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
   const row = rowOf(writer, tape.ulid);
   if (row === undefined) {
     assertWhole(scanned, bundled);
+    assertSameChildren(writer, planning, tape.base);
     assertKeyFree(writer, scanned, bundled);
     return {
       ...{ bundled, ulid: tape.ulid, name: nameFor(writer, scanned, planning), row },
@@ -158,6 +166,7 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
   assertStart(writer, scanned, { bundled, row });
   const compared = compareTape(writer, scanned.file, { bundled, row });
   if (compared.divergedAt !== undefined) return diverged(writer, scanned, { ...planning, row, compared });
+  assertSameChildren(writer, planning, compared.common);
   if (isMain && naming.as !== undefined && naming.as !== row.name)
     throw new TapeError(
       'TAPE_EXISTS',
@@ -177,6 +186,24 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
 /** A session that is not here needs all of its entries. */
 function assertWhole(scanned: Scanned, { tape, start, at }: BundledTape): void {
   if (start.after > tape.base) throw missing(scanned, { tape, at }, `it continues @${start.after}`);
+}
+
+/**
+ * The children that its new entries merge are the same here, as far as they are here: a mark has the hash of its child.
+ * @throws TAPE_DIVERGED
+ */
+function assertSameChildren(writer: Writer, { bundled: { tape }, merges }: Planning, common: Seq): void {
+  for (const { line } of merges) {
+    const { seq = 0, range, child_head: head } = line;
+    const last = range?.[1] ?? 0;
+    const child = seq > common && head !== undefined ? rowOf(writer, line.session) : undefined;
+    if (child === undefined || last > child.head_seq || ownHash(writer.db, child, last) === head) continue;
+    throw new TapeError(
+      'TAPE_DIVERGED',
+      `cannot import '${tape.name}': it merges '${child.name}', which went on in another way here: @${last} is another entry`,
+      { data: { session: child.name, seq: last } },
+    );
+  }
 }
 
 /** No other child of its parent here has its key. */
@@ -328,7 +355,7 @@ function assertSame({ file }: Scanned, { tape, at }: BundledTape, row: TapeRow):
 function nameFor(
   writer: Writer,
   scanned: Scanned,
-  { bundled: { tape, at }, ulids, naming }: Planning,
+  { bundled: { tape, at }, ulids, naming }: Omit<Planning, 'merges'>,
 ): string {
   const { header, file } = scanned;
   const { as } = naming;
