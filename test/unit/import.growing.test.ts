@@ -170,6 +170,7 @@ test('the demo is a small story with everything a real transcript has', () => {
     session: '7d4c1f0e-52a6-4b8e-9c35-1e0f6a2b9d47',
     title: 'Release check fails: changelog heading and one test',
     settled: drafts.length,
+    bad: [],
     counts: {
       records: 19,
       messages: 6,

@@ -220,7 +220,7 @@ export class Db {
     try {
       return this.write(act);
     } finally {
-      this.#stopWiping();
+      this.#setIfPossible('secure_delete = OFF');
     }
   }
 
@@ -230,9 +230,8 @@ export class Db {
    * temporary one on the disk, as it can be larger than the memory.
    */
   rewriteFile(): boolean {
-    const place = this.pragma('temp_store');
-    this.pragma('temp_store = FILE');
     try {
+      this.pragma('temp_store = FILE');
       this.exec('VACUUM');
       return true;
     } catch (error) {
@@ -240,14 +239,14 @@ export class Db {
         throw error;
       return false;
     } finally {
-      this.pragma(`temp_store = ${place}`);
+      this.#setIfPossible('temp_store = MEMORY');
     }
   }
 
-  /** Where it fails, later deletes are wiped too: that takes time, and says nothing of the act before. */
-  #stopWiping(): void {
+  /** A setting that only costs time where it stays as it is: the act before it is done. */
+  #setIfPossible(setting: string): void {
     try {
-      this.pragma('secure_delete = OFF');
+      this.pragma(setting);
     } catch (error) {
       if (!(error instanceof TapeError)) throw error;
     }
