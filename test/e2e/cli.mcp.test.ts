@@ -180,33 +180,36 @@ test.runIf(sized(false, true, true))(
   },
 );
 
-test('it ends with its client, however that leaves, and skips what is no message', async () => {
-  using home = tempHome();
-  expect(await tapeProcess(['mcp'], { home: home.path, stdin: '' })).toMatchObject({ code: 0, stdout: '' });
-  const running = startTape(['mcp'], { home: home.path });
-  const send = (line: string) => running.child.stdin?.write(`${line}\n`);
-  const params = {
-    protocolVersion: '2025-06-18',
-    capabilities: {},
-    clientInfo: { name: 'raw', version: '1' },
-  };
-  send('no json');
-  send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }));
-  await running.until('"serverInfo"');
-  send('[1,');
-  send(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/list' }));
-  await running.until('"readOnlyHint"');
-  running.child.stdout?.destroy();
-  for (let id = 3; id < 50; id += 1) send(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' }));
-  expect(await running.done).toMatchObject({ code: 0 });
-  const interrupted = startTape(['mcp'], { home: home.path });
-  interrupted.child.stdin?.write(
-    `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`,
-  );
-  await interrupted.until('"serverInfo"');
-  interrupted.child.kill('SIGINT');
-  expect(await interrupted.done).toMatchObject({ code: 130 });
-});
+test.runIf(sized(false, true, true))(
+  'it ends with its client, however that leaves, and skips what is no message',
+  async () => {
+    using home = tempHome();
+    expect(await tapeProcess(['mcp'], { home: home.path, stdin: '' })).toMatchObject({ code: 0, stdout: '' });
+    const running = startTape(['mcp'], { home: home.path });
+    const send = (line: string) => running.child.stdin?.write(`${line}\n`);
+    const params = {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'raw', version: '1' },
+    };
+    send('no json');
+    send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }));
+    await running.until('"serverInfo"');
+    send('[1,');
+    send(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/list' }));
+    await running.until('"readOnlyHint"');
+    running.child.stdout?.destroy();
+    for (let id = 3; id < 50; id += 1) send(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' }));
+    expect(await running.done).toMatchObject({ code: 0 });
+    const interrupted = startTape(['mcp'], { home: home.path });
+    interrupted.child.stdin?.write(
+      `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`,
+    );
+    await interrupted.until('"serverInfo"');
+    interrupted.child.kill('SIGINT');
+    expect(await interrupted.done).toMatchObject({ code: 130 });
+  },
+);
 
 // The SDK reads a line in quadratic time up to its limit.
 test.runIf(sized(false, true, true))(

@@ -311,7 +311,7 @@ describe('with real processes', () => {
     expect(both.two.sessions.find('main')?.head).toBe(3);
   });
 
-  test.skipIf(!canUnshare)(
+  test.runIf(canUnshare && sized(false, true, true))(
     'a process in another PID namespace is not taken for dead, and is fenced when its time is over (needs unshare)',
     async () => {
       using both = pair();

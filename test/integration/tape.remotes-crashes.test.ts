@@ -187,7 +187,7 @@ test('homes that share at random agree on all that did not go on in two ways, an
 async function actAtRandom(home: SharingHome, random: ReturnType<typeof seeded>, n: number): Promise<void> {
   const { store } = home;
   // In an order that does not depend on the clock.
-  const sessions = store.sessions.list().sort((x, y) => (x.id < y.id ? -1 : 1));
+  const sessions = store.sessions.list().toSorted((x, y) => (x.id < y.id ? -1 : 1));
   const one = sessions[random.below(sessions.length)];
   const act = random.below(10);
   if (act === 0) await home.push();

@@ -50,7 +50,8 @@ const until = async (isTrue: () => boolean) => {
 };
 
 /** Each starts servers: a push has those of what a call and a list can meet. */
-const whole = test.runIf(sized(false, true, true));
+const isWhole = sized(false, true, true);
+const whole = test.runIf(isWhole);
 
 test('a call reaches the server and gives its text; what the tool reports as an error is a failed call', async () => {
   const calls = [call('echo', { text: 'milk' }), call('fail'), call('refuse'), call('nonsense')];
@@ -288,7 +289,7 @@ test('what changed in the tools of a server since the last run is noted on the t
 test('a server that cannot start, or lies about its tools, is left out with a warning', async () => {
   const mcpServers: McpServers = {
     dies: server('die'),
-    hangs: server('hang'),
+    ...(isWhole && { hangs: server('hang') }),
     lies: server('unlisted'),
     endless: server('pages'),
     absent: { command: join(root, 'no-such-program') },
@@ -306,7 +307,7 @@ test('a server that cannot start, or lies about its tools, is left out with a wa
   );
   const about = (name: string) => warnings.filter((text) => text.includes(`'${name}'`)).join('\n');
   expect(about('dies')).toBe("cannot start MCP server 'dies': it ended with exit code 3: no such notebook");
-  expect(about('hangs')).toMatch(/^cannot start MCP server 'hangs': .*timed out after 4000ms$/);
+  if (isWhole) expect(about('hangs')).toMatch(/^cannot start MCP server 'hangs': .*timed out after 4000ms$/);
   expect(about('lies')).toMatch(/^cannot list the tools of MCP server 'lies': Failed to parse/);
   expect(about('endless')).toBe(
     "cannot list the tools of MCP server 'endless': it lists more than 1000 tools",
