@@ -193,6 +193,35 @@ test('a child is pulled whose parent went on in two ways, and a parent is left o
   expect([a.damage(), b.damage()]).toEqual([[], []]);
 });
 
+test('another way of a child than the one that its parent here has merged is left out', async () => {
+  using dir = tempDir();
+  using a = new SharingHome(dir, 'a');
+  using b = new SharingHome(dir, 'b');
+  using c = new SharingHome(dir, 'c');
+  a.store.sessions.open('main');
+  a.store.entries.append('main', [user('Plan it.')]);
+  a.store.lineage.fork('main', { name: 'child' });
+  await a.push();
+  await b.pull();
+  for (const [home, answer] of [
+    [a, 'From a.'],
+    [b, 'From b.'],
+  ] as const)
+    home.store.entries.append('child', [assistant(answer)]);
+  b.store.lineage.merge('child');
+  await b.push({ sessions: ['main'] });
+  a.store.sessions.open('other');
+  await a.push();
+  const pulled = await c.pull();
+  expect(pulled.failed).toEqual([]);
+  expect(codes(pulled.refused)).toEqual(['child TAPE_DIVERGED']);
+  expect(pulled.refused[0]?.error.message).toBe(
+    "cannot import 'child': it went on in another way where 'main' here merged it: @4 is another entry",
+  );
+  expect(c.store.sessions.find('other')).toBeDefined();
+  expect(c.damage()).toEqual([]);
+});
+
 test('a session whose name is taken here is left out until the name is free', async () => {
   using dir = tempDir();
   using a = new SharingHome(dir, 'a');

@@ -12,7 +12,7 @@ import { type BundleTape, badBundle } from './bundle.ts';
 import { copyBase, copyUlid } from './cast.ts';
 import { type Compared, compareTape } from './compare.ts';
 import { ownHash } from './part.ts';
-import type { Place } from './records.ts';
+import { entriesFrom, type Place } from './records.ts';
 import type { BundledLine, BundledTape, Scanned } from './scan.ts';
 
 /** What becomes of a session of a bundle. */
@@ -148,6 +148,7 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
   if (row === undefined) {
     assertWhole(scanned, bundled);
     assertSameChildren(writer, planning, tape.base);
+    assertAsMerged(writer, scanned, { bundled, common: tape.base });
     assertKeyFree(writer, scanned, bundled);
     return {
       ...{ bundled, ulid: tape.ulid, name: nameFor(writer, scanned, planning), row },
@@ -167,6 +168,7 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
   const compared = compareTape(writer, scanned.file, { bundled, row });
   if (compared.divergedAt !== undefined) return diverged(writer, scanned, { ...planning, row, compared });
   assertSameChildren(writer, planning, compared.common);
+  assertAsMerged(writer, scanned, { bundled, common: compared.common });
   if (isMain && naming.as !== undefined && naming.as !== row.name)
     throw new TapeError(
       'TAPE_EXISTS',
@@ -204,6 +206,35 @@ function assertSameChildren(writer: Writer, { bundled: { tape }, merges }: Plann
       { data: { session: child.name, seq: last } },
     );
   }
+}
+
+/**
+ * Its new entries are those that its parent here has merged, if it has: the mark came before the child.
+ * @throws TAPE_DIVERGED
+ */
+function assertAsMerged(
+  writer: Writer,
+  { file }: Scanned,
+  { bundled: { tape, start, from }, common }: { readonly bundled: BundledTape; readonly common: Seq },
+): void {
+  const parent = tape.parent === null ? undefined : rowOf(writer, tape.parent);
+  if (parent === undefined) return;
+  const marks = writer.db.all<{ head: string; last: Seq }>(
+    `SELECT payload ->> '$.state.child_head' AS head, payload ->> '$.state.range[1]' AS last FROM entry
+       WHERE tape_id = @id AND key >= @from AND key < @end AND kind = 'anchor' AND payload IS NOT NULL`,
+    { id: parent.id, from: `merge:${tape.ulid}:`, end: `merge:${tape.ulid};` },
+  );
+  const heads = new Map(
+    marks.filter(({ last }) => last > common && last <= tape.head).map(({ head, last }) => [last, head]),
+  );
+  if (heads.size === 0) return;
+  for (const { entry } of entriesFrom(file, { from, after: start.after }))
+    if ((heads.get(entry.seq) ?? entry.hash) !== entry.hash)
+      throw new TapeError(
+        'TAPE_DIVERGED',
+        `cannot import '${tape.name}': it went on in another way where '${parent.name}' here merged it: @${entry.seq} is another entry`,
+        { data: { session: tape.name, seq: entry.seq } },
+      );
 }
 
 /** No other child of its parent here has its key. */
