@@ -12,7 +12,7 @@ export interface ProgressLine {
   readonly end: () => void;
 }
 
-/** Opens a line that is written again for each percent. In a pipe, or with `quiet`, there is none. */
+/** Opens a line that is written again for each percent. In a pipe, or with `quiet`, it prints nothing. */
 export function openProgressLine(
   { statusIsTerminal, err }: Pick<Io, 'statusIsTerminal' | 'err'>,
   { quiet = false }: { readonly quiet?: boolean | undefined } = {},

@@ -90,7 +90,7 @@ export function parseKey(key: string, act: string): Path {
       hint: 'a key is a name, or several with dots between them: limits.max_steps',
     });
   const path = withOwnNames(names.filter((one) => one !== undefined));
-  // A file is changed where it has a value, and asked for what that is here.
+  // A file that has the value is changed, and then read for what the value is here.
   if (isOtherName(path.join('.'))) return act === 'set' || act === 'unset' ? path : ownPath(path);
   const pattern = patternOf(path);
   if (isKnown(pattern)) return path;

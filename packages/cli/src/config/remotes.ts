@@ -43,7 +43,7 @@ export async function readRemotes({
   return [];
 }
 
-/** The remotes that `config.yaml` of a home names, whoever wrote it. */
+/** The remotes that `config.yaml` of a home names, also of a home that came from elsewhere. */
 export async function remotesIn(home: Pick<Home, 'dir'>): Promise<readonly NamedRemote[]> {
   const file = homeConfigFile(home);
   if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return [];
@@ -126,7 +126,7 @@ export function remoteState(home: Pick<Home, 'dir'>, { name, url }: NamedRemote)
 /** Removes what a home keeps of a remote, under any URL that it had. */
 export function forgetRemote(home: Pick<Home, 'dir'>, name: string): void {
   const dir = join(home.dir, 'remotes');
-  // A link may have come with the home, and lead to what is none of it.
+  // A link may have come with the home, and lead out of it.
   if (lstatSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true) return;
   for (const one of readdirSync(dir))
     if (one.startsWith(`${name}.`) && /\.[0-9a-f]{12}$/.test(one))

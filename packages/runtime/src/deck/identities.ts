@@ -194,7 +194,7 @@ function ofPersona(
     const hint = near.length === 0 ? '' : `; did you mean ${near.map(quote).join(' or ')}?`;
     throw new SessionError(
       'SESSION_BAD_INPUT',
-      `cannot find persona ${quote(persona)}: there is none of that name${hint}`,
+      `cannot find persona ${quote(persona)}: the configuration has no persona of that name${hint}`,
       { data: { persona, near } },
     );
   }

@@ -100,7 +100,7 @@ export function routeOf(routes: readonly Route[], delivery: IncomingDelivery): R
 }
 
 /**
- * Whose key this is, where nobody says: the persona of the routes that make keys of this form.
+ * The persona of a key where the caller names none: that of the routes that make keys of this form.
  * @throws SESSION_BAD_INPUT when they have several, and for what is no key
  */
 export function personaOfKey(routes: readonly Route[], key: string): string | undefined {

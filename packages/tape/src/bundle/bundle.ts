@@ -1,10 +1,11 @@
 /**
- * Bundles: sessions as JSON lines, which another home adopts with their ids and hashes (`docs/bundle.md`). This file has
- * the form of the records and the limits of a file. `scope.ts` chooses what travels, `withhold.ts` what stays behind
- * because of a secret, and `write.ts` makes the lines. `unpack.ts` takes a file into quarantine, `scan.ts` reads it once
- * as a whole, `records.ts` reads parts of it again, and `check.ts` has the strict forms. `plan.ts` compares the sessions
- * with those that are here, and `adopt.ts` brings in what is new, in one transaction, with `entries.ts`, `project.ts`,
- * `lines.ts` and `rows.ts`. Imports `check`, `session`, `merge`, `lineage`, `tape` and what lies below them.
+ * Bundles: sessions as JSON lines, which another home adopts with their ids and hashes (`docs/bundle.md`). This file
+ * has the form of the records and the limits of a file. `scope.ts` chooses what travels, `withhold.ts` what stays
+ * behind because of a secret, and `write.ts` makes the lines. `unpack.ts` takes a file into quarantine, `scan.ts` reads
+ * it once as a whole, `records.ts` reads parts of it again, and `check.ts` has the strict forms. `plan.ts` compares the
+ * sessions with those that are here, with `compare.ts`, `part.ts` and `merged-ways.ts`; `adopt.ts` brings in what is
+ * new, in one transaction, with `fill.ts`, `project.ts`, `lines.ts`, `touches.ts` and `prove.ts`. Imports `check`,
+ * `session`, `merge`, `lineage`, `tape` and what lies below them.
  */
 import { entryBytesMax } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';

@@ -2,6 +2,7 @@ import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
+import type { Writer } from '../tape/append.ts';
 import { findTape } from '../tape/find.ts';
 import { type Lifecycle, type Ref, selectTape, type TapeRow } from '../tape/tape.ts';
 import type { Travelling } from './scope.ts';
@@ -109,4 +110,9 @@ export function hasPoint(
 ): boolean {
   const tape = findTape(db, realm, session);
   return tape !== undefined && ownHash(db, tape, seq) === hash;
+}
+
+/** The session of an id, if it is here. */
+export function rowOf({ db }: Writer, ulid: string): TapeRow | undefined {
+  return db.get<TapeRow>(`${selectTape} WHERE t.ulid = @ulid`, { ulid });
 }

@@ -7,12 +7,13 @@ import { isAlias, lookAlike, readsAsPoint } from '../session/names.ts';
 import type { Writer } from '../tape/append.ts';
 import { segments } from '../tape/interval.ts';
 import { assertIdle } from '../tape/lease.ts';
-import { selectTape, type TapeRow, tapeByName } from '../tape/tape.ts';
+import { type TapeRow, tapeByName } from '../tape/tape.ts';
 import { type BundleTape, badBundle } from './bundle.ts';
 import { copyBase, copyUlid } from './cast.ts';
 import { type Compared, compareTape } from './compare.ts';
-import { ownHash } from './part.ts';
-import { entriesFrom, type Place } from './records.ts';
+import { assertAsMerged, assertSameChildren } from './merged-ways.ts';
+import { ownHash, rowOf } from './part.ts';
+import type { Place } from './records.ts';
 import type { BundledLine, BundledTape, Scanned } from './scan.ts';
 
 /** What becomes of a session of a bundle. */
@@ -147,7 +148,7 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
   const row = rowOf(writer, tape.ulid);
   if (row === undefined) {
     assertWhole(scanned, bundled);
-    assertSameChildren(writer, planning, tape.base);
+    assertSameChildren(writer, { ...planning, common: tape.base });
     assertAsMerged(writer, scanned, { bundled, common: tape.base });
     assertKeyFree(writer, scanned, bundled);
     return {
@@ -167,7 +168,7 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
   assertStart(writer, scanned, { bundled, row });
   const compared = compareTape(writer, scanned.file, { bundled, row });
   if (compared.divergedAt !== undefined) return diverged(writer, scanned, { ...planning, row, compared });
-  assertSameChildren(writer, planning, compared.common);
+  assertSameChildren(writer, { ...planning, common: compared.common });
   assertAsMerged(writer, scanned, { bundled, common: compared.common });
   if (isMain && naming.as !== undefined && naming.as !== row.name)
     throw new TapeError(
@@ -188,53 +189,6 @@ function planTape(writer: Writer, scanned: Scanned, planning: Planning): Planned
 /** A session that is not here needs all of its entries. */
 function assertWhole(scanned: Scanned, { tape, start, at }: BundledTape): void {
   if (start.after > tape.base) throw missing(scanned, { tape, at }, `it continues @${start.after}`);
-}
-
-/**
- * The children that its new entries merge are the same here, as far as they are here: a mark has the hash of its child.
- * @throws TAPE_DIVERGED
- */
-function assertSameChildren(writer: Writer, { bundled: { tape }, merges }: Planning, common: Seq): void {
-  for (const { line } of merges) {
-    const { seq = 0, range, child_head: head } = line;
-    const last = range?.[1] ?? 0;
-    const child = seq > common && head !== undefined ? rowOf(writer, line.session) : undefined;
-    if (child === undefined || last > child.head_seq || ownHash(writer.db, child, last) === head) continue;
-    throw new TapeError(
-      'TAPE_DIVERGED',
-      `cannot import '${tape.name}': it merges '${child.name}', which went on in another way here: @${last} is another entry`,
-      { data: { session: child.name, seq: last } },
-    );
-  }
-}
-
-/**
- * Its new entries are those that its parent here has merged, if it has: the mark came before the child.
- * @throws TAPE_DIVERGED
- */
-function assertAsMerged(
-  writer: Writer,
-  { file }: Scanned,
-  { bundled: { tape, start, from }, common }: { readonly bundled: BundledTape; readonly common: Seq },
-): void {
-  const parent = tape.parent === null ? undefined : rowOf(writer, tape.parent);
-  if (parent === undefined) return;
-  const marks = writer.db.all<{ head: string; last: Seq }>(
-    `SELECT payload ->> '$.state.child_head' AS head, payload ->> '$.state.range[1]' AS last FROM entry
-       WHERE tape_id = @id AND key >= @from AND key < @end AND kind = 'anchor' AND payload IS NOT NULL`,
-    { id: parent.id, from: `merge:${tape.ulid}:`, end: `merge:${tape.ulid};` },
-  );
-  const heads = new Map(
-    marks.filter(({ last }) => last > common && last <= tape.head).map(({ head, last }) => [last, head]),
-  );
-  if (heads.size === 0) return;
-  for (const { entry } of entriesFrom(file, { from, after: start.after }))
-    if ((heads.get(entry.seq) ?? entry.hash) !== entry.hash)
-      throw new TapeError(
-        'TAPE_DIVERGED',
-        `cannot import '${tape.name}': it went on in another way where '${parent.name}' here merged it: @${entry.seq} is another entry`,
-        { data: { session: tape.name, seq: entry.seq } },
-      );
 }
 
 /** No other child of its parent here has its key. */
@@ -360,10 +314,6 @@ function isAbove({ header, tapes }: Scanned, { ulid }: BundleTape): boolean {
   )
     if (at.parent === ulid) return true;
   return false;
-}
-
-function rowOf({ db }: Writer, ulid: string): TapeRow | undefined {
-  return db.get<TapeRow>(`${selectTape} WHERE t.ulid = @ulid`, { ulid });
 }
 
 /** Refuses a session with an id that is here, and another origin: one of them is forged. */

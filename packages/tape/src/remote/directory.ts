@@ -143,7 +143,7 @@ function wordFor(found: { isSymbolicLink(): boolean; isDirectory(): boolean; isF
   return found.isFIFO() ? 'a FIFO' : 'a device or socket';
 }
 
-/** An error of the file on this machine is none of the remote. */
+/** An error of the file on this machine is not one of the remote. */
 async function local<T>(file: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();

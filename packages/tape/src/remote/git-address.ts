@@ -54,7 +54,7 @@ function withScheme(address: string, scheme: string): GitAddress {
   }
   const { username, password } = parsed;
   if (scheme === 'ssh' && password !== '') throw refused('ssh://…', 'ssh takes no password from a URL');
-  // Git adds its own words behind the path; what is asked for there may be a token.
+  // Git adds its own words behind the path; they may contain a token.
   if (scheme.startsWith('http') && /[?#]/.test(address))
     throw refused(`${scheme}://…`, "it has a '?' or '#': write them as %3F and %23");
   const isLocal = scheme === 'file';

@@ -13,7 +13,7 @@ export interface GitPack extends Pack {
   readonly entry: TreeEntry;
 }
 
-/** Reads what `git ls-tree -z -l` prints of a tree. What has not the name of a pack stays in the tree, and is none. */
+/** Reads what `git ls-tree -z -l` prints of a tree. What has not the name of a pack stays in the tree, and is no pack. */
 export function readTree(printed: string): {
   readonly entries: readonly TreeEntry[];
   readonly packs: readonly GitPack[];

@@ -57,7 +57,7 @@ export function packName(number: number): string {
 }
 
 /**
- * The number that the name of a pack says; undefined for a file that is none. Programs that sync directories put words of
+ * The number that the name of a pack says; undefined for another file. Programs that sync directories put words of
  * their own into the names of copies in conflict.
  */
 export function packNumber(name: string): number | undefined {
