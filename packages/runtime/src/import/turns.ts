@@ -1,7 +1,7 @@
 import { isObject } from '@tapedeck/tape/internal';
 import { holdsOnlyResults } from './blocks.ts';
 import type { Path } from './path.ts';
-import { type CodeRecord, isBoundary, isSummary, text } from './records.ts';
+import { type CodeRecord, isBoundary, isQueued, isSummary, text } from './records.ts';
 
 /** A step of the conversation: an assistant message, or a record of another kind. */
 export type TranscriptTurn = ModelTurn | RecordTurn;
@@ -76,7 +76,7 @@ function kindOf(record: CodeRecord): ModelTurn['kind'] | RecordTurn['kind'] | 's
   if (isSummary(record)) return 'summary';
   if (isBoundary(record)) return 'boundary';
   if (record.type === 'assistant') return record.raw.isApiErrorMessage === true ? 'api-error' : 'assistant';
-  return record.type === 'user' ? 'user' : 'aside';
+  return record.type === 'user' || isQueued(record.raw) ? 'user' : 'aside';
 }
 
 /**
@@ -90,12 +90,14 @@ function addSummary(turns: (OpenMessage | RecordTurn)[], summary: CodeRecord): v
   else turns.push({ kind: 'boundary', record: summary, summary, at: summary.ordinal });
 }
 
-function messageId({ raw }: CodeRecord): string | undefined {
+/** What the records of one message have in common. */
+export function messageId({ raw }: CodeRecord): string | undefined {
   const id = isObject(raw.message) ? text(raw.message.id) : undefined;
   return id === undefined ? undefined : `${id} ${text(raw.requestId) ?? ''}`;
 }
 
 /** Results, and texts that the user did not type, arrive while the model still streams. */
 function isInjected(record: CodeRecord): boolean {
+  if (isQueued(record.raw)) return true;
   return record.type === 'user' && (record.raw.isMeta === true || holdsOnlyResults(record));
 }

@@ -1,0 +1,51 @@
+import type { Draft } from '@tapedeck/tape';
+
+/** What a conversation is to the one that it comes from. */
+export type ConversationKind = 'main' | 'branch' | 'cleared' | 'subagent';
+
+/** An edge that no record names, and what it was concluded from. */
+export interface DerivedEdge {
+  /** The key of the record whose predecessor was concluded, or of a conversation. */
+  readonly of: string;
+  /** The key of what precedes it. */
+  readonly from: string;
+  readonly why: 'parent-missing' | 'compaction' | 'cleared' | 'workflow';
+}
+
+/** An entry that no view shows, and its place. */
+export interface PlacedAside {
+  readonly draft: Draft;
+  /** The number of drafts of the spine that precede it. */
+  readonly after: number;
+}
+
+/** One conversation of a source, which becomes one session. */
+export interface ConversationPlan {
+  /** Stays the same however far the source has grown. */
+  readonly key: string;
+  readonly kind: ConversationKind;
+  /** The conversation from which it comes; for a subagent also the call that started it. */
+  readonly parent?: { readonly key: string; readonly call?: string };
+  /** The name that its session would have, not checked. */
+  readonly name: string;
+  readonly title?: string;
+  /**
+   * All that its readers see, from the first message of its root: a branch repeats what it has in common with its parent,
+   * so that the point at which it forks need not be named. Each draft has a key that derives from its record. Each call has
+   * exactly one result, right behind its message.
+   */
+  readonly spine: readonly Draft[];
+  /** The number of drafts of the spine that a longer version of the source repeats, unless it goes on elsewhere. */
+  readonly settled: number;
+  /** Records that are no part of any conversation, as entries, in order of the source. */
+  readonly asides: readonly PlacedAside[];
+}
+
+/** A source as a tree of conversations, parents first. Pure data: the same records give the same plan. */
+export interface ImportPlan {
+  readonly format: string;
+  /** The id that the tool gave to the session. */
+  readonly session: string;
+  readonly conversations: readonly ConversationPlan[];
+  readonly derived: readonly DerivedEdge[];
+}
