@@ -15,3 +15,7 @@ export { readNexus3 } from './nexus3.ts';
 export { readTranscript, type TranscriptFormat } from './read-transcript.ts';
 export { readSessionJsonl } from './session-jsonl.ts';
 export type { Transcript, TranscriptCounts } from './transcript.ts';
+export { planClaudeCode, type ClaudeCodeSource } from './claude-code/plan-of.ts';
+export type { AgentSource } from './claude-code/agents.ts';
+export type { ConversationKind, ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from './plan.ts';
+export { type Reconciled, reconcile } from './reconcile.ts';

@@ -1,0 +1,96 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Draft, Entry, Json, JsonObject, Seq } from '@tapedeck/tape';
+import { storedPayloads } from '@tapedeck/tape/internal';
+import type { ConversationPlan } from './plan.ts';
+
+/** What has to be written so that a session reads as its plan. */
+export interface Change {
+  /** How many drafts of the spine it shows already. */
+  readonly same: number;
+  /** The position after which its readers see nothing any more. */
+  readonly rewindTo?: Seq;
+  readonly drafts: readonly Draft[];
+}
+
+/** What a tape has of an import. */
+export interface Imported {
+  /** The entries that readers see, in order: those of the import, or those of its spine alone. */
+  readonly shown: readonly Entry[];
+  /** How often each key was written to the tape itself, whether or not a rewind hides it. */
+  readonly written: ReadonlyMap<string, number>;
+  /** The tokens that were counted for a key. */
+  readonly counted: ReadonlyMap<string, JsonObject>;
+}
+
+/**
+ * Compares a plan with what the tape has of it. What both begin with stays; where an entry differs, is missing or is one
+ * too many, the tape is rewound to the last point before it at which no call is open, and the rest follows. Entries that no
+ * view shows are written once, and never again. Pure.
+ */
+export function changeOf({ spine, settled, asides }: ConversationPlan, tape: Imported): Change {
+  const shown = tape.shown.filter(({ kind }) => !kind.startsWith('x-'));
+  let same = commonOf(spine, shown);
+  // Between a call and its last result nothing can be cut.
+  while (same > 0 && shown[same]?.kind === 'tool-result') same -= 1;
+  const hidden = shown[same];
+  const fresh = asides.filter(({ draft }) => !tape.written.has(draft.key ?? ''));
+  const drafts: Draft[] = [];
+  let aside = 0;
+  const catchUp = (after: number): void => {
+    for (let one = fresh[aside]; one !== undefined && one.after <= after; one = fresh[aside]) {
+      drafts.push(one.draft);
+      aside += 1;
+    }
+  };
+  for (let i = same; i < spine.length; i += 1) {
+    // What may be rewound later hides no record: those follow what is settled.
+    catchUp(i < settled ? i : Number.POSITIVE_INFINITY);
+    const draft = spine[i];
+    if (draft !== undefined) drafts.push(writtenAgain(draft, tape));
+  }
+  catchUp(Number.POSITIVE_INFINITY);
+  return { same, ...(hidden !== undefined && { rewindTo: hidden.seq - 1 }), drafts };
+}
+
+/** How many drafts of a spine a tape shows in the same order with the same content. */
+export function commonOf(spine: readonly Draft[], shown: readonly Entry[]): number {
+  let same = 0;
+  for (; same < spine.length && same < shown.length; same += 1) {
+    const [draft, entry] = [spine[same], shown[same]];
+    if (draft === undefined || entry === undefined || !isSame(draft, entry)) break;
+  }
+  return same;
+}
+
+/** The key of a draft, of which an entry of a tape may be a later writing. */
+export function keyOf({ key = '' }: Pick<Entry, 'key'>): string {
+  return key.replace(/^u:/, '').replace(/~again\d+$/, '');
+}
+
+function isSame(draft: Draft, entry: Entry): boolean {
+  if (keyOf(entry) !== draft.key || entry.kind !== draft.kind) return false;
+  // A redacted entry stays redacted.
+  if (entry.payload === null) return true;
+  if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
+  const { usageBefore: _, ...meta } = entry.meta;
+  return (
+    isDeepStrictEqual(meta, asStored(draft.meta ?? {})) &&
+    isDeepStrictEqual(entry.payload, storedPayloads(draft)[0])
+  );
+}
+
+function asStored(value: JsonObject): Json {
+  return JSON.parse(JSON.stringify(value)) as Json;
+}
+
+/** A draft that was written before gets another key, and the tokens that were counted for it. */
+function writtenAgain(draft: Draft, { written, counted }: Imported): Draft {
+  const key = draft.key ?? '';
+  const times = written.get(key) ?? 0;
+  const before = counted.get(key);
+  return {
+    ...draft,
+    ...(times > 0 && { key: `${key}~again${times}` }),
+    ...(before !== undefined && draft.meta?.usage !== undefined && { meta: { ...draft.meta, usageBefore: before } }),
+  };
+}
