@@ -70,9 +70,13 @@ function forkOf(store: SqliteTapeStore, { conversation, name, parent, earlier }:
   const now = importedIn(store, parent).shown;
   const common = { name, key, ...(title !== undefined && { title }) };
   if (kind === 'subagent') {
-    const cut = callAt(now, call) ?? store.sessions.find(parent)?.settled ?? 1;
+    const cut = callAt(now, call);
     const spawn = call === undefined ? {} : { spawnCall: call };
-    return { ...common, kind: 'subagent', inherit: { since: cut }, cut, ...spawn };
+    // What is forked since a mark inherits its state.
+    const [at] = cut === undefined ? [] : store.entries.read(parent, { from: cut, to: cut });
+    const isPlain = at !== undefined && at.mark === undefined;
+    const from = isPlain ? { inherit: { since: at.seq }, cut: at.seq } : { inherit: 'nothing' as const };
+    return { ...common, ...from, kind: 'subagent', ...spawn };
   }
   const [was, is] = [spineOf(earlier), spineOf(now)];
   const shared = commonOf(spine, was) > commonOf(spine, is) ? was : is;
