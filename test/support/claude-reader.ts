@@ -95,7 +95,9 @@ export function countedIn(main: string, agents: ReadonlyMap<string, string> = ne
   const spoken = all.filter((one) => one.type === 'assistant' && one.isApiErrorMessage !== true);
   const heard = all.filter((one) => one.type === 'user' && one.isCompactSummary !== true);
   const calls = new Set(spoken.flatMap((one) => blocks(one, 'tool_use').map(({ id }) => String(id))));
-  const results = new Set(heard.flatMap((one) => blocks(one, 'tool_result').map((b) => String(b.tool_use_id))));
+  const results = new Set(
+    heard.flatMap((one) => blocks(one, 'tool_result').map((b) => String(b.tool_use_id))),
+  );
   return {
     records: objects.length,
     bad: bad + others.reduce((sum, other) => sum + other.bad, 0),

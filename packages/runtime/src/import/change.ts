@@ -91,6 +91,7 @@ function writtenAgain(draft: Draft, { written, counted }: Imported): Draft {
   return {
     ...draft,
     ...(times > 0 && { key: `${key}~again${times}` }),
-    ...(before !== undefined && draft.meta?.usage !== undefined && { meta: { ...draft.meta, usageBefore: before } }),
+    ...(before !== undefined &&
+      draft.meta?.usage !== undefined && { meta: { ...draft.meta, usageBefore: before } }),
   };
 }

@@ -8,14 +8,15 @@
  *
  * @module @tapedeck/runtime/import
  */
+
+export type { AgentSource } from './claude-code/agents.ts';
+export { type ClaudeCodeSource, planClaudeCode } from './claude-code/plan-of.ts';
 export { readClaudeCode } from './claude-code.ts';
 export { ImportError, type ImportErrorCode } from './errors.ts';
 export { type BadLine, type JsonLine, type JsonLines, parseJsonLines, readJsonLines } from './json-lines.ts';
 export { readNexus3 } from './nexus3.ts';
+export type { ConversationKind, ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from './plan.ts';
 export { readTranscript, type TranscriptFormat } from './read-transcript.ts';
+export { type Reconciled, reconcile } from './reconcile.ts';
 export { readSessionJsonl } from './session-jsonl.ts';
 export type { Transcript, TranscriptCounts } from './transcript.ts';
-export { planClaudeCode, type ClaudeCodeSource } from './claude-code/plan-of.ts';
-export type { AgentSource } from './claude-code/agents.ts';
-export type { ConversationKind, ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from './plan.ts';
-export { type Reconciled, reconcile } from './reconcile.ts';

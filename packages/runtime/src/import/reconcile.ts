@@ -34,7 +34,13 @@ export function reconcile(store: SqliteTapeStore, plan: ImportPlan): readonly Re
     }
     const isNew = existing === undefined;
     const { added, rewound } = write(store, name, { conversation, origin, isNew });
-    done.set(conversation.key, { conversation: conversation.key, session: name, created: isNew, added, rewound });
+    done.set(conversation.key, {
+      conversation: conversation.key,
+      session: name,
+      created: isNew,
+      added,
+      rewound,
+    });
   }
   return [...done.values()];
 }

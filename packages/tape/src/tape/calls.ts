@@ -45,11 +45,7 @@ export interface CallsRow {
 }
 
 /** Adds a call at a position to the row of its model. Pure. */
-export function addCall(
-  row: CallsRow | undefined,
-  seq: Seq,
-  call: Call,
-): CallsRow {
+export function addCall(row: CallsRow | undefined, seq: Seq, call: Call): CallsRow {
   const { model = '', cost, isMessage } = call;
   const { steps, usage } = countedOf(call);
   const { input = 0, output = 0, reasoning = 0, cache_read = 0, cache_write = 0 } = row ?? {};

@@ -41,7 +41,10 @@ export function withoutNested(lines: readonly JsonLine[], known: ReadonlySet<str
       ...line,
       value: { ...message, ...(uuid !== undefined && { uuid }), parentUuid, isSidechain: true, agentId: id },
     });
-    return { ...line, value: { ...value, data: { ...rest, ...(uuid !== undefined && { messageUuid: uuid }) } } };
+    return {
+      ...line,
+      value: { ...value, data: { ...rest, ...(uuid !== undefined && { messageUuid: uuid }) } },
+    };
   });
   return { lines: left, agents: [...agents].map(([id, { lines: own, call }]) => sourceOf(id, own, call)) };
 }

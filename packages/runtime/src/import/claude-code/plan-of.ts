@@ -37,7 +37,9 @@ export function planClaudeCode({ name, lines, agents = [] }: ClaudeCodeSource): 
   const derived = [...found.derived];
   for (const agent of [...nested.agents, ...main.agents, ...agents]) {
     const call =
-      agent.call ?? results.get(agent.id) ?? (agent.workflow === undefined ? undefined : results.get(agent.workflow));
+      agent.call ??
+      results.get(agent.id) ??
+      (agent.workflow === undefined ? undefined : results.get(agent.workflow));
     const parent = all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ?? all[0];
     const key = `claude-code:${session}/agent:${agent.id}`;
     const own = planFile(agent.lines, { key, name: `agent-${agent.id}`, kind: 'subagent' });
@@ -149,7 +151,10 @@ function nameOf(
   other: { readonly first: CodeRecord | undefined; readonly isRoot: boolean } | undefined,
 ): string {
   if (other === undefined) return name;
-  const id = (other.first?.key ?? '').replace(/^cc:/, '').replace(/[^A-Za-z0-9]/g, '').slice(0, 8);
+  const id = (other.first?.key ?? '')
+    .replace(/^cc:/, '')
+    .replace(/[^A-Za-z0-9]/g, '')
+    .slice(0, 8);
   const full = `${name}-${other.isRoot ? 'clear' : 'branch'}-${id}`;
   return nameFault(full) === undefined ? full : name;
 }
