@@ -1,5 +1,5 @@
 import { type ImportPlan, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
-import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { assistant, type Draft, type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
@@ -134,6 +134,81 @@ test('a prompt that waited while the model worked is in the view', () => {
     ['main', 'user: fix it', 'assistant: I fix [t1] [t2]', 't1 → ok', 't2 → ok', 'user: and the tests'],
   ]);
   growsAsOne(records);
+});
+
+describe('a session that went on here', () => {
+  const asks = (text: string) => user(text, { run: 'r-1' });
+
+  test('keeps what it has; what its source has now is a session beside it, which grows with it', () => {
+    const store = openStore();
+    reconcile(store, planned(retyped.slice(0, 2)));
+    store.entries.append('s-1', [asks('and here?'), assistant('Here, too.')]);
+    const before = view(store.views.entries('s-1')).messages;
+
+    const written = reconcile(store, planned(retyped.slice(0, 4)));
+    expect(written.map(({ session, created }) => [session, created])).toEqual([['s-1-2', true]]);
+    expect(store.sessions.find('s-1-2')).toMatchObject({ parent: 's-1', kind: 'session' });
+    expect(view(store.views.entries('s-1')).messages).toEqual(before);
+
+    const again = reconcile(store, planned(retyped));
+    expect(again[0]).toMatchObject({ session: 's-1-2', created: false });
+    expect(JSON.stringify(view(store.views.entries('s-1-2')).messages)).toContain('done in Rust');
+    expect(reconcile(store, planned(retyped)).filter(({ added }) => added > 0)).toEqual([]);
+  });
+
+  test('gets nothing new when its source has nothing new', () => {
+    const store = openStore();
+    reconcile(store, planned(retyped));
+    store.entries.append('s-1', [asks('and here?'), assistant('Here, too.')]);
+    const { head } = store.sessions.find('s-1') ?? {};
+    reconcile(store, planned(retyped));
+    expect(store.sessions.find('s-1')?.head).toBe(head);
+  });
+});
+
+describe('a source that was rewritten', () => {
+  const rewritten = [...retyped.slice(0, 2), person({ uuid: 'u9', parent: 'a1' }, 'something else')];
+
+  test('becomes a session that is forked where the two differ', () => {
+    const store = openStore();
+    reconcile(store, planned(retyped.slice(0, 4)));
+    const before = view(store.views.entries('s-1')).messages;
+    const [written] = reconcile(store, planned(rewritten), { rewritten: true });
+    expect(written).toMatchObject({ session: 's-1-2', created: true });
+    expect(view(store.views.entries('s-1')).messages).toEqual(before);
+    expect(view(store.views.entries('s-1-2')).messages.at(-1)?.content[0]?.text).toBe('something else');
+  });
+
+  test('changes nothing when it only lacks its end', () => {
+    const store = openStore();
+    reconcile(store, planned(retyped.slice(0, 4)));
+    expect(reconcile(store, planned(retyped.slice(0, 2)), { rewritten: true })).toMatchObject([{ added: 0 }]);
+    expect(view(store.views.entries('s-1')).messages).toHaveLength(4);
+  });
+});
+
+test('a fork that was killed before it had an entry is continued', () => {
+  const store = openStore();
+  reconcile(store, planned(retyped.slice(0, 4)));
+  const [, branch] = planned(retyped).conversations;
+  store.lineage.fork('s-1', { name: branch?.name ?? '', key: branch?.key ?? '', kind: 'session' });
+  reconcile(store, planned(retyped));
+  expect(store.sessions.list({ parent: 's-1' }).map(({ session }) => session)).toEqual([branch?.name]);
+  expect(reconcile(store, planned(retyped)).filter(({ added }) => added > 0)).toEqual([]);
+});
+
+test('what has the form of a secret is replaced before anything is compared', () => {
+  const clean = {
+    draft: (draft: Draft): Draft =>
+      JSON.parse(JSON.stringify(draft).replaceAll('a plan', '[redacted]')) as Draft,
+    text: (text: string): string => text.replaceAll('a plan', '[redacted]'),
+  };
+  const store = openStore();
+  reconcile(store, planned(retyped.slice(0, 2)), { clean });
+  reconcile(store, planned(retyped.slice(0, 4)), { clean });
+  const [, answer] = view(store.views.entries('s-1')).messages;
+  expect(answer?.content).toEqual([{ type: 'text', text: '[redacted]' }]);
+  expect([...store.entries.read('s-1', { kind: 'rewind' })]).toEqual([]);
 });
 
 test('records with any links and contents give the same sessions in pieces', () => {

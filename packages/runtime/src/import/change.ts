@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Draft, Entry, Json, JsonObject, Seq } from '@tapedeck/tape';
 import { storedPayloads } from '@tapedeck/tape/internal';
+import { type Imported, keyOf } from './imported.ts';
 import type { ConversationPlan } from './plan.ts';
 
 /** What has to be written so that a session reads as its plan. */
@@ -12,28 +13,18 @@ export interface Change {
   readonly drafts: readonly Draft[];
 }
 
-/** What a tape has of an import. */
-export interface Imported {
-  /** The entries that readers see, in order: those of the import, or those of its spine alone. */
-  readonly shown: readonly Entry[];
-  /** How often each key was written to the tape itself, whether or not a rewind hides it. */
-  readonly written: ReadonlyMap<string, number>;
-  /** The tokens that were counted for a key. */
-  readonly counted: ReadonlyMap<string, JsonObject>;
-}
-
 /**
  * Compares a plan with what the tape has of it. What both begin with stays; where an entry differs, is missing or is one
  * too many, the tape is rewound to the last point before it at which no call is open, and the rest follows. Entries that no
  * view shows are written once, and never again. Pure.
  */
 export function changeOf({ spine, settled, asides }: ConversationPlan, tape: Imported): Change {
-  const shown = tape.shown.filter(({ kind }) => !kind.startsWith('x-'));
+  const shown = spineOf(tape.shown);
   let same = commonOf(spine, shown);
   // Between a call and its last result nothing can be cut.
   while (same > 0 && shown[same]?.kind === 'tool-result') same -= 1;
   const hidden = shown[same];
-  const fresh = asides.filter(({ draft }) => !tape.written.has(draft.key ?? ''));
+  const fresh = asides.filter(({ draft }) => !tape.known.has(draft.key ?? ''));
   const drafts: Draft[] = [];
   let aside = 0;
   const catchUp = (after: number): void => {
@@ -52,6 +43,11 @@ export function changeOf({ spine, settled, asides }: ConversationPlan, tape: Imp
   return { same, ...(hidden !== undefined && { rewindTo: hidden.seq - 1 }), drafts };
 }
 
+/** The entries of an import that are part of its conversation. */
+export function spineOf(entries: readonly Entry[]): readonly Entry[] {
+  return entries.filter(({ kind }) => !kind.startsWith('x-'));
+}
+
 /** How many drafts of a spine a tape shows in the same order with the same content. */
 export function commonOf(spine: readonly Draft[], shown: readonly Entry[]): number {
   let same = 0;
@@ -60,11 +56,6 @@ export function commonOf(spine: readonly Draft[], shown: readonly Entry[]): numb
     if (draft === undefined || entry === undefined || !isSame(draft, entry)) break;
   }
   return same;
-}
-
-/** The key of a draft, of which an entry of a tape may be a later writing. */
-export function keyOf({ key = '' }: Pick<Entry, 'key'>): string {
-  return key.replace(/^u:/, '').replace(/~again\d+$/, '');
 }
 
 function isSame(draft: Draft, entry: Entry): boolean {

@@ -26,6 +26,8 @@ export interface ConversationPlan {
   readonly kind: ConversationKind;
   /** The conversation from which it comes; for a subagent also the call that started it. */
   readonly parent?: { readonly key: string; readonly call?: string };
+  /** How a subagent ended whose result came back; absent while it has not. */
+  readonly ended?: 'completed' | 'failed';
   /** The name that its session would have, not checked. */
   readonly name: string;
   readonly title?: string;

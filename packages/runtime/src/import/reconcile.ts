@@ -1,7 +1,16 @@
-import type { Draft, Entry, JsonObject, Seq, SqliteTapeStore } from '@tapedeck/tape';
-import { note, TapeError } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
-import { changeOf, commonOf, type Imported, keyOf } from './change.ts';
+import {
+  type Draft,
+  type Entry,
+  type ForkRequest,
+  note,
+  type Seq,
+  type SqliteTapeStore,
+  TapeError,
+} from '@tapedeck/tape';
+import { changeOf, spineOf } from './change.ts';
+import { forkOf } from './fork-of.ts';
+import { type Imported, importedIn, nothingImported } from './imported.ts';
+import { mergeEnded } from './merge-ended.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 
 /** What an import wrote of one conversation. */
@@ -10,169 +19,250 @@ export interface Reconciled {
   readonly session: string;
   /** Whether the session is new. */
   readonly created: boolean;
+  /** Entries, without rewinds. */
   readonly added: number;
   readonly rewound: boolean;
 }
 
+/** Replaces what has the form of a secret. The same input gives the same output. */
+export interface Cleaner {
+  draft(draft: Draft): Draft;
+  text(text: string): string;
+}
+
+/** How an import is written. */
+export interface ReconcileOptions {
+  /** Replaces what has the form of a secret, before anything is compared. */
+  readonly clean?: Cleaner;
+  /**
+   * Whether the source no longer begins with what was read of it. What it has now in place of that becomes a session of its
+   * own, forked where the two differ.
+   */
+  readonly rewritten?: boolean;
+}
+
 /**
- * Makes the sessions of a home read as the conversations of a plan: creates those that are missing, parents first, and
- * appends what is new to the others. Each session changes in one transaction. A branch is forked where it leaves its
- * parent, before or after the parent changed, so that what the parent has of it is not written again.
+ * Makes the sessions of a home read as the conversations of a plan: creates those that are missing, parents first, appends
+ * what is new to the others, and merges the subagents whose results came back. Each session changes in one transaction, by
+ * what its tape has, so that an import that was killed, or ran twice at once, ends as one that ran alone.
+ *
+ * A branch is forked where it leaves its parent, before or after the parent changed, so that what the parent has of it is
+ * not written again. A session that went on here is not rewound: what its source has beyond the point where the two part
+ * becomes a session beside it.
+ * @throws TAPE_BUSY when a session that would change is in use
  */
-export function reconcile(store: SqliteTapeStore, plan: ImportPlan): readonly Reconciled[] {
+export function reconcile(
+  store: SqliteTapeStore,
+  plan: ImportPlan,
+  { clean, rewritten = false }: ReconcileOptions = {},
+): readonly Reconciled[] {
   const done = new Map<string, Reconciled>();
   const before = new Map<string, readonly Entry[]>();
-  for (const conversation of plan.conversations) {
-    const parent = done.get(conversation.parent?.key ?? '')?.session;
-    const origin: Draft = { ...originOf(plan, conversation), key: 'import:source' };
-    const name = freeName(store, conversation.name, origin);
-    const existing = store.sessions.find(name);
-    if (existing !== undefined) before.set(conversation.key, importedIn(store, name).shown);
-    else if (parent !== undefined && conversation.kind !== 'cleared') {
-      const earlier = before.get(conversation.parent?.key ?? '') ?? [];
-      store.lineage.fork(parent, forkOf(store, { conversation, name, parent, earlier }));
-    }
-    const isNew = existing === undefined;
-    const { added, rewound } = write(store, name, { conversation, origin, isNew });
-    done.set(conversation.key, {
-      conversation: conversation.key,
-      session: name,
-      created: isNew,
-      added,
-      rewound,
-    });
+  for (const given of plan.conversations) {
+    const conversation = clean === undefined ? given : cleaned(given, clean);
+    const over = done.get(conversation.parent?.key ?? '');
+    const from =
+      over === undefined || conversation.kind === 'cleared'
+        ? undefined
+        : { session: over.session, earlier: before.get(over.conversation) ?? [] };
+    const writer = new ConversationWriter(store, { plan, conversation, from, rewritten });
+    before.set(conversation.key, writer.shown);
+    done.set(conversation.key, writer.write());
   }
+  mergeEnded(store, plan, (key) => done.get(key)?.session);
   return [...done.values()];
 }
 
-/** Where an import comes from, as an event of its session. */
-function originOf({ format, session }: ImportPlan, { key, kind, parent }: ConversationPlan): Draft {
-  if (kind === 'main') return note('import/source', { format, session });
-  const from = parent === undefined ? {} : { from: parent.key };
-  return note('import/source', { format, session, conversation: key, ...from });
-}
-
-/** The name of the session of a conversation: the first of its names that is free, or that it has already. */
-function freeName(store: SqliteTapeStore, name: string, origin: Draft): string {
-  for (let n = 1; ; n += 1) {
-    const one = n === 1 ? name : `${name}-${n}`;
-    if (store.sessions.find(one) === undefined) return one;
-    const [source] = store.entries.read(one, { own: true, name: 'import/source', limit: 1 });
-    if (JSON.stringify(source?.payload) === JSON.stringify(origin.payload)) return one;
-  }
-}
-
-interface Forking {
-  readonly conversation: ConversationPlan;
-  readonly name: string;
-  readonly parent: string;
-  /** What the parent showed before this import. */
-  readonly earlier: readonly Entry[];
-}
-
-function forkOf(store: SqliteTapeStore, { conversation, name, parent, earlier }: Forking) {
-  const { key, kind, spine, title } = conversation;
-  const call = conversation.parent?.call;
-  const now = importedIn(store, parent).shown;
-  const common = { name, key, ...(title !== undefined && { title }) };
-  if (kind === 'subagent') {
-    const cut = callAt(now, call);
-    const spawn = call === undefined ? {} : { spawnCall: call };
-    // What is forked since a mark inherits its state.
-    const [at] = cut === undefined ? [] : store.entries.read(parent, { from: cut, to: cut });
-    const isPlain = at !== undefined && at.mark === undefined;
-    const from = isPlain ? { inherit: { since: at.seq }, cut: at.seq } : { inherit: 'nothing' as const };
-    return { ...common, ...from, kind: 'subagent', ...spawn };
-  }
-  const [was, is] = [spineOf(earlier), spineOf(now)];
-  const shared = commonOf(spine, was) > commonOf(spine, is) ? was : is;
-  const n = commonOf(spine, shared);
-  const cut = shared[n - 1]?.seq ?? (shared[0] === undefined ? 1 : shared[0].seq - 1);
-  return { ...common, kind: 'session', cut };
-}
-
-/** The position before the message that makes a call. */
-function callAt(shown: readonly Entry[], call: string | undefined): Seq | undefined {
-  const message = shown.find(
-    ({ kind, payload }) =>
-      kind === 'message' &&
-      isObject(payload) &&
-      Array.isArray(payload.content) &&
-      payload.content.some((part) => isObject(part) && part.type === 'tool-call' && part.toolCallId === call),
-  );
-  return message && message.seq - 1;
-}
-
-function spineOf(entries: readonly Entry[]): readonly Entry[] {
-  return entries.filter(({ kind }) => !kind.startsWith('x-'));
-}
-
-/** What a session has of an import. */
-function importedIn(store: SqliteTapeStore, session: string): Imported {
-  const ranges = store.views.ranges(session).filter(({ hiddenBy }) => hiddenBy === undefined);
-  const written = new Map<string, number>();
-  const counted = new Map<string, JsonObject>();
-  const shown: Entry[] = [];
-  let range = 0;
-  for (const entry of store.entries.read(session)) {
-    if (entry.key === undefined || entry.meta.source !== 'import') continue;
-    const key = keyOf(entry);
-    if (!entry.inherited) written.set(key, (written.get(key) ?? 0) + 1);
-    if (isObject(entry.meta.usage)) counted.set(key, most(counted.get(key), entry.meta.usage));
-    while (range < ranges.length && entry.seq > (ranges[range]?.to ?? 0)) range += 1;
-    if (entry.seq >= (ranges[range]?.from ?? Number.POSITIVE_INFINITY)) shown.push(entry);
-  }
-  return { shown, written, counted };
-}
-
-/** The greatest figure of each kind. */
-function most(a: JsonObject = {}, b: JsonObject): JsonObject {
-  return Object.fromEntries(
-    Object.entries(b).map(([name, count]) => [name, Math.max(Number(a[name] ?? 0), Number(count))]),
-  );
+function cleaned(conversation: ConversationPlan, clean: Cleaner): ConversationPlan {
+  const { spine, asides, title } = conversation;
+  return {
+    ...conversation,
+    ...(title !== undefined && { title: clean.text(title) }),
+    spine: spine.map((draft) => clean.draft(draft)),
+    asides: asides.map(({ draft, after }) => ({ draft: clean.draft(draft), after })),
+  };
 }
 
 interface Writing {
+  readonly plan: ImportPlan;
   readonly conversation: ConversationPlan;
-  readonly origin: Draft;
-  readonly isNew: boolean;
+  /** The session from which it is forked, and what that showed before this import. */
+  readonly from: { readonly session: string; readonly earlier: readonly Entry[] } | undefined;
+  readonly rewritten: boolean;
+}
+
+/** What a session has, and the head at which it was read. */
+interface ReadTape {
+  readonly head: string | undefined;
+  readonly imported: Imported;
 }
 
 /** How often a session is read anew after another writer was faster. */
 const triesMax = 10;
 
-function write(
-  store: SqliteTapeStore,
-  session: string,
-  { conversation, origin, isNew }: Writing,
-): Pick<Reconciled, 'added' | 'rewound'> {
-  if (isNew && store.sessions.find(session) === undefined) {
-    const { title } = conversation;
-    const drafts = [origin, ...changeOf(conversation, nothing).drafts];
-    const keys = drafts.flatMap(({ key }) => key ?? []);
-    const staged = store.imports.stage(session, { keys, ...(title !== undefined && { title }) });
-    const { added } = store.imports.append(staged.id, drafts);
-    store.imports.publish([staged.id]);
-    return { added, rewound: false };
-  }
-  for (let tries = 1; ; tries += 1) {
-    const info = store.sessions.find(session);
-    const tape = importedIn(store, session);
-    const { rewindTo, drafts } = changeOf(conversation, tape);
-    const first = isNew ? [origin] : [];
-    const rewind: readonly Draft[] =
-      rewindTo === undefined
-        ? []
-        : [{ kind: 'rewind', mark: 'rewind', ref: rewindTo, payload: { to: rewindTo, mode: 'import' } }];
-    const batch = [...rewind, ...first, ...drafts];
-    if (batch.length === 0) return { added: 0, rewound: false };
-    try {
-      const { added } = store.entries.append(session, batch, { expectHead: info?.headHash });
-      return { added, rewound: rewind.length > 0 };
-    } catch (error) {
-      if (!(error instanceof TapeError) || error.code !== 'TAPE_STALE_HEAD' || tries >= triesMax) throw error;
+/** Drafts of a new session that are written in one transaction, before all of them become visible. */
+const chunkDrafts = 500;
+
+/** Writes one conversation, to the last of its sessions: it has several where one of them went on here. */
+class ConversationWriter {
+  /** What its session shows before it is written. */
+  readonly shown: readonly Entry[];
+  readonly #store: SqliteTapeStore;
+  readonly #writing: Writing;
+  /** The number of its last session, from 1. */
+  #n = 1;
+  #session: string;
+
+  constructor(store: SqliteTapeStore, writing: Writing) {
+    this.#store = store;
+    this.#writing = writing;
+    this.#session = this.#nameOf(1);
+    for (let n = 2; this.#exists(this.#session); n += 1) {
+      const next = this.#nameOf(n);
+      if (!this.#exists(next)) break;
+      [this.#n, this.#session] = [n, next];
     }
+    this.shown = this.#exists(this.#session) ? importedIn(store, this.#session).shown : [];
+  }
+
+  write(): Reconciled {
+    const { from, conversation } = this.#writing;
+    if (this.#exists(this.#session)) return this.#update();
+    if (from === undefined) return this.#create();
+    this.#session = this.#fork(from.session, forkOf(this.#store, { ...from, conversation }));
+    return this.#update([this.#origin()]);
+  }
+
+  /**
+   * Writes what an existing session lacks; to a new one beside it, if the two part. `first` begins what a session has that
+   * was forked just now.
+   */
+  #update(first: readonly Draft[] = []): Reconciled {
+    for (let tries = 1; ; tries += 1) {
+      const tape = this.#tape();
+      if (first.length === 0 && this.#parts(tape)) return this.#goOnBeside(tape);
+      try {
+        return this.#receipt({ created: first.length > 0, ...this.#append(tape, first) });
+      } catch (error) {
+        if (!isCode(error, 'TAPE_STALE_HEAD') || tries >= triesMax) throw error;
+      }
+    }
+  }
+
+  #goOnBeside({ imported }: ReadTape): Reconciled {
+    const { conversation } = this.#writing;
+    const { same } = changeOf(conversation, imported);
+    // A source that only has less than before says nothing new.
+    if (same === conversation.spine.length) return this.#receipt({ created: false, added: 0, rewound: false });
+    const parent = this.#session;
+    this.#n += 1;
+    this.#session = this.#nameOf(this.#n);
+    const cut = spineOf(imported.shown)[same - 1]?.seq ?? 1;
+    this.#session = this.#fork(parent, { key: `${conversation.key}#${this.#n}`, kind: 'session', cut });
+    return this.#update([this.#origin()]);
+  }
+
+  /**
+   * Whether what the source has is no continuation of what the session shows: the session went on here, or the source was
+   * rewritten. Entries that no view shows can always be added.
+   */
+  #parts({ imported }: ReadTape): boolean {
+    const { conversation, rewritten } = this.#writing;
+    const { same, rewindTo, drafts } = changeOf(conversation, imported);
+    if (rewindTo === undefined && drafts.every(({ kind }) => kind.startsWith('x-'))) return false;
+    if (rewritten && rewindTo !== undefined) return true;
+    const last = spineOf(imported.shown)[same - 1]?.seq ?? 0;
+    return imported.ownWork !== undefined && imported.ownWork > last;
+  }
+
+  /** A new session without a parent, which appears when all of it is written. */
+  #create(): Reconciled {
+    const { title, ...conversation } = this.#writing.conversation;
+    const drafts = [this.#origin(), ...changeOf(conversation, nothingImported).drafts];
+    try {
+      // Nothing of an import that was killed is continued: its source may have changed since.
+      const init = { keys: [], ...(title !== undefined && { title }) };
+      const staged = this.#store.imports.stage(this.#session, init);
+      for (let i = 0; i < drafts.length; i += chunkDrafts)
+        this.#store.imports.append(staged.id, drafts.slice(i, i + chunkDrafts));
+      this.#store.imports.publish([staged.id]);
+      return this.#receipt({ created: true, added: drafts.length, rewound: false });
+    } catch (error) {
+      // Another import of the same source was faster: the session is there, to be compared like any other.
+      const codes = ['TAPE_EXISTS', 'TAPE_NO_SESSION', 'TAPE_KEY_CONFLICT'] as const;
+      if (!codes.some((code) => isCode(error, code)) || !this.#exists(this.#session)) throw error;
+      return this.#update();
+    }
+  }
+
+  /** Forks a session, and returns the name of the child: that of an earlier fork, if one was killed behind it. */
+  #fork(parent: string, request: ForkRequest): string {
+    const { title } = this.#writing.conversation;
+    try {
+      return this.#store.lineage.fork(parent, {
+        name: this.#session,
+        key: this.#writing.conversation.key,
+        ...(title !== undefined && { title }),
+        ...request,
+      }).session;
+    } catch (error) {
+      if (!isCode(error, 'TAPE_KEY_CONFLICT') || typeof error.data.session !== 'string') throw error;
+      return error.data.session;
+    }
+  }
+
+  #tape(): ReadTape {
+    // The head first: what is appended while the tape is read is then not overlooked.
+    const head = this.#store.sessions.find(this.#session)?.headHash;
+    return { head, imported: importedIn(this.#store, this.#session) };
+  }
+
+  /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
+  #append({ head, imported }: ReadTape, first: readonly Draft[]): Pick<Reconciled, 'added' | 'rewound'> {
+    const { rewindTo, drafts } = changeOf(this.#writing.conversation, imported);
+    const batch = [...(rewindTo === undefined ? [] : [rewindDraft(rewindTo)]), ...first, ...drafts];
+    if (batch.length > 0) this.#store.entries.append(this.#session, batch, { expectHead: head });
+    return { added: first.length + drafts.length, rewound: rewindTo !== undefined };
+  }
+
+  #receipt(wrote: Omit<Reconciled, 'conversation' | 'session'>): Reconciled {
+    return { conversation: this.#writing.conversation.key, session: this.#session, ...wrote };
+  }
+
+  #exists(session: string): boolean {
+    return this.#store.sessions.find(session) !== undefined;
+  }
+
+  /** The name of its nth session: the first of its names that is free, or that it has already. */
+  #nameOf(n: number): string {
+    const base = this.#writing.conversation.name;
+    const expected = JSON.stringify(this.#origin(n).payload);
+    for (let i = n; ; i += 1) {
+      const name = i === 1 ? base : `${base}-${i}`;
+      if (!this.#exists(name)) return name;
+      const [source] = this.#store.entries.read(name, { own: true, name: 'import/source', limit: 1 });
+      if (JSON.stringify(source?.payload) === expected) return name;
+    }
+  }
+
+  /** Where its nth session comes from, as an event. */
+  #origin(n: number = this.#n): Draft {
+    const { plan, conversation } = this.#writing;
+    const { key, kind, parent } = conversation;
+    const { format, session } = plan;
+    const more = {
+      ...((kind !== 'main' || n > 1) && { conversation: n === 1 ? key : `${key}#${n}` }),
+      // The lineage has the parent of any other conversation.
+      ...(kind === 'cleared' && parent !== undefined && { from: parent.key }),
+    };
+    return { ...note('import/source', { format, session, ...more }), key: 'import:source' };
   }
 }
 
-const nothing: Imported = { shown: [], written: new Map(), counted: new Map() };
+function rewindDraft(to: Seq): Draft {
+  return { kind: 'rewind', mark: 'rewind', ref: to, payload: { to, mode: 'import' } };
+}
+
+function isCode(error: unknown, code: TapeError['code']): error is TapeError {
+  return error instanceof TapeError && error.code === code;
+}

@@ -1,8 +1,8 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { blocksOf } from '../blocks.ts';
+import { blocksOf, wordsOf } from '../blocks.ts';
 import type { JsonLine } from '../json-lines.ts';
-import { text } from '../records.ts';
+import { isQueued, text } from '../records.ts';
 
 /** The records of a subagent, and what says which call started it. */
 export interface AgentSource {
@@ -12,6 +12,7 @@ export interface AgentSource {
   readonly call?: string;
   /** The run of a workflow that started it. */
   readonly workflow?: string;
+  /** What the tool wrote of it beside its records. */
   readonly meta?: JsonObject;
 }
 
@@ -89,14 +90,44 @@ function isSpoken({ type }: JsonObject): boolean {
   return type === 'user' || type === 'assistant';
 }
 
-/** The calls of which a result names the subagent, or the run of a workflow, that it came from. */
-export function callsByResult(lines: readonly JsonLine[]): ReadonlyMap<string, string> {
-  const calls = new Map<string, string>();
-  for (const { value } of lines) {
-    const details = isObject(value.toolUseResult) ? value.toolUseResult : {};
-    const named = text(details.agentId) ?? text(details.runId);
-    const call = text(blocksOf(value).find(({ type }) => type === 'tool_result')?.tool_use_id);
-    if (named !== undefined && call !== undefined) calls.set(named, call);
-  }
-  return calls;
+/** What records say of subagents. */
+export interface AgentNotes {
+  /** The calls that started them, by their ids; those of runs of workflows, by theirs. */
+  readonly calls: ReadonlyMap<string, string>;
+  /** How those ended that reported, by their ids. */
+  readonly ended: ReadonlyMap<string, Ended>;
+  /** How calls ended that waited for what they started. */
+  readonly results: ReadonlyMap<string, Ended>;
 }
+
+type Ended = 'completed' | 'failed';
+
+/**
+ * Reads which calls started which subagents, and which of these reported: as the result of the call; those that ran in the
+ * background by a notification, and those of a workflow in its journal.
+ */
+export function agentNotes(records: readonly JsonObject[]): AgentNotes {
+  const calls = new Map<string, string>();
+  const ended = new Map<string, Ended>();
+  const results = new Map<string, Ended>();
+  for (const record of records) {
+    const agent = text(record.agentId);
+    if (record.type === 'result' && agent !== undefined) ended.set(agent, 'completed');
+    if (record.type !== 'user' && !isQueued(record)) continue;
+    const details = isObject(record.toolUseResult) ? record.toolUseResult : {};
+    const named = text(details.agentId) ?? text(details.runId);
+    const waits = details.isAsync !== true && details.status !== 'async_launched';
+    for (const block of blocksOf(record)) {
+      const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
+      if (call === undefined) continue;
+      if (named !== undefined) calls.set(named, call);
+      if (waits) results.set(call, block.is_error === true ? 'failed' : 'completed');
+    }
+    for (const [, id = '', status] of wordsOf(record).matchAll(notification))
+      ended.set(id, status === 'completed' ? 'completed' : 'failed');
+  }
+  return { calls, ended, results };
+}
+
+const notification =
+  /<task-notification>\s*<task-id>([^<]*)<\/task-id>[^]*?<status>(completed|failed|killed|stopped)<\/status>/g;

@@ -1,18 +1,11 @@
-import type { Draft } from '@tapedeck/tape';
+import type { Draft, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { nameFault } from '@tapedeck/tape/store';
-import { answersOf } from '../answers.ts';
-import type { Conversation, SpokenTurn } from '../conversation.ts';
+import { nameFault, sha256 } from '@tapedeck/tape/store';
 import type { JsonLine } from '../json-lines.ts';
-import { messageOf } from '../message.ts';
-import type { ConversationPlan, ImportPlan, PlacedAside } from '../plan.ts';
-import { titleOf } from '../provenance.ts';
-import { type CodeRecord, readRecords, text } from '../records.ts';
-import { turnsOf } from '../turns.ts';
-import { weave } from '../weave.ts';
-import { type AgentSource, callsByResult, withoutNested, withoutSidechains } from './agents.ts';
-import { chainOf } from './chain.ts';
-import { pathsOf, speaks, type TreePath } from './paths.ts';
+import type { ConversationPlan, ImportPlan } from '../plan.ts';
+import { text } from '../records.ts';
+import { type AgentNotes, type AgentSource, agentNotes, withoutNested, withoutSidechains } from './agents.ts';
+import { planFile } from './plan-file.ts';
 
 /** What is read of one session: its main file, and what lies in the folder beside it. */
 export interface ClaudeCodeSource {
@@ -20,143 +13,111 @@ export interface ClaudeCodeSource {
   readonly name: string;
   readonly lines: readonly JsonLine[];
   readonly agents?: readonly AgentSource[];
+  /** Records of other files of the session, by keys of their own. */
+  readonly beside?: readonly { readonly key: string; readonly value: JsonObject }[];
 }
 
 /**
  * Reads a session of Claude Code as a tree of conversations. Pure. Each way through the records that says something of its
  * own becomes a conversation: the one to the head is the main one, and `/clear` begins another. `chain.ts` links the
- * records, `paths.ts` finds the ways, and `agents.ts` takes the subagents out.
+ * records, `paths.ts` finds the ways, and `agents.ts` takes the subagents out. Subagents whose session has no file, or none
+ * yet, have a main conversation without a message.
  */
-export function planClaudeCode({ name, lines, agents = [] }: ClaudeCodeSource): ImportPlan {
+export function planClaudeCode({ name, lines, agents = [], beside = [] }: ClaudeCodeSource): ImportPlan {
   const nested = withoutNested(lines, new Set(agents.map(({ id }) => id)));
   const main = withoutSidechains(nested.lines);
-  const session = sessionIn(lines) ?? name;
-  const results = callsByResult(lines);
-  const found = planFile(main.lines, { key: `claude-code:${session}`, name: session, kind: 'main' });
-  const all = [...found.conversations];
-  const derived = [...found.derived];
-  for (const agent of [...nested.agents, ...main.agents, ...agents]) {
-    const call =
-      agent.call ??
-      results.get(agent.id) ??
-      (agent.workflow === undefined ? undefined : results.get(agent.workflow));
-    const parent = all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ?? all[0];
-    const key = `claude-code:${session}/agent:${agent.id}`;
-    const own = planFile(agent.lines, { key, name: `agent-${agent.id}`, kind: 'subagent' });
-    derived.push(...own.derived);
-    if (agent.workflow !== undefined && parent !== undefined)
-      derived.push({ of: key, from: parent.key, why: 'workflow' });
-    const edge = parent && { parent: { key: parent.key, ...(call !== undefined && { call }) } };
-    all.push(...own.conversations.map((one) => (one.key === key ? { ...one, ...edge } : one)));
+  const found = [...nested.agents, ...main.agents, ...agents];
+  const agentLines = found.flatMap((agent) => agent.lines);
+  const isAgent = agents.length === 0 && isSidechain(lines);
+  const named = uuid.test(name) ? name : (sessionIn(lines) ?? sessionIn(agentLines) ?? name);
+  const { session, key } = identityOf(named, isAgent ? lines : []);
+  const notes = agentNotes([...lines, ...agentLines, ...beside].map(({ value }) => value));
+  const top = planFile(main.lines, { key, name: session, kind: 'main' });
+  const [first = emptyMain(key, session), ...rest] = top.conversations;
+  if (top.conversations.length === 0 && found.length === 0)
+    return { format: 'claude-code', session, conversations: [], derived: [] };
+  const others = beside.map(({ key: of, value }) => ({ draft: recordDraft(of, value), after: first.spine.length }));
+  const all: ConversationPlan[] = [{ ...first, asides: [...first.asides, ...others] }, ...rest];
+  const derived = [...top.derived];
+  const agentPlans = found.map((agent) => planAgent(agent, { key, notes }));
+  // A subagent of a subagent comes after the one that called it.
+  for (let left = agentPlans; left.length > 0; ) {
+    const placed = left.filter(({ call }) => call === undefined || all.some(({ spine }) => hasCall(spine, call)));
+    const now = placed.length === 0 ? left : placed;
+    for (const { call, workflow, own } of now) {
+      const parent = all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ?? all[0];
+      if (parent === undefined) continue;
+      const edge = { key: parent.key, ...(call !== undefined && { call }) };
+      const [agent, ...branches] = own.conversations;
+      if (agent === undefined) continue;
+      all.push({ ...agent, parent: edge }, ...branches);
+      derived.push(...own.derived);
+      if (workflow) derived.push({ of: agent.key, from: parent.key, why: 'workflow' });
+    }
+    left = left.filter((one) => !now.includes(one));
   }
   return { format: 'claude-code', session, conversations: all, derived };
 }
 
-interface FileKey {
-  readonly key: string;
-  readonly name: string;
-  readonly kind: ConversationPlan['kind'];
-}
+/** Claude Code names a file by its session. Records can name another one: those that were copied, or written before. */
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-function planFile(
-  lines: readonly JsonLine[],
-  { key, name, kind }: FileKey,
-): Pick<ImportPlan, 'conversations' | 'derived'> {
-  const records = readRecords(lines);
-  const chain = chainOf(records);
-  const trees = chain.trees.filter((tree) => tree.some((record) => speaks(record)));
-  const title = titleOf(records);
-  const derived = [...chain.derived];
-  const taken = new Set<CodeRecord>();
-  const ways = trees.map((tree) => pathsOf(tree, chain).map((path) => readPath(path, tree, taken)));
-  // Records of a tree that says nothing, and those without a place in a tree, go with the first conversation.
-  const later = new Map(trees.slice(1).flatMap((tree, i) => tree.map((record) => [record, i + 1] as const)));
-  const beside = records.filter((record) => !taken.has(record));
-  const conversations: ConversationPlan[] = [];
-  let before: ConversationPlan | undefined;
-  for (const [t, paths] of ways.entries()) {
-    const made: ConversationPlan[] = [];
-    for (const [p, { path, conversation }] of paths.entries()) {
-      const first = path.steps[path.shared];
-      const isRoot = p === 0;
-      const id = isRoot ? (t === 0 ? key : `${key}/clear:${first?.key}`) : `${key}/branch:${first?.key}`;
-      const parent = isRoot ? before : made[path.from ?? 0];
-      if (isRoot && t > 0 && parent !== undefined) derived.push({ of: id, from: parent.key, why: 'cleared' });
-      const own = isRoot ? beside.filter((record) => (later.get(record) ?? 0) === t) : [];
-      const plan = planPath(
-        { ...conversation, beside: own },
-        { key: id, kind: isRoot ? (t === 0 ? kind : 'cleared') : 'branch' },
-        { parent, name: nameOf(name, id === key ? undefined : { first, isRoot }) },
-      );
-      made.push(isRoot && title !== undefined ? { ...plan, title } : plan);
-    }
-    before = made[0] ?? before;
-    conversations.push(...made);
-  }
-  return { conversations, derived };
-}
-
-/** A path as turns, with the results of its calls. */
-function readPath(
-  path: TreePath,
-  tree: readonly CodeRecord[],
-  taken: Set<CodeRecord>,
-): { readonly path: TreePath; readonly conversation: Omit<Conversation, 'beside'> } {
-  const claimed = new Set<string>();
-  const steps = { steps: path.steps, dangling: 0 };
-  const turns = turnsOf(steps, tree).map(
-    (turn): SpokenTurn => (turn.kind === 'assistant' ? { ...turn, message: messageOf(turn, claimed) } : turn),
-  );
-  const calls = turns.flatMap((turn) =>
-    turn.kind === 'assistant' ? turn.message.calls.map(({ toolCallId }) => toolCallId) : [],
-  );
-  for (const record of path.steps) taken.add(record);
-  for (const turn of turns) if (turn.kind === 'assistant') for (const one of turn.members) taken.add(one);
+/** A subagent as conversations, the first of which is its own. */
+function planAgent(
+  { id, lines, meta, ...agent }: AgentSource,
+  { key, notes }: { readonly key: string; readonly notes: AgentNotes },
+) {
+  const ofRun = agent.workflow === undefined ? undefined : notes.calls.get(agent.workflow);
+  const call = agent.call ?? text(meta?.toolUseId) ?? notes.calls.get(id) ?? ofRun;
+  const own = planFile(lines, { key: `${key}/agent:${id}`, name: agentName(id), kind: 'subagent' });
+  const [first, ...branches] = own.conversations;
+  const ended = notes.ended.get(id) ?? notes.results.get(call ?? '');
+  const said = meta === undefined ? [] : [{ draft: recordDraft('cc:agent-meta', meta), after: 0 }];
+  const title = text(meta?.description);
+  const conversation = first && {
+    ...first,
+    ...(ended !== undefined && { ended }),
+    ...(title !== undefined && { title }),
+    asides: [...said, ...first.asides],
+  };
   return {
-    path,
-    conversation: { path: steps, turns, answers: answersOf(new Set(calls), tree, new Set(path.steps)) },
+    call,
+    workflow: ofRun !== undefined && call === ofRun,
+    own: { ...own, conversations: conversation === undefined ? [] : [conversation, ...branches] },
   };
 }
 
-function planPath(
-  conversation: Conversation,
-  { key, kind }: Pick<ConversationPlan, 'key' | 'kind'>,
-  { parent, name }: { readonly parent: ConversationPlan | undefined; readonly name: string },
-): ConversationPlan {
-  const { drafts, settled } = weave(conversation);
-  const elsewhere = new Set(kind === 'branch' ? parent?.asides.map(({ draft }) => draft.key) : []);
-  const spine: Draft[] = [];
-  const asides: PlacedAside[] = [];
-  let fixed = 0;
-  for (const [i, draft] of drafts.entries()) {
-    if (i === settled) fixed = spine.length;
-    if (!draft.kind.startsWith('x-')) spine.push(draft);
-    else if (!elsewhere.has(draft.key)) asides.push({ draft, after: spine.length });
-  }
-  if (settled >= drafts.length) fixed = spine.length;
-  return {
-    key,
-    kind,
-    ...(parent !== undefined && { parent: { key: parent.key } }),
-    name,
-    spine,
-    settled: fixed,
-    asides,
-  };
+/** A name for the session of a subagent, whose id comes from a file. */
+function agentName(id: string): string {
+  const name = `agent-${id}`;
+  return nameFault(name) === undefined ? name : `agent-${sha256(id).slice(0, 12)}`;
 }
 
-/** The name of a conversation beside the main one, from the record that begins it. */
-function nameOf(
-  name: string,
-  other: { readonly first: CodeRecord | undefined; readonly isRoot: boolean } | undefined,
-): string {
-  if (other === undefined) return name;
-  const id = (other.first?.key ?? '')
-    .replace(/^cc:/, '')
-    .replace(/[^A-Za-z0-9]/g, '')
-    .slice(0, 8);
-  const full = `${name}-${other.isRoot ? 'clear' : 'branch'}-${id}`;
-  return nameFault(full) === undefined ? full : name;
+/**
+ * The session of a source and the key of its main conversation. A file of one subagent (`alone`) that is imported without
+ * its session is a session of its own.
+ */
+function identityOf(
+  named: string,
+  alone: readonly JsonLine[],
+): { readonly session: string; readonly key: string } {
+  const agent = text(alone.find(({ value }) => text(value.agentId) !== undefined)?.value.agentId);
+  if (agent !== undefined) return { session: agentName(agent), key: `claude-code:${named}/agent:${agent}` };
+  const session = nameFault(named) === undefined ? named : `claude-code-${sha256(named).slice(0, 12)}`;
+  return { session, key: `claude-code:${named}` };
+}
+
+function isSidechain(lines: readonly JsonLine[]): boolean {
+  const spoken = lines.filter(({ value }) => value.type === 'user' || value.type === 'assistant');
+  return spoken.length > 0 && spoken.every(({ value }) => value.isSidechain === true);
+}
+
+function emptyMain(key: string, name: string): ConversationPlan {
+  return { key, kind: 'main', name, spine: [], settled: 0, asides: [] };
+}
+
+function recordDraft(key: string, payload: JsonObject): Draft {
+  return { kind: 'x-claude-code', payload, meta: { source: 'import' }, key };
 }
 
 /** The session of the last record that names one; copies of another session's records name the copy. */
