@@ -63,7 +63,7 @@ function isSame(draft: Draft, entry: Entry): boolean {
   // A redacted entry stays redacted.
   if (entry.payload === null) return true;
   if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
-  const { usageBefore: _, ...meta } = entry.meta;
+  const { again: _, usageBefore: __, ...meta } = entry.meta;
   return (
     isDeepStrictEqual(meta, asStored(draft.meta ?? {})) &&
     isDeepStrictEqual(entry.payload, storedPayloads(draft)[0])
@@ -74,15 +74,18 @@ function asStored(value: JsonObject): Json {
   return JSON.parse(JSON.stringify(value)) as Json;
 }
 
-/** A draft that was written before gets another key, and the tokens that were counted for it. */
+/**
+ * A draft that was written before gets another key, and says how often it was. So it counts as one message; the tokens that
+ * were counted for it, here or on the tape from which this one is forked, count once.
+ */
 function writtenAgain(draft: Draft, { written, counted }: Imported): Draft {
-  const key = draft.key ?? '';
-  const times = written.get(key) ?? 0;
-  const before = counted.get(key);
+  const { key = '', meta } = draft;
+  const again = written.get(key) ?? 0;
+  const usageBefore = meta?.usage === undefined ? undefined : counted.get(key);
+  if (again === 0 && usageBefore === undefined) return draft;
   return {
     ...draft,
-    ...(times > 0 && { key: `${key}~again${times}` }),
-    ...(before !== undefined &&
-      draft.meta?.usage !== undefined && { meta: { ...draft.meta, usageBefore: before } }),
+    ...(again > 0 && { key: `${key}~again${again}` }),
+    meta: { ...meta, ...(again > 0 && { again }), ...(usageBefore !== undefined && { usageBefore }) },
   };
 }

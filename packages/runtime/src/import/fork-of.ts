@@ -15,26 +15,25 @@ export interface Forking {
 
 /**
  * Where a conversation is forked from its parent: a subagent before the message with the call that started it, with nothing
- * of its parent; a branch behind the last entry that both have, which the parent may have shown only before this import.
+ * of its parent, unless it knows what its parent knew; that and a branch behind the last entry that both have, which the
+ * parent may have shown only before this import.
  */
-export function forkOf(
-  store: SqliteTapeStore,
-  { conversation, session, earlier }: Forking,
-): ForkRequest {
-  const { kind, spine, parent } = conversation;
+export function forkOf(store: SqliteTapeStore, { conversation, session, earlier }: Forking): ForkRequest {
+  const { kind, spine, parent: { call, inherits } = {} } = conversation;
   const now = importedIn(store, session).shown;
-  if (kind === 'subagent') {
-    const call = parent?.call;
+  const spawn = call === undefined ? {} : { spawnCall: call };
+  if (kind === 'subagent' && inherits !== true) {
     const cut = call === undefined ? undefined : callAt(now, call);
     // What is forked since a mark would inherit its state.
     const [at] = cut === undefined ? [] : store.entries.read(session, { from: cut, to: cut });
     const isPlain = at !== undefined && at.mark === undefined;
     const place = isPlain ? { inherit: { since: at.seq }, cut: at.seq } : { inherit: 'nothing' as const };
-    return { ...place, kind: 'subagent', ...(call !== undefined && { spawnCall: call }) };
+    return { ...place, ...spawn, kind };
   }
   const [was, is] = [spineOf(earlier), spineOf(now)];
   const shared = commonOf(spine, was) > commonOf(spine, is) ? was : is;
-  return { kind: 'session', cut: shared[commonOf(spine, shared) - 1]?.seq ?? 1 };
+  const cut = shared[commonOf(spine, shared) - 1]?.seq ?? 1;
+  return kind === 'subagent' ? { cut, ...spawn, kind } : { cut, kind: 'session' };
 }
 
 /** The position before the message that makes a call. */

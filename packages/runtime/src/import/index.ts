@@ -31,7 +31,14 @@ export {
   readJsonLines,
 } from './json-lines.ts';
 export { readNexus3 } from './nexus3.ts';
-export type { ConversationKind, ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from './plan.ts';
+export type {
+  ConversationKind,
+  ConversationPlan,
+  DerivedEdge,
+  ImportPlan,
+  ParentEdge,
+  PlacedAside,
+} from './plan.ts';
 export { readTranscript, type TranscriptFormat } from './read-transcript.ts';
 export { type Cleaner, type Reconciled, type ReconcileOptions, reconcile } from './reconcile.ts';
 export { readSessionJsonl } from './session-jsonl.ts';

@@ -10,7 +10,8 @@ export function mergeEnded(
   { conversations }: ImportPlan,
   sessionOf: (key: string) => string | undefined,
 ): void {
-  for (const { key, ended } of conversations) {
+  // Those that were called last first: what a subagent got of its own is part of what it delivers.
+  for (const { key, ended } of conversations.toReversed()) {
     const session = sessionOf(key);
     const child = session === undefined ? undefined : store.sessions.find(session);
     if (session === undefined || child?.parent === undefined || ended === undefined) continue;

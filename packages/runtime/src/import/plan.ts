@@ -19,13 +19,22 @@ export interface PlacedAside {
   readonly after: number;
 }
 
+/** An edge to the conversation from which another comes. */
+export interface ParentEdge {
+  readonly key: string;
+  /** Of a subagent: the call that started it. */
+  readonly call?: string;
+  /** Of a subagent that knows what its parent knew: its spine begins with that of its parent, as a branch does. */
+  readonly inherits?: true;
+}
+
 /** One conversation of a source, which becomes one session. */
 export interface ConversationPlan {
   /** Stays the same however far the source has grown. */
   readonly key: string;
   readonly kind: ConversationKind;
-  /** The conversation from which it comes; for a subagent also the call that started it. */
-  readonly parent?: { readonly key: string; readonly call?: string };
+  /** The conversation from which it comes. */
+  readonly parent?: ParentEdge;
   /** How a subagent ended whose result came back; absent while it has not. */
   readonly ended?: 'completed' | 'failed';
   /** The name that its session would have, not checked. */

@@ -90,6 +90,11 @@ function isSpoken({ type }: JsonObject): boolean {
   return type === 'user' || type === 'assistant';
 }
 
+/** The record of its parent up to which a subagent knows what its parent knew; undefined for one that began anew. */
+export function contextIn(lines: readonly JsonLine[]): string | undefined {
+  return text(lines.find(({ value }) => value.type === 'fork-context-ref')?.value.parentLastUuid);
+}
+
 /** What records say of subagents. */
 export interface AgentNotes {
   /** The calls that started them, by their ids; those of runs of workflows, by theirs. */

@@ -4,7 +4,14 @@ import { nameFault, sha256 } from '@tapedeck/tape/store';
 import type { JsonLine } from '../json-lines.ts';
 import type { ConversationPlan, ImportPlan } from '../plan.ts';
 import { text } from '../records.ts';
-import { type AgentNotes, type AgentSource, agentNotes, withoutNested, withoutSidechains } from './agents.ts';
+import {
+  type AgentNotes,
+  type AgentSource,
+  agentNotes,
+  contextIn,
+  withoutNested,
+  withoutSidechains,
+} from './agents.ts';
 import { planFile } from './plan-file.ts';
 
 /** What is read of one session: its main file, and what lies in the folder beside it. */
@@ -44,11 +51,13 @@ export function planClaudeCode({ name, lines, agents = [], beside = [] }: Claude
   for (let left = agentPlans; left.length > 0; ) {
     const placed = left.filter(({ call }) => call === undefined || all.some(({ spine }) => hasCall(spine, call)));
     const now = placed.length === 0 ? left : placed;
-    for (const { call, workflow, own } of now) {
+    for (const { call, context, workflow, own } of now) {
       const parent = all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ?? all[0];
       if (parent === undefined) continue;
-      const edge = { key: parent.key, ...(call !== undefined && { call }) };
-      const [agent, ...branches] = own.conversations;
+      const before = context === undefined ? [] : contextOf(parent.spine, { context, call });
+      const inherits = before.length > 0 ? ({ inherits: true } as const) : {};
+      const edge = { key: parent.key, ...(call !== undefined && { call }), ...inherits };
+      const [agent, ...branches] = own.conversations.map((one) => behind(before, one));
       if (agent === undefined) continue;
       all.push({ ...agent, parent: edge }, ...branches);
       derived.push(...own.derived);
@@ -82,8 +91,32 @@ function planAgent(
   };
   return {
     call,
+    context: contextIn(lines),
     workflow: ofRun !== undefined && call === ofRun,
     own: { ...own, conversations: conversation === undefined ? [] : [conversation, ...branches] },
+  };
+}
+
+/** What a conversation had settled at one of its records, and before a call that was open there. */
+function contextOf(
+  spine: readonly Draft[],
+  { context, call }: { readonly context: string; readonly call: string | undefined },
+): readonly Draft[] {
+  const at = spine.findLastIndex(({ meta }) => meta?.uuid === context);
+  const result = spine.findIndex((draft) => call !== undefined && hasCall([draft], call));
+  const message = result === -1 ? -1 : spine.findLastIndex(({ kind }, i) => i < result && kind === 'message');
+  const end = message === -1 || (at !== -1 && at < message) ? at + 1 : message;
+  return spine.slice(0, end);
+}
+
+/** A conversation with what it knows from its parent before it. */
+function behind(before: readonly Draft[], one: ConversationPlan): ConversationPlan {
+  const { length } = before;
+  return {
+    ...one,
+    spine: [...before, ...one.spine],
+    settled: length + one.settled,
+    asides: one.asides.map(({ draft, after }) => ({ draft, after: length + after })),
   };
 }
 
