@@ -136,6 +136,62 @@ test('a prompt that waited while the model worked is in the view', () => {
   growsAsOne(records);
 });
 
+describe('a compaction', () => {
+  const before: Records = [
+    person({ uuid: 'u1' }, 'read it'),
+    model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [calls('t1')], { usage: { output_tokens: 5 } }),
+    person({ uuid: 'r1', parent: 'a1' }, [returns('t1')]),
+    model({ uuid: 'a2', parent: 'r1', id: 'm2' }, [says('read')]),
+  ];
+  const boundary = (compactMetadata: object): Records => [
+    {
+      type: 'system',
+      subtype: 'compact_boundary',
+      uuid: 'b1',
+      parentUuid: null,
+      logicalParentUuid: 'a2',
+      timestamp: '2026-03-12T10:00:00.000Z',
+      compactMetadata,
+    },
+    person({ uuid: 's1', parent: 'b1' }, 'It was read.', {
+      isCompactSummary: true,
+      timestamp: '2026-03-12T10:00:00.000Z',
+    }),
+  ];
+  const late = { timestamp: '2026-03-12T11:00:00.000Z' };
+
+  test('is followed by what the tool wrote anew behind it, calls with their results', () => {
+    const records = [
+      ...before,
+      ...boundary({ preservedMessages: { anchorUuid: 's1', uuids: ['k1', 'k2'] } }),
+      model({ uuid: 'k1', parent: 's1', id: 'm1' }, [calls('t1')], { usage: { output_tokens: 5 } }),
+      person({ uuid: 'k2', parent: 'k1' }, [returns('t1')]),
+      person({ uuid: 'u2', parent: 'k2' }, 'go on', late),
+    ];
+    expect(spines(records)[0]?.slice(5)).toEqual([
+      '# compact/1 It was read.',
+      'assistant: [t1]',
+      't1 → ok',
+      'user: go on',
+    ]);
+    growsAsOne(records);
+    const { store } = imported(records);
+    expect(store.sessions.calls().map(({ steps, usage }) => [steps, usage.output])).toEqual([[1, 5]]);
+  });
+
+  test('is followed by what the tool kept where it was', () => {
+    const records = [
+      ...before,
+      ...boundary({ preservedSegment: { headUuid: 'a2', anchorUuid: 's1', tailUuid: 'a2' } }),
+      person({ uuid: 'u2', parent: 's1' }, 'go on', late),
+    ];
+    growsAsOne(records);
+    const { store } = imported(records);
+    const texts = view(store.views.entries('s-1')).messages.map(({ content }) => content.at(-1)?.text);
+    expect(texts).toEqual([expect.stringContaining('It was read.'), 'read', 'go on']);
+  });
+});
+
 describe('a session that went on here', () => {
   const asks = (text: string) => user(text, { run: 'r-1' });
 

@@ -18,9 +18,10 @@ export interface Change {
  * too many, the tape is rewound to the last point before it at which no call is open, and the rest follows. Entries that no
  * view shows are written once, and never again. Pure.
  */
-export function changeOf({ spine, settled, asides }: ConversationPlan, tape: Imported): Change {
+export function changeOf(plan: ConversationPlan, tape: Imported): Change {
+  const { spine, settled, asides } = plan;
   const shown = spineOf(tape.shown);
-  let same = commonOf(spine, shown);
+  let same = commonOf(plan, shown);
   // Between a call and its last result nothing can be cut.
   while (same > 0 && shown[same]?.kind === 'tool-result') same -= 1;
   const hidden = shown[same];
@@ -48,12 +49,20 @@ export function spineOf(entries: readonly Entry[]): readonly Entry[] {
   return entries.filter(({ kind }) => !kind.startsWith('x-'));
 }
 
-/** How many drafts of a spine a tape shows in the same order with the same content. */
-export function commonOf(spine: readonly Draft[], shown: readonly Entry[]): number {
+/** How many drafts of the spine of a plan a tape shows in the same order with the same content. */
+export function commonOf(
+  { spine, keeps }: Pick<ConversationPlan, 'spine' | 'keeps'>,
+  shown: readonly Entry[],
+): number {
+  const places = new Map<string, Seq>();
   let same = 0;
   for (; same < spine.length && same < shown.length; same += 1) {
     const [draft, entry] = [spine[same], shown[same]];
     if (draft === undefined || entry === undefined || !isSame(draft, entry)) break;
+    const { key = '' } = draft;
+    const kept = keeps.get(key);
+    if (draft.mark === 'boundary' && entry.ref !== (kept === undefined ? kept : places.get(kept))) break;
+    if (keeps.size > 0) places.set(key, entry.seq);
   }
   return same;
 }

@@ -19,7 +19,7 @@ export interface Forking {
  * parent may have shown only before this import.
  */
 export function forkOf(store: SqliteTapeStore, { conversation, session, earlier }: Forking): ForkRequest {
-  const { kind, spine, parent: { call, inherits } = {} } = conversation;
+  const { kind, parent: { call, inherits } = {} } = conversation;
   const now = importedIn(store, session).shown;
   const spawn = call === undefined ? {} : { spawnCall: call };
   if (kind === 'subagent' && inherits !== true) {
@@ -31,8 +31,8 @@ export function forkOf(store: SqliteTapeStore, { conversation, session, earlier 
     return { ...place, ...spawn, kind };
   }
   const [was, is] = [spineOf(earlier), spineOf(now)];
-  const shared = commonOf(spine, was) > commonOf(spine, is) ? was : is;
-  const cut = shared[commonOf(spine, shared) - 1]?.seq ?? 1;
+  const shared = commonOf(conversation, was) > commonOf(conversation, is) ? was : is;
+  const cut = shared[commonOf(conversation, shared) - 1]?.seq ?? 1;
   return kind === 'subagent' ? { cut, ...spawn, kind } : { cut, kind: 'session' };
 }
 

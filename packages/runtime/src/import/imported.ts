@@ -24,7 +24,7 @@ export const nothingImported: Imported = {
 };
 
 /** The key of a draft, of which an entry of a tape may be a later writing. */
-export function keyOf({ key = '' }: Pick<Entry, 'key'>): string {
+export function keyOf({ key = '' }: { readonly key?: string | undefined }): string {
   return key.replace(/^u:/, '').replace(/~again\d+$/, '');
 }
 

@@ -12,6 +12,7 @@ import { forkOf } from './fork-of.ts';
 import { type Imported, importedIn, nothingImported } from './imported.ts';
 import { mergeEnded } from './merge-ended.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
+import { withRefs } from './refs.ts';
 
 /** What an import wrote of one conversation. */
 export interface Reconciled {
@@ -93,7 +94,8 @@ interface Writing {
 
 /** What a session has, and the head at which it was read. */
 interface ReadTape {
-  readonly head: string | undefined;
+  readonly head: Seq;
+  readonly hash: string | undefined;
   readonly imported: Imported;
 }
 
@@ -177,8 +179,11 @@ class ConversationWriter {
 
   /** A new session without a parent, which appears when all of it is written. */
   #create(): Reconciled {
-    const { title, ...conversation } = this.#writing.conversation;
-    const drafts = [this.#origin(), ...changeOf(conversation, nothingImported).drafts];
+    const { conversation } = this.#writing;
+    const { title, keeps } = conversation;
+    const batch = [this.#origin(), ...changeOf(conversation, nothingImported).drafts];
+    // The first entry of a session says that it begins.
+    const drafts = withRefs(batch, { keeps, next: 2, shown: [] });
     try {
       // Nothing of an import that was killed is continued: its source may have changed since.
       const init = { keys: [], ...(title !== undefined && { title }) };
@@ -213,15 +218,24 @@ class ConversationWriter {
 
   #tape(): ReadTape {
     // The head first: what is appended while the tape is read is then not overlooked.
-    const head = this.#store.sessions.find(this.#session)?.headHash;
-    return { head, imported: importedIn(this.#store, this.#session) };
+    const { head = 0, headHash } = this.#store.sessions.find(this.#session) ?? {};
+    return { head, hash: headHash, imported: importedIn(this.#store, this.#session) };
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
-  #append({ head, imported }: ReadTape, first: readonly Draft[]): Pick<Reconciled, 'added' | 'rewound'> {
-    const { rewindTo, drafts } = changeOf(this.#writing.conversation, imported);
+  #append(
+    { head, hash, imported }: ReadTape,
+    first: readonly Draft[],
+  ): Pick<Reconciled, 'added' | 'rewound'> {
+    const { conversation } = this.#writing;
+    const { rewindTo, drafts } = changeOf(conversation, imported);
     const batch = [...(rewindTo === undefined ? [] : [rewindDraft(rewindTo)]), ...first, ...drafts];
-    if (batch.length > 0) this.#store.entries.append(this.#session, batch, { expectHead: head });
+    const { keeps } = conversation;
+    const shown = imported.shown.filter(({ seq }) => rewindTo === undefined || seq <= rewindTo);
+    if (batch.length > 0)
+      this.#store.entries.append(this.#session, withRefs(batch, { keeps, next: head + 1, shown }), {
+        expectHead: hash,
+      });
     return { added: first.length + drafts.length, rewound: rewindTo !== undefined };
   }
 

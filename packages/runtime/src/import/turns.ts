@@ -40,7 +40,7 @@ interface OpenMessage {
  */
 export function turnsOf({ steps }: Path, records: readonly CodeRecord[]): TranscriptTurn[] {
   const turns: (OpenMessage | RecordTurn)[] = [];
-  const byId = new Map<string, OpenMessage>();
+  const byId = new Map<string, OpenMessage[]>();
   let open: OpenMessage | undefined;
   for (const record of steps) {
     const kind = kindOf(record);
@@ -51,7 +51,11 @@ export function turnsOf({ steps }: Path, records: readonly CodeRecord[]): Transc
       else {
         open = { kind, id, members: [record], at };
         turns.push(open);
-        if (id !== undefined) byId.set(id, open);
+        if (id !== undefined) {
+          const same = byId.get(id);
+          if (same === undefined) byId.set(id, [open]);
+          else same.push(open);
+        }
       }
     } else if (kind === 'summary') {
       addSummary(turns, record);
@@ -65,9 +69,11 @@ export function turnsOf({ steps }: Path, records: readonly CodeRecord[]): Transc
   const sidechain = steps.at(-1)?.sidechain;
   for (const record of records) {
     if (onPath.has(record) || record.sidechain !== sidechain || kindOf(record) !== 'assistant') continue;
-    byId.get(messageId(record) ?? '')?.members.push(record);
+    // A message that a compaction kept, or a proxy that repeats its ids, gives several turns one id.
+    const same = byId.get(messageId(record) ?? '');
+    (same?.findLast(({ at }) => at <= record.ordinal) ?? same?.[0])?.members.push(record);
   }
-  for (const { members } of byId.values()) members.sort((a, b) => a.ordinal - b.ordinal);
+  for (const { members } of [...byId.values()].flat()) members.sort((a, b) => a.ordinal - b.ordinal);
   return turns;
 }
 

@@ -3,13 +3,14 @@ import { nameFault } from '@tapedeck/tape/store';
 import { answersOf } from '../answers.ts';
 import type { Conversation, SpokenTurn } from '../conversation.ts';
 import type { JsonLine } from '../json-lines.ts';
-import { messageOf } from '../message.ts';
+import { type Call, messageOf } from '../message.ts';
 import type { ConversationPlan, ImportPlan, PlacedAside } from '../plan.ts';
 import { titleOf } from '../provenance.ts';
 import { type CodeRecord, readRecords } from '../records.ts';
 import { turnsOf } from '../turns.ts';
 import { weave } from '../weave.ts';
 import { chainOf } from './chain.ts';
+import { keptTails } from './kept.ts';
 import { pathsOf, speaks, type TreePath } from './paths.ts';
 
 /** What a file is to its session. */
@@ -66,19 +67,28 @@ function readPath(
   tree: readonly CodeRecord[],
   taken: Set<CodeRecord>,
 ): { readonly path: TreePath; readonly conversation: Omit<Conversation, 'beside'> } {
-  const claimed = new Set<string>();
   const steps = { steps: path.steps, dangling: 0 };
-  const turns = turnsOf(steps, tree).map(
-    (turn): SpokenTurn => (turn.kind === 'assistant' ? { ...turn, message: messageOf(turn, claimed) } : turn),
-  );
-  const calls = turns.flatMap((turn) =>
-    turn.kind === 'assistant' ? turn.message.calls.map(({ toolCallId }) => toolCallId) : [],
-  );
+  const stretches: { calls: Call[]; from: number; to: number }[] = [];
+  // Behind a compaction a call can be repeated, since the model gets it again.
+  let claimed = new Set<string>();
+  let stretch = { calls: [] as Call[], from: 0, to: Number.POSITIVE_INFINITY };
+  const turns = turnsOf(steps, tree).map((turn): SpokenTurn => {
+    if (turn.kind === 'boundary') {
+      stretches.push({ ...stretch, to: turn.at });
+      stretch = { calls: [], from: turn.at, to: Number.POSITIVE_INFINITY };
+      claimed = new Set();
+    }
+    if (turn.kind !== 'assistant') return turn;
+    const message = messageOf(turn, claimed);
+    stretch.calls.push(...message.calls);
+    return { ...turn, message };
+  });
+  stretches.push(stretch);
   for (const record of path.steps) taken.add(record);
   for (const turn of turns) if (turn.kind === 'assistant') for (const one of turn.members) taken.add(one);
   return {
     path,
-    conversation: { path: steps, turns, answers: answersOf(new Set(calls), tree, new Set(path.steps)) },
+    conversation: { path: steps, turns, answers: answersOf(stretches, tree, new Set(path.steps)) },
   };
 }
 
@@ -117,6 +127,7 @@ function planPath(
     name,
     spine,
     settled: fixed,
+    keeps: keptTails(conversation.turns),
     asides,
   };
 }

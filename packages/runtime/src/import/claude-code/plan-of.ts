@@ -146,7 +146,7 @@ function isSidechain(lines: readonly JsonLine[]): boolean {
 }
 
 function emptyMain(key: string, name: string): ConversationPlan {
-  return { key, kind: 'main', name, spine: [], settled: 0, asides: [] };
+  return { key, kind: 'main', name, spine: [], settled: 0, keeps: new Map(), asides: [] };
 }
 
 function recordDraft(key: string, payload: JsonObject): Draft {
