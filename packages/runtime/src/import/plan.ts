@@ -59,6 +59,8 @@ export interface ImportPlan {
   readonly format: string;
   /** The id that the tool gave to the session. */
   readonly session: string;
+  /** The session of which its beginning is a copy: the main conversation is a fork of that. */
+  readonly copyOf?: string;
   readonly conversations: readonly ConversationPlan[];
   readonly derived: readonly DerivedEdge[];
 }

@@ -7,7 +7,7 @@ import {
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
-import { changeOf, spineOf } from './change.ts';
+import { changeOf, commonOf, spineOf } from './change.ts';
 import { forkOf } from './fork-of.ts';
 import { type Imported, importedIn, nothingImported } from './imported.ts';
 import { mergeEnded } from './merge-ended.ts';
@@ -62,9 +62,10 @@ export function reconcile(
   for (const given of plan.conversations) {
     const conversation = clean === undefined ? given : cleaned(given, clean);
     const over = done.get(conversation.parent?.key ?? '');
+    const source = conversation.kind === 'main' ? sourceOfCopy(store, plan, conversation) : undefined;
     const from =
       over === undefined || conversation.kind === 'cleared'
-        ? undefined
+        ? source
         : { session: over.session, earlier: before.get(over.conversation) ?? [] };
     const writer = new ConversationWriter(store, { plan, conversation, from, rewritten });
     before.set(conversation.key, writer.shown);
@@ -72,6 +73,20 @@ export function reconcile(
   }
   mergeEnded(store, plan, (key) => done.get(key)?.session);
   return [...done.values()];
+}
+
+/** The session of which a conversation is a copy, if it was imported and both begin alike. */
+function sourceOfCopy(
+  store: SqliteTapeStore,
+  { format, copyOf }: ImportPlan,
+  conversation: ConversationPlan,
+): Writing['from'] {
+  const name = copyOf === undefined ? undefined : store.sessions.find(copyOf)?.session;
+  if (copyOf === undefined || name === undefined) return undefined;
+  const [origin] = store.entries.read(name, { own: true, name: 'import/source', limit: 1 });
+  const isIt = JSON.stringify(origin?.payload) === JSON.stringify({ format, session: copyOf });
+  if (!isIt || commonOf(conversation, spineOf(importedIn(store, name).shown)) === 0) return undefined;
+  return { session: name, earlier: [] };
 }
 
 function cleaned(conversation: ConversationPlan, clean: Cleaner): ConversationPlan {

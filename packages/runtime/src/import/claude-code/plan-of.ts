@@ -65,7 +65,8 @@ export function planClaudeCode({ name, lines, agents = [], beside = [] }: Claude
     }
     left = left.filter((one) => !now.includes(one));
   }
-  return { format: 'claude-code', session, conversations: all, derived };
+  const copyOf = sourceOfCopy(main.lines, session);
+  return { format: 'claude-code', session, ...(copyOf !== undefined && { copyOf }), conversations: all, derived };
 }
 
 /** Claude Code names a file by its session. Records can name another one: those that were copied, or written before. */
@@ -156,6 +157,19 @@ function recordDraft(key: string, payload: JsonObject): Draft {
 /** The session of the last record that names one; copies of another session's records name the copy. */
 function sessionIn(lines: readonly JsonLine[]): string | undefined {
   return text(lines.findLast(({ value }) => text(value.sessionId) !== undefined)?.value.sessionId);
+}
+
+/**
+ * The session from which records were copied, as the last copied one names it. Three generations of Claude Code say so in
+ * three ways: `forkedFrom`, a `session_id` beside the `sessionId`, and the session that made the request of an answer.
+ */
+function sourceOfCopy(lines: readonly JsonLine[], session: string): string | undefined {
+  const named = lines.flatMap(({ value }) => {
+    const { forkedFrom, session_id, requestSessionId } = value;
+    const from = isObject(forkedFrom) ? text(forkedFrom.sessionId) : undefined;
+    return from ?? text(session_id) ?? text(requestSessionId) ?? [];
+  });
+  return named.findLast((one) => one !== session);
 }
 
 function hasCall(spine: readonly Draft[], call: string): boolean {
