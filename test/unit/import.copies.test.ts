@@ -4,25 +4,25 @@ import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
 
-type Record = { readonly [field: string]: unknown };
+type Raw = { readonly [field: string]: unknown };
 
-const original: readonly Record[] = [
+const original: readonly Raw[] = [
   person({ uuid: 'u1' }, 'plan it'),
   model({ uuid: 'a1', parent: 'u1' }, [says('a plan')], { usage: { output_tokens: 5 } }),
   person({ uuid: 'u2', parent: 'a1' }, 'do it'),
 ];
 
 /** What a copy of the first two records goes on with. */
-const more: readonly Record[] = [
+const more: readonly Raw[] = [
   { ...person({ uuid: 'c3', parent: 'c2' }, 'do it elsewhere'), sessionId: 's-2' },
   { ...model({ uuid: 'c4', parent: 'c3' }, [says('done')], { usage: { output_tokens: 2 } }), sessionId: 's-2' },
 ];
 
-const copy = (change: (record: Record, i: number) => Record): readonly Record[] =>
+const copy = (change: (record: Raw, i: number) => Raw): readonly Raw[] =>
   original.slice(0, 2).map((record, i) => ({ ...change(record, i), sessionId: 's-2' }));
 
 /** The ways in which Claude Code has written a session that begins as a copy. */
-const copies: Readonly<{ [way: string]: readonly Record[] }> = {
+const copies: Readonly<{ [way: string]: readonly Raw[] }> = {
   'with new uuids and the old ones beside them': [
     ...copy((record, i) => ({
       ...record,
@@ -42,7 +42,7 @@ const copies: Readonly<{ [way: string]: readonly Record[] }> = {
   ],
 };
 
-function take(store: SqliteTapeStore, records: readonly Record[]): void {
+function take(store: SqliteTapeStore, records: readonly Raw[]): void {
   const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
   reconcile(store, planClaudeCode({ name: 'file', lines }));
 }

@@ -14,43 +14,45 @@ export interface Chain {
 /**
  * Links records to their predecessors. A predecessor that the file lacks, and the one of a compaction that names none, is
  * the main record before it in the file: one file is one session, and its order is the only evidence left. Any other record
- * without a predecessor begins a tree: the first one, and the one after `/clear`. A link that would close a circle is cut.
+ * without a predecessor begins a tree: the first one, and the one after `/clear`. Of a circle, the first record in the file
+ * begins a tree.
  */
 export function chainOf(records: readonly CodeRecord[]): Chain {
   const byId = new Map<string, CodeRecord>();
   for (const record of records) if (record.id !== undefined) byId.set(record.id, record);
   const parents = new Map<CodeRecord, CodeRecord>();
-  const derived: DerivedEdge[] = [];
   const chained = records.filter(({ id }) => id !== undefined);
-  // Links that all lead backwards in the file close no circle.
-  let forwards = false;
+  const found = (id: string | undefined) => (id === undefined ? undefined : byId.get(id));
   for (const record of chained) {
-    const named = record.parent === undefined ? undefined : byId.get(record.parent);
-    const restarts = isBoundary(record) || isSummary(record);
-    const before =
-      record.before !== undefined && (record.parent !== undefined || restarts)
-        ? byId.get(record.before)
-        : undefined;
-    const parent = named ?? before;
-    if (parent === undefined) continue;
-    forwards ||= parent.ordinal >= record.ordinal;
-    if (forwards && reaches(parent, record, parents)) continue;
-    parents.set(record, parent);
-    if (named !== undefined) continue;
-    derived.push({ of: record.key, from: parent.key, why: restarts ? 'compaction' : 'parent-missing' });
+    const isBridged = record.parent !== undefined || isBoundary(record) || isSummary(record);
+    const parent = found(record.parent) ?? (isBridged ? found(record.before) : undefined);
+    if (parent !== undefined) parents.set(record, parent);
   }
+  cutCircles(chained, parents);
+  const derived = chained.flatMap((record): DerivedEdge[] => {
+    const parent = parents.get(record);
+    if (parent === undefined || parent === found(record.parent)) return [];
+    const why = isBoundary(record) || isSummary(record) ? 'compaction' : 'parent-missing';
+    return [{ of: record.key, from: parent.key, why }];
+  });
   return { records, parents, trees: treesOf(chained, parents), derived };
 }
 
-/** Whether a record is among the predecessors of another, or is that record. */
-function reaches(
-  from: CodeRecord,
-  record: CodeRecord,
-  parents: ReadonlyMap<CodeRecord, CodeRecord>,
-): boolean {
-  for (let at: CodeRecord | undefined = from; at !== undefined; at = parents.get(at))
-    if (at === record) return true;
-  return false;
+function cutCircles(chained: readonly CodeRecord[], parents: Map<CodeRecord, CodeRecord>): void {
+  /** The records that were walked over, by the one from which the walk began. */
+  const walks = new Map<CodeRecord, CodeRecord>();
+  for (const start of chained) {
+    const walked: CodeRecord[] = [];
+    let at: CodeRecord | undefined = start;
+    for (; at !== undefined && !walks.has(at); at = parents.get(at)) {
+      walks.set(at, start);
+      walked.push(at);
+    }
+    if (at === undefined || walks.get(at) !== start) continue;
+    const circle = walked.slice(walked.indexOf(at));
+    const first = circle.reduce((a, b) => (a.ordinal < b.ordinal ? a : b));
+    parents.delete(first);
+  }
 }
 
 function treesOf(

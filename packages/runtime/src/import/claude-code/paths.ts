@@ -24,13 +24,17 @@ export function pathsOf(tree: readonly CodeRecord[], chain: Chain): TreePath[] {
   const paths: TreePath[] = [{ steps, shared: 0 }];
   const owners = new Map(steps.map((record) => [record, 0]));
   const said = [idsIn(steps)];
+  const silent = new Set<CodeRecord>();
   for (const end of tree.filter(canEnd).toReversed()) {
-    if (owners.has(end)) continue;
+    if (owners.has(end) || silent.has(end)) continue;
     const own: CodeRecord[] = [];
     let at: CodeRecord | undefined = end;
     for (; at !== undefined && !owners.has(at); at = chain.parents.get(at)) own.push(at);
     const from = at === undefined ? 0 : (owners.get(at) ?? 0);
-    if (!own.some((record) => speaks(record, said[from]))) continue;
+    if (!own.some((record) => speaks(record, said[from]))) {
+      for (const record of own) silent.add(record);
+      continue;
+    }
     const all = pathTo(end, chain);
     for (const record of own) owners.set(record, paths.length);
     said.push(idsIn(all));
@@ -51,16 +55,13 @@ function headOf(tree: readonly CodeRecord[], chain: Chain): CodeRecord | undefin
     .flatMap(({ raw }) => members.get(text(raw.leafUuid)) ?? [])
     .at(-1);
   if (leaf === undefined) return ends.at(-1);
-  const below = new Set([leaf]);
-  // A record follows its predecessor in the file, but for a few: those are found in a second round.
-  for (let found = 0; found < below.size; ) {
-    found = below.size;
-    for (const record of tree) {
-      const parent = chain.parents.get(record);
-      if (parent !== undefined && below.has(parent)) below.add(record);
+  const elsewhere = new Set<CodeRecord>();
+  for (const end of ends.toReversed())
+    for (let at: CodeRecord | undefined = end; at !== undefined && !elsewhere.has(at); at = chain.parents.get(at)) {
+      if (at === leaf) return end;
+      elsewhere.add(at);
     }
-  }
-  return ends.findLast((record) => below.has(record)) ?? ends.at(-1);
+  return ends.at(-1);
 }
 
 function idsIn(steps: readonly CodeRecord[]): ReadonlySet<string> {

@@ -1,3 +1,9 @@
+/**
+ * Claude Code, the files of a session as a tree of conversations: `files.ts` finds and reads them, and all else is pure.
+ * `agents.ts` takes the subagents out of the records, `chain.ts` links what is left, `paths.ts` finds the ways through it,
+ * `kept.ts` what compactions kept, and `plan-file.ts` makes conversations of them, with the rules of the files beside this
+ * folder: `turns`, `message`, `answers`, `blocks`, `drafts`, `weave`. Imports no other room.
+ */
 import type { Draft, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { nameFault, sha256 } from '@tapedeck/tape/store';
@@ -26,9 +32,8 @@ export interface ClaudeCodeSource {
 
 /**
  * Reads a session of Claude Code as a tree of conversations. Pure. Each way through the records that says something of its
- * own becomes a conversation: the one to the head is the main one, and `/clear` begins another. `chain.ts` links the
- * records, `paths.ts` finds the ways, and `agents.ts` takes the subagents out. Subagents whose session has no file, or none
- * yet, have a main conversation without a message.
+ * own becomes a conversation: the one to the head is the main one, and `/clear` begins another. Subagents whose session has
+ * no file, or none yet, have a main conversation without a message.
  */
 export function planClaudeCode({ name, lines, agents = [], beside = [] }: ClaudeCodeSource): ImportPlan {
   const nested = withoutNested(lines, new Set(agents.map(({ id }) => id)));
