@@ -11,7 +11,7 @@ import {
 import { type Entry, type SqliteTapeStore, view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
-import { countedIn, type Found } from '../support/claude-reader.ts';
+import { countedIn, type Found, objectsIn } from '../support/claude-reader.ts';
 import { openStore } from '../support/store.ts';
 
 // Real transcripts, read in place: they are not part of the project.
@@ -80,6 +80,13 @@ function countedOf(store: SqliteTapeStore, names: readonly string[]): Omit<Found
   };
 }
 
+/** Whether a record is no part of a conversation. What a subagent said is in its own, and no longer in its progress. */
+function isNoMessage({ type, data, attachment }: { readonly [field: string]: unknown }): boolean {
+  if (type === 'user' || type === 'assistant') return false;
+  if (type === 'attachment') return !(isObject(attachment) && attachment.type === 'queued_command');
+  return !(type === 'progress' && isObject(data) && data.type === 'agent_progress');
+}
+
 /** Sets by their sizes; those of ids that both sides have are compared as they are. */
 const sizes = ({ prompts, answers, agents, ...rest }: Omit<Found, 'records' | 'bad'>) => ({
   prompts: prompts.size,
@@ -106,6 +113,25 @@ describe.skipIf(absent)(`real sessions (skipped unless ${samples} is there)`, ()
       const { store, names } = imported(files);
       expect(sizes(countedOf(store, names))).toEqual(sizes(counted(files)));
       expect([...store.verify()]).toEqual([]);
+    },
+  );
+
+  test.each([...sessions.keys()].map((path) => path.slice(samples.length + 1)))(
+    'keep each record that is no message as it is: %s',
+    (path) => {
+      const files = sessions.get(join(samples, path));
+      if (files?.main === undefined) return;
+      const { store, names } = imported(files);
+      const kept = new Set(
+        names.flatMap((name) =>
+          [...store.entries.read(name, { own: true, kind: 'x-claude-code' })].map(({ payload }) =>
+            JSON.stringify(payload),
+          ),
+        ),
+      );
+      const { objects } = objectsIn(readFileSync(files.main, 'utf8'));
+      const lost = objects.filter((record) => isNoMessage(record) && !kept.has(JSON.stringify(record)));
+      expect(lost).toEqual([]);
     },
   );
 

@@ -2,6 +2,7 @@ import type { Draft } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
 import { answersOf } from '../answers.ts';
 import type { Conversation, SpokenTurn } from '../conversation.ts';
+import { asideDraft } from '../drafts.ts';
 import type { JsonLine } from '../json-lines.ts';
 import { type Call, messageOf } from '../message.ts';
 import type { ConversationPlan, ImportPlan, PlacedAside } from '../plan.ts';
@@ -107,17 +108,24 @@ function planPath(
   },
 ): ConversationPlan {
   const { drafts, settled } = weave(conversation);
+  // Of these the entry has a part only.
+  const parts = new Map(
+    conversation.turns.flatMap((turn) =>
+      turn.kind === 'boundary' || turn.kind === 'api-error' ? [[turn.record.key, turn.record] as const] : [],
+    ),
+  );
   const spine: Draft[] = [];
   const asides: PlacedAside[] = [];
   let fixed = 0;
   for (const [i, draft] of drafts.entries()) {
     if (i === settled) fixed = spine.length;
-    const { kind: of, key: aside = '' } = draft;
-    if (!of.startsWith('x-')) spine.push(draft);
-    else if (!written.has(aside)) {
-      written.add(aside);
-      asides.push({ draft, after: spine.length });
-    }
+    const isAside = draft.kind.startsWith('x-');
+    if (!isAside) spine.push(draft);
+    const part = isAside ? undefined : parts.get(draft.key ?? '');
+    const aside = part === undefined ? draft : asideDraft(part, `${part.key}:whole`);
+    if ((!isAside && part === undefined) || written.has(aside.key ?? '')) continue;
+    written.add(aside.key ?? '');
+    asides.push({ draft: aside, after: spine.length });
   }
   if (settled >= drafts.length) fixed = spine.length;
   return {
