@@ -15,7 +15,10 @@ const original: readonly Raw[] = [
 /** What a copy of the first two records goes on with. */
 const more: readonly Raw[] = [
   { ...person({ uuid: 'c3', parent: 'c2' }, 'do it elsewhere'), sessionId: 's-2' },
-  { ...model({ uuid: 'c4', parent: 'c3' }, [says('done')], { usage: { output_tokens: 2 } }), sessionId: 's-2' },
+  {
+    ...model({ uuid: 'c4', parent: 'c3' }, [says('done')], { usage: { output_tokens: 2 } }),
+    sessionId: 's-2',
+  },
 ];
 
 const copy = (change: (record: Raw, i: number) => Raw): readonly Raw[] =>

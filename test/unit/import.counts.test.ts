@@ -21,17 +21,20 @@ const all = absent ? [] : globSync('**/*.jsonl', { cwd: samples }).sort();
 
 /** The samples, each by its main file, or by one of a subagent where there is no other. */
 const sessions = new Map(
-  all.filter((file) => basename(file) !== 'journal.jsonl').map((file) => {
-    const files = claudeCodeFiles(join(samples, file));
-    return [files.main ?? files.agents[0]?.path ?? file, files] as const;
-  }),
+  all
+    .filter((file) => basename(file) !== 'journal.jsonl')
+    .map((file) => {
+      const files = claudeCodeFiles(join(samples, file));
+      return [files.main ?? files.agents[0]?.path ?? file, files] as const;
+    }),
 );
 
 function imported(...sources: ClaudeCodeFiles[]): { store: SqliteTapeStore; names: string[] } {
   const store = openStore();
   const names = new Set<string>();
   for (const files of sources)
-    for (const { session } of reconcile(store, planClaudeCode(readClaudeCodeFiles(files)))) names.add(session);
+    for (const { session } of reconcile(store, planClaudeCode(readClaudeCodeFiles(files))))
+      names.add(session);
   return { store, names: [...names] };
 }
 
@@ -45,8 +48,8 @@ function shownIn(store: SqliteTapeStore, names: readonly string[]): Entry[] {
         .explain()
         .flatMap(({ seq, in: isShown }) => (isShown ? [seq] : [])),
     );
+    // A view shows the state of its last boundary only.
     for (const entry of own)
-      // A view shows the state of its last boundary only.
       if ((shown.has(entry.seq) || entry.mark === 'boundary') && entry.meta.source === 'import')
         entries.set((entry.key ?? '').replace(/~again\d+$/, ''), entry);
   }
@@ -57,12 +60,13 @@ function shownIn(store: SqliteTapeStore, names: readonly string[]): Entry[] {
 function countedOf(store: SqliteTapeStore, names: readonly string[]): Omit<Found, 'records' | 'bad'> {
   const entries = shownIn(store, names);
   const messages = entries.filter(({ kind }) => kind === 'message');
-  const of = (role: string) =>
-    messages.filter(({ payload }) => isObject(payload) && payload.role === role);
+  const of = (role: string) => messages.filter(({ payload }) => isObject(payload) && payload.role === role);
   const calls = of('assistant').flatMap(({ payload }) => {
     const content = isObject(payload) && Array.isArray(payload.content) ? payload.content : [];
     return content.flatMap((part) =>
-      isObject(part) && part.type === 'tool-call' && part.providerExecuted !== true ? [String(part.toolCallId)] : [],
+      isObject(part) && part.type === 'tool-call' && part.providerExecuted !== true
+        ? [String(part.toolCallId)]
+        : [],
     );
   });
   const results = entries.filter(({ kind, meta }) => kind === 'tool-result' && meta.repaired !== true);
@@ -97,7 +101,11 @@ const sizes = ({ prompts, answers, agents, ...rest }: Omit<Found, 'records' | 'b
 
 function counted({ main, agents }: ClaudeCodeFiles): Omit<Found, 'records' | 'bad'> {
   const text = (path: string) => readFileSync(path, 'utf8');
-  const { records: _, bad: __, ...found } = countedIn(
+  const {
+    records: _,
+    bad: __,
+    ...found
+  } = countedIn(
     main === undefined ? '' : text(main),
     new Map(agents.map(({ id, path }) => [id, text(path)])),
   );

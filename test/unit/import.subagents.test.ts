@@ -39,9 +39,7 @@ function importedAs(...plans: ImportPlan[]): SqliteTapeStore {
 
 /** The children of a session: name, call, and whether it was merged. */
 const childrenOf = (store: SqliteTapeStore, parent: string) =>
-  store.sessions
-    .list({ parent })
-    .map(({ session, spawnCall, delivery }) => [session, spawnCall, delivery]);
+  store.sessions.list({ parent }).map(({ session, spawnCall, delivery }) => [session, spawnCall, delivery]);
 
 const asks = person({ uuid: 'u1' }, 'look around');
 const delegates = model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [calls('t1', 'Task')]);
@@ -59,7 +57,15 @@ const own: Records = [
 ];
 
 const expected = [
-  ['main', undefined, undefined, 'user: look around', 'assistant: [t1]', 't1 → all is well', 'assistant: done'],
+  [
+    'main',
+    undefined,
+    undefined,
+    'user: look around',
+    'assistant: [t1]',
+    't1 → all is well',
+    'assistant: done',
+  ],
   ['subagent', 't1', 'completed', 'user: look', 'assistant: [st1]', 'st1 → ok', 'assistant: all is well'],
 ];
 

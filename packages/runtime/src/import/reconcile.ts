@@ -170,7 +170,8 @@ class ConversationWriter {
     const { conversation } = this.#writing;
     const { same } = changeOf(conversation, imported);
     // A source that only has less than before says nothing new.
-    if (same === conversation.spine.length) return this.#receipt({ created: false, added: 0, rewound: false });
+    if (same === conversation.spine.length)
+      return this.#receipt({ created: false, added: 0, rewound: false });
     const parent = this.#session;
     this.#n += 1;
     this.#session = this.#nameOf(this.#n);

@@ -4,7 +4,11 @@ import { type Imported, keyOf } from './imported.ts';
 /** Gives each boundary of a batch the position of the first entry that it keeps in view. `next`: that of the first draft. */
 export function withRefs(
   batch: readonly Draft[],
-  { keeps, next, shown }: Pick<Imported, 'shown'> & { readonly keeps: ReadonlyMap<string, string>; readonly next: Seq },
+  {
+    keeps,
+    next,
+    shown,
+  }: Pick<Imported, 'shown'> & { readonly keeps: ReadonlyMap<string, string>; readonly next: Seq },
 ): readonly Draft[] {
   if (keeps.size === 0) return batch;
   const places = new Map(shown.map((entry) => [keyOf(entry), entry.seq]));

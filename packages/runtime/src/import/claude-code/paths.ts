@@ -57,7 +57,11 @@ function headOf(tree: readonly CodeRecord[], chain: Chain): CodeRecord | undefin
   if (leaf === undefined) return ends.at(-1);
   const elsewhere = new Set<CodeRecord>();
   for (const end of ends.toReversed())
-    for (let at: CodeRecord | undefined = end; at !== undefined && !elsewhere.has(at); at = chain.parents.get(at)) {
+    for (
+      let at: CodeRecord | undefined = end;
+      at !== undefined && !elsewhere.has(at);
+      at = chain.parents.get(at)
+    ) {
       if (at === leaf) return end;
       elsewhere.add(at);
     }

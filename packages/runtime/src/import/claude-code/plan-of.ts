@@ -48,13 +48,18 @@ export function planClaudeCode({ name, lines, agents = [], beside = [] }: Claude
   const [first = emptyMain(key, session), ...rest] = top.conversations;
   if (top.conversations.length === 0 && found.length === 0)
     return { format: 'claude-code', session, conversations: [], derived: [] };
-  const others = beside.map(({ key: of, value }) => ({ draft: recordDraft(of, value), after: first.spine.length }));
+  const others = beside.map(({ key: of, value }) => ({
+    draft: recordDraft(of, value),
+    after: first.spine.length,
+  }));
   const all: ConversationPlan[] = [{ ...first, asides: [...first.asides, ...others] }, ...rest];
   const derived = [...top.derived];
   const agentPlans = found.map((agent) => planAgent(agent, { key, notes }));
   // A subagent of a subagent comes after the one that called it.
   for (let left = agentPlans; left.length > 0; ) {
-    const placed = left.filter(({ call }) => call === undefined || all.some(({ spine }) => hasCall(spine, call)));
+    const placed = left.filter(
+      ({ call }) => call === undefined || all.some(({ spine }) => hasCall(spine, call)),
+    );
     const now = placed.length === 0 ? left : placed;
     for (const { call, context, workflow, own } of now) {
       const parent = all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ?? all[0];
@@ -71,7 +76,13 @@ export function planClaudeCode({ name, lines, agents = [], beside = [] }: Claude
     left = left.filter((one) => !now.includes(one));
   }
   const copyOf = sourceOfCopy(main.lines, session);
-  return { format: 'claude-code', session, ...(copyOf !== undefined && { copyOf }), conversations: all, derived };
+  return {
+    format: 'claude-code',
+    session,
+    ...(copyOf !== undefined && { copyOf }),
+    conversations: all,
+    derived,
+  };
 }
 
 /** Claude Code names a file by its session. Records can name another one: those that were copied, or written before. */
