@@ -135,4 +135,4 @@ export function agentNotes(records: readonly JsonObject[]): AgentNotes {
 }
 
 const notification =
-  /<task-notification>\s*<task-id>([^<]*)<\/task-id>[^]*?<status>(completed|failed|killed|stopped)<\/status>/g;
+  /<task-notification>\s*<task-id>([^<]*)<\/task-id>[\s\S]*?<status>(completed|failed|killed|stopped)<\/status>/g;
