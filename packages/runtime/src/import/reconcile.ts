@@ -161,7 +161,9 @@ class ConversationWriter {
       try {
         return this.#receipt({ created: first.length > 0, ...this.#append(tape, first) });
       } catch (error) {
-        if (!isCode(error, 'TAPE_STALE_HEAD') || tries >= triesMax) throw error;
+        // A key that another import used meanwhile is noticed before the head.
+        const isOvertaken = isCode(error, 'TAPE_STALE_HEAD') || isCode(error, 'TAPE_KEY_CONFLICT');
+        if (!isOvertaken || tries >= triesMax) throw error;
       }
     }
   }
