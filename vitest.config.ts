@@ -79,6 +79,7 @@ const lanes = [
   'test/docs/verb-examples.test.ts',
   ...[
     'import.growing',
+    'import.pieces',
     'later-store',
     'recorded.histories',
     'runner',

@@ -189,6 +189,7 @@ const topFiles: Readonly<Record<string, string>> = {
   'packages/cli/src/session': 'sent.ts',
   'packages/cli/src/terminal': 'width.ts',
   'packages/runtime/src/history': 'rewind.ts',
+  'packages/runtime/src/import/claude-code': 'plan-of.ts',
   'packages/runtime/src/identity': 'route.ts',
   'packages/tape/src/check': 'verify.ts',
   'packages/tape/src/history': 'rewind.ts',

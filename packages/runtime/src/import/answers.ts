@@ -1,4 +1,5 @@
 import { type Block, blocksOf } from './blocks.ts';
+import type { Call } from './message.ts';
 import { type CodeRecord, text } from './records.ts';
 
 /** The block that answers a call, and its record. */
@@ -9,33 +10,59 @@ export interface RecordedResult {
 
 /** The results in the file, by call. */
 export interface Answers {
-  readonly byCall: ReadonlyMap<string, RecordedResult>;
+  readonly byCall: ReadonlyMap<Call, RecordedResult>;
   /** The records that answer at least one call. */
   readonly records: ReadonlySet<CodeRecord>;
   readonly blocks: ReadonlySet<Block>;
 }
 
+/** Calls of which no two have the same id, and the ordinals between which their messages lie. */
+export interface CallStretch {
+  readonly calls: readonly Call[];
+  readonly from: number;
+  readonly to: number;
+}
+
 /**
  * Finds the result of each call anywhere in the file: parallel calls have their results on separate branches,
- * only one of which is on the path. A result on the path takes precedence; of several, the first counts.
+ * only one of which is on the path. A result on the path takes precedence; of several, the first counts. A call that is
+ * repeated behind a compaction has the result that is repeated there.
  */
 export function answersOf(
-  calls: ReadonlySet<string>,
+  stretches: readonly CallStretch[],
   records: readonly CodeRecord[],
   onPath: ReadonlySet<CodeRecord>,
 ): Answers {
-  const byCall = new Map<string, RecordedResult>();
-  const results = records.filter(({ id, type }) => id !== undefined && type === 'user');
-  const ordered = [...results.filter((r) => onPath.has(r)), ...results.filter((r) => !onPath.has(r))];
-  for (const record of ordered)
+  const found = resultsById(records);
+  const used = new Set<Block>();
+  const byCall = new Map<Call, RecordedResult>();
+  for (const { calls, from, to } of stretches) {
+    const isHere = ({ record }: RecordedResult): boolean =>
+      onPath.has(record) && record.ordinal >= from && record.ordinal < to;
+    for (const call of calls) {
+      const free = (found.get(call.toolCallId) ?? []).filter(({ block }) => !used.has(block));
+      const answer = free.find(isHere) ?? free.find(({ record }) => !onPath.has(record)) ?? free[0];
+      if (answer === undefined) continue;
+      used.add(answer.block);
+      byCall.set(call, answer);
+    }
+  }
+  const answers = [...byCall.values()];
+  return { byCall, records: new Set(answers.map(({ record }) => record)), blocks: used };
+}
+
+/** The results of a file, by the ids of their calls; of several in one record, the first. */
+function resultsById(records: readonly CodeRecord[]): ReadonlyMap<string, readonly RecordedResult[]> {
+  const found = new Map<string, RecordedResult[]>();
+  for (const record of records) {
+    if (record.id === undefined || record.type !== 'user') continue;
     for (const block of blocksOf(record.raw)) {
       const id = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
-      if (id !== undefined && calls.has(id) && !byCall.has(id)) byCall.set(id, { record, block });
+      if (id === undefined) continue;
+      const before = found.get(id);
+      if (before === undefined) found.set(id, [{ record, block }]);
+      else if (before.at(-1)?.record !== record) before.push({ record, block });
     }
-  const answers = [...byCall.values()];
-  return {
-    byCall,
-    records: new Set(answers.map(({ record }) => record)),
-    blocks: new Set(answers.map(({ block }) => block)),
-  };
+  }
+  return found;
 }

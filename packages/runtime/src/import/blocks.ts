@@ -10,10 +10,16 @@ export type Block = JsonObject;
  * becomes a block without a type.
  */
 export function blocksOf(raw: JsonObject): readonly Block[] {
-  const content = isObject(raw.message) ? raw.message.content : undefined;
+  const content = contentOf(raw);
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   if (!Array.isArray(content)) return [];
   return content.map((block: Json): Block => (isObject(block) ? block : { content: block }));
+}
+
+/** A prompt that waited has its content elsewhere. */
+function contentOf({ message, attachment, type }: JsonObject): Json | undefined {
+  if (type === 'attachment') return isObject(attachment) ? attachment.prompt : undefined;
+  return isObject(message) ? message.content : undefined;
 }
 
 /** Whether a user message contains only results. */

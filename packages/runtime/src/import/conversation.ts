@@ -24,13 +24,13 @@ export function conversationOf(records: readonly CodeRecord[]): Conversation {
     (turn): SpokenTurn => (turn.kind === 'assistant' ? { ...turn, message: messageOf(turn, claimed) } : turn),
   );
   const spoken = turns.flatMap((turn) => (turn.kind === 'assistant' ? [turn] : []));
-  const calls = spoken.flatMap(({ message }) => message.calls.map(({ toolCallId }) => toolCallId));
+  const calls = spoken.flatMap(({ message }) => message.calls);
   const onPath = new Set(path.steps);
   const inMessages = new Set(spoken.flatMap(({ members }) => members));
   return {
     path,
     turns,
-    answers: answersOf(new Set(calls), records, onPath),
+    answers: answersOf([{ calls, from: 0, to: Number.POSITIVE_INFINITY }], records, onPath),
     beside: records.filter((record) => !onPath.has(record) && !inMessages.has(record)),
   };
 }

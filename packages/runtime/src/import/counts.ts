@@ -37,8 +37,8 @@ function movedResults(turns: readonly SpokenTurn[], answers: Answers): number {
   let next = Number.POSITIVE_INFINITY;
   for (const turn of turns.toReversed()) {
     if (turn.kind === 'assistant')
-      moved += turn.message.calls.filter(({ toolCallId }) => {
-        const at = answers.byCall.get(toolCallId)?.record.ordinal;
+      moved += turn.message.calls.filter((call) => {
+        const at = answers.byCall.get(call)?.record.ordinal;
         return at !== undefined && (at < turn.at || at > next);
       }).length;
     if (turn.kind !== 'aside' && !(turn.kind === 'user' && holdsOnlyResults(turn.record))) next = turn.at;

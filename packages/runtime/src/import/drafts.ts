@@ -91,8 +91,8 @@ export function asideDraft(record: CodeRecord, key: string = record.key): Draft 
 }
 
 /** The origin of an entry. Times are the file's; the entry's own time is that of the import. */
-function origin({ raw }: CodeRecord, more: { readonly [field: string]: Json | undefined } = {}): Meta {
-  return known({ source: 'import', ...more, uuid: text(raw.uuid), timestamp: text(raw.timestamp) });
+function origin({ raw, uuid }: CodeRecord, more: { readonly [field: string]: Json | undefined } = {}): Meta {
+  return known({ source: 'import', ...more, uuid, timestamp: text(raw.timestamp) });
 }
 
 function known(fields: { readonly [field: string]: Json | undefined }): JsonObject & { summary?: string } {

@@ -36,6 +36,14 @@ export interface BadLine {
   readonly offset: number;
 }
 
+/** How lines are read. */
+export interface LineOptions {
+  /** Only used in messages. */
+  readonly file?: string | undefined;
+  /** Whether a file that has no whole record yet is no fault. */
+  readonly growing?: boolean | undefined;
+}
+
 /** The most places that are kept, and the most bad lines before as many records: a file may have nothing else. */
 const badLinesMax = 100;
 
@@ -43,8 +51,8 @@ const badLinesMax = 100;
  * Reads a JSON-lines file in chunks.
  * @throws IMPORT_CANNOT_READ, and what {@link parseJsonLines} throws
  */
-export function readJsonLines(file: string): JsonLines {
-  return parseJsonLines(chunksOf(file), { file });
+export function readJsonLines(file: string, { growing }: Pick<LineOptions, 'growing'> = {}): JsonLines {
+  return parseJsonLines(chunksOf(file), { file, growing });
 }
 
 /**
@@ -55,7 +63,7 @@ export function readJsonLines(file: string): JsonLines {
  */
 export function parseJsonLines(
   chunks: Iterable<Uint8Array>,
-  { file }: { file?: string | undefined } = {},
+  { file, growing = false }: LineOptions = {},
 ): JsonLines {
   const records: JsonLine[] = [];
   const bad: BadLine[] = [];
@@ -87,9 +95,9 @@ export function parseJsonLines(
       else notObjects += 1;
     }
   }
-  const fault = first ?? (records.length === 0 ? cut : undefined);
+  const fault = first ?? (records.length === 0 && !growing ? cut : undefined);
   if (fault !== undefined && (badCount > records.length || records.length === 0)) throw fault;
-  if (records.length + notObjects === 0)
+  if (records.length + notObjects === 0 && !growing)
     throw new ImportError('IMPORT_EMPTY', `cannot import ${shown(file)}: it has no records`, {
       data: { ...(file !== undefined && { file }) },
     });

@@ -19,6 +19,8 @@ export interface CodeRecord {
    * The key of its entry, from its uuid or else its ordinal, so that it stays the same when the file grows.
    */
   readonly key: string;
+  /** Its uuid; that of the record of which it is a copy, if it has another one. */
+  readonly uuid: string | undefined;
   readonly type: string;
   readonly sidechain: boolean;
   readonly bytes: number;
@@ -43,6 +45,11 @@ export function isSummary({ type, raw }: CodeRecord): boolean {
   return type === 'user' && raw.isCompactSummary === true;
 }
 
+/** Whether a record is a prompt that waited while the model worked, as the model received it. */
+export function isQueued({ type, attachment }: JsonObject): boolean {
+  return type === 'attachment' && isObject(attachment) && attachment.type === 'queued_command';
+}
+
 /** Whether a JSON object looks like a Claude Code record. */
 export function isClaudeCode(value: JsonObject): boolean {
   const { type, message } = value;
@@ -59,13 +66,17 @@ export function isClaudeCode(value: JsonObject): boolean {
  */
 export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
   const seen = new Set<string>();
+  const keys = new Set<string>();
   const alone = lines.every(({ value }) => !isEnd(value) || value.isSidechain === true);
   let before: string | undefined;
   return lines.map(({ value, bytes }, i) => {
     const type = text(value.type) ?? '';
     const uuid = text(value.uuid);
     const fresh = uuid !== undefined && !seen.has(uuid);
-    const key = fresh ? `cc:${uuid}` : `cc:line:${i + 1}`;
+    const original = originalOf(value) ?? uuid;
+    const isKey = fresh && original !== undefined && !keys.has(original);
+    if (isKey) keys.add(original);
+    const key = isKey ? `cc:${original}` : `cc:line:${i + 1}`;
     const inChain = chainTypes.has(type) && (fresh || uuid === undefined);
     const id = inChain ? (uuid ?? `line:${i + 1}`) : undefined;
     const unlinked = uuid === undefined && value.parentUuid === undefined;
@@ -75,6 +86,7 @@ export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
       parent: text(value.parentUuid) ?? text(value.logicalParentUuid) ?? (unlinked ? before : undefined),
       before,
       key,
+      uuid: isKey ? original : uuid,
       type,
       sidechain: value.isSidechain === true,
       bytes,
@@ -84,6 +96,11 @@ export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
     if (canEnd(record) && (alone || !record.sidechain)) before = id;
     return record;
   });
+}
+
+/** The uuid of the record of which this one is a copy, where the copy has another. */
+function originalOf({ forkedFrom }: JsonObject): string | undefined {
+  return isObject(forkedFrom) ? text(forkedFrom.messageUuid) : undefined;
 }
 
 /** A non-empty string; undefined for anything else. */

@@ -1,7 +1,7 @@
 import { isObject } from '@tapedeck/tape/internal';
 import { holdsOnlyResults } from './blocks.ts';
 import type { Path } from './path.ts';
-import { type CodeRecord, isBoundary, isSummary, text } from './records.ts';
+import { type CodeRecord, isBoundary, isQueued, isSummary, text } from './records.ts';
 
 /** A step of the conversation: an assistant message, or a record of another kind. */
 export type TranscriptTurn = ModelTurn | RecordTurn;
@@ -40,7 +40,7 @@ interface OpenMessage {
  */
 export function turnsOf({ steps }: Path, records: readonly CodeRecord[]): TranscriptTurn[] {
   const turns: (OpenMessage | RecordTurn)[] = [];
-  const byId = new Map<string, OpenMessage>();
+  const byId = new Map<string, OpenMessage[]>();
   let open: OpenMessage | undefined;
   for (const record of steps) {
     const kind = kindOf(record);
@@ -51,7 +51,11 @@ export function turnsOf({ steps }: Path, records: readonly CodeRecord[]): Transc
       else {
         open = { kind, id, members: [record], at };
         turns.push(open);
-        if (id !== undefined) byId.set(id, open);
+        if (id !== undefined) {
+          const same = byId.get(id);
+          if (same === undefined) byId.set(id, [open]);
+          else same.push(open);
+        }
       }
     } else if (kind === 'summary') {
       addSummary(turns, record);
@@ -65,9 +69,11 @@ export function turnsOf({ steps }: Path, records: readonly CodeRecord[]): Transc
   const sidechain = steps.at(-1)?.sidechain;
   for (const record of records) {
     if (onPath.has(record) || record.sidechain !== sidechain || kindOf(record) !== 'assistant') continue;
-    byId.get(messageId(record) ?? '')?.members.push(record);
+    // A message that a compaction kept, or a proxy that repeats its ids, gives several turns one id.
+    const same = byId.get(messageId(record) ?? '');
+    (same?.findLast(({ at }) => at <= record.ordinal) ?? same?.[0])?.members.push(record);
   }
-  for (const { members } of byId.values()) members.sort((a, b) => a.ordinal - b.ordinal);
+  for (const { members } of [...byId.values()].flat()) members.sort((a, b) => a.ordinal - b.ordinal);
   return turns;
 }
 
@@ -76,7 +82,7 @@ function kindOf(record: CodeRecord): ModelTurn['kind'] | RecordTurn['kind'] | 's
   if (isSummary(record)) return 'summary';
   if (isBoundary(record)) return 'boundary';
   if (record.type === 'assistant') return record.raw.isApiErrorMessage === true ? 'api-error' : 'assistant';
-  return record.type === 'user' ? 'user' : 'aside';
+  return record.type === 'user' || isQueued(record.raw) ? 'user' : 'aside';
 }
 
 /**
@@ -90,12 +96,14 @@ function addSummary(turns: (OpenMessage | RecordTurn)[], summary: CodeRecord): v
   else turns.push({ kind: 'boundary', record: summary, summary, at: summary.ordinal });
 }
 
-function messageId({ raw }: CodeRecord): string | undefined {
+/** What the records of one message have in common. */
+export function messageId({ raw }: CodeRecord): string | undefined {
   const id = isObject(raw.message) ? text(raw.message.id) : undefined;
   return id === undefined ? undefined : `${id} ${text(raw.requestId) ?? ''}`;
 }
 
 /** Results, and texts that the user did not type, arrive while the model still streams. */
 function isInjected(record: CodeRecord): boolean {
+  if (isQueued(record.raw)) return true;
   return record.type === 'user' && (record.raw.isMeta === true || holdsOnlyResults(record));
 }

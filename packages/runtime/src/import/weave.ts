@@ -78,11 +78,11 @@ function modelDrafts(
   if (id !== undefined) counted.add(id);
   const answered = message.calls
     .flatMap((call) => {
-      const answer = answers.byCall.get(call.toolCallId);
+      const answer = answers.byCall.get(call);
       return answer ? [{ call, answer }] : [];
     })
     .sort((a, b) => a.answer.record.ordinal - b.answer.record.ordinal);
-  const open = message.calls.filter(({ toolCallId }) => !answers.byCall.has(toolCallId));
+  const open = message.calls.filter((call) => !answers.byCall.has(call));
   return [
     messageDraft(first, message, usage),
     ...answered.map(({ call, answer }) => resultDraft(call, answer)),

@@ -61,7 +61,7 @@ function storedSpeaker({ kind, meta, payload }: SaidEntry): Speaker | undefined 
   return speakerOf({
     kind,
     payload: known === undefined ? parsed(payload) : { role: known },
-    ...(meta?.includes('"context"') === true && { meta: parsed(meta) }),
+    ...(/"(?:context|again)"/.test(meta ?? '') && { meta: parsed(meta) }),
   });
 }
 

@@ -11,7 +11,10 @@ export interface Conversation {
 
 export const silence: Conversation = { message_count: 0, last_speaker: null };
 
-/** Whose message an entry is; undefined for one that no reader of the conversation sees as a message. Pure. */
+/**
+ * Whose message an entry is; undefined for one that no reader of the conversation sees as a message, and for one that an
+ * import wrote before, whose source has more of it now (`meta.again`). Pure.
+ */
 export function speakerOf({
   kind,
   payload,
@@ -21,7 +24,8 @@ export function speakerOf({
   readonly payload: unknown;
   readonly meta?: { readonly [key: string]: Json } | undefined;
 }): Speaker | undefined {
-  if (kind !== 'message' || !isObject(payload) || meta?.context === false) return undefined;
+  if (kind !== 'message' || !isObject(payload)) return undefined;
+  if (meta?.context === false || meta?.again !== undefined) return undefined;
   return payload.role === 'user' || payload.role === 'assistant' ? payload.role : undefined;
 }
 

@@ -1,4 +1,4 @@
-import { type Call, callOf } from '../entry/call.ts';
+import { type Call, callOf, countedOf } from '../entry/call.ts';
 import type { Seq } from '../entry/entry.ts';
 import { parsed } from '../entry/parsed.ts';
 import { totalOf, type Usage } from '../entry/usage.ts';
@@ -45,17 +45,15 @@ export interface CallsRow {
 }
 
 /** Adds a call at a position to the row of its model. Pure. */
-export function addCall(
-  row: CallsRow | undefined,
-  seq: Seq,
-  { model = '', usage, cost, isMessage }: Call,
-): CallsRow {
+export function addCall(row: CallsRow | undefined, seq: Seq, call: Call): CallsRow {
+  const { model = '', cost, isMessage } = call;
+  const { steps, usage } = countedOf(call);
   const { input = 0, output = 0, reasoning = 0, cache_read = 0, cache_write = 0 } = row ?? {};
   const before = row?.cost ?? null;
   return {
     model,
     first_seq: row?.first_seq ?? seq,
-    steps: (row?.steps ?? 0) + 1,
+    steps: (row?.steps ?? 0) + steps,
     input: input + usage.input,
     output: output + usage.output,
     reasoning: reasoning + usage.reasoning,
@@ -63,7 +61,7 @@ export function addCall(
     cache_write: cache_write + usage.cacheWrite,
     cost: cost === undefined ? before : (before ?? 0) + cost,
     last_seq: isMessage ? seq : (row?.last_seq ?? null),
-    last_tokens: isMessage ? totalOf(usage) : (row?.last_tokens ?? null),
+    last_tokens: isMessage ? totalOf(call.usage) : (row?.last_tokens ?? null),
   };
 }
 
@@ -110,10 +108,12 @@ export function storedCall({ kind, payload, meta }: Omit<StoredCall, 'seq'>): Ca
  * Takes the call of an entry off the row of its model, in the caller's transaction, after the entry was erased. Reads
  * entries only when it was the first or the last of its model.
  */
-export function removeCall(db: Db, tapeId: number, seq: Seq, { model = '', usage, cost = 0 }: Call): void {
+export function removeCall(db: Db, tapeId: number, seq: Seq, call: Call): void {
+  const { model = '', cost = 0 } = call;
+  const { steps, usage } = countedOf(call);
   const row = callsRow(db, tapeId, model);
   if (row === undefined) return;
-  if (row.steps <= 1) {
+  if (row.steps <= steps) {
     db.run('DELETE FROM usage WHERE tape_id = @tapeId AND model = @model', { tapeId, model });
     return;
   }
@@ -122,7 +122,7 @@ export function removeCall(db: Db, tapeId: number, seq: Seq, { model = '', usage
   const next: CallsRow = {
     ...row,
     first_seq: row.first_seq === seq ? firstCall(db, tapeId, { model, after: seq }) : row.first_seq,
-    steps: row.steps - 1,
+    steps: row.steps - steps,
     input: row.input - usage.input,
     output: row.output - usage.output,
     reasoning: row.reasoning - usage.reasoning,

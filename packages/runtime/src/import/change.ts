@@ -1,0 +1,100 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Draft, Entry, Json, JsonObject, Seq } from '@tapedeck/tape';
+import { storedPayloads } from '@tapedeck/tape/internal';
+import { type Imported, keyOf } from './imported.ts';
+import type { ConversationPlan } from './plan.ts';
+
+/** What has to be written so that a session reads as its plan. */
+export interface Change {
+  /** How many drafts of the spine it shows already. */
+  readonly same: number;
+  /** The position after which its readers see nothing any more. */
+  readonly rewindTo?: Seq;
+  readonly drafts: readonly Draft[];
+}
+
+/**
+ * Compares a plan with what the tape has of it. What both begin with stays; where an entry differs, is missing or is one
+ * too many, the tape is rewound to the last point before it at which no call is open, and the rest follows. Entries that no
+ * view shows are written once, and never again. Pure.
+ */
+export function changeOf(plan: ConversationPlan, tape: Imported): Change {
+  const { spine, settled, asides } = plan;
+  const shown = spineOf(tape.shown);
+  let same = commonOf(plan, shown);
+  // Between a call and its last result nothing can be cut.
+  while (same > 0 && shown[same]?.kind === 'tool-result') same -= 1;
+  const hidden = shown[same];
+  const fresh = asides.filter(({ draft }) => !tape.known.has(draft.key ?? ''));
+  const drafts: Draft[] = [];
+  let aside = 0;
+  const catchUp = (after: number): void => {
+    for (let one = fresh[aside]; one !== undefined && one.after <= after; one = fresh[aside]) {
+      drafts.push(one.draft);
+      aside += 1;
+    }
+  };
+  for (let i = same; i < spine.length; i += 1) {
+    // What may be rewound later hides no record: those follow what is settled.
+    catchUp(i < settled ? i : Number.POSITIVE_INFINITY);
+    const draft = spine[i];
+    if (draft !== undefined) drafts.push(writtenAgain(draft, tape));
+  }
+  catchUp(Number.POSITIVE_INFINITY);
+  return { same, ...(hidden !== undefined && { rewindTo: hidden.seq - 1 }), drafts };
+}
+
+/** The entries of an import that are part of its conversation. */
+export function spineOf(entries: readonly Entry[]): readonly Entry[] {
+  return entries.filter(({ kind }) => !kind.startsWith('x-'));
+}
+
+/** How many drafts of the spine of a plan a tape shows in the same order with the same content. */
+export function commonOf(
+  { spine, keeps }: Pick<ConversationPlan, 'spine' | 'keeps'>,
+  shown: readonly Entry[],
+): number {
+  const places = new Map<string, Seq>();
+  let same = 0;
+  for (; same < spine.length && same < shown.length; same += 1) {
+    const [draft, entry] = [spine[same], shown[same]];
+    if (draft === undefined || entry === undefined || !isSame(draft, entry)) break;
+    const { key = '' } = draft;
+    const kept = keeps.get(key);
+    if (draft.mark === 'boundary' && entry.ref !== (kept === undefined ? kept : places.get(kept))) break;
+    if (keeps.size > 0) places.set(key, entry.seq);
+  }
+  return same;
+}
+
+function isSame(draft: Draft, entry: Entry): boolean {
+  if (keyOf(entry) !== draft.key || entry.kind !== draft.kind) return false;
+  // A redacted entry stays redacted.
+  if (entry.payload === null) return true;
+  if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
+  const { again: _, usageBefore: __, ...meta } = entry.meta;
+  return (
+    isDeepStrictEqual(meta, asStored(draft.meta ?? {})) &&
+    isDeepStrictEqual(entry.payload, storedPayloads(draft)[0])
+  );
+}
+
+function asStored(value: JsonObject): Json {
+  return JSON.parse(JSON.stringify(value)) as Json;
+}
+
+/**
+ * A draft that was written before gets another key, and says how often it was. So it counts as one message; the tokens that
+ * were counted for it, here or on the tape from which this one is forked, count once.
+ */
+function writtenAgain(draft: Draft, { written, counted }: Imported): Draft {
+  const { key = '', meta } = draft;
+  const again = written.get(key) ?? 0;
+  const usageBefore = meta?.usage === undefined ? undefined : counted.get(key);
+  if (again === 0 && usageBefore === undefined) return draft;
+  return {
+    ...draft,
+    ...(again > 0 && { key: `${key}~again${again}` }),
+    meta: { ...meta, ...(again > 0 && { again }), ...(usageBefore !== undefined && { usageBefore }) },
+  };
+}

@@ -1,0 +1,138 @@
+import type { JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { blocksOf, wordsOf } from '../blocks.ts';
+import type { JsonLine } from '../json-lines.ts';
+import { isQueued, text } from '../records.ts';
+
+/** The records of a subagent, and what says which call started it. */
+export interface AgentSource {
+  readonly id: string;
+  readonly lines: readonly JsonLine[];
+  /** The id of the call. */
+  readonly call?: string;
+  /** The run of a workflow that started it. */
+  readonly workflow?: string;
+  /** What the tool wrote of it beside its records. */
+  readonly meta?: JsonObject;
+}
+
+/** A file with its subagents taken out of it. */
+export interface Parted {
+  readonly lines: readonly JsonLine[];
+  readonly agents: readonly AgentSource[];
+}
+
+/**
+ * Takes the messages of subagents out of the progress records in which they are nested; what is left of such a record names
+ * the message that was in it. Records of subagents that have a file of their own (`known`) stay as they are.
+ */
+export function withoutNested(lines: readonly JsonLine[], known: ReadonlySet<string>): Parted {
+  const agents = new Map<string, { lines: JsonLine[]; call: string | undefined }>();
+  const left = lines.map((line): JsonLine => {
+    const { value } = line;
+    const data = value.type === 'progress' && isObject(value.data) ? value.data : {};
+    const id = data.type === 'agent_progress' ? text(data.agentId) : undefined;
+    if (id === undefined || known.has(id) || !isObject(data.message)) return line;
+    const agent = agents.get(id) ?? { lines: [], call: text(value.parentToolUseID) };
+    agents.set(id, agent);
+    const { message, ...rest } = data;
+    const uuid = text(message.uuid) ?? text(value.uuid);
+    const parentUuid = agent.lines.at(-1)?.value.uuid ?? null;
+    agent.lines.push({
+      ...line,
+      value: { ...message, ...(uuid !== undefined && { uuid }), parentUuid, isSidechain: true, agentId: id },
+    });
+    return {
+      ...line,
+      value: { ...value, data: { ...rest, ...(uuid !== undefined && { messageUuid: uuid }) } },
+    };
+  });
+  return { lines: left, agents: [...agents].map(([id, { lines: own, call }]) => sourceOf(id, own, call)) };
+}
+
+function sourceOf(id: string, lines: readonly JsonLine[], call: string | undefined): AgentSource {
+  return { id, lines, ...(call !== undefined && { call }) };
+}
+
+/**
+ * Takes the records of subagents out that older versions wrote between the others. Each root begins a subagent, which the
+ * last call before it started that could have.
+ */
+export function withoutSidechains(lines: readonly JsonLine[]): Parted {
+  const isMixed = lines.some(({ value }) => value.isSidechain !== true && isSpoken(value));
+  if (!isMixed) return { lines, agents: [] };
+  const roots = new Map<string, string>();
+  const agents = new Map<string, { lines: JsonLine[]; call: string | undefined }>();
+  let call: string | undefined;
+  const left: JsonLine[] = [];
+  for (const line of lines) {
+    const { value } = line;
+    if (value.isSidechain !== true) {
+      left.push(line);
+      for (const block of value.type === 'assistant' ? blocksOf(value) : [])
+        if (block.type === 'tool_use' && delegates.has(String(block.name))) call = text(block.id) ?? call;
+      continue;
+    }
+    const uuid = text(value.uuid);
+    const id = text(value.agentId) ?? roots.get(text(value.parentUuid) ?? '') ?? uuid ?? `line-${line.line}`;
+    if (uuid !== undefined) roots.set(uuid, id);
+    const agent = agents.get(id) ?? { lines: [], call };
+    agents.set(id, agent);
+    agent.lines.push(line);
+  }
+  return { lines: left, agents: [...agents].map(([id, { lines: own, call }]) => sourceOf(id, own, call)) };
+}
+
+/** The tools that start a subagent. */
+const delegates: ReadonlySet<string> = new Set(['Task', 'Agent']);
+
+function isSpoken({ type }: JsonObject): boolean {
+  return type === 'user' || type === 'assistant';
+}
+
+/** The record of its parent up to which a subagent knows what its parent knew; undefined for one that began anew. */
+export function contextIn(lines: readonly JsonLine[]): string | undefined {
+  return text(lines.find(({ value }) => value.type === 'fork-context-ref')?.value.parentLastUuid);
+}
+
+/** What records say of subagents. */
+export interface AgentNotes {
+  /** The calls that started them, by their ids; those of runs of workflows, by theirs. */
+  readonly calls: ReadonlyMap<string, string>;
+  /** How those ended that reported, by their ids. */
+  readonly ended: ReadonlyMap<string, Ended>;
+  /** How calls ended that waited for what they started. */
+  readonly results: ReadonlyMap<string, Ended>;
+}
+
+type Ended = 'completed' | 'failed';
+
+/**
+ * Reads which calls started which subagents, and which of these reported: as the result of the call; those that ran in the
+ * background by a notification, and those of a workflow in its journal.
+ */
+export function agentNotes(records: readonly JsonObject[]): AgentNotes {
+  const calls = new Map<string, string>();
+  const ended = new Map<string, Ended>();
+  const results = new Map<string, Ended>();
+  for (const record of records) {
+    const agent = text(record.agentId);
+    if (record.type === 'result' && agent !== undefined) ended.set(agent, 'completed');
+    if (record.type !== 'user' && !isQueued(record)) continue;
+    const details = isObject(record.toolUseResult) ? record.toolUseResult : {};
+    const named = text(details.agentId) ?? text(details.runId);
+    const waits = details.isAsync !== true && details.status !== 'async_launched';
+    for (const block of blocksOf(record)) {
+      const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
+      if (call === undefined) continue;
+      if (named !== undefined) calls.set(named, call);
+      if (waits) results.set(call, block.is_error === true ? 'failed' : 'completed');
+    }
+    for (const [, id = '', status] of wordsOf(record).matchAll(notification))
+      ended.set(id, status === 'completed' ? 'completed' : 'failed');
+  }
+  return { calls, ended, results };
+}
+
+const notification =
+  /<task-notification>\s*<task-id>([^<]*)<\/task-id>[\s\S]*?<status>(completed|failed|killed|stopped)<\/status>/g;

@@ -1,0 +1,155 @@
+import type { Draft } from '@tapedeck/tape';
+import { nameFault } from '@tapedeck/tape/store';
+import { answersOf } from '../answers.ts';
+import type { Conversation, SpokenTurn } from '../conversation.ts';
+import { asideDraft } from '../drafts.ts';
+import type { JsonLine } from '../json-lines.ts';
+import { type Call, messageOf } from '../message.ts';
+import type { ConversationPlan, ImportPlan, PlacedAside } from '../plan.ts';
+import { titleOf } from '../provenance.ts';
+import { type CodeRecord, readRecords } from '../records.ts';
+import { turnsOf } from '../turns.ts';
+import { weave } from '../weave.ts';
+import { chainOf } from './chain.ts';
+import { keptTails } from './kept.ts';
+import { pathsOf, speaks, type TreePath } from './paths.ts';
+
+/** What a file is to its session. */
+export interface FileKey {
+  /** The key of its first conversation; those of the others begin with it. */
+  readonly key: string;
+  readonly name: string;
+  readonly kind: ConversationPlan['kind'];
+}
+
+/** The conversations of one file, parents first. */
+export function planFile(
+  lines: readonly JsonLine[],
+  { key, name, kind }: FileKey,
+): Pick<ImportPlan, 'conversations' | 'derived'> {
+  const records = readRecords(lines);
+  const chain = chainOf(records);
+  const trees = chain.trees.filter((tree) => tree.some((record) => speaks(record)));
+  const title = titleOf(records);
+  const derived = [...chain.derived];
+  const taken = new Set<CodeRecord>();
+  const ways = trees.map((tree) => pathsOf(tree, chain).map((path) => readPath(path, tree, taken)));
+  // Records of a tree that says nothing, and those without a place in a tree, go with the first conversation.
+  const later = new Map(trees.slice(1).flatMap((tree, i) => tree.map((record) => [record, i + 1] as const)));
+  const beside = records.filter((record) => !taken.has(record));
+  const conversations: ConversationPlan[] = [];
+  const written = new Set<string>();
+  let before: ConversationPlan | undefined;
+  for (const [t, paths] of ways.entries()) {
+    const made: ConversationPlan[] = [];
+    for (const [p, { path, conversation }] of paths.entries()) {
+      const first = path.steps[path.shared];
+      const isRoot = p === 0;
+      const id = isRoot ? (t === 0 ? key : `${key}/clear:${first?.key}`) : `${key}/branch:${first?.key}`;
+      const parent = isRoot ? before : made[path.from ?? 0];
+      if (isRoot && t > 0 && parent !== undefined) derived.push({ of: id, from: parent.key, why: 'cleared' });
+      const own = isRoot ? beside.filter((record) => (later.get(record) ?? 0) === t) : [];
+      const plan = planPath(
+        { ...conversation, beside: own },
+        { key: id, kind: isRoot ? (t === 0 ? kind : 'cleared') : 'branch' },
+        { parent, name: nameOf(name, id === key ? undefined : { first, isRoot }), written },
+      );
+      made.push(isRoot && title !== undefined ? { ...plan, title } : plan);
+    }
+    before = made[0] ?? before;
+    conversations.push(...made);
+  }
+  return { conversations, derived };
+}
+
+/** A path as turns, with the results of its calls. */
+function readPath(
+  path: TreePath,
+  tree: readonly CodeRecord[],
+  taken: Set<CodeRecord>,
+): { readonly path: TreePath; readonly conversation: Omit<Conversation, 'beside'> } {
+  const steps = { steps: path.steps, dangling: 0 };
+  const stretches: { calls: Call[]; from: number; to: number }[] = [];
+  // Behind a compaction a call can be repeated, since the model gets it again.
+  let claimed = new Set<string>();
+  let stretch = { calls: [] as Call[], from: 0, to: Number.POSITIVE_INFINITY };
+  const turns = turnsOf(steps, tree).map((turn): SpokenTurn => {
+    if (turn.kind === 'boundary') {
+      stretches.push({ ...stretch, to: turn.at });
+      stretch = { calls: [], from: turn.at, to: Number.POSITIVE_INFINITY };
+      claimed = new Set();
+    }
+    if (turn.kind !== 'assistant') return turn;
+    const message = messageOf(turn, claimed);
+    stretch.calls.push(...message.calls);
+    return { ...turn, message };
+  });
+  stretches.push(stretch);
+  for (const record of path.steps) taken.add(record);
+  for (const turn of turns) if (turn.kind === 'assistant') for (const one of turn.members) taken.add(one);
+  return {
+    path,
+    conversation: { path: steps, turns, answers: answersOf(stretches, tree, new Set(path.steps)) },
+  };
+}
+
+function planPath(
+  conversation: Conversation,
+  { key, kind }: Pick<ConversationPlan, 'key' | 'kind'>,
+  {
+    parent,
+    name,
+    written,
+  }: {
+    readonly parent: ConversationPlan | undefined;
+    readonly name: string;
+    /** The keys of the asides of earlier conversations: those of the steps that they share go with one only. */
+    readonly written: Set<string>;
+  },
+): ConversationPlan {
+  const { drafts, settled } = weave(conversation);
+  // Of these the entry has a part only.
+  const parts = new Map(
+    conversation.turns.flatMap((turn) =>
+      turn.kind === 'boundary' || turn.kind === 'api-error' ? [[turn.record.key, turn.record] as const] : [],
+    ),
+  );
+  const spine: Draft[] = [];
+  const asides: PlacedAside[] = [];
+  let fixed = 0;
+  for (const [i, draft] of drafts.entries()) {
+    if (i === settled) fixed = spine.length;
+    const isAside = draft.kind.startsWith('x-');
+    if (!isAside) spine.push(draft);
+    const part = isAside ? undefined : parts.get(draft.key ?? '');
+    const aside = part === undefined ? draft : asideDraft(part, `${part.key}:whole`);
+    if ((!isAside && part === undefined) || written.has(aside.key ?? '')) continue;
+    written.add(aside.key ?? '');
+    asides.push({ draft: aside, after: spine.length });
+  }
+  if (settled >= drafts.length) fixed = spine.length;
+  return {
+    key,
+    kind,
+    ...(parent !== undefined && { parent: { key: parent.key } }),
+    name,
+    spine,
+    settled: fixed,
+    keeps: keptTails(conversation.turns),
+    asides,
+  };
+}
+
+/** The name of a conversation beside the main one, from the record that begins it. */
+function nameOf(
+  name: string,
+  other: { readonly first: CodeRecord | undefined; readonly isRoot: boolean } | undefined,
+): string {
+  if (other === undefined) return name;
+  const id = (other.first?.key ?? '')
+    .replace(/^cc:/, '')
+    .replace(/[^A-Za-z0-9]/g, '')
+    .slice(0, 8);
+  const full = `${name}-${other.isRoot ? 'clear' : 'branch'}-${id}`;
+  return nameFault(full) === undefined ? full : name;
+}

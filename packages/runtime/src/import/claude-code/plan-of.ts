@@ -1,0 +1,196 @@
+/**
+ * Claude Code, the files of a session as a tree of conversations: `files.ts` finds and reads them, and all else is pure.
+ * `agents.ts` takes the subagents out of the records, `chain.ts` links what is left, `paths.ts` finds the ways through it,
+ * `kept.ts` what compactions kept, and `plan-file.ts` makes conversations of them, with the rules of the files beside this
+ * folder: `turns`, `message`, `answers`, `blocks`, `drafts`, `weave`. Imports what lies beside it in `import`, and no other
+ * room.
+ */
+import type { Draft, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { nameFault, sha256 } from '@tapedeck/tape/store';
+import type { JsonLine } from '../json-lines.ts';
+import type { ConversationPlan, ImportPlan } from '../plan.ts';
+import { text } from '../records.ts';
+import {
+  type AgentNotes,
+  type AgentSource,
+  agentNotes,
+  contextIn,
+  withoutNested,
+  withoutSidechains,
+} from './agents.ts';
+import { planFile } from './plan-file.ts';
+
+/** What is read of one session: its main file, and what lies in the folder beside it. */
+export interface ClaudeCodeSource {
+  /** The session, if no record names it: the file's name. */
+  readonly name: string;
+  readonly lines: readonly JsonLine[];
+  readonly agents?: readonly AgentSource[];
+  /** Records of other files of the session, by keys of their own. */
+  readonly beside?: readonly { readonly key: string; readonly value: JsonObject }[];
+}
+
+/**
+ * Reads a session of Claude Code as a tree of conversations. Pure. Each way through the records that says something of its
+ * own becomes a conversation: the one to the head is the main one, and `/clear` begins another. Subagents whose session has
+ * no file, or none yet, have a main conversation without a message.
+ */
+export function planClaudeCode({ name, lines, agents = [], beside = [] }: ClaudeCodeSource): ImportPlan {
+  const nested = withoutNested(lines, new Set(agents.map(({ id }) => id)));
+  const main = withoutSidechains(nested.lines);
+  const found = [...nested.agents, ...main.agents, ...agents];
+  const agentLines = found.flatMap((agent) => agent.lines);
+  const isAgent = agents.length === 0 && isSidechain(lines);
+  const named = uuid.test(name) ? name : (sessionIn(lines) ?? sessionIn(agentLines) ?? name);
+  const { session, key } = identityOf(named, isAgent ? lines : []);
+  const notes = agentNotes([...lines, ...agentLines, ...beside].map(({ value }) => value));
+  const top = planFile(main.lines, { key, name: session, kind: 'main' });
+  const [first = emptyMain(key, session), ...rest] = top.conversations;
+  if (top.conversations.length === 0 && found.length === 0)
+    return { format: 'claude-code', session, conversations: [], derived: [] };
+  const others = beside.map(({ key: of, value }) => ({
+    draft: recordDraft(of, value),
+    after: first.spine.length,
+  }));
+  const all: ConversationPlan[] = [{ ...first, asides: [...first.asides, ...others] }, ...rest];
+  const derived = [...top.derived];
+  const agentPlans = found.map((agent) => planAgent(agent, { key, notes }));
+  // A subagent of a subagent comes after the one that called it.
+  for (let left = agentPlans; left.length > 0; ) {
+    const placed = left.filter(
+      ({ call }) => call === undefined || all.some(({ spine }) => hasCall(spine, call)),
+    );
+    const now = placed.length === 0 ? left : placed;
+    for (const { call, context, workflow, own } of now) {
+      const parent = all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ?? all[0];
+      if (parent === undefined) continue;
+      const before = context === undefined ? [] : contextOf(parent.spine, { context, call });
+      const inherits = before.length > 0 ? ({ inherits: true } as const) : {};
+      const edge = { key: parent.key, ...(call !== undefined && { call }), ...inherits };
+      const [agent, ...branches] = own.conversations.map((one) => behind(before, one));
+      if (agent === undefined) continue;
+      all.push({ ...agent, parent: edge }, ...branches);
+      derived.push(...own.derived);
+      if (workflow) derived.push({ of: agent.key, from: parent.key, why: 'workflow' });
+    }
+    left = left.filter((one) => !now.includes(one));
+  }
+  const copyOf = sourceOfCopy(main.lines, session);
+  return {
+    format: 'claude-code',
+    session,
+    ...(copyOf !== undefined && { copyOf }),
+    conversations: all,
+    derived,
+  };
+}
+
+/** Claude Code names a file by its session. Records can name another one: those that were copied, or written before. */
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** A subagent as conversations, the first of which is its own. */
+function planAgent(
+  { id, lines, meta, ...agent }: AgentSource,
+  { key, notes }: { readonly key: string; readonly notes: AgentNotes },
+) {
+  const ofRun = agent.workflow === undefined ? undefined : notes.calls.get(agent.workflow);
+  const call = agent.call ?? text(meta?.toolUseId) ?? notes.calls.get(id) ?? ofRun;
+  const own = planFile(lines, { key: `${key}/agent:${id}`, name: agentName(id), kind: 'subagent' });
+  const [first, ...branches] = own.conversations;
+  const ended = notes.ended.get(id) ?? notes.results.get(call ?? '');
+  const said = meta === undefined ? [] : [{ draft: recordDraft('cc:agent-meta', meta), after: 0 }];
+  const title = text(meta?.description);
+  const conversation = first && {
+    ...first,
+    ...(ended !== undefined && { ended }),
+    ...(title !== undefined && { title }),
+    asides: [...said, ...first.asides],
+  };
+  return {
+    call,
+    context: contextIn(lines),
+    workflow: ofRun !== undefined && call === ofRun,
+    own: { ...own, conversations: conversation === undefined ? [] : [conversation, ...branches] },
+  };
+}
+
+/** What a conversation had settled at one of its records, and before a call that was open there. */
+function contextOf(
+  spine: readonly Draft[],
+  { context, call }: { readonly context: string; readonly call: string | undefined },
+): readonly Draft[] {
+  const at = spine.findLastIndex(({ meta }) => meta?.uuid === context);
+  const result = spine.findIndex((draft) => call !== undefined && hasCall([draft], call));
+  const message = result === -1 ? -1 : spine.findLastIndex(({ kind }, i) => i < result && kind === 'message');
+  const end = message === -1 || (at !== -1 && at < message) ? at + 1 : message;
+  return spine.slice(0, end);
+}
+
+/** A conversation with what it knows from its parent before it. */
+function behind(before: readonly Draft[], one: ConversationPlan): ConversationPlan {
+  const { length } = before;
+  return {
+    ...one,
+    spine: [...before, ...one.spine],
+    settled: length + one.settled,
+    asides: one.asides.map(({ draft, after }) => ({ draft, after: length + after })),
+  };
+}
+
+/** A name for the session of a subagent, whose id comes from a file. */
+function agentName(id: string): string {
+  const name = `agent-${id}`;
+  return nameFault(name) === undefined ? name : `agent-${sha256(id).slice(0, 12)}`;
+}
+
+/**
+ * The session of a source and the key of its main conversation. A file of one subagent (`alone`) that is imported without
+ * its session is a session of its own.
+ */
+function identityOf(
+  named: string,
+  alone: readonly JsonLine[],
+): { readonly session: string; readonly key: string } {
+  const agent = text(alone.find(({ value }) => text(value.agentId) !== undefined)?.value.agentId);
+  if (agent !== undefined) return { session: agentName(agent), key: `claude-code:${named}/agent:${agent}` };
+  const session = nameFault(named) === undefined ? named : `claude-code-${sha256(named).slice(0, 12)}`;
+  return { session, key: `claude-code:${named}` };
+}
+
+function isSidechain(lines: readonly JsonLine[]): boolean {
+  const spoken = lines.filter(({ value }) => value.type === 'user' || value.type === 'assistant');
+  return spoken.length > 0 && spoken.every(({ value }) => value.isSidechain === true);
+}
+
+function emptyMain(key: string, name: string): ConversationPlan {
+  return { key, kind: 'main', name, spine: [], settled: 0, keeps: new Map(), asides: [] };
+}
+
+function recordDraft(key: string, payload: JsonObject): Draft {
+  return { kind: 'x-claude-code', payload, meta: { source: 'import' }, key };
+}
+
+/** The session of the last record that names one; copies of another session's records name the copy. */
+function sessionIn(lines: readonly JsonLine[]): string | undefined {
+  return text(lines.findLast(({ value }) => text(value.sessionId) !== undefined)?.value.sessionId);
+}
+
+/**
+ * The session from which records were copied, as the last copied one names it. Three generations of Claude Code say so in
+ * three ways: `forkedFrom`, a `session_id` beside the `sessionId`, and the session that made the request of an answer.
+ */
+function sourceOfCopy(lines: readonly JsonLine[], session: string): string | undefined {
+  const named = lines.flatMap(({ value }) => {
+    const { forkedFrom, session_id, requestSessionId } = value;
+    const from = isObject(forkedFrom) ? text(forkedFrom.sessionId) : undefined;
+    return from ?? text(session_id) ?? text(requestSessionId) ?? [];
+  });
+  return named.findLast((one) => one !== session);
+}
+
+function hasCall(spine: readonly Draft[], call: string): boolean {
+  return spine.some(
+    ({ kind, payload }) => kind === 'tool-result' && isObject(payload) && payload.toolCallId === call,
+  );
+}

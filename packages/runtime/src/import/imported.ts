@@ -1,0 +1,67 @@
+import type { Entry, JsonObject, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+
+/** What a tape has of an import. */
+export interface Imported {
+  /** The entries of the import that readers see, in order. */
+  readonly shown: readonly Entry[];
+  /** How often each key was written to the tape itself, whether or not a rewind hides it. */
+  readonly written: ReadonlyMap<string, number>;
+  /** The keys of all that it has, also of what it inherits. */
+  readonly known: ReadonlySet<string>;
+  /** The tokens that were counted for a key. */
+  readonly counted: ReadonlyMap<string, JsonObject>;
+  /** The last position that readers see of a conversation that went on here. */
+  readonly ownWork?: Seq;
+}
+
+/** What a new tape has. */
+export const nothingImported: Imported = {
+  shown: [],
+  written: new Map(),
+  known: new Set(),
+  counted: new Map(),
+};
+
+/** The key of a draft, of which an entry of a tape may be a later writing. */
+export function keyOf({ key = '' }: { readonly key?: string | undefined }): string {
+  return key.replace(/^u:/, '').replace(/~again\d+$/, '');
+}
+
+/** Reads what a session has of an import. */
+export function importedIn(store: SqliteTapeStore, session: string): Imported {
+  const ranges = store.views.ranges(session).filter(({ hiddenBy }) => hiddenBy === undefined);
+  const written = new Map<string, number>();
+  const known = new Set<string>();
+  const counted = new Map<string, JsonObject>();
+  const shown: Entry[] = [];
+  let ownWork: Seq | undefined;
+  let range = 0;
+  for (const entry of store.entries.read(session)) {
+    while (range < ranges.length && entry.seq > (ranges[range]?.to ?? 0)) range += 1;
+    const isShown = entry.seq >= (ranges[range]?.from ?? Number.POSITIVE_INFINITY);
+    if (entry.key === undefined || entry.meta.source !== 'import') {
+      if (isShown && isSaid(entry)) ownWork = entry.seq;
+      continue;
+    }
+    const key = keyOf(entry);
+    known.add(key);
+    if (!entry.inherited) written.set(key, (written.get(key) ?? 0) + 1);
+    if (isObject(entry.meta.usage)) counted.set(key, most(counted.get(key), entry.meta.usage));
+    if (isShown) shown.push(entry);
+  }
+  return { shown, written, known, counted, ...(ownWork !== undefined && { ownWork }) };
+}
+
+/** Whether an entry is part of a conversation. What a merge delivers of a subagent of the import is not. */
+function isSaid({ kind, mark, meta }: Entry): boolean {
+  if (meta.source === 'merge' && meta.context === false) return false;
+  return kind === 'message' || kind === 'tool-result' || mark === 'boundary';
+}
+
+/** The greatest figure of each kind. */
+function most(a: JsonObject = {}, b: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(b).map(([name, count]) => [name, Math.max(Number(a[name] ?? 0), Number(count))]),
+  );
+}

@@ -1,0 +1,66 @@
+import type { Draft } from '@tapedeck/tape';
+
+/** What a conversation is to the one that it comes from. */
+export type ConversationKind = 'main' | 'branch' | 'cleared' | 'subagent';
+
+/** An edge that no record names, and what it was concluded from. */
+export interface DerivedEdge {
+  /** The key of the record whose predecessor was concluded, or of a conversation. */
+  readonly of: string;
+  /** The key of what precedes it. */
+  readonly from: string;
+  readonly why: 'parent-missing' | 'compaction' | 'cleared' | 'workflow';
+}
+
+/** An entry that no view shows, and its place. */
+export interface PlacedAside {
+  readonly draft: Draft;
+  /** The number of drafts of the spine that precede it. */
+  readonly after: number;
+}
+
+/** An edge to the conversation from which another comes. */
+export interface ParentEdge {
+  readonly key: string;
+  /** Of a subagent: the call that started it. */
+  readonly call?: string;
+  /** Of a subagent that knows what its parent knew: its spine begins with that of its parent, as a branch does. */
+  readonly inherits?: true;
+}
+
+/** One conversation of a source, which becomes one session. */
+export interface ConversationPlan {
+  /** Stays the same however far the source has grown. */
+  readonly key: string;
+  readonly kind: ConversationKind;
+  /** The conversation from which it comes. */
+  readonly parent?: ParentEdge;
+  /** How a subagent ended whose result came back; absent while it has not. */
+  readonly ended?: 'completed' | 'failed';
+  /** The name that its session would have, not checked. */
+  readonly name: string;
+  readonly title?: string;
+  /**
+   * All that its readers see, from the first message of its root: a branch repeats what it has in common with its parent,
+   * so that the point at which it forks need not be named. Each draft has a key that derives from its record. Each call has
+   * exactly one result, right behind its message.
+   */
+  readonly spine: readonly Draft[];
+  /** The number of drafts of the spine that a longer version of the source repeats, unless it goes on elsewhere. */
+  readonly settled: number;
+  /** The first draft that each boundary keeps in view, by the keys of both. */
+  readonly keeps: ReadonlyMap<string, string>;
+  /** Records that are no part of any conversation, as entries, in order of the source. */
+  readonly asides: readonly PlacedAside[];
+}
+
+/** A source as a tree of conversations, parents first. Pure data: the same records give the same plan. */
+export interface ImportPlan {
+  readonly format: string;
+  /** The id that the tool gave to the session. */
+  readonly session: string;
+  /** The session of which its beginning is a copy: the main conversation is a fork of that. */
+  readonly copyOf?: string;
+  readonly conversations: readonly ConversationPlan[];
+  readonly derived: readonly DerivedEdge[];
+}

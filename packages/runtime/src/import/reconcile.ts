@@ -1,0 +1,300 @@
+import {
+  type Draft,
+  type Entry,
+  type ForkRequest,
+  note,
+  type Seq,
+  type SqliteTapeStore,
+  TapeError,
+} from '@tapedeck/tape';
+import { changeOf, commonOf, spineOf } from './change.ts';
+import { forkOf } from './fork-of.ts';
+import { type Imported, importedIn, nothingImported } from './imported.ts';
+import { mergeEnded } from './merge-ended.ts';
+import type { ConversationPlan, ImportPlan } from './plan.ts';
+import { withRefs } from './refs.ts';
+
+/** What an import wrote of one conversation. */
+export interface Reconciled {
+  readonly conversation: string;
+  readonly session: string;
+  /** Whether the session is new. */
+  readonly created: boolean;
+  /** Entries, without rewinds. */
+  readonly added: number;
+  readonly rewound: boolean;
+}
+
+/** Replaces what has the form of a secret. The same input gives the same output. */
+export interface Cleaner {
+  draft(draft: Draft): Draft;
+  text(text: string): string;
+}
+
+/** How an import is written. */
+export interface ReconcileOptions {
+  /** Replaces what has the form of a secret, before anything is compared. */
+  readonly clean?: Cleaner;
+  /**
+   * Whether the source no longer begins with what was read of it. What it has now in place of that becomes a session of its
+   * own, forked where the two differ.
+   */
+  readonly rewritten?: boolean;
+}
+
+/**
+ * Makes the sessions of a home read as the conversations of a plan: creates those that are missing, parents first, appends
+ * what is new to the others, and merges the subagents whose results came back. Each session changes in one transaction, by
+ * what its tape has, so that an import that was killed, or ran twice at once, ends as one that ran alone.
+ *
+ * A branch is forked where it leaves its parent, before or after the parent changed, so that what the parent has of it is
+ * not written again. A session that went on here is not rewound: what its source has beyond the point where the two part
+ * becomes a session beside it.
+ * @throws TAPE_BUSY when a session that would change is in use
+ */
+export function reconcile(
+  store: SqliteTapeStore,
+  plan: ImportPlan,
+  { clean, rewritten = false }: ReconcileOptions = {},
+): readonly Reconciled[] {
+  const done = new Map<string, Reconciled>();
+  const before = new Map<string, readonly Entry[]>();
+  for (const given of plan.conversations) {
+    const conversation = clean === undefined ? given : cleaned(given, clean);
+    const over = done.get(conversation.parent?.key ?? '');
+    const source = conversation.kind === 'main' ? sourceOfCopy(store, plan, conversation) : undefined;
+    const from =
+      over === undefined || conversation.kind === 'cleared'
+        ? source
+        : { session: over.session, earlier: before.get(over.conversation) ?? [] };
+    const writer = new ConversationWriter(store, { plan, conversation, from, rewritten });
+    before.set(conversation.key, writer.shown);
+    done.set(conversation.key, writer.write());
+  }
+  mergeEnded(store, plan, (key) => done.get(key)?.session);
+  return [...done.values()];
+}
+
+/** The session of which a conversation is a copy, if it was imported and both begin alike. */
+function sourceOfCopy(
+  store: SqliteTapeStore,
+  { format, copyOf }: ImportPlan,
+  conversation: ConversationPlan,
+): Writing['from'] {
+  const name = copyOf === undefined ? undefined : store.sessions.find(copyOf)?.session;
+  if (copyOf === undefined || name === undefined) return undefined;
+  const [origin] = store.entries.read(name, { own: true, name: 'import/source', limit: 1 });
+  const isIt = JSON.stringify(origin?.payload) === JSON.stringify({ format, session: copyOf });
+  if (!isIt || commonOf(conversation, spineOf(importedIn(store, name).shown)) === 0) return undefined;
+  return { session: name, earlier: [] };
+}
+
+function cleaned(conversation: ConversationPlan, clean: Cleaner): ConversationPlan {
+  const { spine, asides, title } = conversation;
+  return {
+    ...conversation,
+    ...(title !== undefined && { title: clean.text(title) }),
+    spine: spine.map((draft) => clean.draft(draft)),
+    asides: asides.map(({ draft, after }) => ({ draft: clean.draft(draft), after })),
+  };
+}
+
+interface Writing {
+  readonly plan: ImportPlan;
+  readonly conversation: ConversationPlan;
+  /** The session from which it is forked, and what that showed before this import. */
+  readonly from: { readonly session: string; readonly earlier: readonly Entry[] } | undefined;
+  readonly rewritten: boolean;
+}
+
+/** What a session has, and the head at which it was read. */
+interface ReadTape {
+  readonly head: Seq;
+  readonly hash: string | undefined;
+  readonly imported: Imported;
+}
+
+/** How often a session is read anew after another writer was faster. */
+const triesMax = 10;
+
+/** Drafts of a new session that are written in one transaction, before all of them become visible. */
+const chunkDrafts = 500;
+
+/** Writes one conversation, to the last of its sessions: it has several where one of them went on here. */
+class ConversationWriter {
+  /** What its session shows before it is written. */
+  readonly shown: readonly Entry[];
+  readonly #store: SqliteTapeStore;
+  readonly #writing: Writing;
+  /** The number of its last session, from 1. */
+  #n = 1;
+  #session: string;
+
+  constructor(store: SqliteTapeStore, writing: Writing) {
+    this.#store = store;
+    this.#writing = writing;
+    this.#session = this.#nameOf(1);
+    for (let n = 2; this.#exists(this.#session); n += 1) {
+      const next = this.#nameOf(n);
+      if (!this.#exists(next)) break;
+      [this.#n, this.#session] = [n, next];
+    }
+    this.shown = this.#exists(this.#session) ? importedIn(store, this.#session).shown : [];
+  }
+
+  write(): Reconciled {
+    const { from, conversation } = this.#writing;
+    if (this.#exists(this.#session)) return this.#update();
+    if (from === undefined) return this.#create();
+    this.#session = this.#fork(from.session, forkOf(this.#store, { ...from, conversation }));
+    return this.#update([this.#origin()]);
+  }
+
+  /**
+   * Writes what an existing session lacks; to a new one beside it, if the two part. `first` begins what a session has that
+   * was forked just now.
+   */
+  #update(first: readonly Draft[] = []): Reconciled {
+    for (let tries = 1; ; tries += 1) {
+      const tape = this.#tape();
+      if (first.length === 0 && this.#parts(tape)) return this.#goOnBeside(tape);
+      try {
+        return this.#receipt({ created: first.length > 0, ...this.#append(tape, first) });
+      } catch (error) {
+        // A key that another import used meanwhile is noticed before the head.
+        const isOvertaken = isCode(error, 'TAPE_STALE_HEAD') || isCode(error, 'TAPE_KEY_CONFLICT');
+        if (!isOvertaken || tries >= triesMax) throw error;
+      }
+    }
+  }
+
+  #goOnBeside({ imported }: ReadTape): Reconciled {
+    const { conversation } = this.#writing;
+    const { same } = changeOf(conversation, imported);
+    // A source that only has less than before says nothing new.
+    if (same === conversation.spine.length)
+      return this.#receipt({ created: false, added: 0, rewound: false });
+    const parent = this.#session;
+    this.#n += 1;
+    this.#session = this.#nameOf(this.#n);
+    const cut = spineOf(imported.shown)[same - 1]?.seq ?? 1;
+    this.#session = this.#fork(parent, { key: `${conversation.key}#${this.#n}`, kind: 'session', cut });
+    return this.#update([this.#origin()]);
+  }
+
+  /**
+   * Whether what the source has is no continuation of what the session shows: the session went on here, or the source was
+   * rewritten. Entries that no view shows can always be added.
+   */
+  #parts({ imported }: ReadTape): boolean {
+    const { conversation, rewritten } = this.#writing;
+    const { same, rewindTo, drafts } = changeOf(conversation, imported);
+    if (rewindTo === undefined && drafts.every(({ kind }) => kind.startsWith('x-'))) return false;
+    if (rewritten && rewindTo !== undefined) return true;
+    const last = spineOf(imported.shown)[same - 1]?.seq ?? 0;
+    return imported.ownWork !== undefined && imported.ownWork > last;
+  }
+
+  /** A new session without a parent, which appears when all of it is written. */
+  #create(): Reconciled {
+    const { conversation } = this.#writing;
+    const { title, keeps } = conversation;
+    const batch = [this.#origin(), ...changeOf(conversation, nothingImported).drafts];
+    // The first entry of a session says that it begins.
+    const drafts = withRefs(batch, { keeps, next: 2, shown: [] });
+    try {
+      // Nothing of an import that was killed is continued: its source may have changed since.
+      const init = { keys: [], ...(title !== undefined && { title }) };
+      const staged = this.#store.imports.stage(this.#session, init);
+      for (let i = 0; i < drafts.length; i += chunkDrafts)
+        this.#store.imports.append(staged.id, drafts.slice(i, i + chunkDrafts));
+      this.#store.imports.publish([staged.id]);
+      return this.#receipt({ created: true, added: drafts.length, rewound: false });
+    } catch (error) {
+      // Another import of the same source was faster: the session is there, to be compared like any other.
+      const codes = ['TAPE_EXISTS', 'TAPE_NO_SESSION', 'TAPE_KEY_CONFLICT'] as const;
+      if (!codes.some((code) => isCode(error, code)) || !this.#exists(this.#session)) throw error;
+      return this.#update();
+    }
+  }
+
+  /** Forks a session, and returns the name of the child: that of an earlier fork, if one was killed behind it. */
+  #fork(parent: string, request: ForkRequest): string {
+    const { title } = this.#writing.conversation;
+    try {
+      return this.#store.lineage.fork(parent, {
+        name: this.#session,
+        key: this.#writing.conversation.key,
+        ...(title !== undefined && { title }),
+        ...request,
+      }).session;
+    } catch (error) {
+      if (!isCode(error, 'TAPE_KEY_CONFLICT') || typeof error.data.session !== 'string') throw error;
+      return error.data.session;
+    }
+  }
+
+  #tape(): ReadTape {
+    // The head first: what is appended while the tape is read is then not overlooked.
+    const { head = 0, headHash } = this.#store.sessions.find(this.#session) ?? {};
+    return { head, hash: headHash, imported: importedIn(this.#store, this.#session) };
+  }
+
+  /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
+  #append(
+    { head, hash, imported }: ReadTape,
+    first: readonly Draft[],
+  ): Pick<Reconciled, 'added' | 'rewound'> {
+    const { conversation } = this.#writing;
+    const { rewindTo, drafts } = changeOf(conversation, imported);
+    const batch = [...(rewindTo === undefined ? [] : [rewindDraft(rewindTo)]), ...first, ...drafts];
+    const { keeps } = conversation;
+    const shown = imported.shown.filter(({ seq }) => rewindTo === undefined || seq <= rewindTo);
+    if (batch.length > 0)
+      this.#store.entries.append(this.#session, withRefs(batch, { keeps, next: head + 1, shown }), {
+        expectHead: hash,
+      });
+    return { added: first.length + drafts.length, rewound: rewindTo !== undefined };
+  }
+
+  #receipt(wrote: Omit<Reconciled, 'conversation' | 'session'>): Reconciled {
+    return { conversation: this.#writing.conversation.key, session: this.#session, ...wrote };
+  }
+
+  #exists(session: string): boolean {
+    return this.#store.sessions.find(session) !== undefined;
+  }
+
+  /** The name of its nth session: the first of its names that is free, or that it has already. */
+  #nameOf(n: number): string {
+    const base = this.#writing.conversation.name;
+    const expected = JSON.stringify(this.#origin(n).payload);
+    for (let i = n; ; i += 1) {
+      const name = i === 1 ? base : `${base}-${i}`;
+      if (!this.#exists(name)) return name;
+      const [source] = this.#store.entries.read(name, { own: true, name: 'import/source', limit: 1 });
+      if (JSON.stringify(source?.payload) === expected) return name;
+    }
+  }
+
+  /** Where its nth session comes from, as an event. */
+  #origin(n: number = this.#n): Draft {
+    const { plan, conversation } = this.#writing;
+    const { key, kind, parent } = conversation;
+    const { format, session } = plan;
+    const more = {
+      ...((kind !== 'main' || n > 1) && { conversation: n === 1 ? key : `${key}#${n}` }),
+      // The lineage has the parent of any other conversation.
+      ...(kind === 'cleared' && parent !== undefined && { from: parent.key }),
+    };
+    return { ...note('import/source', { format, session, ...more }), key: 'import:source' };
+  }
+}
+
+function rewindDraft(to: Seq): Draft {
+  return { kind: 'rewind', mark: 'rewind', ref: to, payload: { to, mode: 'import' } };
+}
+
+function isCode(error: unknown, code: TapeError['code']): error is TapeError {
+  return error instanceof TapeError && error.code === code;
+}

@@ -1,0 +1,22 @@
+import type { Draft, Seq } from '@tapedeck/tape';
+import { type Imported, keyOf } from './imported.ts';
+
+/** Gives each boundary of a batch the position of the first entry that it keeps in view. `next`: that of the first draft. */
+export function withRefs(
+  batch: readonly Draft[],
+  {
+    keeps,
+    next,
+    shown,
+  }: Pick<Imported, 'shown'> & { readonly keeps: ReadonlyMap<string, string>; readonly next: Seq },
+): readonly Draft[] {
+  if (keeps.size === 0) return batch;
+  const places = new Map(shown.map((entry) => [keyOf(entry), entry.seq]));
+  return batch.map((draft, i) => {
+    const key = keyOf(draft);
+    places.set(key, next + i);
+    const kept = draft.mark === 'boundary' ? keeps.get(key) : undefined;
+    const ref = kept === undefined ? undefined : places.get(kept);
+    return ref === undefined ? draft : { ...draft, ref };
+  });
+}

@@ -1,0 +1,296 @@
+import { type ImportPlan, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import { assistant, type Draft, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { sized } from '../support/size.ts';
+import { openStore } from '../support/store.ts';
+import { calls, faults, jsonl, model, outline, person, returns, says } from '../support/transcript.ts';
+
+type Records = readonly object[];
+
+const planned = (records: Records): ImportPlan =>
+  planClaudeCode({ name: 's-1', lines: parseJsonLines([Buffer.from(jsonl(records))]).records });
+
+/** Sessions as short texts, by the kinds of their conversations. */
+const spines = (records: Records): (readonly [string, ...string[]])[] =>
+  planned(records).conversations.map(({ kind, spine }) => [kind, ...outline(spine)]);
+
+/** What the sessions of a plan show to a model. */
+const views = (store: SqliteTapeStore, { conversations }: ImportPlan): string[] =>
+  conversations.map(({ name }) => JSON.stringify(view(store.views.entries(name)).messages));
+
+function imported(...growing: Records[]): { store: SqliteTapeStore; plan: ImportPlan } {
+  const store = openStore();
+  const plans = growing.map(planned);
+  for (const plan of plans) reconcile(store, plan);
+  return { store, plan: plans.at(-1) ?? planned(growing[0] ?? []) };
+}
+
+/** Imports a file after each of its records, and compares the sessions with those of one import. */
+function growsAsOne(records: Records): void {
+  using store = openStore();
+  for (let n = 1; n <= records.length; n += 1) {
+    const plan = planned(records.slice(0, n));
+    for (const { spine } of plan.conversations) expect(faults(spine)).toEqual([]);
+    reconcile(store, plan);
+    using once = openStore();
+    reconcile(once, plan);
+    expect(views(store, plan)).toEqual(views(once, plan));
+    expect(reconcile(store, plan).filter(({ added }) => added > 0)).toEqual([]);
+    expect([...store.verify()]).toEqual([]);
+  }
+}
+
+const retyped: Records = [
+  person({ uuid: 'u1' }, 'plan it'),
+  model({ uuid: 'a1', parent: 'u1' }, [says('a plan')]),
+  person({ uuid: 'u2', parent: 'a1' }, 'do it'),
+  model({ uuid: 'a2', parent: 'u2' }, [says('done')], { usage: { output_tokens: 7 } }),
+  person({ uuid: 'u3', parent: 'a1' }, 'do it in Rust'),
+  model({ uuid: 'a3', parent: 'u3' }, [says('done in Rust')]),
+];
+
+describe('a prompt that was retyped', () => {
+  test('leaves a branch, and the main conversation goes on from before it', () => {
+    expect(spines(retyped)).toEqual([
+      ['main', 'user: plan it', 'assistant: a plan', 'user: do it in Rust', 'assistant: done in Rust'],
+      ['branch', 'user: plan it', 'assistant: a plan', 'user: do it', 'assistant: done'],
+    ]);
+  });
+
+  test('is a fork of what the session had, which is not stored again', () => {
+    const { store, plan } = imported(retyped.slice(0, 4), retyped);
+    const branch = plan.conversations[1]?.name ?? '';
+    expect(store.sessions.find(branch)).toMatchObject({ parent: 's-1', kind: 'session' });
+    expect([...store.entries.read(branch, { own: true, kind: 'message' })]).toEqual([]);
+    expect(store.sessions.calls().map(({ steps, usage }) => [steps, usage.output])).toEqual([[1, 7]]);
+  });
+
+  test('gives the same sessions in pieces', () => growsAsOne(retyped));
+});
+
+test('the head is what descends from the leaf that the tool names', () => {
+  const leaf = { type: 'last-prompt', lastPrompt: 'do it', leafUuid: 'u2' };
+  expect(spines([...retyped, leaf])[0]).toEqual([
+    'main',
+    'user: plan it',
+    'assistant: a plan',
+    'user: do it',
+    'assistant: done',
+  ]);
+  growsAsOne([...retyped, leaf, { ...leaf, leafUuid: 'u3' }, { ...leaf, leafUuid: 'u2' }]);
+});
+
+test('a missing parent does not cut the history off, and is reported', () => {
+  const records = [
+    person({ uuid: 'u1' }, 'hi'),
+    model({ uuid: 'a1', parent: 'u1' }, [says('hello')]),
+    person({ uuid: 'u2', parent: 'gone' }, 'go on'),
+  ];
+  expect(spines(records)).toEqual([['main', 'user: hi', 'assistant: hello', 'user: go on']]);
+  expect(planned(records).derived).toEqual([{ of: 'cc:u2', from: 'cc:a1', why: 'parent-missing' }]);
+});
+
+test('after /clear another session begins', () => {
+  const records = [
+    ...retyped.slice(0, 2),
+    { type: 'progress', uuid: 'p1', parentUuid: null, data: { type: 'hook_progress' } },
+    person({ uuid: 'u9', parent: 'p1' }, 'something else'),
+  ];
+  expect(spines(records)).toEqual([
+    ['main', 'user: plan it', 'assistant: a plan'],
+    ['cleared', 'user: something else'],
+  ]);
+  growsAsOne(records);
+});
+
+test('a result that comes late replaces the one that says that there was none', () => {
+  const records = [
+    person({ uuid: 'u1' }, 'read it'),
+    model({ uuid: 'a1', parent: 'u1', id: 'm' }, [calls('t1')], { usage: { output_tokens: 1 } }),
+    model({ uuid: 'a2', parent: 'a1', id: 'm' }, [calls('t2')], { usage: { output_tokens: 9 } }),
+    person({ uuid: 'r2', parent: 'a2' }, [returns('t2', 'two')]),
+    person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'one')]),
+    person({ uuid: 'u2', parent: 'r2' }, 'thanks'),
+  ];
+  growsAsOne(records);
+  const { store } = imported(...records.map((_, i) => records.slice(0, i + 1)));
+  const shown = JSON.stringify(view(store.views.entries('s-1')).messages);
+  expect(shown).toContain('one');
+  expect(shown).not.toContain('interrupted');
+  expect(store.sessions.calls().map(({ steps, usage }) => [steps, usage.output])).toEqual([[1, 9]]);
+});
+
+test('a prompt that waited while the model worked is in the view', () => {
+  const queued = { type: 'queued_command', commandMode: 'prompt', prompt: 'and the tests' };
+  const records = [
+    person({ uuid: 'u1' }, 'fix it'),
+    model({ uuid: 'a1', parent: 'u1', id: 'm' }, [says('I fix'), calls('t1')]),
+    { type: 'attachment', uuid: 'q1', parentUuid: 'a1', attachment: queued },
+    model({ uuid: 'a2', parent: 'q1', id: 'm' }, [calls('t2')]),
+    person({ uuid: 'r1', parent: 'a2' }, [returns('t1'), returns('t2')]),
+  ];
+  expect(spines(records)).toEqual([
+    ['main', 'user: fix it', 'assistant: I fix [t1] [t2]', 't1 → ok', 't2 → ok', 'user: and the tests'],
+  ]);
+  growsAsOne(records);
+});
+
+describe('a compaction', () => {
+  const before: Records = [
+    person({ uuid: 'u1' }, 'read it'),
+    model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [calls('t1')], { usage: { output_tokens: 5 } }),
+    person({ uuid: 'r1', parent: 'a1' }, [returns('t1')]),
+    model({ uuid: 'a2', parent: 'r1', id: 'm2' }, [says('read')]),
+  ];
+  const boundary = (compactMetadata: object): Records => [
+    {
+      type: 'system',
+      subtype: 'compact_boundary',
+      uuid: 'b1',
+      parentUuid: null,
+      logicalParentUuid: 'a2',
+      timestamp: '2026-03-12T10:00:00.000Z',
+      compactMetadata,
+    },
+    person({ uuid: 's1', parent: 'b1' }, 'It was read.', {
+      isCompactSummary: true,
+      timestamp: '2026-03-12T10:00:00.000Z',
+    }),
+  ];
+  const late = { timestamp: '2026-03-12T11:00:00.000Z' };
+
+  test('is followed by what the tool wrote anew behind it, calls with their results', () => {
+    const records = [
+      ...before,
+      ...boundary({ preservedMessages: { anchorUuid: 's1', uuids: ['k1', 'k2'] } }),
+      model({ uuid: 'k1', parent: 's1', id: 'm1' }, [calls('t1')], { usage: { output_tokens: 5 } }),
+      person({ uuid: 'k2', parent: 'k1' }, [returns('t1')]),
+      person({ uuid: 'u2', parent: 'k2' }, 'go on', late),
+    ];
+    expect(spines(records)[0]?.slice(5)).toEqual([
+      '# compact/1 It was read.',
+      'assistant: [t1]',
+      't1 → ok',
+      'user: go on',
+    ]);
+    growsAsOne(records);
+    const { store } = imported(records);
+    expect(store.sessions.calls().map(({ steps, usage }) => [steps, usage.output])).toEqual([[1, 5]]);
+  });
+
+  test('is followed by what the tool kept where it was', () => {
+    const records = [
+      ...before,
+      ...boundary({ preservedSegment: { headUuid: 'a2', anchorUuid: 's1', tailUuid: 'a2' } }),
+      person({ uuid: 'u2', parent: 's1' }, 'go on', late),
+    ];
+    growsAsOne(records);
+    const { store } = imported(records);
+    const texts = view(store.views.entries('s-1')).messages.map(({ content }) => content.at(-1)?.text);
+    expect(texts).toEqual([expect.stringContaining('It was read.'), 'read', 'go on']);
+  });
+});
+
+describe('a session that went on here', () => {
+  const asks = (text: string) => user(text, { run: 'r-1' });
+
+  test('keeps what it has; what its source has now is a session beside it, which grows with it', () => {
+    const store = openStore();
+    reconcile(store, planned(retyped.slice(0, 2)));
+    store.entries.append('s-1', [asks('and here?'), assistant('Here, too.')]);
+    const before = view(store.views.entries('s-1')).messages;
+
+    const written = reconcile(store, planned(retyped.slice(0, 4)));
+    expect(written.map(({ session, created }) => [session, created])).toEqual([['s-1-2', true]]);
+    expect(store.sessions.find('s-1-2')).toMatchObject({ parent: 's-1', kind: 'session' });
+    expect(view(store.views.entries('s-1')).messages).toEqual(before);
+
+    const again = reconcile(store, planned(retyped));
+    expect(again[0]).toMatchObject({ session: 's-1-2', created: false });
+    expect(JSON.stringify(view(store.views.entries('s-1-2')).messages)).toContain('done in Rust');
+    expect(reconcile(store, planned(retyped)).filter(({ added }) => added > 0)).toEqual([]);
+  });
+
+  test('gets nothing new when its source has nothing new', () => {
+    const store = openStore();
+    reconcile(store, planned(retyped));
+    store.entries.append('s-1', [asks('and here?'), assistant('Here, too.')]);
+    const { head } = store.sessions.find('s-1') ?? {};
+    reconcile(store, planned(retyped));
+    expect(store.sessions.find('s-1')?.head).toBe(head);
+  });
+});
+
+describe('a source that was rewritten', () => {
+  const rewritten = [...retyped.slice(0, 2), person({ uuid: 'u9', parent: 'a1' }, 'something else')];
+
+  test('becomes a session that is forked where the two differ', () => {
+    const store = openStore();
+    reconcile(store, planned(retyped.slice(0, 4)));
+    const before = view(store.views.entries('s-1')).messages;
+    const [written] = reconcile(store, planned(rewritten), { rewritten: true });
+    expect(written).toMatchObject({ session: 's-1-2', created: true });
+    expect(view(store.views.entries('s-1')).messages).toEqual(before);
+    expect(view(store.views.entries('s-1-2')).messages.at(-1)?.content[0]?.text).toBe('something else');
+  });
+
+  test('changes nothing when it only lacks its end', () => {
+    const store = openStore();
+    reconcile(store, planned(retyped.slice(0, 4)));
+    expect(reconcile(store, planned(retyped.slice(0, 2)), { rewritten: true })).toMatchObject([{ added: 0 }]);
+    expect(view(store.views.entries('s-1')).messages).toHaveLength(4);
+  });
+});
+
+test('a fork that was killed before it had an entry is continued', () => {
+  const store = openStore();
+  reconcile(store, planned(retyped.slice(0, 4)));
+  const [, branch] = planned(retyped).conversations;
+  store.lineage.fork('s-1', { name: branch?.name ?? '', key: branch?.key ?? '', kind: 'session' });
+  reconcile(store, planned(retyped));
+  expect(store.sessions.list({ parent: 's-1' }).map(({ session }) => session)).toEqual([branch?.name]);
+  expect(reconcile(store, planned(retyped)).filter(({ added }) => added > 0)).toEqual([]);
+});
+
+test('what has the form of a secret is replaced before anything is compared', () => {
+  const clean = {
+    draft: (draft: Draft): Draft =>
+      JSON.parse(JSON.stringify(draft).replaceAll('a plan', '[redacted]')) as Draft,
+    text: (text: string): string => text.replaceAll('a plan', '[redacted]'),
+  };
+  const store = openStore();
+  reconcile(store, planned(retyped.slice(0, 2)), { clean });
+  reconcile(store, planned(retyped.slice(0, 4)), { clean });
+  const [, answer] = view(store.views.entries('s-1')).messages;
+  expect(answer?.content).toEqual([{ type: 'text', text: '[redacted]' }]);
+  expect([...store.entries.read('s-1', { kind: 'rewind' })]).toEqual([]);
+});
+
+test('records with any links and contents give the same sessions in pieces', () => {
+  const name = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g');
+  const block = fc.oneof(
+    fc.record({ type: fc.constant('tool_use'), id: name, name }),
+    fc.record({ type: fc.constant('tool_result'), tool_use_id: name, content: name }),
+    fc.record({ type: fc.constant('text'), text: name }),
+  );
+  const record = fc.record(
+    {
+      type: fc.constantFrom('user', 'user', 'assistant', 'assistant', 'system', 'progress', 'last-prompt'),
+      uuid: name,
+      parentUuid: fc.option(name),
+      leafUuid: name,
+      logicalParentUuid: name,
+      subtype: fc.constantFrom('compact_boundary', 'other'),
+      isSidechain: fc.constantFrom(false, false, false, true),
+      isMeta: fc.boolean(),
+      isCompactSummary: fc.constantFrom(false, false, true),
+      message: fc.record({ id: name, content: fc.oneof(name, fc.array(block, { maxLength: 3 })) }),
+    },
+    { requiredKeys: ['type', 'message'] },
+  );
+  fc.assert(fc.property(fc.array(record, { minLength: 1, maxLength: 12 }), growsAsOne), {
+    numRuns: sized(20, 200, 2_000),
+    interruptAfterTimeLimit: 60_000,
+  });
+});

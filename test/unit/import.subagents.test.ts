@@ -1,0 +1,163 @@
+import {
+  type AgentSource,
+  type ImportPlan,
+  type JsonLine,
+  parseJsonLines,
+  planClaudeCode,
+  reconcile,
+} from '@tapedeck/runtime/import';
+import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
+import { calls, jsonl, model, outline, person, returns, says } from '../support/transcript.ts';
+
+type Records = readonly object[];
+
+const lines = (records: Records): readonly JsonLine[] =>
+  parseJsonLines([Buffer.from(jsonl(records))], { growing: true }).records;
+const planned = (records: Records, agents: readonly AgentSource[] = []): ImportPlan =>
+  planClaudeCode({ name: 's-1', lines: lines(records), agents });
+
+/** The conversations of a plan: kind, call that started it, and what it shows. */
+const told = ({ conversations }: ImportPlan) =>
+  conversations.map(({ kind, parent, ended, spine }) => [kind, parent?.call, ended, ...outline(spine)]);
+
+const views = (store: SqliteTapeStore, { conversations }: ImportPlan): string[] =>
+  conversations.map(({ name }) => JSON.stringify(view(store.views.entries(name)).messages));
+
+/** Imports plans one after the other, and expects the sessions that the last of them alone gives. */
+function importedAs(...plans: ImportPlan[]): SqliteTapeStore {
+  const last = plans.at(-1) as ImportPlan;
+  const [store, once] = [openStore(), openStore()];
+  for (const plan of plans) reconcile(store, plan);
+  reconcile(once, last);
+  expect(views(store, last)).toEqual(views(once, last));
+  expect(reconcile(store, last).filter(({ added }) => added > 0)).toEqual([]);
+  expect([...store.verify()]).toEqual([]);
+  return store;
+}
+
+/** The children of a session: name, call, and whether it was merged. */
+const childrenOf = (store: SqliteTapeStore, parent: string) =>
+  store.sessions.list({ parent }).map(({ session, spawnCall, delivery }) => [session, spawnCall, delivery]);
+
+const asks = person({ uuid: 'u1' }, 'look around');
+const delegates = model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [calls('t1', 'Task')]);
+const reports = person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'all is well')], {
+  toolUseResult: { status: 'completed', agentId: 'x1' },
+});
+const ends = model({ uuid: 'a2', parent: 'r1', id: 'm2' }, [says('done')]);
+
+const inside = { isSidechain: true, agentId: 'x1' };
+const own: Records = [
+  person({ uuid: 'su1' }, 'look', inside),
+  model({ uuid: 'sa1', parent: 'su1', id: 'sm1' }, [calls('st1')], inside),
+  person({ uuid: 'sr1', parent: 'sa1' }, [returns('st1')], inside),
+  model({ uuid: 'sa2', parent: 'sr1', id: 'sm2' }, [says('all is well')], inside),
+];
+
+const expected = [
+  [
+    'main',
+    undefined,
+    undefined,
+    'user: look around',
+    'assistant: [t1]',
+    't1 → all is well',
+    'assistant: done',
+  ],
+  ['subagent', 't1', 'completed', 'user: look', 'assistant: [st1]', 'st1 → ok', 'assistant: all is well'],
+];
+
+/** The three ways in which Claude Code has written the records of a subagent. */
+const generations: Readonly<Record<string, (n: number) => ImportPlan>> = {
+  'between the others': (n) => planned([asks, delegates, ...own, reports, ends].slice(0, n)),
+  'in progress records': (n) =>
+    planned(
+      [
+        asks,
+        delegates,
+        ...own.map((message, i) => ({
+          type: 'progress',
+          uuid: `p${i}`,
+          parentUuid: i === 0 ? 'a1' : `p${i - 1}`,
+          parentToolUseID: 't1',
+          data: { type: 'agent_progress', agentId: 'x1', message },
+        })),
+        reports,
+        ends,
+      ].slice(0, n),
+    ),
+  'in files of their own': (n) =>
+    planned(
+      [asks, delegates, reports, ends].slice(0, n < 6 ? Math.min(n, 2) : n - 4),
+      n < 3 ? [] : [{ id: 'x1', lines: lines(own.slice(0, n - 2)), meta: { toolUseId: 't1' } }],
+    ),
+};
+
+describe.each(Object.entries(generations))('a subagent whose records are %s', (_, plan) => {
+  test('is a child of the call', () => {
+    expect(told(plan(8))).toEqual(expected);
+  });
+
+  test('is the same in pieces, and merged once when its result came', () => {
+    const pieces = [1, 2, 3, 4, 5, 6, 7, 8].map(plan);
+    const before = importedAs(...pieces.slice(0, 6));
+    expect(childrenOf(before, 's-1')).toEqual([['agent-x1', 't1', undefined]]);
+    const store = importedAs(...pieces);
+    expect(childrenOf(store, 's-1')).toEqual([['agent-x1', 't1', 'merged']]);
+    expect([...store.lineage.read()].filter(({ type }) => type === 'merge')).toHaveLength(1);
+  });
+});
+
+test('a subagent in the background is merged when a notification says that it ended', () => {
+  const launched = person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'launched')], {
+    toolUseResult: { isAsync: true, agentId: 'x1', status: 'async_launched' },
+  });
+  const agents = [{ id: 'x1', lines: lines(own) }];
+  const running = [asks, delegates, launched, ends];
+  expect(told(planned(running, agents))[1]?.slice(0, 3)).toEqual(['subagent', 't1', undefined]);
+  const prompt =
+    '<task-notification>\n<task-id>x1</task-id>\n<status>completed</status>\n</task-notification>';
+  const notified = {
+    type: 'attachment',
+    uuid: 'q1',
+    parentUuid: 'a2',
+    attachment: { type: 'queued_command', commandMode: 'task-notification', prompt },
+  };
+  const store = importedAs(planned(running, agents), planned([...running, notified], agents));
+  expect(childrenOf(store, 's-1')).toEqual([['agent-x1', 't1', 'merged']]);
+});
+
+test('a subagent of a subagent is a child of the one that called it', () => {
+  const nested = (record: object) => ({ ...record, isSidechain: true, agentId: 'x2' });
+  const second = [
+    person({ uuid: 'nu1' }, 'look closer'),
+    model({ uuid: 'na1', parent: 'nu1' }, [says('closer')]),
+  ].map(nested);
+  const agents = [
+    { id: 'x2', lines: lines(second), meta: { toolUseId: 'st1', spawnDepth: 2, parentAgentId: 'x1' } },
+    { id: 'x1', lines: lines(own), meta: { toolUseId: 't1' } },
+  ];
+  const store = importedAs(planned([asks, delegates, reports, ends], agents));
+  expect(childrenOf(store, 's-1')).toEqual([['agent-x1', 't1', 'merged']]);
+  expect(childrenOf(store, 'agent-x1')).toEqual([['agent-x2', 'st1', 'merged']]);
+});
+
+test('a subagent that knows what its parent knew begins with it', () => {
+  const forked: Records = [
+    { type: 'fork-context-ref', agentId: 'x1', parentSessionId: 's-1', parentLastUuid: 'u1' },
+    model({ uuid: 'fa1', id: 'fm1' }, [says('I know')], inside),
+  ];
+  const agents = [{ id: 'x1', lines: lines(forked), meta: { toolUseId: 't1', isFork: true } }];
+  const plan = planned([asks, delegates, reports, ends], agents);
+  expect(told(plan)[1]).toEqual(['subagent', 't1', 'completed', 'user: look around', 'assistant: I know']);
+  const store = importedAs(plan);
+  expect([...store.entries.read('agent-x1', { own: true, kind: 'message' })]).toHaveLength(1);
+});
+
+test('an id of a subagent that is a path names no session', () => {
+  const plan = planned([asks], [{ id: '../../x', lines: lines(own) }]);
+  expect(plan.conversations[1]?.name).toMatch(/^agent-[0-9a-f]{12}$/);
+  importedAs(plan);
+});
