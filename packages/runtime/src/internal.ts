@@ -93,3 +93,26 @@ export {
   withWorktree,
   workspaceOf,
 } from './workspace/index.ts';
+export {
+  type Discovery,
+  discover,
+  type FoundFile,
+  makeExcludes,
+  type Place as TranscriptPlace,
+  type Problem,
+  type Search,
+  type Stranger,
+  type TranscriptTool,
+  transcriptTools,
+} from './discovery/index.ts';
+export {
+  beginning,
+  compressionIn,
+  factsAt,
+  type LineBatch,
+  type LineFault,
+  LineReading,
+  openFile,
+  type ReadState,
+} from './lines/index.ts';
+export { isUnchanged, recognise, type Seen, type Source, SourceTable } from './sources/index.ts';
