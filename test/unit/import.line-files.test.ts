@@ -91,7 +91,11 @@ describe('reading on', () => {
   test('a last line without a newline gives its record, and is read again', async () => {
     const path = fileOf('{"a":1}\n{"b":2}');
     const first = await reading(path);
-    expect([first.values, first.state.offset, first.unfinished]).toEqual([[{ a: 1 }, { b: 2 }], 8, undefined]);
+    expect([first.values, first.state.offset, first.unfinished]).toEqual([
+      [{ a: 1 }, { b: 2 }],
+      8,
+      undefined,
+    ]);
     appendFileSync(path, '\n{"c":');
     const second = await reading(path, { from: first.state });
     expect(second.values).toEqual([{ b: 2 }]);
@@ -104,21 +108,26 @@ describe('bad lines', () => {
     ['no JSON', '{"a":1}\nnonsense\n{"b":2}\n', [{ a: 1 }, { b: 2 }], [{ line: 2, offset: 8, kept: 0 }]],
     ['cut off', '{"a":1}\n{"b":"x\n{"c":3}\n', [{ a: 1 }, { c: 3 }], [{ line: 2, offset: 15 }]],
     ['a list', '[1]\n{"b":2}\n', [{ b: 2 }], [{ line: 1, offset: 0, why: 'it is JSON, but no object' }]],
-    ['NUL before a record', '{"a":1}\n\0\0\0{"b":2}\n', [{ a: 1 }, { b: 2 }], [{ line: 2, why: '3 NUL bytes', kept: 1 }]],
-    ['NUL alone', '\0\0\n{"b":2}\n', [{ b: 2 }], [{ line: 1, why: '2 NUL bytes', kept: 0 }]],
     [
-      'NUL inside',
-      '{"a":"x\0y"}\n{"b":2}\n',
-      [{ b: 2 }],
-      [{ line: 1, offset: 7 }],
+      'NUL before a record',
+      '{"a":1}\n\0\0\0{"b":2}\n',
+      [{ a: 1 }, { b: 2 }],
+      [{ line: 2, why: '3 NUL bytes', kept: 1 }],
     ],
+    ['NUL alone', '\0\0\n{"b":2}\n', [{ b: 2 }], [{ line: 1, why: '2 NUL bytes', kept: 0 }]],
+    ['NUL inside', '{"a":"x\0y"}\n{"b":2}\n', [{ b: 2 }], [{ line: 1, offset: 7 }]],
     [
       'no UTF-8',
       Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}\n{"b":2}\n')]),
       [{ b: 2 }],
       [{ line: 1, offset: 6, why: 'not UTF-8' }],
     ],
-    ['glued, and one cut off', '{"a":1}{"b":2}{"c":\n{"d":4}\n', [{ a: 1 }, { b: 2 }, { d: 4 }], [{ line: 1, kept: 2 }]],
+    [
+      'glued, and one cut off',
+      '{"a":1}{"b":2}{"c":\n{"d":4}\n',
+      [{ a: 1 }, { b: 2 }, { d: 4 }],
+      [{ line: 1, kept: 2 }],
+    ],
     ['nested too deep', `${'['.repeat(200_000)}\n{"b":2}\n`, [{ b: 2 }], [{ line: 1, offset: 0 }]],
   ])('cost themselves alone, and have line, byte and reason: %s', async (_, content, values, faults) => {
     const path = fileOf(content);
@@ -141,7 +150,9 @@ describe('bad lines', () => {
     const path = fileOf(`{"a":"${'x'.repeat(3_000_000)}"}\n{"b":2}\n`);
     const { values, faults, state } = await reading(path, { bytesMax: 1_000_000 });
     expect(values).toEqual([{ b: 2 }]);
-    expect(faults).toMatchObject([{ line: 1, offset: 0, why: 'the line has 3000008 bytes, which is too long' }]);
+    expect(faults).toMatchObject([
+      { line: 1, offset: 0, why: 'the line has 3000008 bytes, which is too long' },
+    ]);
     expect(state).toMatchObject({ line: 3, offset: 3_000_009 + 8 });
   });
 
@@ -158,7 +169,10 @@ describe('compressed files', () => {
     ['zstd', zstdCompressSync(Buffer.from(text))],
     ['gzip', gzipSync(Buffer.from(text))],
     ['gzip in two members', Buffer.concat([gzipSync(text.slice(0, 10_000)), gzipSync(text.slice(10_000))])],
-    ['zstd in two frames', Buffer.concat([zstdCompressSync(text.slice(0, 10_000)), zstdCompressSync(text.slice(10_000))])],
+    [
+      'zstd in two frames',
+      Buffer.concat([zstdCompressSync(text.slice(0, 10_000)), zstdCompressSync(text.slice(10_000))]),
+    ],
   ])('have the records and the state of the plain file, from any place: %s', async (_, bytes) => {
     const plain = await reading(fileOf(text));
     const packed = fileOf(bytes);
@@ -189,7 +203,7 @@ describe('compressed files', () => {
 });
 
 describe('files that change or are none', () => {
-  const text = Array.from({ length: 60_000 }, (_, i) => `{"i":${i}}\n`).join('');
+  const text = Array.from({ length: 1000 }, (_, i) => `{"i":${i},"text":"${'x'.repeat(600)}"}\n`).join('');
 
   test.each<[string, (path: string) => void]>([
     ['none', () => {}],
@@ -205,8 +219,8 @@ describe('files that change or are none', () => {
       done = true;
     });
     expect(found.change).toBe(change);
-    if (change === 'shortened') expect(found.values.length).toBeLessThan(60_000);
-    else expect(found.values).toHaveLength(60_000);
+    if (change === 'shortened') expect(found.values.length).toBeLessThan(1000);
+    else expect(found.values).toHaveLength(1000);
   });
 
   test('a pipe, a directory, and what is not there are refused without waiting', async () => {
@@ -217,7 +231,10 @@ describe('files that change or are none', () => {
       [dir, 'it is a directory'],
       [join(dir, 'nothing.jsonl'), 'it is gone'],
     ] as const)
-      expect(await failure(() => openFile(path))).toMatchObject({ code: 'IMPORT_CANNOT_READ', data: { why } });
+      expect(await failure(() => openFile(path))).toMatchObject({
+        code: 'IMPORT_CANNOT_READ',
+        data: { why },
+      });
   });
 });
 

@@ -68,7 +68,15 @@ export async function discover(search: Search): Promise<Discovery> {
   const { place, tools, tool: only, since } = search;
   const excludes = makeExcludes(search.exclude ?? [], place);
   const walk = new Walk(excludes);
-  const looking: Looking = { search, excludes, files: [], strangers: [], problems: [], excluded: 0, empty: 0 };
+  const looking: Looking = {
+    search,
+    excludes,
+    files: [],
+    strangers: [],
+    problems: [],
+    excluded: 0,
+    empty: 0,
+  };
   const look = async ({ path, facts }: WalkedFile, tool?: TranscriptTool) => {
     if (since !== undefined && BigInt(facts.modified) < BigInt(since) * 1_000_000n) return;
     await identify({ path, facts }, tool, looking);
@@ -79,7 +87,8 @@ export async function discover(search: Search): Promise<Discovery> {
         for (const file of walk.files(root, (path) => tool.has(relative(root, path)))) await look(file, tool);
   }
   for (const root of search.paths ?? search.roots ?? [])
-    for (const file of walk.files(root, (path) => path === root || isPlausible(path, tools))) await look(file);
+    for (const file of walk.files(root, (path) => path === root || isPlausible(path, tools)))
+      await look(file);
   const { files, strangers, problems, excluded, empty } = looking;
   return {
     files: withMain(files).filter(({ project, tool }) => isWanted({ project, tool }, search)),
@@ -143,7 +152,7 @@ async function lookInto(
       const identity = tool.identify(head.records, path);
       if (identity !== undefined) return { tool, ...identity };
     }
-    if (!head.isEmpty) return { like: looksLike(head.records, path) };
+    if (!head.isEmpty) return { like: looksLike(head.records, path) ?? owner?.file };
     looking.empty += 1;
     return undefined;
   } catch (error) {

@@ -23,7 +23,9 @@ const anySession = 'session.jsonl';
  * path; any other one applies at each depth.
  */
 export function makeExcludes(patterns: readonly string[], { home }: { readonly home: string }): Excludes {
-  const configured = rulesOf(patterns.map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`)));
+  const configured = rulesOf(
+    patterns.map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`)),
+  );
   const files = new Map<string, Ignore | undefined>();
   const fileIn = (directory: string): Ignore | undefined => {
     if (!files.has(directory)) files.set(directory, rulesIn(join(directory, ignoreFile)));
@@ -56,7 +58,11 @@ function rulesIn(file: string): Ignore | undefined {
   try {
     const open = openFile(file);
     try {
-      return rulesOf(Buffer.concat([...open.chunks(0)]).toString('utf8').split('\n'));
+      return rulesOf(
+        Buffer.concat([...open.chunks(0)])
+          .toString('utf8')
+          .split('\n'),
+      );
     } finally {
       open.close();
     }

@@ -51,7 +51,8 @@ export const laterTools: readonly TranscriptTool[] = [
       if (sessions !== undefined) return [sessions];
       return [join(named(place, 'PI_CODING_AGENT_DIR') ?? join(place.home, '.pi', 'agent'), 'sessions')];
     },
-    sessionIn: ({ type, id, cwd }) => (type === 'session' && typeof cwd === 'string' ? (id ?? null) : undefined),
+    sessionIn: ({ type, id, cwd }) =>
+      type === 'session' && typeof cwd === 'string' ? (id ?? null) : undefined,
   }),
   recognised({
     name: 'gemini-cli',
@@ -59,7 +60,8 @@ export const laterTools: readonly TranscriptTool[] = [
     file: 'a Gemini CLI session',
     roots: (place) => [join(named(place, 'GEMINI_CLI_HOME') ?? place.home, '.gemini', 'tmp')],
     has: (path) => /[/\\]chats[/\\].*\.jsonl?$/.test(path),
-    sessionIn: ({ sessionId, projectHash }) => (typeof projectHash === 'string' ? (sessionId ?? null) : undefined),
+    sessionIn: ({ sessionId, projectHash }) =>
+      typeof projectHash === 'string' ? (sessionId ?? null) : undefined,
   }),
   recognised({
     name: 'opencode',
@@ -72,21 +74,23 @@ export const laterTools: readonly TranscriptTool[] = [
 ];
 
 /** Files of tools that are known by name alone, by their paths and first records. */
-const strangers: readonly (readonly [path: RegExp, record: (first: JsonObject) => boolean, what: string])[] = [
+const strangers: readonly (readonly [path: RegExp, record: (first: JsonObject) => boolean, what: string])[] =
   [
-    /[/\\]\.copilot[/\\]/,
-    ({ type, data }) => type === 'session.start' && isObject(data) && /copilot/i.test(String(data.producer)),
-    'a Copilot session',
-  ],
-  [/[/\\]\.cursor[/\\]/, () => false, 'a Cursor session'],
-  [/[/\\]\.qwen[/\\]/, () => false, 'a Qwen Code session'],
-  [/[/\\]\.kimi[/\\]/, () => false, 'a Kimi session'],
-  [/[/\\]\.factory[/\\]/, () => false, 'a Droid session'],
-  [/[/\\]\.grok[/\\]/, () => false, 'a Grok session'],
-  [/[/\\]amp[/\\]threads[/\\]/, () => false, 'an Amp thread'],
-  [/[/\\]goose[/\\]sessions[/\\]/, () => false, 'a Goose session'],
-  [/[/\\]\.openclaw[/\\]/, () => false, 'an OpenClaw session'],
-];
+    [
+      /[/\\]\.copilot[/\\]/,
+      ({ type, data }) =>
+        type === 'session.start' && isObject(data) && /copilot/i.test(String(data.producer)),
+      'a Copilot session',
+    ],
+    [/[/\\]\.cursor[/\\]/, () => false, 'a Cursor session'],
+    [/[/\\]\.qwen[/\\]/, () => false, 'a Qwen Code session'],
+    [/[/\\]\.kimi[/\\]/, () => false, 'a Kimi session'],
+    [/[/\\]\.factory[/\\]/, () => false, 'a Droid session'],
+    [/[/\\]\.grok[/\\]/, () => false, 'a Grok session'],
+    [/[/\\]amp[/\\]threads[/\\]/, () => false, 'an Amp thread'],
+    [/[/\\]goose[/\\]sessions[/\\]/, () => false, 'a Goose session'],
+    [/[/\\]\.openclaw[/\\]/, () => false, 'an OpenClaw session'],
+  ];
 
 /** What a file looks like that no tool has recognised; undefined if it looks like nothing known. Pure. */
 export function looksLike(records: readonly JsonObject[], path: string): string | undefined {

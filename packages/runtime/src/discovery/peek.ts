@@ -1,8 +1,8 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { contentOf, openFile } from '../lines/index.ts';
-import { LineSplitter } from '../lines/splitter.ts';
 import { recordsOf } from '../lines/parse.ts';
+import { LineSplitter } from '../lines/splitter.ts';
 
 /** The bytes within which a file says what it is, and the records. */
 const peekBytes = 1024 * 1024;
@@ -51,10 +51,9 @@ function objectsIn(line: Parameters<typeof recordsOf>[0], path: string): readonl
 /** The texts at the beginning of a file that is one object over many lines, as if they were its first record. */
 function fieldsIn(begin: string): readonly JsonObject[] {
   if (!/^\s*\{\s*"/.test(begin)) return [];
-  const fields = [...begin.matchAll(/^ {0,4}"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*")/gm)].map(([, name = '', text = '']) => [
-    name,
-    JSON.parse(text) as string,
-  ]);
+  const fields = [...begin.matchAll(/^ {0,4}"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*")/gm)].map(
+    ([, name = '', text = '']) => [name, JSON.parse(text) as string],
+  );
   const record: unknown = Object.fromEntries(fields);
   return isObject(record) ? [record] : [];
 }

@@ -65,7 +65,8 @@ export class Walk {
   #statOf(path: string) {
     try {
       const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
-      if (stat === undefined) this.#problems.push({ path, why: 'it is gone, or a link to what is not there' });
+      if (stat === undefined)
+        this.#problems.push({ path, why: 'it is gone, or a link to what is not there' });
       return stat;
     } catch (cause) {
       this.#problems.push({ path, why: reasonOf(cause) });

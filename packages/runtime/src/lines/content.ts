@@ -33,7 +33,7 @@ export function compressionIn(file: OpenFile): Compression | undefined {
 
 /**
  * The content of a file from an offset of the content on, decompressed piece by piece. A compressed file is read from its
- * beginning, since nothing in it can be found by its offset.
+ * beginning, since nothing in it can be found by its offset. Each piece is good until the next one.
  * @throws IMPORT_CANNOT_READ for damaged or cut off compression, with the offset in the content; IMPORT_TOO_LARGE
  */
 export async function* contentOf(
@@ -42,7 +42,7 @@ export async function* contentOf(
 ): AsyncGenerator<Uint8Array> {
   const compression = compressionIn(file);
   if (compression === undefined) {
-    yield* file.chunks(from);
+    yield* file.chunks(from, { isBrief: true });
     return;
   }
   let at = 0;

@@ -38,12 +38,10 @@ export class ContentDigest {
   }
 
   /**
-   * Takes what an earlier reading has digested of an incomplete block.
-   * @throws IMPORT_SOURCE_CHANGED when it is not that
+   * Checks that what was taken so far is what an earlier reading has digested.
+   * @throws IMPORT_SOURCE_CHANGED
    */
-  resume(chunks: readonly Uint8Array[], file: string): void {
-    for (const chunk of chunks) this.#take(chunk);
-    this.#settle();
+  assertKnown(file: string): void {
     if (this.value().tail === this.#known.tail) return;
     throw otherContent(file, blockStart(this.#known.size));
   }

@@ -82,19 +82,20 @@ export class LineReading {
     const { from = beginning, limits } = this.#options;
     const start = blockStart(from.offset);
     const known = from.offset - start;
-    let before: Uint8Array[] = [];
     let length = 0;
-    for await (const chunk of contentOf(this.#file, { from: start, ...(limits !== undefined && { limits }) })) {
-      // What was read before is read up to the beginning of its last block, to know that it is still there.
-      const again = Math.min(known - length, chunk.length);
+    for await (const chunk of contentOf(this.#file, {
+      from: start,
+      ...(limits !== undefined && { limits }),
+    })) {
+      // What was read before is read from the beginning of its last block on, to know that it is still there.
+      const again = Math.max(Math.min(known - length, chunk.length), 0);
       length += chunk.length;
-      if (again > 0) before.push(chunk.subarray(0, again));
-      if (length < known) continue;
-      if (before.length > 0) {
-        this.#digest.resume(before, this.#file.path);
-        before = [];
+      if (again > 0) {
+        this.#digest.pushAll(chunk.subarray(0, again));
+        if (length < known) continue;
+        this.#digest.assertKnown(this.#file.path);
       }
-      const batch = this.#batchOf(again > 0 ? chunk.subarray(again) : chunk);
+      const batch = this.#batchOf(chunk.subarray(again));
       if (batch !== undefined) yield batch;
     }
     if (length < known) throw otherContent(this.#file.path, start + length);

@@ -16,8 +16,11 @@ export interface OpenFile {
   readonly path: string;
   /** At the time it was opened: what is written behind this size is left to the next import. */
   readonly facts: FileFacts;
-  /** The bytes from an offset to the size that the file had when it was opened; fewer if it was shortened since. */
-  chunks(from: number): Generator<Uint8Array>;
+  /**
+   * The bytes from an offset to the size that the file had when it was opened; fewer if it was shortened since. With
+   * `isBrief` each chunk is good until the next one, which takes its place in memory.
+   */
+  chunks(from: number, options?: { readonly isBrief: boolean }): Generator<Uint8Array>;
   /** What happened to the file since it was opened. */
   since(): Change;
   close(): void;
@@ -51,10 +54,11 @@ function openedAs(path: string, fd: number, facts: FileFacts): OpenFile {
   return {
     path,
     facts,
-    *chunks(from) {
+    *chunks(from, { isBrief } = { isBrief: false }) {
+      const brief = isBrief ? Buffer.allocUnsafeSlow(chunkBytes) : undefined;
       for (let at = from; at < facts.size; ) {
-        // A new buffer for each chunk, since lines keep views of it until they are complete.
-        const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, facts.size - at));
+        const size = Math.min(chunkBytes, facts.size - at);
+        const chunk = brief?.subarray(0, size) ?? Buffer.allocUnsafeSlow(size);
         const length = read(path, fd, { chunk, at });
         if (length === 0) return;
         at += length;

@@ -36,6 +36,7 @@ export class LineSplitter {
     return { line: this.#line, offset: this.#offset };
   }
 
+  /** The lines that end in a chunk, whose bytes are good as long as those of the chunk. */
   push(chunk: Uint8Array): readonly SplitLine[] {
     const lines: SplitLine[] = [];
     let from = 0;
@@ -48,7 +49,12 @@ export class LineSplitter {
       this.#length = 0;
       from = to + 1;
     }
-    this.#take(chunk.subarray(from));
+    // The caller fills the memory of the chunk anew.
+    this.#take(
+      this.#length + chunk.length - from > this.#bytesMax
+        ? chunk.subarray(from)
+        : Buffer.from(chunk.subarray(from)),
+    );
     return lines;
   }
 

@@ -1,7 +1,7 @@
 /**
  * The files in which sessions of other agents were seen, and how far each was read. A session is what its tool calls it; a
  * file is where it was seen, and may grow, move, be compressed, copied, rewritten or go. `recognise.ts` says which of these
- * happened, `table.ts` keeps what is known in a file of the home. Imports the room `lines`.
+ * happened, `table.ts` keeps what is known in a file of the home. Imports the rooms `lines` and `import`.
  */
 export { type Asked, isSameFile, isUnchanged, recognise, type Seen } from './recognise.ts';
 export { factsIn, type Role, type Source } from './source.ts';
