@@ -49,12 +49,14 @@ export {
 export {
   beginning,
   compressionIn,
+  contentOf,
   factsAt,
   type LineBatch,
   type LineFault,
   LineReading,
   openFile,
   type ReadState,
+  stateOf,
 } from './lines/index.ts';
 export { serverNote } from './mcp/drift.ts';
 export { secretsOfServers } from './mcp/secrets.ts';

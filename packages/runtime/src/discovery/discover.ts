@@ -66,7 +66,7 @@ export interface Search {
  */
 export async function discover(search: Search): Promise<Discovery> {
   const { place, tools, tool: only, since } = search;
-  const excludes = makeExcludes(search.exclude ?? [], place);
+  const excludes = await makeExcludes(search.exclude ?? [], place);
   const walk = new Walk(excludes);
   const looking: Looking = {
     search,

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join, parse, relative, sep } from 'node:path';
 import type { Ignore } from 'ignore';
 import { openFile } from '../lines/index.ts';
@@ -22,13 +21,18 @@ const anySession = 'session.jsonl';
  * The patterns of a configuration, and those in `.tapeignore` files. A configured pattern that begins with `/` or `~/` is a
  * path; any other one applies at each depth.
  */
-export function makeExcludes(patterns: readonly string[], { home }: { readonly home: string }): Excludes {
+export async function makeExcludes(
+  patterns: readonly string[],
+  { home }: { readonly home: string },
+): Promise<Excludes> {
+  const { default: make } = await import('ignore');
+  const rulesOf: MakeRules = (lines) => make({ allowRelativePaths: true }).add([...lines]);
   const configured = rulesOf(
     patterns.map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`)),
   );
   const files = new Map<string, Ignore | undefined>();
   const fileIn = (directory: string): Ignore | undefined => {
-    if (!files.has(directory)) files.set(directory, rulesIn(join(directory, ignoreFile)));
+    if (!files.has(directory)) files.set(directory, rulesIn(join(directory, ignoreFile), rulesOf));
     return files.get(directory);
   };
   const excludes = (path: string, isFolder: boolean): boolean => {
@@ -44,16 +48,13 @@ export function makeExcludes(patterns: readonly string[], { home }: { readonly h
   return { excludes, excludesProject: (directory) => excludes(join(directory, anySession), false) };
 }
 
-function rulesOf(patterns: readonly string[]): Ignore {
-  const ignore = createRequire(import.meta.url)('ignore') as typeof import('ignore');
-  return ignore({ allowRelativePaths: true }).add([...patterns]);
-}
+type MakeRules = (patterns: readonly string[]) => Ignore;
 
 /**
  * The rules of a file; undefined where there is none. One that is there and cannot be read leaves out everything below: what
  * it would have kept private is not known.
  */
-function rulesIn(file: string): Ignore | undefined {
+function rulesIn(file: string, rulesOf: MakeRules): Ignore | undefined {
   if (!existsSync(file)) return undefined;
   try {
     const open = openFile(file);

@@ -19,4 +19,5 @@ export {
   reasonOf,
 } from './open.ts';
 export type { LineFault } from './parse.ts';
+export { stateOf } from './state.ts';
 export type { LinePlace } from './splitter.ts';
