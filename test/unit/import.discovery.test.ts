@@ -199,6 +199,13 @@ describe('what is no file, or there twice', () => {
     expect(problems.map(({ why }) => why)).toEqual(['permission denied', 'permission denied']);
   });
 
+  test('a file in the folder of a tool that has no record is listed with line, byte and reason', async () => {
+    const home = homeWith({ '.claude/projects/a/s1.jsonl': 'nonsense\n\0\0\n' });
+    const { paths, problems, strangers } = await found(home);
+    expect([paths, strangers]).toEqual([[], []]);
+    expect(problems).toMatchObject([{ why: expect.stringMatching(/^line 1, byte \d: /) }]);
+  });
+
   test('a damaged compressed file is listed, and keeps no other from being found', async () => {
     const packed = zstdCompressSync(Buffer.from(claude('s1')));
     packed.fill(7, 8);

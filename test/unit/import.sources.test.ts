@@ -141,6 +141,16 @@ test('files that are not there are marked, once, and keep what is known of them'
   expect(SourceTable.open(file).at(gone.path)).toEqual({ ...gone, goneAt: 5 });
 });
 
+test('a conversation is forgotten as a whole, under each path and after a restart', async () => {
+  const file = join(dir, 'forgotten.jsonl');
+  const source = await read(fileOf('{"a":1}\n'), 'one');
+  SourceTable.open(file).put([{ ...source, forgottenAt: 5 }]);
+  const table = SourceTable.open(file);
+  expect(table.isForgotten({ tool: 'claude-code', main: 'one' })).toBe(true);
+  expect(table.isForgotten({ tool: 'claude-code', main: 'two' })).toBe(false);
+  expect(table.isForgotten({ tool: 'codex', main: 'one' })).toBe(false);
+});
+
 test('a table that is written often stays in proportion to its files, and two writers lose nothing', async () => {
   const file = join(dir, 'often.jsonl');
   const [one, two] = [await read(fileOf('{"a":1}\n')), await read(fileOf('{"b":2}\n'))];

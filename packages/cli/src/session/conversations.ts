@@ -23,7 +23,8 @@ export function conversationsIn(files: readonly FoundFile[], isRead: IsRead): re
       tool: group[0]?.tool.name ?? '',
       session: group[0]?.main ?? '',
       files: inOrder,
-      toRead: inOrder.filter((file) => !isRead(file)),
+      // Outputs and the like are read with the transcript that names them.
+      toRead: inOrder.filter((file) => file.role !== 'part' && !isRead(file)),
     };
   });
 }
@@ -73,8 +74,9 @@ function timeOf({ first, facts }: FoundFile): number {
 
 /** What is recorded of a file that was read. */
 export function sourceOf(
-  { path, tool, session, main, role, project }: FoundFile,
+  { path, tool, session, main, role, project, first }: FoundFile,
   read: Pick<Source, 'device' | 'inode' | 'size' | 'modified' | 'compression' | 'read' | 'at'>,
 ): Source {
-  return { path, ...read, tool: tool.name, session, main, role, ...(project !== undefined && { project }) };
+  const about = { ...(project !== undefined && { project }), ...(first !== undefined && { first }) };
+  return { path, ...read, tool: tool.name, session, main, role, ...about };
 }

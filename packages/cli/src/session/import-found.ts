@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Discovery, FoundFile, Source, SourceTable } from '@tapedeck/runtime/internal';
-import { TapeError } from '@tapedeck/tape';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
@@ -36,7 +35,9 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
     const source = table.at(path);
     return source !== undefined && source.goneAt === undefined && isUnchanged(source, facts);
   };
-  const conversations = conversationsIn(found.files, isRead);
+  const conversations = conversationsIn(found.files, isRead).filter(
+    ({ tool, session }) => !table.isForgotten({ tool, main: session }),
+  );
   const tools = foundByTool(conversations);
   const isFirst = table.all.length === 0;
   if (wanted.dryRun === true) return await sayFound({ found, tools, conversations }, context);
@@ -172,7 +173,7 @@ function fileJson({ path, tool, session, role, project, facts }: FoundFile) {
 function importJson({ file, seen, receipt, error }: FileImport) {
   const { names, entries = 0, counts, bad_lines } = receipt ?? {};
   const brought = receipt === undefined ? {} : { names, counts, bad_lines };
-  const said = error instanceof TapeError || error instanceof Error ? describeError(error) : undefined;
+  const said = error === undefined ? undefined : describeError(error);
   return {
     ...fileJson(file),
     ...{ seen, entries, ...brought },

@@ -1,4 +1,4 @@
-import type { FoundFile, Seen, Source, SourceTable } from '@tapedeck/runtime/internal';
+import type { FoundFile, Seen, SourceTable } from '@tapedeck/runtime/internal';
 import { isObject } from '@tapedeck/tape/internal';
 import type { Answer, Context } from '../context.ts';
 import { type Conversation, sourceOf } from './conversations.ts';
@@ -31,7 +31,6 @@ export async function importSource(
 ): Promise<readonly FileImport[]> {
   const done: FileImport[] = [];
   for (const file of files) {
-    // Outputs and the like are read with the transcript that names them.
     if (file.role === 'part') continue;
     if (!toRead.includes(file)) done.push({ file, seen: 'unchanged' });
     else done.push(await importFile(file, importing));
@@ -40,7 +39,9 @@ export async function importSource(
 }
 
 async function importFile(file: FoundFile, { table, raw, context }: Importing): Promise<FileImport> {
-  const { compressionIn, contentOf, openFile, recognise, stateOf } = await import('@tapedeck/runtime/internal');
+  const { compressionIn, contentOf, factsAt, openFile, recognise, stateOf } = await import(
+    '@tapedeck/runtime/internal'
+  );
   const { path } = file;
   let seen: Seen = { as: 'new' };
   try {
@@ -57,7 +58,10 @@ async function importFile(file: FoundFile, { table, raw, context }: Importing): 
       const read = await stateOf(open);
       const at = context.io.now();
       const kept = { ...open.facts, ...(compression !== undefined && { compression }), read, at };
-      record(table, sourceOf(file, kept), seen);
+      table.put([sourceOf(file, kept)]);
+      // A file that has moved, or was compressed, is known by its new path alone.
+      const before = seen.as === 'moved' || seen.as === 'compressed' ? seen.source.path : path;
+      if (before !== path && factsAt(before) === undefined) table.remove(before);
       return { file, seen: seen.as, receipt };
     } finally {
       open.close();
@@ -66,12 +70,6 @@ async function importFile(file: FoundFile, { table, raw, context }: Importing): 
     if (context.io.interrupted) throw error;
     return { file, seen: seen.as, error };
   }
-}
-
-/** A file that has moved is known by its new path alone. */
-function record(table: SourceTable, source: Source, seen: Seen): void {
-  table.put([source]);
-  if (seen.as === 'moved') table.remove(seen.source.path);
 }
 
 async function receiptOf(

@@ -58,8 +58,18 @@ export const importVerb: Verb = defineVerb({
     },
     yes: { type: 'boolean', describe: 'Import without a question' },
     'dry-run': { type: 'boolean', describe: 'Say what was found, and write nothing' },
+    forget: {
+      type: 'string',
+      describe: 'Erase what came from this file or session of a tool, and never import it again',
+    },
   },
-  run: async ({ files = [], as, format, raw, tool, project, since, yes, dryRun }, context) => {
+  conflicts: { forget: ['as', 'raw', 'tool', 'project', 'since', 'yes'] },
+  run: async ({ files = [], as, format, raw, tool, project, since, yes, dryRun, forget }, context) => {
+    if (forget !== undefined) {
+      if (files.length > 0) throw new UsageError(`cannot import and forget '${forget}' at once`);
+      const { forgetSource } = await import('../session/forget-source.ts');
+      return await forgetSource(forget, { dryRun }, context);
+    }
     const narrows = [tool, project, since, yes, dryRun].some((one) => one !== undefined);
     if (files.length === 0 || narrows || (await hasDirectory(files, context.io))) {
       if (as !== undefined)

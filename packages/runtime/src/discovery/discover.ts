@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { relative, sep } from 'node:path';
 import { ImportError } from '../import/errors.ts';
-import type { FileFacts } from '../lines/index.ts';
+import type { FileFacts, LineFault } from '../lines/index.ts';
 import { isUnchanged, type Role, type Source } from '../sources/index.ts';
 import { type Excludes, makeExcludes } from './excludes.ts';
 import { looksLike } from './later-tools.ts';
@@ -92,7 +92,7 @@ export async function discover(search: Search): Promise<Discovery> {
   const { files, strangers, problems, excluded, empty } = looking;
   return {
     files: withMain(files).filter(({ project, tool }) => isWanted({ project, tool }, search)),
-    strangers: only === undefined ? strangers : [],
+    strangers: only === undefined && search.project === undefined ? strangers : [],
     problems: [...walk.problems, ...problems],
     excluded: walk.excluded + excluded,
     empty,
@@ -132,8 +132,9 @@ function knownAs({ known, tools }: Search, path: string, facts: FileFacts): Name
   if (source === undefined || !isUnchanged(source, facts)) return undefined;
   const tool = tools.find(({ name }) => name === source.tool);
   if (tool === undefined) return undefined;
-  const { session, main, role, project } = source;
-  return { tool, session, main, role, ...(project !== undefined && { project }) };
+  const { session, main, role, project, first } = source;
+  const about = { ...(project !== undefined && { project }), ...(first !== undefined && { first }) };
+  return { tool, session, main, role, ...about };
 }
 
 async function lookInto(
@@ -152,6 +153,7 @@ async function lookInto(
       const identity = tool.identify(head.records, path);
       if (identity !== undefined) return { tool, ...identity };
     }
+    if (head.fault !== undefined && owner !== undefined) return { path, why: placed(head.fault) };
     if (!head.isEmpty) return { like: looksLike(head.records, path) ?? owner?.file };
     looking.empty += 1;
     return undefined;
@@ -159,6 +161,11 @@ async function lookInto(
     if (!(error instanceof ImportError)) throw error;
     return { path, why: String(error.data.why ?? error.message) };
   }
+}
+
+/** What is wrong with a file, in its own tool's folder, none of whose first lines is a record. */
+function placed({ line, offset, why }: LineFault): string {
+  return `line ${line}, byte ${offset}: ${why}`;
 }
 
 /** Whether a file of a folder of no tool may be a transcript, by its name. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { contentOf, openFile } from '../lines/index.ts';
+import { contentOf, type LineFault, openFile } from '../lines/index.ts';
 import { recordsOf } from '../lines/parse.ts';
 import { LineSplitter } from '../lines/splitter.ts';
 
@@ -13,6 +13,8 @@ export interface Head {
   /** Its first records, as many as are whole within the first bytes. */
   readonly records: readonly JsonObject[];
   readonly isEmpty: boolean;
+  /** What is wrong with the first line, where no line is a record. */
+  readonly fault?: LineFault;
 }
 
 /**
@@ -28,24 +30,27 @@ export async function peek(
   const splitter = new LineSplitter({ line: 1, offset: 0 }, { bytesMax: peekBytes });
   let size = 0;
   let begin = '';
+  let fault: LineFault | undefined;
   try {
     for await (const chunk of contentOf(file)) {
       if (size === 0) begin = Buffer.from(chunk.subarray(0, 4096)).toString('utf8');
       size += chunk.length;
-      for (const line of splitter.push(chunk)) records.push(...objectsIn(line, path));
+      for (const line of splitter.push(chunk)) {
+        const found = recordsOf(line, path);
+        records.push(...found.records.map(({ value }) => value));
+        fault ??= found.fault;
+      }
       if (records.length > peekRecords || size > peekBytes || isEnough(records)) break;
     }
   } finally {
     file.close();
   }
   const rest = splitter.rest();
-  if (records.length === 0 && rest !== undefined && !rest.isTooLong) records.push(...objectsIn(rest, path));
+  if (records.length === 0 && rest !== undefined && !rest.isTooLong)
+    records.push(...recordsOf(rest, path).records.map(({ value }) => value));
   if (records.length === 0) records.push(...fieldsIn(begin));
-  return { records, isEmpty: size === 0 };
-}
-
-function objectsIn(line: Parameters<typeof recordsOf>[0], path: string): readonly JsonObject[] {
-  return recordsOf(line, path).records.map(({ value }) => value);
+  const isBad = records.length === 0 && fault !== undefined;
+  return { records, isEmpty: size === 0, ...(isBad && { fault }) };
 }
 
 /** The texts at the beginning of a file that is one object over many lines, as if they were its first record. */

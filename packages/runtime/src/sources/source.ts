@@ -18,14 +18,13 @@ export interface Source extends FileFacts {
   readonly role: Role;
   /** The working directory that its first records name. */
   readonly project?: string;
+  /** The time of its first record that has one. */
+  readonly first?: string;
   readonly read: ReadState;
   /** When it was last read, in milliseconds since 1970. */
   readonly at: number;
   /** Since when the file is not there; what it held stays. */
   readonly goneAt?: number;
-}
-
-/** The facts of a file apart from what was read of it. */
-export function factsIn({ device, inode, size, modified }: FileFacts): FileFacts {
-  return { device, inode, size, modified };
+  /** Since when its conversation is not to be taken, wherever it is seen. */
+  readonly forgottenAt?: number;
 }

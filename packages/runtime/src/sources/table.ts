@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -68,6 +69,13 @@ export class SourceTable {
     this.#byPath.delete(path);
   }
 
+  /** Whether a conversation is not to be taken. */
+  isForgotten({ tool, main }: Pick<Source, 'tool' | 'main'>): boolean {
+    return this.all.some(
+      (one) => one.forgottenAt !== undefined && one.tool === tool && one.main === main,
+    );
+  }
+
   /** Marks the sources whose files are not there, and returns them. */
   markGone(isThere: (path: string) => boolean, at: number): readonly Source[] {
     const gone = this.all.filter(({ path, goneAt }) => goneAt === undefined && !isThere(path));
@@ -99,7 +107,7 @@ export class SourceTable {
   /** Writes the last line of each path alone. Lines that another process adds at this moment are read from its files again. */
   #shorten(): void {
     const { byPath } = keptIn(this.#file);
-    const draft = `${this.#file}.${process.pid}`;
+    const draft = `${this.#file}.${randomBytes(6).toString('hex')}.part`;
     try {
       const text = [...byPath.values()].map((source) => `${JSON.stringify({ v: version, ...source })}\n`);
       writeFileSync(draft, text.join(''), { mode: 0o600, flag: 'wx' });
