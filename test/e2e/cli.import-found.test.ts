@@ -51,8 +51,8 @@ test('without a file, what is new on this machine is imported, once, with a line
   });
   const dry = await user.says('import', '--dry-run');
   expect(dry.stdout.split('\n').map((line) => line.split('\t').map((cell) => cell.trim()).join(' | '))).toEqual([
-    'Claude Code | 2 files | 0.0 MB | since 2026-01-02 | 2 files to read, 0.0 MB',
-    expect.stringMatching(/^Codex \| 1 file \| 0.0 MB \| since .* \| recognised, not yet read$/),
+    expect.stringMatching(/^Claude Code \| 2 files \| [\d.]+ KB \| since 2026-01-02 \| 2 files to read, [\d.]+ KB$/),
+    expect.stringMatching(/^Codex \| 1 file \| [\d.]+ KB \| since .* \| recognised, not yet read$/),
     '',
   ]);
   expect(existsSync(user.home.file('sources.jsonl'))).toBe(false);

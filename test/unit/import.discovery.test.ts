@@ -67,6 +67,8 @@ describe('where transcripts are', () => {
     'backup/.copilot/session-state/c.jsonl': '{"type":"session.start","data":{}}\n',
   });
 
+  const others = ['rollout-1.jsonl', 'rollout-2.jsonl', '1_a.jsonl'];
+
   test('the folders of each tool are searched, and each file has its session, its conversation and its project', async () => {
     const { files, empty, strangers, problems } = await found(home);
     const about = files.map(({ tool, session, role, main, project }) => [
@@ -84,17 +86,17 @@ describe('where transcripts are', () => {
       ['claude-code', 's1/t1.txt', 'part', 's1', '/work/app'],
       ['claude-code', 's1', 'main', 's1', '/work/app'],
       ['claude-code', 's2', 'main', 's2', '/work/other'],
-      ['codex', 'r1', 'main', 'r1', undefined],
-      ['codex', 'r2', 'main', 'r2', undefined],
-      ['pi', 'p1', 'main', 'p1', undefined],
+      ['codex', 'rollout-1.jsonl', 'main', 'rollout-1.jsonl', undefined],
+      ['codex', 'rollout-2.jsonl', 'main', 'rollout-2.jsonl', undefined],
+      ['pi', '1_a.jsonl', 'main', '1_a.jsonl', undefined],
     ]);
     expect({ empty, strangers, problems }).toEqual({ empty: 1, strangers: [], problems: [] });
   });
 
   test.each<[string, Record<string, string>, readonly string[]]>([
-    ['CLAUDE_CONFIG_DIR', { CLAUDE_CONFIG_DIR: join(home, 'profiles/two') }, ['s3', 'r1', 'r2', 'p1']],
-    ['CODEX_HOME', { CODEX_HOME: '/nowhere', CLAUDE_CONFIG_DIR: '/nowhere' }, ['p1']],
-    ['an empty variable', { CLAUDE_CONFIG_DIR: '', CODEX_HOME: '/nowhere' }, ['s1', 's2', 'p1']],
+    ['CLAUDE_CONFIG_DIR', { CLAUDE_CONFIG_DIR: join(home, 'profiles/two') }, ['s3', ...others]],
+    ['CODEX_HOME', { CODEX_HOME: '/nowhere', CLAUDE_CONFIG_DIR: '/nowhere' }, ['1_a.jsonl']],
+    ['an empty variable', { CLAUDE_CONFIG_DIR: '', CODEX_HOME: '/nowhere' }, ['s1', 's2', '1_a.jsonl']],
     [
       'PI_CODING_AGENT_DIR',
       { PI_CODING_AGENT_DIR: '/nowhere', CODEX_HOME: '/nowhere', CLAUDE_CONFIG_DIR: '/nowhere' },
@@ -119,7 +121,7 @@ describe('where transcripts are', () => {
     expect((await found(home, { paths: [join(home, 'backup/s4.jsonl')] })).paths).toEqual([
       'backup/s4.jsonl',
     ]);
-    expect((await found(home, { tool: 'pi' })).files.map(({ session }) => session)).toEqual(['p1']);
+    expect((await found(home, { tool: 'pi' })).files.map(({ session }) => session)).toEqual(['1_a.jsonl']);
     const main = async (more: Partial<Search>) =>
       (await found(home, more)).files.filter(({ role }) => role === 'main').map(({ session }) => session);
     expect(await main({ project: '/work/app' })).toEqual(['s1']);

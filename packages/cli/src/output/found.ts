@@ -1,6 +1,7 @@
 import type { Discovery } from '@tapedeck/runtime/internal';
 import { isoDay } from '../terminal/time.ts';
 import { counted } from './counted.ts';
+import { bytesText } from './refused.ts';
 import { tabbed } from './table.ts';
 
 /** What was found of one tool, as much as is shown of it. */
@@ -29,9 +30,9 @@ export function foundText(tools: readonly Found[], { strangers, excluded }: Disc
   const rows = tools.map(({ title, files, bytes, oldest, ...tool }) => [
     title,
     counted(files, 'file'),
-    megabytes(bytes),
+    bytesText(bytes),
     `since ${isoDay(oldest)}`,
-    tool.isRead ? `${counted(tool.newFiles, 'file')} to read, ${megabytes(tool.newBytes)}` : 'recognised, not yet read',
+    tool.isRead ? `${counted(tool.newFiles, 'file')} to read, ${bytesText(tool.newBytes)}` : 'recognised, not yet read',
   ]);
   const others = [
     ...(strangers.length > 0 ? [`${counted(strangers.length, 'file')} of no tool that is known`] : []),
@@ -66,8 +67,4 @@ export function importedText(tools: readonly Found[], done: readonly Imported[])
     return `${title}: ${counted(entries, 'entry', 'entries')} from ${brought} of ${counted(own.length, 'file')}${out}`;
   });
   return lines.length === 0 ? 'No transcripts found' : lines.join('\n');
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 }

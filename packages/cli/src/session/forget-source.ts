@@ -23,7 +23,7 @@ export async function forgetSource(
   { dryRun }: { readonly dryRun: boolean | undefined },
   context: Context,
 ): Promise<number> {
-  const { io, home, reading, changing, answer } = context;
+  const { io, home, reading, writing, answer } = context;
   const { SourceTable } = await import('@tapedeck/runtime/internal');
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const sources = await sourcesOf(named, table, context);
@@ -31,7 +31,7 @@ export async function forgetSource(
     throw new NotFoundError(`cannot forget '${named}': it is no transcript, and no session of one`, {
       source: named,
     });
-  await (dryRun === true ? reading : changing)(async (store) => {
+  await (dryRun === true ? reading : writing)(async (store) => {
     const found = importedOf(store, sources);
     if (dryRun !== true) {
       // Remembered first: a process that is killed in between erases the rest when it is repeated.

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { relative, sep } from 'node:path';
+import { basename, relative, sep } from 'node:path';
 import { ImportError } from '../import/errors.ts';
 import type { FileFacts, LineFault } from '../lines/index.ts';
 import { isUnchanged, type Role, type Source } from '../sources/index.ts';
@@ -142,6 +142,9 @@ async function lookInto(
   owner: TranscriptTool | undefined,
   looking: Looking,
 ): Promise<Named | Problem | { readonly like: string | undefined } | undefined> {
+  // What is not read yet needs no look inside: its folder says whose it is.
+  if (owner?.isRead === false)
+    return { tool: owner, session: basename(path), main: basename(path), role: 'main' };
   // The file of a tool's own folder is that tool's; elsewhere, the first that knows it has it.
   const tools = owner === undefined ? looking.search.tools : [owner];
   const byName = tools.find((tool) => tool.identify([], path)?.role === 'part');

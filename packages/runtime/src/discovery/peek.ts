@@ -5,7 +5,7 @@ import { recordsOf } from '../lines/parse.ts';
 import { LineSplitter } from '../lines/splitter.ts';
 
 /** The bytes within which a file says what it is, and the records. */
-const peekBytes = 1024 * 1024;
+const peekBytes = 16 * 1024 * 1024;
 const peekRecords = 200;
 
 /** The beginning of a file. */

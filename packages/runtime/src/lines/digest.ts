@@ -10,15 +10,15 @@ export interface Digest {
   /** Bytes of the content. */
   readonly size: number;
   readonly blocks: readonly string[];
-  /** Of the bytes behind the last whole block; empty if there are none. */
+  /** Of the bytes behind the last whole block: always some, unless the content is empty. */
   readonly tail: string;
 }
 
 const blockBytes = 1024 * 1024;
 
-/** The beginning of the block that has an offset. Pure. */
-export function blockStart(offset: number): number {
-  return offset - (offset % blockBytes);
+/** The beginning of the block in which content of a size ends: a block is whole when something follows it. Pure. */
+export function blockStart(size: number): number {
+  return Math.max(Math.ceil(size / blockBytes) - 1, 0) * blockBytes;
 }
 
 /** Digests content while it is read, and keeps the digest up to its last newline. */
@@ -26,6 +26,7 @@ export class ContentDigest {
   readonly #known: Digest;
   readonly #blocks: string[];
   #size: number;
+  #inBlock = 0;
   #block: Hash = createHash('sha256');
   /** Up to the last newline; the rest of the content is digested, and does not count yet. */
   #settled: { readonly size: number; readonly block: Hash };
@@ -63,7 +64,7 @@ export class ContentDigest {
 
   value(): Digest {
     const { size, block } = this.#settled;
-    const tail = size === blockStart(size) ? '' : textOf(block.copy());
+    const tail = size === 0 ? '' : textOf(block.copy());
     return { size, blocks: this.#blocks.slice(0, blockStart(size) / blockBytes), tail };
   }
 
@@ -73,13 +74,16 @@ export class ContentDigest {
 
   #take(bytes: Uint8Array): void {
     for (let from = 0; from < bytes.length; ) {
-      const to = Math.min(bytes.length, from + blockBytes - (this.#size % blockBytes));
+      if (this.#inBlock === blockBytes) {
+        this.#blocks.push(textOf(this.#block));
+        this.#block = createHash('sha256');
+        this.#inBlock = 0;
+      }
+      const to = Math.min(bytes.length, from + blockBytes - this.#inBlock);
       this.#block.update(bytes.subarray(from, to));
+      this.#inBlock += to - from;
       this.#size += to - from;
       from = to;
-      if (this.#size % blockBytes > 0) continue;
-      this.#blocks.push(textOf(this.#block));
-      this.#block = createHash('sha256');
     }
   }
 }

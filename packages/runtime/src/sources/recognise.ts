@@ -1,4 +1,6 @@
 import {
+  beginning,
+  blockStart,
   type Compression,
   ContentDigest,
   commonBytes,
@@ -100,20 +102,17 @@ function asOf(
   return there === undefined || isSameFile(there, facts) ? 'moved' : 'copied';
 }
 
-/** Whether the last, incomplete block of what was read is still there. */
+/** Whether the last block of what was read is still there. */
 async function holdsTail(file: OpenFile, known: Digest): Promise<boolean> {
-  const whole = known.blocks.length * blockBytes;
-  const begun = new ContentDigest({ size: whole, blocks: known.blocks, tail: '' });
-  const now = await digested(file, begun, { from: whole, to: known.size });
+  const from = blockStart(known.size);
+  const now = await digested(file, new ContentDigest(known), { from, to: known.size });
   return now.size === known.size && now.tail === known.tail;
 }
 
-const blockBytes = 1024 * 1024;
-
 /** The bytes at its beginning that a file has in common with what was read, in whole blocks. */
 async function commonWith(file: OpenFile, known: Digest): Promise<number> {
-  const empty = new ContentDigest({ size: 0, blocks: [], tail: '' });
-  return commonBytes(known, await digested(file, empty, { from: 0, to: known.size }));
+  const begun = new ContentDigest(beginning.digest);
+  return commonBytes(known, await digested(file, begun, { from: 0, to: known.size }));
 }
 
 async function digested(

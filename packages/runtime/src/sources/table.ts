@@ -20,6 +20,9 @@ import type { Source } from './source.ts';
 export class SourceTable {
   readonly #file: string;
   readonly #byPath: Map<string, Source>;
+  /** The paths of each session, the last one at the end. */
+  readonly #bySession = new Map<string, Set<string>>();
+  readonly #forgotten = new Set<string>();
   /** Lines of the file, those that a later one replaced among them. */
   #lines: number;
 
@@ -27,6 +30,7 @@ export class SourceTable {
     this.#file = file;
     this.#byPath = byPath;
     this.#lines = lines;
+    for (const source of byPath.values()) this.#index(source);
   }
 
   /**
@@ -47,8 +51,12 @@ export class SourceTable {
 
   /** The sources of a session under other paths, the last one first. */
   of({ tool, session, path }: Pick<Source, 'tool' | 'session' | 'path'>): readonly Source[] {
-    return this.all
-      .filter((one) => one.tool === tool && one.session === session && one.path !== path)
+    const paths = this.#bySession.get(`${tool} ${session}`) ?? [];
+    // A path may have another session by now.
+    const isOther = (one: Source | undefined) => one?.tool === tool && one.session === session && one.path !== path;
+    return [...paths]
+      .flatMap((one) => this.#byPath.get(one) ?? [])
+      .filter(isOther)
       .reverse();
   }
 
@@ -71,9 +79,7 @@ export class SourceTable {
 
   /** Whether a conversation is not to be taken. */
   isForgotten({ tool, main }: Pick<Source, 'tool' | 'main'>): boolean {
-    return this.all.some(
-      (one) => one.forgottenAt !== undefined && one.tool === tool && one.main === main,
-    );
+    return this.#forgotten.has(`${tool} ${main}`);
   }
 
   /** Marks the sources whose files are not there, and returns them. */
@@ -87,6 +93,15 @@ export class SourceTable {
     // Anew at the end: what was read last is looked at first.
     this.#byPath.delete(source.path);
     this.#byPath.set(source.path, source);
+    this.#index(source);
+  }
+
+  #index({ path, tool, session, main, forgottenAt }: Source): void {
+    const id = `${tool} ${session}`;
+    const paths = this.#bySession.get(id) ?? new Set();
+    paths.delete(path);
+    this.#bySession.set(id, paths.add(path));
+    if (forgottenAt !== undefined) this.#forgotten.add(`${tool} ${main}`);
   }
 
   #append(values: readonly object[]): void {
