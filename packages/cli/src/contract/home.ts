@@ -122,6 +122,7 @@ const found = {
   excluded: count('files and directories that a pattern left out'),
   empty: count('files without content'),
 };
+const leftOutFiles = listOf('files that were left out', { file: text('its path'), why: text('why') });
 const dryFile = { ...foundFile, new: flag('there is something in it to import') };
 const importedFile = {
   ...foundFile,
@@ -142,7 +143,7 @@ const ofFound = {
   ...sums,
   ...found,
   files: listOf('what became of each file', importedFile),
-  left_out: listOf('files that were left out', { file: text('its path'), why: text('why') }),
+  left_out: leftOutFiles,
   gone: names('files of earlier imports that are not there any more; their sessions stay'),
 };
 
@@ -206,7 +207,7 @@ export const homeVerbs: Contracts = {
       ...printed(ofFound, 'for what is found'),
       lines(z.strictObject(importedFile), 'for what is found, with `--jsonl`'),
       ...printed(
-        { dry_run: mark('nothing was written'), ...found, files: listOf('each file', dryFile) },
+        { dry_run: mark('nothing was written'), ...found, files: listOf('each file', dryFile), left_out: leftOutFiles },
         'with `--dry-run`',
       ),
       lines(z.strictObject(dryFile), 'with `--dry-run --jsonl`'),

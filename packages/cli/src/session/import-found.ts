@@ -1,15 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Discovery, FoundFile, Source, SourceTable } from '@tapedeck/runtime/internal';
+import type { Discovery, FoundFile, SourceTable } from '@tapedeck/runtime/internal';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
-import { describeError } from '../errors/describe.ts';
 import { NotFoundError } from '../errors/kinds.ts';
-import { jsonText, safe } from '../escape.ts';
+import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { counted } from '../output/counted.ts';
-import { foundJson, foundText, importedText } from '../output/found.ts';
-import { type Conversation, conversationsIn, foundByTool, type ToolFound } from './conversations.ts';
+import { foundText } from '../output/found.ts';
+import { conversationsIn, foundByTool } from './conversations.ts';
+import { sayDone, sayFound } from './found-answer.ts';
 import { type FileImport, importSource } from './import-source.ts';
 import { canAsk } from './meant.ts';
 
@@ -40,7 +39,8 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   );
   const tools = foundByTool(conversations);
   const isFirst = table.all.length === 0;
-  if (wanted.dryRun === true) return await sayFound({ found, tools, conversations }, context);
+  const isNamed = wanted.paths.length > 0;
+  if (wanted.dryRun === true) return await sayFound({ found, tools, conversations, isNamed }, context);
   if (isFirst && tools.some((tool) => tool.isRead)) {
     const isAsked = wanted.yes !== true && canAsk(context);
     if (options.json !== true && options.jsonl !== true && options.quiet !== true)
@@ -57,10 +57,9 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
     if (conversation.files.some(({ tool }) => !tool.isRead)) continue;
     done.push(...(await importSource(conversation, { table, raw: wanted.raw, context })));
   }
-  const searchedAll = wanted.paths.length === 0;
-  const gone =
-    searchedAll && existsSync(home.dir) ? table.markGone((path) => factsAt(path) !== undefined, io.now()) : [];
-  return await sayDone({ found, tools, done, gone, isNamed: !searchedAll }, context);
+  const isThere = (path: string) => factsAt(path) !== undefined;
+  const gone = isNamed || !existsSync(home.dir) ? [] : table.markGone(isThere, io.now());
+  return await sayDone({ found, tools, done, gone, isNamed }, context);
 }
 
 async function find(wanted: Wanted, table: SourceTable, context: Context): Promise<Discovery> {
@@ -91,101 +90,4 @@ async function agrees({ io }: Context): Promise<boolean> {
   for await (const bytes of io.stdin) return /^y(?:es)?\s*$/i.test(Buffer.from(bytes).toString('utf8'));
   io.err('\n');
   return false;
-}
-
-/** Prints what an import would take. */
-async function sayFound(
-  {
-    found,
-    tools,
-    conversations,
-  }: {
-    readonly found: Discovery;
-    readonly tools: readonly ToolFound[];
-    readonly conversations: readonly Conversation[];
-  },
-  { io, options }: Context,
-): Promise<number> {
-  const files = conversations.flatMap(({ files: all, toRead }) =>
-    all.map((file) => ({ ...fileJson(file), new: file.tool.isRead && toRead.includes(file) })),
-  );
-  if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
-  else if (options.json === true)
-    await io.out(`${jsonText({ dry_run: true, ...foundJson(tools, found), files })}\n`);
-  else if (options.quiet === true)
-    for (const { file, new: isNew } of files) await io.out(isNew ? `${safe(file)}\n` : '');
-  else await io.out(`${safe(foundText(tools, found))}\n`);
-  return exit.done;
-}
-
-/** Everything that an import did. */
-interface Done {
-  readonly found: Discovery;
-  readonly tools: readonly ToolFound[];
-  readonly done: readonly FileImport[];
-  readonly gone: readonly Source[];
-  /** Whether the user named the files: then one of a tool that is not read was left out. */
-  readonly isNamed: boolean;
-}
-
-async function sayDone({ found, tools, done, gone, isNamed }: Done, context: Context): Promise<number> {
-  const { io, options, answer, status } = context;
-  const files = done.map(importJson);
-  const problems = found.problems.map(({ path, why }) => ({ file: path, why }));
-  const unread = isNamed
-    ? [
-        ...found.files.filter(({ tool }) => !tool.isRead).map(({ path, tool }) => ({
-          file: path,
-          why: `${tool.file}: recognised, not yet read`,
-        })),
-        ...found.strangers.map(({ path, like }) => ({
-          file: path,
-          why: like === undefined ? 'the records are of no tool that is known' : `looks like ${like}: not known`,
-        })),
-      ]
-    : [];
-  const failed = done.flatMap(({ file, error }) =>
-    error === undefined ? [] : [{ file: file.path, why: describeError(error).message }],
-  );
-  const leftOut = [...failed, ...problems, ...unread];
-  const json = {
-    ...totals(done),
-    ...foundJson(tools, found),
-    ...{ files, left_out: leftOut, gone: gone.map(({ path }) => path) },
-  };
-  if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
-  else await answer({ json, quiet: json.names.join('\n'), human: importedText(tools, done) });
-  for (const { file, why } of leftOut.slice(0, shownMax)) status(`Left out ${file}: ${why}`);
-  if (leftOut.length > shownMax) status(`… and ${counted(leftOut.length - shownMax, 'other file')}`);
-  if (gone.length > 0)
-    status(`${counted(gone.length, 'file')} of earlier imports ${gone.length === 1 ? 'is' : 'are'} gone; the sessions stay`);
-  return leftOut.length > 0 ? exit.failed : exit.done;
-}
-
-/** How many files are named on stderr. */
-const shownMax = 20;
-
-function fileJson({ path, tool, session, role, project, facts }: FoundFile) {
-  const named = { file: path, tool: tool.name, session, role, ...(project !== undefined && { project }) };
-  return { ...named, bytes: facts.size };
-}
-
-function importJson({ file, seen, receipt, error }: FileImport) {
-  const { names, entries = 0, counts, bad_lines } = receipt ?? {};
-  const brought = receipt === undefined ? {} : { names, counts, bad_lines };
-  const said = error === undefined ? undefined : describeError(error);
-  return {
-    ...fileJson(file),
-    ...{ seen, entries, ...brought },
-    ...(said !== undefined && { error: { code: said.code, message: said.message } }),
-  };
-}
-
-/** What an import of a single file has in its receipt, as sums over all. */
-function totals(done: readonly FileImport[]) {
-  const receipts = done.map(({ receipt = {} }) => receipt);
-  const sum = (field: string) => receipts.reduce((total, { [field]: n }) => total + Number(n ?? 0), 0);
-  const names = receipts.flatMap(({ names }) => (Array.isArray(names) ? names.map(String) : []));
-  const [sessions, entries, repaired, derived] = ['sessions', 'entries', 'repaired', 'derived'].map(sum);
-  return { sessions, entries, repaired, derived, names: [...new Set(names)] };
 }

@@ -27,7 +27,8 @@ function identify(records: readonly JsonObject[], path: string): Identity | unde
     return { session: `${main}/${name}`, role: 'part', main };
   if (main !== undefined && !/^agent-[^/]*\.jsonl/.test(name))
     return { session: `${main}/${name}`, role: 'part', main };
-  if (!records.some((record) => isClaudeCode(record) || isSide(record))) return undefined;
+  const mayBeAside = inProjects.test(path);
+  if (!records.some((record) => isClaudeCode(record) || (mayBeAside && isSide(record)))) return undefined;
   const agent = firstText(records, 'agentId');
   if (main !== undefined)
     return { session: `${main}/agent-${agent ?? nameOf(name).slice(6)}`, role: 'subagent', main, ...facts };
@@ -37,6 +38,9 @@ function identify(records: readonly JsonObject[], path: string): Identity | unde
   if (isAlone) return { session: `${session}/agent-${agent}`, role: 'subagent', main: session, ...facts };
   return { session, role: 'main', main: session, ...facts };
 }
+
+/** Only there, records that other tools may have, too, are this one's. */
+const inProjects = /[/\\]projects[/\\]/;
 
 /** Records without an id, of which a file may begin with many. */
 function isSide({ type, sessionId, leafUuid }: JsonObject): boolean {

@@ -5,7 +5,7 @@ import type { FileFacts, LineFault } from '../lines/index.ts';
 import { isUnchanged, type Role, type Source } from '../sources/index.ts';
 import { type Excludes, makeExcludes } from './excludes.ts';
 import { looksLike } from './later-tools.ts';
-import { peek } from './peek.ts';
+import { type Head, peek } from './peek.ts';
 import { isJsonLines, type Place, type TranscriptTool } from './tool.ts';
 import { type Problem, Walk, type WalkedFile } from './walk.ts';
 
@@ -151,12 +151,13 @@ async function lookInto(
   try {
     const isEnough = (records: Parameters<TranscriptTool['identify']>[0]) =>
       tools.some((tool) => tool.identify(records, path)?.project !== undefined);
-    const head = byName === undefined ? await peek(path, isEnough) : { records: [], isEmpty: false };
+    const head: Head = byName === undefined ? await peek(path, isEnough) : { records: [], isEmpty: false };
     for (const tool of byName === undefined ? tools : [byName]) {
       const identity = tool.identify(head.records, path);
       if (identity !== undefined) return { tool, ...identity };
     }
-    if (head.fault !== undefined && owner !== undefined) return { path, why: placed(head.fault) };
+    const isAsked = owner !== undefined || looking.search.paths !== undefined;
+    if (head.fault !== undefined && isAsked) return { path, why: placed(head.fault) };
     if (!head.isEmpty) return { like: looksLike(head.records, path) ?? owner?.file };
     looking.empty += 1;
     return undefined;
@@ -166,7 +167,7 @@ async function lookInto(
   }
 }
 
-/** What is wrong with a file, in its own tool's folder, none of whose first lines is a record. */
+/** What is wrong with a file none of whose first lines is a record. */
 function placed({ line, offset, why }: LineFault): string {
   return `line ${line}, byte ${offset}: ${why}`;
 }
