@@ -128,6 +128,10 @@ test('what cannot be read is listed with its reason, keeps no other from it, and
     stderr: 'Left out ~/more/.copilot/x.jsonl: looks like a Copilot session: not known\n',
   });
   expect((await user.says('import', user.dir.file('none'), '--yes')).code).toBe(3);
+  mkdirSync(user.dir.file('nothing'));
+  expect(await user.says('import', user.dir.file('nothing'))).toMatchObject({
+    ...{ code: 0, stdout: 'No transcripts found\n' },
+  });
   expect((await user.says('import', '--as', 'x')).code).toBe(2);
   expect((await user.says('import', '--since', 'nonsense')).code).toBe(2);
 });
