@@ -77,6 +77,8 @@ export const importVerb: Verb = defineVerb({
           hint: 'name one file, without an option that searches',
         });
       if (files.includes(stdinWord)) throw new UsageError('cannot search stdin for transcripts');
+      if (format !== 'auto' && format !== 'claude-code')
+        throw new UsageError(`cannot search for files of the format ${format}: name each`);
       const { importFound } = await import('../session/import-found.ts');
       const from = sinceOf(since, context.io.now());
       return await importFound({ paths: files, tool, project, since: from, raw, yes, dryRun }, context);
