@@ -1,4 +1,13 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
@@ -50,9 +59,18 @@ test('without a file, what is new on this machine is imported, once, with a line
     '.codex/sessions/r.jsonl': '{"type":"session_meta","payload":{"id":"r1"}}\n',
   });
   const dry = await user.says('import', '--dry-run');
-  expect(dry.stdout.split('\n').map((line) => line.split('\t').map((cell) => cell.trim()).join(' | '))).toEqual([
-    expect.stringMatching(/^Claude Code \| 2 files \| [\d.]+ KB \| since 2026-01-02 \| 2 files to read, [\d.]+ KB$/),
-    expect.stringMatching(/^Codex \| 1 file \| [\d.]+ KB \| since .* \| recognised, not yet read$/),
+  expect(
+    dry.stdout.split('\n').map((line) =>
+      line
+        .split('\t')
+        .map((cell) => cell.trim())
+        .join(' | '),
+    ),
+  ).toEqual([
+    expect.stringMatching(
+      /^Claude Code \| 2 files \| [\d.]+ KB \| since 2026-01-02 \| 2 files to read, [\d.]+ KB$/,
+    ),
+    expect.stringMatching(/^Codex \| 1 file \| 46 B \| since .* \| recognised, not yet read$/),
     '',
   ]);
   expect(existsSync(user.home.file('sources.jsonl'))).toBe(false);
@@ -77,7 +95,12 @@ test('without a file, what is new on this machine is imported, once, with a line
 test('the first import asks on a terminal, and takes nothing without a yes', async () => {
   using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });
   const typed = async (stdin: string, ...args: string[]) =>
-    await user.home.here(['import', ...args], { env: user.env, stdin, isTerminal: true, stdinIsTerminal: true });
+    await user.home.here(['import', ...args], {
+      env: user.env,
+      stdin,
+      isTerminal: true,
+      stdinIsTerminal: true,
+    });
   const no = await typed('n\n');
   expect(no.stderr).toMatch(/Claude Code.*Import them\? \[y\/N\] Nothing was imported\n$/s);
   expect((await typed('')).stderr).toContain('Nothing was imported');
@@ -85,7 +108,11 @@ test('the first import asks on a terminal, and takes nothing without a yes', asy
   expect((await typed('y\n')).stdout).toMatch(/^Claude Code: 3 entries from 1 of 1 file/);
   expect((await typed('')).stderr).not.toContain('Import them?');
   using other = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });
-  const yes = await other.home.here(['import', '--yes'], { env: other.env, isTerminal: true, stdinIsTerminal: true });
+  const yes = await other.home.here(['import', '--yes'], {
+    env: other.env,
+    isTerminal: true,
+    stdinIsTerminal: true,
+  });
   expect(yes.stderr).not.toContain('Import them?');
 });
 
@@ -103,13 +130,21 @@ test('a file that was moved, compressed or copied brings nothing twice, and one 
   rmSync(user.file('a/s4.jsonl'));
   const after = await user.imports();
   expect(after).toMatchObject({ entries: 0, left_out: [], gone: [user.file('a/s4.jsonl')] });
-  expect((after.files as { session: string; seen: string }[]).map(({ session, seen }) => [session, seen])).toEqual([
+  expect(
+    (after.files as { session: string; seen: string }[]).map(({ session, seen }) => [session, seen]),
+  ).toEqual([
     ['s2', 'compressed'],
     ['s3', 'unchanged'],
     ['s3', 'copied'],
     ['s1', 'moved'],
   ]);
-  expect((await user.says('sessions', '--quiet')).stdout.split('\n').toSorted()).toEqual(['', 's1', 's2', 's3', 's4']);
+  expect((await user.says('sessions', '--quiet')).stdout.split('\n').toSorted()).toEqual([
+    '',
+    's1',
+    's2',
+    's3',
+    's4',
+  ]);
   expect(await user.imports()).toMatchObject({ gone: [], entries: 0 });
 });
 
@@ -151,7 +186,9 @@ test('folders and patterns of config.yaml say where to look and what to leave ou
     excluded: 1,
     files: [{ session: 's2' }, { session: 's3' }],
   });
-  expect((await user.says('config', 'set', 'import.roots', '7')).stderr).toContain('import.roots must be a list of texts');
+  expect((await user.says('config', 'set', 'import.roots', '7')).stderr).toContain(
+    'it must be a list of texts',
+  );
   expect((await user.says('config', 'set', 'import.files', '[]')).code).toBe(2);
 });
 
@@ -161,7 +198,10 @@ test('a conversation that is forgotten loses its content, and is not taken again
     [`${projects}/a/s2.jsonl`]: transcript('s2', 1),
   });
   await user.imports();
-  expect(await user.imports('--forget', user.file('a/s1.jsonl'), '--dry-run')).toMatchObject({ entries: 2, names: ['s1'] });
+  expect(await user.imports('--forget', user.file('a/s1.jsonl'), '--dry-run')).toMatchObject({
+    entries: 2,
+    names: ['s1'],
+  });
   expect((await user.says('log', 's1')).stdout).toContain('user 0');
   expect(await user.imports('--forget', user.file('a/s1.jsonl'))).toEqual({
     ...{ forgotten: [user.file('a/s1.jsonl')], names: ['s1'], entries: 2 },

@@ -207,7 +207,12 @@ export const homeVerbs: Contracts = {
       ...printed(ofFound, 'for what is found'),
       lines(z.strictObject(importedFile), 'for what is found, with `--jsonl`'),
       ...printed(
-        { dry_run: mark('nothing was written'), ...found, files: listOf('each file', dryFile), left_out: leftOutFiles },
+        {
+          dry_run: mark('nothing was written'),
+          ...found,
+          files: listOf('each file', dryFile),
+          left_out: leftOutFiles,
+        },
         'with `--dry-run`',
       ),
       lines(z.strictObject(dryFile), 'with `--dry-run --jsonl`'),

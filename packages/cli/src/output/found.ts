@@ -32,7 +32,9 @@ export function foundText(tools: readonly Found[], { strangers, excluded }: Disc
     counted(files, 'file'),
     bytesText(bytes),
     `since ${isoDay(oldest)}`,
-    tool.isRead ? `${counted(tool.newFiles, 'file')} to read, ${bytesText(tool.newBytes)}` : 'recognised, not yet read',
+    tool.isRead
+      ? `${counted(tool.newFiles, 'file')} to read, ${bytesText(tool.newBytes)}`
+      : 'recognised, not yet read',
   ]);
   const others = [
     ...(strangers.length > 0 ? [`${counted(strangers.length, 'file')} of no tool that is known`] : []),

@@ -57,7 +57,8 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
     if (conversation.files.some(({ tool }) => !tool.isRead)) continue;
     done.push(...(await importSource(conversation, { table, raw: wanted.raw, context })));
   }
-  const isThere = (path: string) => factsAt(path) !== undefined;
+  const seen = new Set(found.files.map(({ path }) => path));
+  const isThere = (path: string) => seen.has(path) || factsAt(path) !== undefined;
   const gone = isNamed || !existsSync(home.dir) ? [] : table.markGone(isThere, io.now());
   return await sayDone({ found, tools, done, gone, isNamed }, context);
 }

@@ -12,7 +12,7 @@ export interface Excludes {
 }
 
 /** The name of a file with patterns for what lies beside and below it. */
-export const ignoreFile = '.tapeignore';
+const ignoreFile = '.tapeignore';
 
 /** A file of a working directory stands for each session of it. */
 const anySession = 'session.jsonl';
@@ -27,25 +27,40 @@ export async function makeExcludes(
 ): Promise<Excludes> {
   const { default: make } = await import('ignore');
   const rulesOf: MakeRules = (lines) => make({ allowRelativePaths: true }).add([...lines]);
-  const configured = rulesOf(
-    patterns.map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`)),
-  );
-  const files = new Map<string, Ignore | undefined>();
-  const fileIn = (directory: string): Ignore | undefined => {
-    if (!files.has(directory)) files.set(directory, rulesIn(join(directory, ignoreFile), rulesOf));
-    return files.get(directory);
+  const texts = patterns.map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`));
+  const configured: readonly Listed[] = texts.length === 0 ? [] : [{ rules: rulesOf(texts) }];
+  const above = new Map<string, readonly Listed[]>();
+  /** The lists that count for what is in a directory: nearly always none. */
+  const listsFor = (directory: string): readonly Listed[] => {
+    const known = above.get(directory);
+    if (known !== undefined) return known;
+    const outer = dirname(directory) === directory ? [] : listsFor(dirname(directory));
+    const rules = rulesIn(join(directory, ignoreFile), rulesOf);
+    const lists = rules === undefined ? outer : [...outer, { directory, rules }];
+    above.set(directory, lists);
+    return lists;
   };
   const excludes = (path: string, isFolder: boolean): boolean => {
     const end = isFolder ? '/' : '';
-    const { root } = parse(path);
-    const whole = slashes(relative(root, path));
-    if (whole !== '' && configured.ignores(`${whole}${end}`)) return true;
-    for (let at = dirname(path); ; at = dirname(at)) {
-      if (fileIn(at)?.ignores(`${slashes(relative(at, path))}${end}`) === true) return true;
-      if (dirname(at) === at) return false;
-    }
+    const lists = [...configured, ...listsFor(dirname(path))];
+    return lists.some(({ directory, rules }) => {
+      const below = slashes(relative(directory ?? parse(path).root, path));
+      return below !== '' && rules.ignores(`${below}${end}`);
+    });
   };
-  return { excludes, excludesProject: (directory) => excludes(join(directory, anySession), false) };
+  const projects = new Map<string, boolean>();
+  const excludesProject = (directory: string): boolean => {
+    const known = projects.get(directory) ?? excludes(join(directory, anySession), false);
+    projects.set(directory, known);
+    return known;
+  };
+  return { excludes, excludesProject };
+}
+
+/** Rules for what is below a directory; those of the configuration, for all paths. */
+interface Listed {
+  readonly directory?: string;
+  readonly rules: Ignore;
 }
 
 type MakeRules = (patterns: readonly string[]) => Ignore;

@@ -8,8 +8,8 @@ import { laterTools } from './later-tools.ts';
 import type { TranscriptTool } from './tool.ts';
 
 export { type Discovery, discover, type FoundFile, type Search, type Stranger } from './discover.ts';
-export { type Excludes, ignoreFile, makeExcludes } from './excludes.ts';
-export type { Identity, Place, TranscriptTool } from './tool.ts';
+export { makeExcludes } from './excludes.ts';
+export type { Place, TranscriptTool } from './tool.ts';
 export type { Problem } from './walk.ts';
 
 /** The tools that are known, those whose transcripts are imported first. */

@@ -49,8 +49,8 @@ export async function peek(
   if (records.length === 0 && rest !== undefined && !rest.isTooLong)
     records.push(...recordsOf(rest, path).records.map(({ value }) => value));
   if (records.length === 0) records.push(...fieldsIn(begin));
-  const isBad = records.length === 0 && fault !== undefined;
-  return { records, isEmpty: size === 0, ...(isBad && { fault }) };
+  const isEmpty = size === 0;
+  return records.length === 0 && fault !== undefined ? { records, isEmpty, fault } : { records, isEmpty };
 }
 
 /** The texts at the beginning of a file that is one object over many lines, as if they were its first record. */

@@ -16,10 +16,10 @@ export interface ContentLimits {
 }
 
 /** Transcripts compress by a factor of 5 to 50, and by some hundreds where they repeat themselves. */
-export const contentLimits: ContentLimits = { bytes: 256 * 1024 * 1024, ratio: 500 };
+const contentLimits: ContentLimits = { bytes: 256 * 1024 * 1024, ratio: 500 };
 
 /** How a file is compressed, by its first bytes, whatever its name is; undefined for plain content. Pure. */
-export function compressionOf(head: Uint8Array): Compression | undefined {
+function compressionOf(head: Uint8Array): Compression | undefined {
   const begins = (...magic: readonly number[]) => magic.every((byte, i) => head[i] === byte);
   if (begins(0x28, 0xb5, 0x2f, 0xfd)) return 'zstd';
   return begins(0x1f, 0x8b) ? 'gzip' : undefined;

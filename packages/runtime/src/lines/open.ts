@@ -27,7 +27,7 @@ export interface OpenFile {
 }
 
 /** What became of a file while it was read. Only what was read of a file that stayed or grew can be read on later. */
-export type Change = 'none' | 'grown' | 'rewritten' | 'shortened' | 'replaced' | 'gone';
+type Change = 'none' | 'grown' | 'rewritten' | 'shortened' | 'replaced' | 'gone';
 
 const chunkBytes = 256 * 1024;
 
@@ -55,7 +55,9 @@ function openedAs(path: string, fd: number, facts: FileFacts): OpenFile {
     path,
     facts,
     *chunks(from, { isBrief } = { isBrief: false }) {
-      const brief = isBrief ? Buffer.allocUnsafeSlow(chunkBytes) : undefined;
+      const brief = isBrief
+        ? Buffer.allocUnsafeSlow(Math.min(chunkBytes, Math.max(facts.size - from, 0)))
+        : undefined;
       for (let at = from; at < facts.size; ) {
         const size = Math.min(chunkBytes, facts.size - at);
         const chunk = brief?.subarray(0, size) ?? Buffer.allocUnsafeSlow(size);
@@ -79,7 +81,7 @@ function read(path: string, fd: number, { chunk, at }: { chunk: Buffer; at: numb
 }
 
 /** Pure. `now`: of the open file; `there`: of the file that has its path now. */
-export function changeOf(
+function changeOf(
   before: FileFacts,
   { now, there }: { readonly now: FileFacts; readonly there: FileFacts | undefined },
 ): Change {

@@ -3,6 +3,6 @@
  * file is where it was seen, and may grow, move, be compressed, copied, rewritten or go. `recognise.ts` says which of these
  * happened, `table.ts` keeps what is known in a file of the home. Imports the rooms `lines` and `import`.
  */
-export { type Asked, isSameFile, isUnchanged, recognise, type Seen } from './recognise.ts';
+export { isUnchanged, recognise, type Seen } from './recognise.ts';
 export type { Role, Source } from './source.ts';
 export { SourceTable } from './table.ts';

@@ -35,7 +35,7 @@ export function isUnchanged(source: Source, facts: FileFacts): boolean {
 }
 
 /** Pure. */
-export function isSameFile(one: FileFacts, other: FileFacts): boolean {
+function isSameFile(one: FileFacts, other: FileFacts): boolean {
   return one.device === other.device && one.inode === other.inode;
 }
 

@@ -53,8 +53,7 @@ export class SourceTable {
   of({ tool, session, path }: Pick<Source, 'tool' | 'session' | 'path'>): readonly Source[] {
     const paths = this.#bySession.get(`${tool} ${session}`) ?? [];
     // A path may have another session by now.
-    const isOther = (one: Source) =>
-      one.tool === tool && one.session === session && one.path !== path;
+    const isOther = (one: Source) => one.tool === tool && one.session === session && one.path !== path;
     return [...paths]
       .flatMap((one) => this.#byPath.get(one) ?? [])
       .filter(isOther)
