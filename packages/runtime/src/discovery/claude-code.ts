@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
 import { isClaudeCode } from '../import/records.ts';
-import { firstText, type Identity, isJsonLines, named, type TranscriptTool } from './tool.ts';
+import { firstText, given, type Identity, isJsonLines, type TranscriptTool } from './tool.ts';
 
 /** Claude Code, which deletes a transcript 30 days after its last use unless its settings say otherwise. */
 export const claudeCode: TranscriptTool = {
@@ -9,7 +9,7 @@ export const claudeCode: TranscriptTool = {
   title: 'Claude Code',
   file: 'a Claude Code transcript',
   isRead: true,
-  roots: (place) => [join(named(place, 'CLAUDE_CONFIG_DIR') ?? join(place.home, '.claude'), 'projects')],
+  roots: (place) => [join(given(place.env.CLAUDE_CONFIG_DIR) ?? join(place.home, '.claude'), 'projects')],
   has: (path) => isJsonLines(path) || partOf.test(path),
   identify,
 };

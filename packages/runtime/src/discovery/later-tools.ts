@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { isJsonLines, named, type Place, type TranscriptTool } from './tool.ts';
+import { given, isJsonLines, type Place, type TranscriptTool } from './tool.ts';
 
 /** A tool whose transcripts are recognised by their first record, and not read yet. */
 function recognised(
@@ -24,7 +24,7 @@ function recognised(
   };
 }
 
-const data = (place: Place) => named(place, 'XDG_DATA_HOME') ?? join(place.home, '.local', 'share');
+const data = (place: Place) => given(place.env.XDG_DATA_HOME) ?? join(place.home, '.local', 'share');
 
 /** Tools whose transcripts are found, counted and named, and not read yet. */
 export const laterTools: readonly TranscriptTool[] = [
@@ -33,7 +33,7 @@ export const laterTools: readonly TranscriptTool[] = [
     title: 'Codex',
     file: 'a Codex rollout',
     roots: (place) => {
-      const home = named(place, 'CODEX_HOME') ?? join(place.home, '.codex');
+      const home = given(place.env.CODEX_HOME) ?? join(place.home, '.codex');
       return [join(home, 'sessions'), join(home, 'archived_sessions')];
     },
     sessionIn: ({ type, payload, id, instructions }) => {
@@ -47,9 +47,9 @@ export const laterTools: readonly TranscriptTool[] = [
     title: 'pi',
     file: 'a pi session',
     roots: (place) => {
-      const sessions = named(place, 'PI_CODING_AGENT_SESSION_DIR');
+      const sessions = given(place.env.PI_CODING_AGENT_SESSION_DIR);
       if (sessions !== undefined) return [sessions];
-      return [join(named(place, 'PI_CODING_AGENT_DIR') ?? join(place.home, '.pi', 'agent'), 'sessions')];
+      return [join(given(place.env.PI_CODING_AGENT_DIR) ?? join(place.home, '.pi', 'agent'), 'sessions')];
     },
     sessionIn: ({ type, id, cwd }) =>
       type === 'session' && typeof cwd === 'string' ? (id ?? null) : undefined,
@@ -58,7 +58,7 @@ export const laterTools: readonly TranscriptTool[] = [
     name: 'gemini-cli',
     title: 'Gemini CLI',
     file: 'a Gemini CLI session',
-    roots: (place) => [join(named(place, 'GEMINI_CLI_HOME') ?? place.home, '.gemini', 'tmp')],
+    roots: (place) => [join(given(place.env.GEMINI_CLI_HOME) ?? place.home, '.gemini', 'tmp')],
     has: (path) => /[/\\]chats[/\\].*\.jsonl?$/.test(path),
     sessionIn: ({ sessionId, projectHash }) =>
       typeof projectHash === 'string' ? (sessionId ?? null) : undefined,

@@ -37,10 +37,9 @@ export interface TranscriptTool {
   identify(records: readonly JsonObject[], path: string): Identity | undefined;
 }
 
-/** An environment variable that names something. */
-export function named({ env }: Place, name: string): string | undefined {
-  const value = env[name];
-  return value === undefined || value === '' ? undefined : value;
+/** The value of an environment variable; an empty one says nothing. */
+export function given(value: string | undefined): string | undefined {
+  return value === '' ? undefined : value;
 }
 
 /** The first text that a field has in some records. */
