@@ -1,4 +1,4 @@
-import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { contract, errorCodes, type Form, jsonSchema } from '@tapedeck/cli/contract';
 import { allVerbs, nameOf } from '@tapedeck/cli/internal';
@@ -224,6 +224,11 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['import', 0, ['import', 'main.tape']],
     ['import', 2, ['import', 'main.tape', 'main.tape']],
     ['import', 3, ['import', 'main.tape', 'main.tape', '--jsonl']],
+    ['import', 6, ['import', 'seen', '--dry-run']],
+    ['import', 7, ['import', 'seen', '--dry-run', '--jsonl']],
+    ['import', 4, ['import', 'seen']],
+    ['import', 5, ['import', 'seen', '--jsonl']],
+    ['import', 8, ['import', '--forget', 'seen/t.jsonl', '--dry-run']],
     ['copy', 0, ['copy', '.tape', 'other-home']],
     ['remote', 2, ['remote', 'add', 'origin', 'packs']],
     ['remote', 0, ['remote']],
@@ -283,6 +288,8 @@ describe('with --json', () => {
       dir.file('measure.mjs'),
       `const ok = { version: 1, vendor: 'test', validate: (value) => ({ value }), jsonSchema: { input: () => ({ type: 'object' }) } };\nexport default { tools: { measure: { inputSchema: { '~standard': ok } } } };\n`,
     );
+    mkdirSync(dir.file('seen'));
+    copyFileSync(join(root, 'packages/cli/demo/transcript.jsonl'), dir.file('seen/t.jsonl'));
     mkdirSync(dir.file('project'));
     writeFileSync(dir.file('project/tape.config.mts'), 'export default {};');
     const here = { cwd: dir.path, env: { HOME: dir.path } };

@@ -473,7 +473,7 @@ test.each([
     name: 'an unknown field',
     yaml: 'model: a/b\n\ncolour: red\n',
     line: 3,
-    says: "no such field 'colour' (the fields are model, settings, summarizer, titles, instructions, prompt, limits, builtin_tools, mcp_servers, routes, personas, compaction, windows, view, redact, record, permissions, remotes, alias)",
+    says: "no such field 'colour' (the fields are model, settings, summarizer, titles, instructions, prompt, limits, builtin_tools, mcp_servers, routes, personas, compaction, windows, view, redact, record, permissions, import, remotes, alias)",
   },
   {
     name: 'an unknown limit',

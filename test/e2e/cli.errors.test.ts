@@ -455,7 +455,7 @@ test('a file that is no transcript exits with 1, and names the place', async () 
     code: 'IMPORT_UNKNOWN_FORMAT',
   });
   mkdirSync(home.file('folder'));
-  await refuses(home, { args: ['import', home.file('folder')], exit: 2, code: 'CLI_USAGE' });
+  await refuses(home, { args: ['import', home.file('folder'), '--as', 'x'], exit: 2, code: 'CLI_USAGE' });
   await refuses(home, { args: ['import', home.file('nothing')], exit: 3, code: 'CLI_NOT_FOUND' });
 });
 

@@ -27,7 +27,7 @@ export interface Found {
 }
 
 /** Tokens, by the names that a tape has for them. */
-export interface Tokens {
+interface Tokens {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;

@@ -34,6 +34,30 @@ export {
   withoutMiddle,
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
+export {
+  type Discovery,
+  discover,
+  type FoundFile,
+  makeExcludes,
+  type Place as TranscriptPlace,
+  type Problem,
+  type Search,
+  type Stranger,
+  type TranscriptTool,
+  transcriptTools,
+} from './discovery/index.ts';
+export {
+  beginning,
+  compressionIn,
+  contentOf,
+  factsAt,
+  type LineBatch,
+  type LineFault,
+  LineReading,
+  openFile,
+  type ReadState,
+  stateOf,
+} from './lines/index.ts';
 export { serverNote } from './mcp/drift.ts';
 export { secretsOfServers } from './mcp/secrets.ts';
 export { Servers as McpServersOfDeck } from './mcp/servers.ts';
@@ -63,6 +87,7 @@ export {
   queueModes,
   sourceFault,
 } from './run/queue.ts';
+export { isUnchanged, recognise, type Seen, type Source, SourceTable } from './sources/index.ts';
 export { waitsOf } from './status/status.ts';
 export { leftAfterAnswer, runningChildren } from './status/waits.ts';
 export { ProgressMeter } from './stream/progress-meter.ts';

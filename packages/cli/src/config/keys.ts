@@ -61,6 +61,8 @@ export const keys: readonly string[] = [
   'redact.patterns.*',
   'record',
   'permissions',
+  'import.roots',
+  'import.exclude',
   'remotes.*.url',
   'alias.*',
 ];

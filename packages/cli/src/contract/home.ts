@@ -5,6 +5,7 @@ import {
   document,
   dryRun,
   flag,
+  lines,
   listed,
   listOf,
   mark,
@@ -94,6 +95,57 @@ const ofTranscript = {
     .describe('places of lines that are not JSON, which were left out; at most 100'),
 };
 const inFile = { file: text('the file, as it was named') };
+/** A transcript that `import` found on this machine. */
+const foundFile = {
+  file: text('its path'),
+  tool: text('the program that wrote it'),
+  session: text("the tool's own id of what it holds"),
+  role: z.enum(['main', 'subagent', 'part']).describe('its place in its conversation'),
+  project: text('working directory that its first records name').optional(),
+  bytes: count('its size'),
+};
+const found = {
+  tools: listOf('what was found of each tool', {
+    tool: text('its name'),
+    read: flag('its transcripts are imported, and not only recognised'),
+    conversations: count('number of conversations'),
+    files: count('number of files'),
+    bytes: count('their size'),
+    new_files: count('number of files that are new, or have changed'),
+    new_bytes: count('their size'),
+    oldest: text('time of the oldest record, or of the oldest file'),
+  }),
+  unknown: listOf('files that look like transcripts of no tool that is known', {
+    file: text('its path'),
+    like: text('what it looks like').optional(),
+  }),
+  excluded: count('files and directories that a pattern left out'),
+  empty: count('files without content'),
+};
+const leftOutFiles = listOf('files that were left out', { file: text('its path'), why: text('why') });
+const dryFile = { ...foundFile, new: flag('there is something in it to import') };
+const importedFile = {
+  ...foundFile,
+  seen: z
+    .enum(['new', 'unchanged', 'grown', 'moved', 'compressed', 'copied', 'rewritten', 'version'])
+    .describe('what it is to what was read before'),
+  entries: count('number of new entries'),
+  names: ofTranscript.names.optional(),
+  counts: ofTranscript.counts.optional(),
+  bad_lines: ofTranscript.bad_lines.optional(),
+  error: z
+    .strictObject({ code: text('why'), message: text('why') })
+    .describe('why it was left out')
+    .optional(),
+};
+const { counts: _, bad_lines: __, ...sums } = ofTranscript;
+const ofFound = {
+  ...sums,
+  ...found,
+  files: listOf('what became of each file', importedFile),
+  left_out: leftOutFiles,
+  gone: names('files of earlier imports that are not there any more; their sessions stay'),
+};
 
 const setting = {
   key: text('key, such as `limits.max_steps`'),
@@ -152,10 +204,32 @@ export const homeVerbs: Contracts = {
         z.union([z.strictObject({ ...inFile, ...ofBundle }), z.strictObject({ ...inFile, ...ofTranscript })]),
         'for several files',
       ),
+      ...printed(ofFound, 'for what is found'),
+      lines(z.strictObject(importedFile), 'for what is found, with `--jsonl`'),
+      ...printed(
+        {
+          dry_run: mark('nothing was written'),
+          ...found,
+          files: listOf('each file', dryFile),
+          left_out: leftOutFiles,
+        },
+        'with `--dry-run`',
+      ),
+      lines(z.strictObject(dryFile), 'with `--dry-run --jsonl`'),
+      ...printed(
+        {
+          forgotten: names('paths of the files that are not taken again'),
+          names: names('names of the sessions that came from them'),
+          entries: count('number of entries that were erased'),
+          dry_run: mark('nothing was written').optional(),
+        },
+        'with `--forget`',
+      ),
     ],
-    quiet: 'the name of the session, for several files of each',
+    quiet:
+      'the name of the session, for several files of each; with `--dry-run` the files with something new, with `--forget` those that it names',
     exits: {
-      1: 'the file cannot be read, is empty, or is neither a whole bundle, a transcript of Claude Code nor a saved session',
+      1: 'files were left out; or the file cannot be read, is empty, or is neither a whole bundle, a transcript of Claude Code nor a saved session',
       2: 'the name is not allowed',
       3: 'there is no such file',
       4: 'another session has the name, a session went on in another way here or is being written, or the file contradicts an earlier import of it',

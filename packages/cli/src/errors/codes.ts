@@ -179,5 +179,13 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     'no line is a record, or more lines than that are not JSON; `data.line` and `data.offset` locate the first',
   ],
   IMPORT_UNKNOWN_FORMAT: [exit.failed, 'no record is one of a transcript of Claude Code'],
-  IMPORT_TOO_LARGE: [exit.failed, 'what a pipe gives to `import` is no bundle, and has over 512 MiB'],
+  IMPORT_TOO_LARGE: [
+    exit.failed,
+    'what a pipe gives to `import` is no bundle, and has over 512 MiB, or a compressed file becomes far larger than it is',
+  ],
+  IMPORT_SOURCE_CHANGED: [
+    exit.conflict,
+    'a transcript no longer has what an earlier import read of it, up to byte `data.offset`',
+  ],
+  IMPORT_CANNOT_WRITE: [exit.failed, 'what is known of imported files cannot be written'],
 };

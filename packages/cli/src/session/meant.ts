@@ -79,7 +79,7 @@ function question(name: string, near: readonly string[]): string {
 }
 
 /** Whether a person reads the question and types the answer. */
-function canAsk({ io, options }: Context): boolean {
+export function canAsk({ io, options }: Context): boolean {
   const isForProgram = options.json === true || options.jsonl === true || options.quiet === true;
   return io.stdinIsTerminal && io.statusIsTerminal && !isForProgram;
 }

@@ -9,28 +9,31 @@ import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { errorText } from '../errors/print.ts';
 import { jsonText } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { stdinWord } from '../input.ts';
+import { stdinWord, timeOf } from '../input.ts';
 import { type Io, PipeClosed } from '../io.ts';
 import { beginningOf, headOf, importBundle } from '../session/import-bundle.ts';
 import { type ImportChoices, importTranscript } from '../session/import-transcript.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const importVerb: Verb = defineVerb({
-  command: 'import <files..>',
+  command: 'import [files..]',
   group: 'Start',
   summary: 'Import transcripts of another agent, or bundles',
   detail:
+    'Without a file, finds the transcripts of Claude Code on this machine, in its own folders and in those of import.roots in config.yaml, and imports what is new in them; the first time it says what it found, and asks on a terminal. A file that has not changed since is not read; one that was moved, copied or compressed is known again. What import.exclude or a .tapeignore names is left out: patterns as in .gitignore, for files and for the working directories of sessions. ' +
     'A bundle, which tape export wrote, is verified as a whole before anything of it is visible. Its sessions keep their ids and hashes, and are foreign data: ' +
     'nothing that was approved elsewhere is approved here. Importing it again adds nothing; a bundle that has grown adds what is new; one whose session went on in another way here is refused, or ' +
     'taken alongside with --as. A transcript of Claude Code becomes one session: the path from its last message back to the first. Records off that path ' +
     'become entries that views skip. A saved session of NEXUS3 or a session.jsonl becomes one, too; what they permit counts for nothing here. Importing a file that has grown appends the new records. A line that is not JSON is left out, and named on stderr. ' +
     'Of several files each is imported for itself: one that cannot be imported keeps no other from it, and gives the exit code.',
   examples: [
+    ['tape import', 'Import every transcript on this machine'],
+    ['tape import --dry-run', 'Say what that would take'],
     ['tape import main.tape.zst', 'Import a bundle'],
     ['tape import ~/.claude/projects/app/2f1c.jsonl --as main', 'Import a transcript as session main'],
     ['tape import ~/.claude/projects/app/*.jsonl', 'Import each transcript of a directory'],
   ],
-  arguments: { files: 'Bundles, also compressed, or transcripts (-: stdin)' },
+  arguments: { files: 'Bundles, also compressed, transcripts, or directories of transcripts (-: stdin)' },
   options: {
     as: {
       type: 'string',
@@ -43,8 +46,43 @@ export const importVerb: Verb = defineVerb({
       describe: 'Format of the file',
     },
     raw: { type: 'boolean', describe: 'Keep what has the form of a secret' },
+    tool: {
+      type: 'string',
+      choices: ['claude-code', 'codex', 'pi', 'gemini-cli', 'opencode'],
+      describe: 'Only transcripts of this tool',
+    },
+    project: { type: 'string', describe: 'Only sessions that began in this directory or below it' },
+    since: {
+      type: 'string',
+      describe: 'Only files that changed at this time or later: 2026-11-21, 2h or yesterday',
+    },
+    yes: { type: 'boolean', describe: 'Import without a question' },
+    'dry-run': { type: 'boolean', describe: 'Say what was found, and write nothing' },
+    forget: {
+      type: 'string',
+      describe: 'Erase what came from this file or session of a tool, and never import it again',
+    },
   },
-  run: async ({ files, as, format, raw }, context) => {
+  conflicts: { forget: ['as', 'raw', 'tool', 'project', 'since', 'yes'] },
+  run: async ({ files = [], as, format, raw, tool, project, since, yes, dryRun, forget }, context) => {
+    if (forget !== undefined) {
+      if (files.length > 0) throw new UsageError(`cannot import and forget '${forget}' at once`);
+      const { forgetSource } = await import('../session/forget-source.ts');
+      return await forgetSource(forget, { dryRun }, context);
+    }
+    const narrows = [tool, project, since, yes, dryRun].some((one) => one !== undefined);
+    if (files.length === 0 || narrows || (await hasDirectory(files, context.io))) {
+      if (as !== undefined)
+        throw new UsageError(`cannot import what is found as '${as}': it is the name of one session`, {
+          hint: 'name one file, without an option that searches',
+        });
+      if (files.includes(stdinWord)) throw new UsageError('cannot search stdin for transcripts');
+      if (format !== 'auto' && format !== 'claude-code')
+        throw new UsageError(`cannot search for files of the format ${format}: name each`);
+      const { importFound } = await import('../session/import-found.ts');
+      const from = sinceOf(since, context.io.now());
+      return await importFound({ paths: files, tool, project, since: from, raw, yes, dryRun }, context);
+    }
     const [file = '', ...others] = files;
     const how: How = { as, raw, format: format as How['format'] };
     if (others.length === 0) {
@@ -60,6 +98,25 @@ export const importVerb: Verb = defineVerb({
     return await importAll(files, how, context);
   },
 });
+
+/** Whether one of the files is a directory. */
+async function hasDirectory(files: readonly string[], { cwd }: Pick<Io, 'cwd'>): Promise<boolean> {
+  for (const file of files) {
+    const found = file === stdinWord ? undefined : await stat(resolve(cwd, file)).catch(() => undefined);
+    if (found?.isDirectory() === true) return true;
+  }
+  return false;
+}
+
+/** @throws UsageError */
+function sinceOf(since: string | undefined, now: number): number | undefined {
+  const from = since === undefined ? undefined : timeOf(since, now);
+  if (since !== undefined && from === undefined)
+    throw new UsageError(`cannot import what changed since '${since}': it is no time`, {
+      hint: 'write it as 2026-11-21 or 2026-11-21T10:00',
+    });
+  return from;
+}
 
 interface How extends ImportChoices {
   readonly format: 'auto' | 'bundle' | TranscriptFormat;
@@ -104,7 +161,7 @@ async function importFile(file: string, { as, raw, format }: How, context: Conte
 
 /**
  * The path of a file that the user named, and whether it is a pipe, such as `<(…)` of a shell.
- * @throws NotFoundError, and UsageError for a directory
+ * @throws NotFoundError
  */
 async function existingFile(
   file: string,
@@ -113,7 +170,5 @@ async function existingFile(
   const path = resolve(cwd, file);
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) throw new NotFoundError(`cannot import '${file}': no such file`, { file });
-  if (found.isDirectory())
-    throw new UsageError(`cannot import '${file}': it is a directory`, { hint: 'name one transcript in it' });
   return { path, isPipe: found.isFIFO() };
 }

@@ -6,7 +6,9 @@ export type ImportErrorCode =
   | 'IMPORT_EMPTY'
   | 'IMPORT_BAD_JSON'
   | 'IMPORT_UNKNOWN_FORMAT'
-  | 'IMPORT_TOO_LARGE';
+  | 'IMPORT_TOO_LARGE'
+  | 'IMPORT_SOURCE_CHANGED'
+  | 'IMPORT_CANNOT_WRITE';
 
 /** `data` contains `file`; for `IMPORT_BAD_JSON` also `line` and the byte `offset` in the file. */
 export class ImportError extends CodedError<ImportErrorCode> {

@@ -78,10 +78,17 @@ export const config: Topic = {
         ],
       },
       {
-        title: 'Field of config.yaml alone',
+        title: 'Fields of config.yaml alone',
         blocks: [
           {
-            terms: [['`alias.NAME`', 'Command line that `tape NAME` stands for, such as `log --graph`']],
+            terms: [
+              ['`alias.NAME`', 'Command line that `tape NAME` stands for, such as `log --graph`'],
+              ['`import.roots`', 'Directories that `tape import` searches beside those of the tools'],
+              [
+                '`import.exclude`',
+                'What it leaves out: patterns as in `.gitignore`, for files and for working directories of sessions',
+              ],
+            ],
           },
         ],
       },

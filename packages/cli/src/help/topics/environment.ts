@@ -47,6 +47,14 @@ export const environment: Topic = {
                 '`XDG_DATA_HOME`',
                 'Where `tape completion --install` puts scripts; default: `~/.local/share`',
               ],
+              [
+                '`CLAUDE_CONFIG_DIR`',
+                'Where `tape import` finds the transcripts of Claude Code; default: `~/.claude`',
+              ],
+              [
+                '`CODEX_HOME`, `PI_CODING_AGENT_SESSION_DIR`, `PI_CODING_AGENT_DIR`, `GEMINI_CLI_HOME`',
+                'Where it finds those of other tools, as these tools do',
+              ],
               ['`SHELL`', 'The shell whose script `tape completion` prints'],
             ],
           },

@@ -1,0 +1,72 @@
+import type { Discovery } from '@tapedeck/runtime/internal';
+import { isoDay } from '../terminal/time.ts';
+import { counted } from './counted.ts';
+import { bytesText } from './refused.ts';
+import { tabbed } from './table.ts';
+
+/** What was found of one tool, as much as is shown of it. */
+interface Found {
+  readonly tool: string;
+  readonly title: string;
+  readonly isRead: boolean;
+  readonly conversations: number;
+  readonly files: number;
+  readonly newFiles: number;
+  readonly bytes: number;
+  readonly newBytes: number;
+  readonly oldest: number;
+}
+
+/** What an import of one file brought, as much as is shown of it. */
+interface Imported {
+  readonly file: { readonly tool: { readonly name: string } };
+  readonly receipt?: Readonly<Record<string, unknown>>;
+  readonly error?: unknown;
+}
+
+/** What was found on this machine, a line per tool, and what would be imported of it. */
+export function foundText(tools: readonly Found[], { strangers, excluded }: Discovery): string {
+  if (tools.length === 0 && strangers.length === 0) return 'No transcripts found';
+  const rows = tools.map(({ title, files, bytes, oldest, ...tool }) => [
+    title,
+    counted(files, 'file'),
+    bytesText(bytes),
+    `since ${isoDay(oldest)}`,
+    tool.isRead
+      ? `${counted(tool.newFiles, 'file')} to read, ${bytesText(tool.newBytes)}`
+      : 'recognised, not yet read',
+  ]);
+  const others = [
+    ...(strangers.length > 0 ? [`${counted(strangers.length, 'file')} of no tool that is known`] : []),
+    ...(excluded > 0 ? [`${excluded} left out by patterns`] : []),
+  ];
+  return [...(rows.length > 0 ? [tabbed(rows)] : []), ...others].join('\n');
+}
+
+/** The same as data. */
+export function foundJson(
+  tools: readonly Found[],
+  { strangers, excluded, empty }: Discovery,
+): Readonly<Record<string, unknown>> {
+  const byTool = tools.map(({ tool, isRead, conversations, files, bytes, newFiles, newBytes, oldest }) => ({
+    ...{ tool, read: isRead, conversations, files, bytes, new_files: newFiles, new_bytes: newBytes },
+    oldest: new Date(oldest).toISOString(),
+  }));
+  const unknown = strangers.map(({ path, like }) => ({ file: path, ...(like !== undefined && { like }) }));
+  return { tools: byTool, unknown, excluded, empty };
+}
+
+/** What an import brought, a line per tool. */
+export function importedText(tools: readonly Found[], done: readonly Imported[]): string {
+  const lines = tools.map(({ tool, title, isRead, files }) => {
+    if (!isRead) return `${title}: ${counted(files, 'file')}, recognised and not yet read`;
+    const own = done.filter(({ file }) => file.tool.name === tool);
+    const entries = own.reduce((sum, { receipt }) => sum + Number(receipt?.entries ?? 0), 0);
+    const brought = own.filter(({ receipt }) => Number(receipt?.entries ?? 0) > 0).length;
+    const failed = own.filter(({ error }) => error !== undefined).length;
+    const out = failed === 0 ? '' : `, ${failed} left out`;
+    if (brought === 0) return `${title}: nothing new in ${counted(own.length, 'file')}${out}`;
+    return `${title}: ${counted(entries, 'entry', 'entries')} from ${brought} of ${counted(own.length, 'file')}${out}`;
+  });
+  return lines.length === 0 ? 'No transcripts found' : lines.join('\n');
+}

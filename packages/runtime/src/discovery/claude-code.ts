@@ -1,0 +1,58 @@
+import { basename, join } from 'node:path';
+import type { JsonObject } from '@tapedeck/tape';
+import { isClaudeCode } from '../import/records.ts';
+import { firstText, given, type Identity, isJsonLines, type TranscriptTool } from './tool.ts';
+
+/** Claude Code, which deletes a transcript 30 days after its last use unless its settings say otherwise. */
+export const claudeCode: TranscriptTool = {
+  name: 'claude-code',
+  title: 'Claude Code',
+  file: 'a Claude Code transcript',
+  isRead: true,
+  roots: (place) => [join(given(place.env.CLAUDE_CONFIG_DIR) ?? join(place.home, '.claude'), 'projects')],
+  has: (path) => isJsonLines(path) || partOf.test(path),
+  identify,
+};
+
+/** What lies in the folder of a session: its subagents with what is known of them, and outputs that were too large. */
+const partOf = /[/\\](?:subagents[/\\].*\.(?:jsonl|json)|tool-results[/\\][^/\\]+)$/;
+
+/** The folder of a session in a path, and what lies in it. */
+const inFolder = /([^/\\]+)[/\\](subagents|tool-results)[/\\](?:.*[/\\])?([^/\\]+)$/;
+
+function identify(records: readonly JsonObject[], path: string): Identity | undefined {
+  const [, main, folder, name = ''] = inFolder.exec(path) ?? [];
+  const facts = factsOf(records);
+  if (main !== undefined && folder === 'tool-results')
+    return { session: `${main}/${name}`, role: 'part', main };
+  if (main !== undefined && !/^agent-[^/]*\.jsonl/.test(name))
+    return { session: `${main}/${name}`, role: 'part', main };
+  const mayBeAside = inProjects.test(path);
+  if (!records.some((record) => isClaudeCode(record) || (mayBeAside && isSide(record)))) return undefined;
+  const agent = firstText(records, 'agentId');
+  if (main !== undefined)
+    return { session: `${main}/agent-${agent ?? nameOf(name).slice(6)}`, role: 'subagent', main, ...facts };
+  const session = firstText(records, 'sessionId') ?? nameOf(basename(path));
+  // A version of 2025 kept subagents beside their session, in files of their own.
+  const isAlone = records.every(({ isSidechain }) => isSidechain !== false) && agent !== undefined;
+  if (isAlone) return { session: `${session}/agent-${agent}`, role: 'subagent', main: session, ...facts };
+  return { session, role: 'main', main: session, ...facts };
+}
+
+/** Only there, records that other tools may have, too, are this one's. */
+const inProjects = /[/\\]projects[/\\]/;
+
+/** Records without an id, of which a file may begin with many. */
+function isSide({ type, sessionId, leafUuid }: JsonObject): boolean {
+  return typeof type === 'string' && (typeof sessionId === 'string' || typeof leafUuid === 'string');
+}
+
+function factsOf(records: readonly JsonObject[]): Pick<Identity, 'project' | 'first'> {
+  const project = firstText(records, 'cwd');
+  const first = firstText(records, 'timestamp');
+  return { ...(project !== undefined && { project }), ...(first !== undefined && { first }) };
+}
+
+function nameOf(file: string): string {
+  return file.replace(/\.jsonl(?:\.\w+)?$/, '');
+}

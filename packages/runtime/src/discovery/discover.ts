@@ -1,0 +1,202 @@
+import { existsSync } from 'node:fs';
+import { basename, relative, sep } from 'node:path';
+import { ImportError } from '../import/errors.ts';
+import type { FileFacts, LineFault } from '../lines/index.ts';
+import { isUnchanged, type Role, type Source } from '../sources/index.ts';
+import { type Excludes, makeExcludes } from './excludes.ts';
+import { looksLike } from './later-tools.ts';
+import { type Head, peek } from './peek.ts';
+import { isJsonLines, type Place, type TranscriptTool } from './tool.ts';
+import { type Problem, Walk, type WalkedFile } from './walk.ts';
+
+/** A transcript that was found, or a part of one. */
+export interface FoundFile {
+  readonly path: string;
+  readonly facts: FileFacts;
+  readonly tool: TranscriptTool;
+  readonly session: string;
+  /** The main session of its conversation: the files that have the same belong together. */
+  readonly main: string;
+  readonly role: Role;
+  readonly project?: string;
+  readonly first?: string;
+}
+
+/** A file that looks like a transcript and belongs to no tool that is known. */
+export interface Stranger {
+  readonly path: string;
+  /** What it looks like, as `a Copilot session`. */
+  readonly like?: string;
+}
+
+/** What a search found. */
+export interface Discovery {
+  readonly files: readonly FoundFile[];
+  readonly strangers: readonly Stranger[];
+  /** Files and folders that cannot be read. */
+  readonly problems: readonly Problem[];
+  /** How many files and folders a pattern left out. */
+  readonly excluded: number;
+  /** How many files have no content. */
+  readonly empty: number;
+}
+
+/** What to search for, and where. */
+export interface Search {
+  readonly place: Place;
+  readonly tools: readonly TranscriptTool[];
+  /** Searches these files and folders alone, and not those of the tools. */
+  readonly paths?: readonly string[];
+  /** Further folders. */
+  readonly roots?: readonly string[];
+  /** Patterns of what is left out. */
+  readonly exclude?: readonly string[];
+  /** The name of the only tool. */
+  readonly tool?: string;
+  /** The working directory at or below which a session was. */
+  readonly project?: string;
+  /** The time before which a file that has not changed since is left out, in milliseconds since 1970. */
+  readonly since?: number;
+  /** What is known of a path, so that an unchanged file is not opened. */
+  readonly known?: (path: string) => Source | undefined;
+}
+
+/**
+ * Finds the transcripts of the tools on this machine. Reads the beginning of each file that is not known.
+ */
+export async function discover(search: Search): Promise<Discovery> {
+  const { place, tools, tool: only, since } = search;
+  const excludes = await makeExcludes(search.exclude ?? [], place);
+  const walk = new Walk(excludes);
+  const looking: Looking = {
+    search,
+    excludes,
+    files: [],
+    strangers: [],
+    problems: [],
+    excluded: 0,
+    empty: 0,
+  };
+  const look = async ({ path, facts }: WalkedFile, tool?: TranscriptTool) => {
+    if (since !== undefined && BigInt(facts.modified) < BigInt(since) * 1_000_000n) return;
+    await identify({ path, facts }, tool, looking);
+  };
+  if (search.paths === undefined) {
+    for (const tool of tools.filter(({ name }) => only === undefined || name === only))
+      for (const root of tool.roots(place).filter((one) => existsSync(one)))
+        for (const file of walk.files(root, (path) => tool.has(relative(root, path)))) await look(file, tool);
+  }
+  for (const root of search.paths ?? search.roots ?? [])
+    for (const file of walk.files(root, (path) => path === root || isPlausible(path, tools)))
+      await look(file);
+  const { files, strangers, problems, excluded, empty } = looking;
+  return {
+    files: withMain(files).filter(({ project, tool }) => isWanted({ project, tool }, search)),
+    strangers: only === undefined && search.project === undefined ? strangers : [],
+    problems: [...walk.problems, ...problems],
+    excluded: walk.excluded + excluded,
+    empty,
+  };
+}
+
+/** A search in progress. */
+interface Looking extends Mutable<Omit<Discovery, 'files' | 'strangers' | 'problems'>> {
+  readonly search: Search;
+  readonly excludes: Excludes;
+  readonly files: FoundFile[];
+  readonly strangers: Stranger[];
+  readonly problems: Problem[];
+}
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
+
+async function identify(
+  { path, facts }: WalkedFile,
+  owner: TranscriptTool | undefined,
+  looking: Looking,
+): Promise<void> {
+  const { search, excludes, files, strangers, problems } = looking;
+  const found = knownAs(search, path, facts) ?? (await lookInto(path, owner, looking));
+  if (found === undefined) return;
+  if ('why' in found) problems.push(found);
+  else if ('like' in found) strangers.push({ path, ...(found.like !== undefined && { like: found.like }) });
+  else if (found.project !== undefined && excludes.excludesProject(found.project)) looking.excluded += 1;
+  else files.push({ path, facts, ...found });
+}
+
+type Named = Omit<FoundFile, 'path' | 'facts'>;
+
+/** What is known of a file that has not changed. */
+function knownAs({ known, tools }: Search, path: string, facts: FileFacts): Named | undefined {
+  const source = known?.(path);
+  if (source === undefined || !isUnchanged(source, facts)) return undefined;
+  const tool = tools.find(({ name }) => name === source.tool);
+  if (tool === undefined) return undefined;
+  const { session, main, role, project, first } = source;
+  const about = { ...(project !== undefined && { project }), ...(first !== undefined && { first }) };
+  return { tool, session, main, role, ...about };
+}
+
+async function lookInto(
+  path: string,
+  owner: TranscriptTool | undefined,
+  looking: Looking,
+): Promise<Named | Problem | { readonly like: string | undefined } | undefined> {
+  // What is not read yet needs no look inside: its folder says whose it is.
+  if (owner?.isRead === false)
+    return { tool: owner, session: basename(path), main: basename(path), role: 'main' };
+  // The file of a tool's own folder is that tool's; elsewhere, the first that knows it has it.
+  const tools = owner === undefined ? looking.search.tools : [owner];
+  const byName = tools.find((tool) => tool.identify([], path)?.role === 'part');
+  try {
+    const isEnough = (records: Parameters<TranscriptTool['identify']>[0]) =>
+      tools.some((tool) => tool.identify(records, path)?.project !== undefined);
+    const head: Head = byName === undefined ? await peek(path, isEnough) : { records: [], isEmpty: false };
+    for (const tool of byName === undefined ? tools : [byName]) {
+      const identity = tool.identify(head.records, path);
+      if (identity !== undefined) return { tool, ...identity };
+    }
+    const isAsked = owner !== undefined || looking.search.paths !== undefined;
+    if (head.fault !== undefined && isAsked) return { path, why: placed(head.fault) };
+    if (!head.isEmpty) return { like: looksLike(head.records, path) ?? owner?.file };
+    looking.empty += 1;
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    return { path, why: String(error.data.why ?? error.message) };
+  }
+}
+
+/** What is wrong with a file none of whose first lines is a record. */
+function placed({ line, offset, why }: LineFault): string {
+  return `line ${line}, byte ${offset}: ${why}`;
+}
+
+/** Whether a file of a folder of no tool may be a transcript, by its name. */
+function isPlausible(path: string, tools: readonly TranscriptTool[]): boolean {
+  return isJsonLines(path) || tools.some((tool) => tool.has(path));
+}
+
+/** Files without a working directory of their own have that of their conversation. */
+function withMain(files: readonly FoundFile[]): readonly FoundFile[] {
+  const id = ({ tool, main }: FoundFile) => `${tool.name} ${main}`;
+  const projects = new Map<string, string>();
+  for (const file of files)
+    if (file.project !== undefined && (file.role === 'main' || !projects.has(id(file))))
+      projects.set(id(file), file.project);
+  return files.map((file) => {
+    const project = file.project ?? projects.get(id(file));
+    return project === undefined ? file : { ...file, project };
+  });
+}
+
+function isWanted(
+  { project, tool }: { readonly project: string | undefined; readonly tool: TranscriptTool },
+  search: Search,
+): boolean {
+  if (search.tool !== undefined && tool.name !== search.tool) return false;
+  if (search.project === undefined) return true;
+  if (project === undefined) return false;
+  const below = relative(search.project, project);
+  return below === '' || !(below === '..' || below.startsWith(`..${sep}`) || below.startsWith(sep));
+}

@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, parse, relative, sep } from 'node:path';
+import type { Ignore } from 'ignore';
+import { openFile } from '../lines/index.ts';
+
+/** What is left out, in the patterns of `.gitignore`. */
+export interface Excludes {
+  /** Whether a folder or file is left out, by its whole path; `isFolder` so that a pattern may end in a slash. */
+  excludes(path: string, isFolder: boolean): boolean;
+  /** Whether the sessions of a working directory are left out: as if each were a file in it. */
+  excludesProject(directory: string): boolean;
+}
+
+/** The name of a file with patterns for what lies beside and below it. */
+const ignoreFile = '.tapeignore';
+
+/** A file of a working directory stands for each session of it. */
+const anySession = 'session.jsonl';
+
+/**
+ * The patterns of a configuration, and those in `.tapeignore` files. A configured pattern that begins with `/` or `~/` is a
+ * path; any other one applies at each depth.
+ */
+export async function makeExcludes(
+  patterns: readonly string[],
+  { home }: { readonly home: string },
+): Promise<Excludes> {
+  const { default: make } = await import('ignore');
+  const rulesOf: MakeRules = (lines) => make({ allowRelativePaths: true }).add([...lines]);
+  const texts = patterns.map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`));
+  const configured: readonly Listed[] = texts.length === 0 ? [] : [{ rules: rulesOf(texts) }];
+  const above = new Map<string, readonly Listed[]>();
+  /** The lists that count for what is in a directory: nearly always none. */
+  const listsFor = (directory: string): readonly Listed[] => {
+    const known = above.get(directory);
+    if (known !== undefined) return known;
+    const outer = dirname(directory) === directory ? [] : listsFor(dirname(directory));
+    const rules = rulesIn(join(directory, ignoreFile), rulesOf);
+    const lists = rules === undefined ? outer : [...outer, { directory, rules }];
+    above.set(directory, lists);
+    return lists;
+  };
+  const excludes = (path: string, isFolder: boolean): boolean => {
+    const end = isFolder ? '/' : '';
+    const lists = [...configured, ...listsFor(dirname(path))];
+    return lists.some(({ directory, rules }) => {
+      const below = slashes(relative(directory ?? parse(path).root, path));
+      return below !== '' && rules.ignores(`${below}${end}`);
+    });
+  };
+  const projects = new Map<string, boolean>();
+  const excludesProject = (directory: string): boolean => {
+    const known = projects.get(directory) ?? excludes(join(directory, anySession), false);
+    projects.set(directory, known);
+    return known;
+  };
+  return { excludes, excludesProject };
+}
+
+/** Rules for what is below a directory; those of the configuration, for all paths. */
+interface Listed {
+  readonly directory?: string;
+  readonly rules: Ignore;
+}
+
+type MakeRules = (patterns: readonly string[]) => Ignore;
+
+/**
+ * The rules of a file; undefined where there is none. One that is there and cannot be read leaves out everything below: what
+ * it would have kept private is not known.
+ */
+function rulesIn(file: string, rulesOf: MakeRules): Ignore | undefined {
+  if (!existsSync(file)) return undefined;
+  try {
+    const open = openFile(file);
+    try {
+      return rulesOf(
+        Buffer.concat([...open.chunks(0)])
+          .toString('utf8')
+          .split('\n'),
+      );
+    } finally {
+      open.close();
+    }
+  } catch {
+    return rulesOf(['*']);
+  }
+}
+
+function slashes(path: string): string {
+  return sep === '/' ? path : path.replaceAll(sep, '/');
+}

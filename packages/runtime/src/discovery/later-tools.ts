@@ -1,0 +1,99 @@
+import { basename, join } from 'node:path';
+import type { JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { given, isJsonLines, type Place, type TranscriptTool } from './tool.ts';
+
+/** A tool whose transcripts are recognised by their first record, and not read yet. */
+function recognised(
+  about: Pick<TranscriptTool, 'name' | 'title' | 'file' | 'roots'> & {
+    readonly has?: (path: string) => boolean;
+    readonly sessionIn: (first: JsonObject) => unknown;
+  },
+): TranscriptTool {
+  const { sessionIn, has = isJsonLines, ...rest } = about;
+  return {
+    ...rest,
+    has,
+    isRead: false,
+    identify: ([first], path) => {
+      const session = first && sessionIn(first);
+      if (session === undefined) return undefined;
+      const text = typeof session === 'string' ? session : basename(path);
+      return { session: text, role: 'main', main: text };
+    },
+  };
+}
+
+const data = (place: Place) => given(place.env.XDG_DATA_HOME) ?? join(place.home, '.local', 'share');
+
+/** Tools whose transcripts are found, counted and named, and not read yet. */
+export const laterTools: readonly TranscriptTool[] = [
+  recognised({
+    name: 'codex',
+    title: 'Codex',
+    file: 'a Codex rollout',
+    roots: (place) => {
+      const home = given(place.env.CODEX_HOME) ?? join(place.home, '.codex');
+      return [join(home, 'sessions'), join(home, 'archived_sessions')];
+    },
+    sessionIn: ({ type, payload, id, instructions }) => {
+      if (type === 'session_meta' && isObject(payload)) return payload.id ?? null;
+      // The first version had the header alone on its line.
+      return typeof id === 'string' && instructions !== undefined ? id : undefined;
+    },
+  }),
+  recognised({
+    name: 'pi',
+    title: 'pi',
+    file: 'a pi session',
+    roots: (place) => {
+      const sessions = given(place.env.PI_CODING_AGENT_SESSION_DIR);
+      if (sessions !== undefined) return [sessions];
+      return [join(given(place.env.PI_CODING_AGENT_DIR) ?? join(place.home, '.pi', 'agent'), 'sessions')];
+    },
+    sessionIn: ({ type, id, cwd }) =>
+      type === 'session' && typeof cwd === 'string' ? (id ?? null) : undefined,
+  }),
+  recognised({
+    name: 'gemini-cli',
+    title: 'Gemini CLI',
+    file: 'a Gemini CLI session',
+    roots: (place) => [join(given(place.env.GEMINI_CLI_HOME) ?? place.home, '.gemini', 'tmp')],
+    has: (path) => /[/\\]chats[/\\].*\.jsonl?$/.test(path),
+    sessionIn: ({ sessionId, projectHash }) =>
+      typeof projectHash === 'string' ? (sessionId ?? null) : undefined,
+  }),
+  recognised({
+    name: 'opencode',
+    title: 'opencode',
+    file: 'an opencode database',
+    roots: (place) => [join(data(place), 'opencode')],
+    has: (path) => /^opencode[^/\\]*\.db$/.test(path),
+    sessionIn: () => undefined,
+  }),
+];
+
+/** Files of tools that are known by name alone, by their paths and first records. */
+const strangers: readonly (readonly [path: RegExp, record: (first: JsonObject) => boolean, what: string])[] =
+  [
+    [
+      /[/\\]\.copilot[/\\]/,
+      ({ type, data }) =>
+        type === 'session.start' && isObject(data) && /copilot/i.test(String(data.producer)),
+      'a Copilot session',
+    ],
+    [/[/\\]\.cursor[/\\]/, () => false, 'a Cursor session'],
+    [/[/\\]\.qwen[/\\]/, () => false, 'a Qwen Code session'],
+    [/[/\\]\.kimi[/\\]/, () => false, 'a Kimi session'],
+    [/[/\\]\.factory[/\\]/, () => false, 'a Droid session'],
+    [/[/\\]\.grok[/\\]/, () => false, 'a Grok session'],
+    [/[/\\]amp[/\\]threads[/\\]/, () => false, 'an Amp thread'],
+    [/[/\\]goose[/\\]sessions[/\\]/, () => false, 'a Goose session'],
+    [/[/\\]\.openclaw[/\\]/, () => false, 'an OpenClaw session'],
+  ];
+
+/** What a file looks like that no tool has recognised; undefined if it looks like nothing known. Pure. */
+export function looksLike(records: readonly JsonObject[], path: string): string | undefined {
+  const [first] = records;
+  return strangers.find(([place, record]) => place.test(path) || (first !== undefined && record(first)))?.[2];
+}

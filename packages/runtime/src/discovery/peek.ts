@@ -1,0 +1,64 @@
+import type { JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { contentOf, type LineFault, openFile } from '../lines/index.ts';
+import { recordsOf } from '../lines/parse.ts';
+import { LineSplitter } from '../lines/splitter.ts';
+
+/** The bytes within which a file says what it is, and the records. */
+const peekBytes = 16 * 1024 * 1024;
+const peekRecords = 200;
+
+/** The beginning of a file. */
+export interface Head {
+  /** Its first records, as many as are whole within the first bytes. */
+  readonly records: readonly JsonObject[];
+  readonly isEmpty: boolean;
+  /** What is wrong with the first line, where no line is a record. */
+  readonly fault?: LineFault;
+}
+
+/**
+ * Reads the beginning of a file, decompressed, until `isEnough`.
+ * @throws IMPORT_CANNOT_READ
+ */
+export async function peek(
+  path: string,
+  isEnough: (records: readonly JsonObject[]) => boolean,
+): Promise<Head> {
+  const file = openFile(path);
+  const records: JsonObject[] = [];
+  const splitter = new LineSplitter({ line: 1, offset: 0 }, { bytesMax: peekBytes });
+  let size = 0;
+  let begin = '';
+  let fault: LineFault | undefined;
+  try {
+    for await (const chunk of contentOf(file)) {
+      if (size === 0) begin = Buffer.from(chunk.subarray(0, 4096)).toString('utf8');
+      size += chunk.length;
+      for (const line of splitter.push(chunk)) {
+        const found = recordsOf(line, path);
+        records.push(...found.records.map(({ value }) => value));
+        fault ??= found.fault;
+      }
+      if (records.length > peekRecords || size > peekBytes || isEnough(records)) break;
+    }
+  } finally {
+    file.close();
+  }
+  const rest = splitter.rest();
+  if (records.length === 0 && rest !== undefined && !rest.isTooLong)
+    records.push(...recordsOf(rest, path).records.map(({ value }) => value));
+  if (records.length === 0) records.push(...fieldsIn(begin));
+  const isEmpty = size === 0;
+  return records.length === 0 && fault !== undefined ? { records, isEmpty, fault } : { records, isEmpty };
+}
+
+/** The texts at the beginning of a file that is one object over many lines, as if they were its first record. */
+function fieldsIn(begin: string): readonly JsonObject[] {
+  if (!/^\s*\{\s*"/.test(begin)) return [];
+  const fields = [...begin.matchAll(/^ {0,4}"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*")/gm)].map(
+    ([, name = '', text = '']) => [name, JSON.parse(text) as string],
+  );
+  const record: unknown = Object.fromEntries(fields);
+  return isObject(record) ? [record] : [];
+}

@@ -1,0 +1,93 @@
+import { type Dirent, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type FileFacts, kindOf, reasonOf } from '../lines/index.ts';
+import { factsOf } from '../lines/open.ts';
+import type { Excludes } from './excludes.ts';
+
+/** A regular file below a folder. */
+export interface WalkedFile {
+  readonly path: string;
+  readonly facts: FileFacts;
+}
+
+/** Something that was passed over, with the reason. */
+export interface Problem {
+  readonly path: string;
+  readonly why: string;
+}
+
+/** One search through folders, each of which is entered once, whichever links lead to it. */
+export class Walk {
+  readonly #excludes: Excludes;
+  readonly #entered = new Set<string>();
+  readonly #found = new Set<string>();
+  readonly #problems: Problem[] = [];
+  #excluded = 0;
+
+  constructor(excludes: Excludes) {
+    this.#excludes = excludes;
+  }
+
+  get problems(): readonly Problem[] {
+    return this.#problems;
+  }
+
+  /** How many files and folders were left out by a pattern. */
+  get excluded(): number {
+    return this.#excluded;
+  }
+
+  /** The regular files at or below a path for which `has` says so, sorted. Those met before are not given again. */
+  *files(path: string, has: (path: string) => boolean): Generator<WalkedFile> {
+    const stat = this.#statOf(path);
+    if (stat === undefined) return;
+    if (!stat.isDirectory()) {
+      if (!has(path) || this.#isExcluded(path, false)) return;
+      if (!stat.isFile()) this.#problems.push({ path, why: `it is ${kindOf(stat)}` });
+      else if (isFirst(this.#found, stat)) yield { path, facts: factsOf(stat) };
+      return;
+    }
+    if (this.#isExcluded(path, true) || !isFirst(this.#entered, stat)) return;
+    for (const entry of this.#entriesOf(path)) {
+      const inside = join(path, entry.name);
+      // A file whose name is none of a transcript costs no look.
+      const mayBeFolder = entry.isDirectory() || entry.isSymbolicLink();
+      if (mayBeFolder || has(inside)) yield* this.files(inside, has);
+    }
+  }
+
+  #isExcluded(path: string, isFolder: boolean): boolean {
+    const isExcluded = this.#excludes.excludes(path, isFolder);
+    if (isExcluded) this.#excluded += 1;
+    return isExcluded;
+  }
+
+  #statOf(path: string) {
+    try {
+      const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+      if (stat === undefined)
+        this.#problems.push({ path, why: 'it is gone, or a link to what is not there' });
+      return stat;
+    } catch (cause) {
+      this.#problems.push({ path, why: reasonOf(cause) });
+      return undefined;
+    }
+  }
+
+  #entriesOf(path: string): readonly Dirent[] {
+    try {
+      const entries = readdirSync(path, { withFileTypes: true });
+      return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    } catch (cause) {
+      this.#problems.push({ path, why: reasonOf(cause) });
+      return [];
+    }
+  }
+}
+
+function isFirst(seen: Set<string>, { dev, ino }: { readonly dev: bigint; readonly ino: bigint }): boolean {
+  const id = `${dev}:${ino}`;
+  if (seen.has(id)) return false;
+  seen.add(id);
+  return true;
+}

@@ -1,0 +1,138 @@
+import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { quote } from '@tapedeck/tape/internal';
+import { ImportError } from '../import/errors.ts';
+
+/** What the system says of a file, as texts where a number would lose digits. */
+export interface FileFacts {
+  readonly device: string;
+  readonly inode: string;
+  readonly size: number;
+  /** Nanoseconds since 1970. */
+  readonly modified: string;
+}
+
+/** A regular file that is open for reading. */
+export interface OpenFile {
+  readonly path: string;
+  /** At the time it was opened: what is written behind this size is left to the next import. */
+  readonly facts: FileFacts;
+  /**
+   * The bytes from an offset to the size that the file had when it was opened; fewer if it was shortened since. With
+   * `isBrief` each chunk is good until the next one, which takes its place in memory.
+   */
+  chunks(from: number, options?: { readonly isBrief: boolean }): Generator<Uint8Array>;
+  /** What happened to the file since it was opened. */
+  since(): Change;
+  close(): void;
+}
+
+/** What became of a file while it was read. Only what was read of a file that stayed or grew can be read on later. */
+type Change = 'none' | 'grown' | 'rewritten' | 'shortened' | 'replaced' | 'gone';
+
+const chunkBytes = 256 * 1024;
+
+/**
+ * Opens a file, and follows links to it. What is no regular file is refused without waiting: a pipe would be read until
+ * someone writes to it.
+ * @throws IMPORT_CANNOT_READ
+ */
+export function openFile(path: string): OpenFile {
+  let fd: number | undefined;
+  try {
+    // Without a writer, opening a pipe would wait for one; Windows has neither flag.
+    fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0));
+    const stat = fstatSync(fd, { bigint: true });
+    if (!stat.isFile()) throw new Error(`it is ${kindOf(stat)}`);
+    return openedAs(path, fd, factsOf(stat));
+  } catch (cause) {
+    if (fd !== undefined) closeSync(fd);
+    throw cannotRead(path, reasonOf(cause), cause);
+  }
+}
+
+function openedAs(path: string, fd: number, facts: FileFacts): OpenFile {
+  return {
+    path,
+    facts,
+    *chunks(from, { isBrief } = { isBrief: false }) {
+      const brief = isBrief
+        ? Buffer.allocUnsafeSlow(Math.min(chunkBytes, Math.max(facts.size - from, 0)))
+        : undefined;
+      for (let at = from; at < facts.size; ) {
+        const size = Math.min(chunkBytes, facts.size - at);
+        const chunk = brief?.subarray(0, size) ?? Buffer.allocUnsafeSlow(size);
+        const length = read(path, fd, { chunk, at });
+        if (length === 0) return;
+        at += length;
+        yield chunk.subarray(0, length);
+      }
+    },
+    since: () => changeOf(facts, { now: factsOf(fstatSync(fd, { bigint: true })), there: factsAt(path) }),
+    close: () => closeSync(fd),
+  };
+}
+
+function read(path: string, fd: number, { chunk, at }: { chunk: Buffer; at: number }): number {
+  try {
+    return readSync(fd, chunk, 0, chunk.length, at);
+  } catch (cause) {
+    throw cannotRead(path, reasonOf(cause), cause);
+  }
+}
+
+/** Pure. `now`: of the open file; `there`: of the file that has its path now. */
+function changeOf(
+  before: FileFacts,
+  { now, there }: { readonly now: FileFacts; readonly there: FileFacts | undefined },
+): Change {
+  if (now.size < before.size) return 'shortened';
+  if (there === undefined) return 'gone';
+  if (there.inode !== before.inode || there.device !== before.device) return 'replaced';
+  if (now.size > before.size) return 'grown';
+  return now.modified === before.modified ? 'none' : 'rewritten';
+}
+
+/** The facts of a regular file; undefined where there is none. One call of `stat`, which opens nothing. */
+export function factsAt(path: string): FileFacts | undefined {
+  try {
+    const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return stat?.isFile() === true ? factsOf(stat) : undefined;
+  } catch {
+    // A loop of links, or a directory that cannot be entered: opening the file says which.
+    return undefined;
+  }
+}
+
+export function factsOf({ dev, ino, size, mtimeNs }: BigIntStats): FileFacts {
+  return { device: String(dev), inode: String(ino), size: Number(size), modified: String(mtimeNs) };
+}
+
+/** What something is that is no regular file. */
+export function kindOf(stat: Pick<BigIntStats, 'isDirectory' | 'isFIFO' | 'isSocket'>): string {
+  if (stat.isDirectory()) return 'a directory';
+  if (stat.isFIFO()) return 'a pipe';
+  return stat.isSocket() ? 'a socket' : 'a device';
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'it is gone',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ELOOP: 'its links lead in a circle',
+  ENOTDIR: 'a part of its path is no directory',
+  ENXIO: 'it is a socket or a device',
+};
+
+/** Why the system refused something, in words. */
+export function reasonOf(cause: unknown): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return (code === undefined ? undefined : reasons[code]) ?? message;
+}
+
+/** The error of a file that cannot be read. */
+export function cannotRead(path: string, why: string, cause?: unknown, offset?: number): ImportError {
+  return new ImportError('IMPORT_CANNOT_READ', `cannot read ${quote(path)}: ${why}`, {
+    data: { file: path, why, ...(offset !== undefined && { offset }) },
+    cause,
+  });
+}

@@ -1,0 +1,81 @@
+import { isObject } from '@tapedeck/tape/internal';
+import { ImportError, type ImportErrorCode } from '../import/errors.ts';
+import { parseLine } from '../import/json-line.ts';
+import type { JsonLine } from '../import/json-lines.ts';
+import type { SplitLine } from './splitter.ts';
+
+/** What is wrong with a line, and what of it was read nevertheless. */
+export interface LineFault {
+  readonly code: ImportErrorCode;
+  readonly line: number;
+  /** Bytes of the content before the fault. */
+  readonly offset: number;
+  readonly why: string;
+  /** Records of the line that were read. */
+  readonly kept: number;
+}
+
+/** The records of one line. */
+export interface LineRecords {
+  readonly records: readonly JsonLine[];
+  readonly fault?: LineFault;
+  /** Whether the line ends inside a record and has no newline yet: more of it may come. */
+  readonly isUnfinished: boolean;
+}
+
+/**
+ * The records of a line: none, one, or several without newlines between them. A line costs itself alone; around NUL bytes,
+ * as a crash of the machine leaves them, the record is read. Pure.
+ */
+export function recordsOf(line: SplitLine, file: string): LineRecords {
+  if (line.isTooLong) {
+    if (!line.ended) return { records: [], isUnfinished: true };
+    return failed(line, { why: `the line has ${line.length} bytes, which is too long` });
+  }
+  const { bytes, skipped } = withoutNul(line.bytes);
+  if (bytes.length === 0)
+    return skipped === 0 ? { records: [], isUnfinished: false } : failed(line, { why: nulText(skipped) });
+  try {
+    const { values, cut } = parseLine({ ...line, bytes, offset: line.offset + skipped }, file);
+    const objects = values.filter(isObject);
+    const records = objects.map((value) => ({
+      ...{ line: line.line, offset: line.offset, bytes: line.length, value },
+    }));
+    const kept = records.length;
+    if (cut !== undefined && !line.ended) return { records, isUnfinished: true };
+    if (cut !== undefined) return { ...failed(line, { ...placeIn(cut), kept }), records };
+    if (objects.length < values.length)
+      return { ...failed(line, { why: 'it is JSON, but no object', kept }), records };
+    if (skipped > 0) return { ...failed(line, { why: nulText(skipped), kept }), records };
+    return { records, isUnfinished: false };
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    return line.ended ? failed(line, placeIn(error)) : { records: [], isUnfinished: true };
+  }
+}
+
+function failed(
+  { line, offset }: SplitLine,
+  { why, kept = 0, at = offset }: { readonly why: string; readonly kept?: number; readonly at?: number },
+): LineRecords {
+  const fault = { code: 'IMPORT_BAD_JSON', line, offset: at, why, kept } as const;
+  return { records: [], fault, isUnfinished: false };
+}
+
+/** The reason at the end of the message of a line's error, and its place. */
+function placeIn({ message, data }: ImportError): { readonly why: string; readonly at: number } {
+  const why = /byte \d+: (.*)$/s.exec(message)?.[1] ?? message;
+  return { why, at: Number(data.offset) };
+}
+
+function nulText(n: number): string {
+  return `${n} NUL ${n === 1 ? 'byte' : 'bytes'}`;
+}
+
+/** A line without the NUL bytes before and behind its text; `skipped` counts those before it, or all if it has no others. */
+function withoutNul(bytes: Uint8Array): { readonly bytes: Uint8Array; readonly skipped: number } {
+  let [from, to] = [0, bytes.length];
+  while (from < to && bytes[from] === 0) from += 1;
+  while (to > from && bytes[to - 1] === 0) to -= 1;
+  return { bytes: bytes.subarray(from, to), skipped: from };
+}

@@ -1,0 +1,8 @@
+/**
+ * The files in which sessions of other agents were seen, and how far each was read. A session is what its tool calls it; a
+ * file is where it was seen, and may grow, move, be compressed, copied, rewritten or go. `recognise.ts` says which of these
+ * happened, `table.ts` keeps what is known in a file of the home. Imports the rooms `lines` and `import`.
+ */
+export { isUnchanged, recognise, type Seen } from './recognise.ts';
+export type { Role, Source } from './source.ts';
+export { SourceTable } from './table.ts';

@@ -1,0 +1,130 @@
+import {
+  beginning,
+  blockStart,
+  type Compression,
+  ContentDigest,
+  commonBytes,
+  compressionIn,
+  contentOf,
+  type Digest,
+  type FileFacts,
+  factsAt,
+  type OpenFile,
+  openFile,
+} from '../lines/index.ts';
+import type { Source } from './source.ts';
+
+/** What a file is to what was read before. */
+export type Seen =
+  /** Nothing of it was read. */
+  | { readonly as: 'new' }
+  /** It holds what was read, and nothing else: it is the same file. */
+  | { readonly as: 'unchanged'; readonly source: Source }
+  /** It holds what was read, and perhaps more. `moved`, `compressed` and `copied`: that was read in another file. */
+  | { readonly as: 'grown' | 'moved' | 'compressed' | 'copied'; readonly source: Source }
+  /** What was read under its path is not there any more as it was, from some place on. */
+  | { readonly as: 'rewritten'; readonly source: Source; readonly common: number }
+  /** Another file of the same session, an older copy perhaps: it lacks a part of what was read in that. */
+  | { readonly as: 'version'; readonly source: Source; readonly common: number };
+
+/**
+ * Whether a file needs no look inside: it has the place, the size and the time that it had. Pure, on one `stat`.
+ */
+export function isUnchanged(source: Source, facts: FileFacts): boolean {
+  return isSameFile(source, facts) && source.size === facts.size && source.modified === facts.modified;
+}
+
+/** Pure. */
+function isSameFile(one: FileFacts, other: FileFacts): boolean {
+  return one.device === other.device && one.inode === other.inode;
+}
+
+/** How to recognise a file. */
+export interface Asked {
+  /** The source that has its path. */
+  readonly here: Source | undefined;
+  /** Sources of the same session of the same tool, under other paths. */
+  readonly elsewhere: readonly Source[];
+}
+
+/**
+ * Compares a file with what was read before. A file that only grew is read in its last block, any other one as far as the
+ * earlier reading went.
+ * @throws IMPORT_CANNOT_READ, IMPORT_TOO_LARGE
+ */
+export async function recognise(path: string, { here, elsewhere }: Asked): Promise<Seen> {
+  const file = openFile(path);
+  try {
+    if (here !== undefined && isUnchanged(here, file.facts)) return { as: 'unchanged', source: here };
+    const compression = compressionIn(file);
+    if (here !== undefined && (await isGrown(file, here, compression))) return { as: 'grown', source: here };
+    return await among(file, compression, [...(here === undefined ? [] : [here]), ...elsewhere]);
+  } finally {
+    file.close();
+  }
+}
+
+async function isGrown(file: OpenFile, here: Source, compression: Compression | undefined): Promise<boolean> {
+  const mayBe =
+    isSameFile(here, file.facts) &&
+    compression === undefined &&
+    here.compression === undefined &&
+    file.facts.size > here.size;
+  return mayBe && (await holdsTail(file, here.read.digest));
+}
+
+/** The source all of which a file has, else the one that it has most in common with. */
+async function among(
+  file: OpenFile,
+  compression: Compression | undefined,
+  sources: readonly Source[],
+): Promise<Seen> {
+  let nearest: { readonly source: Source; readonly common: number } | undefined;
+  for (const source of sources) {
+    const { digest } = source.read;
+    const common = await commonWith(file, digest);
+    if (common === digest.size) return { as: asOf(file, source, compression), source };
+    if (nearest === undefined || common > nearest.common) nearest = { source, common };
+  }
+  if (nearest === undefined) return { as: 'new' };
+  return { as: nearest.source.path === file.path ? 'rewritten' : 'version', ...nearest };
+}
+
+function asOf(
+  { path, facts }: OpenFile,
+  source: Source,
+  compression: Compression | undefined,
+): 'grown' | 'moved' | 'compressed' | 'copied' {
+  if (compression !== source.compression) return 'compressed';
+  if (path === source.path) return 'grown';
+  const there = factsAt(source.path);
+  // A link to the same file is a second name, not a second file.
+  return there === undefined || isSameFile(there, facts) ? 'moved' : 'copied';
+}
+
+/** Whether the last block of what was read is still there. */
+async function holdsTail(file: OpenFile, known: Digest): Promise<boolean> {
+  const from = blockStart(known.size);
+  const now = await digested(file, new ContentDigest(known), { from, to: known.size });
+  return now.size === known.size && now.tail === known.tail;
+}
+
+/** The bytes at its beginning that a file has in common with what was read, in whole blocks. */
+async function commonWith(file: OpenFile, known: Digest): Promise<number> {
+  const begun = new ContentDigest(beginning.digest);
+  return commonBytes(known, await digested(file, begun, { from: 0, to: known.size }));
+}
+
+async function digested(
+  file: OpenFile,
+  digest: ContentDigest,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<Digest> {
+  let at = from;
+  for await (const chunk of contentOf(file, { from })) {
+    digest.pushAll(chunk.subarray(0, to - at));
+    at += chunk.length;
+    if (at >= to) break;
+  }
+  return digest.value();
+}

@@ -1,0 +1,30 @@
+import type { Compression, FileFacts, ReadState } from '../lines/index.ts';
+
+/** Where a file belongs in the conversation that it was found with. */
+export type Role = 'main' | 'subagent' | 'part';
+
+/**
+ * A file in which a session was seen, and how far it was read. It is no truth: without it the file is read from its
+ * beginning again, and brings nothing that its tape has.
+ */
+export interface Source extends FileFacts {
+  readonly path: string;
+  readonly compression?: Compression;
+  readonly tool: string;
+  /** The tool's own id of what the file holds: what a session is, wherever its file lies. */
+  readonly session: string;
+  /** The main session of its conversation. */
+  readonly main: string;
+  readonly role: Role;
+  /** The working directory that its first records name. */
+  readonly project?: string;
+  /** The time of its first record that has one. */
+  readonly first?: string;
+  readonly read: ReadState;
+  /** When it was last read, in milliseconds since 1970. */
+  readonly at: number;
+  /** Since when the file is not there; what it held stays. */
+  readonly goneAt?: number;
+  /** Since when its conversation is not to be taken, wherever it is seen. */
+  readonly forgottenAt?: number;
+}

@@ -1,0 +1,208 @@
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { isObject } from '@tapedeck/tape/internal';
+import { ImportError } from '../import/errors.ts';
+import { cannotRead, reasonOf } from '../lines/index.ts';
+import type { Source } from './source.ts';
+
+/** The sources that a home knows, in a file beside its tapes. */
+export class SourceTable {
+  readonly #file: string;
+  readonly #byPath: Map<string, Source>;
+  /** The paths of each session, the last one at the end. */
+  readonly #bySession = new Map<string, Set<string>>();
+  readonly #forgotten = new Set<string>();
+  /** Lines of the file, those that a later one replaced among them. */
+  #lines: number;
+
+  private constructor(file: string, { byPath, lines }: Kept) {
+    this.#file = file;
+    this.#byPath = byPath;
+    this.#lines = lines;
+    for (const source of byPath.values()) this.#index(source);
+  }
+
+  /**
+   * Reads a table; one that is not there is empty. A line that is none, as a killed process leaves it, is passed over.
+   * @throws IMPORT_CANNOT_READ
+   */
+  static open(file: string): SourceTable {
+    return new SourceTable(file, keptIn(file));
+  }
+
+  get all(): readonly Source[] {
+    return [...this.#byPath.values()];
+  }
+
+  at(path: string): Source | undefined {
+    return this.#byPath.get(path);
+  }
+
+  /** The sources of a session under other paths, the last one first. */
+  of({ tool, session, path }: Pick<Source, 'tool' | 'session' | 'path'>): readonly Source[] {
+    const paths = this.#bySession.get(`${tool} ${session}`) ?? [];
+    // A path may have another session by now.
+    const isOther = (one: Source) => one.tool === tool && one.session === session && one.path !== path;
+    return [...paths]
+      .flatMap((one) => this.#byPath.get(one) ?? [])
+      .filter(isOther)
+      .reverse();
+  }
+
+  /**
+   * Records what was read of a file, once the tape has it: the other way round, a process that is killed in between would
+   * lose it.
+   * @throws IMPORT_CANNOT_WRITE
+   */
+  put(sources: readonly Source[]): void {
+    this.#append(sources.map((source) => ({ v: version, ...source })));
+    for (const source of sources) this.#set(source);
+  }
+
+  /** Takes back a path whose file has moved to another one. */
+  remove(path: string): void {
+    if (!this.#byPath.has(path)) return;
+    this.#append([{ v: version, path, removed: true }]);
+    this.#byPath.delete(path);
+  }
+
+  /** Whether a conversation is not to be taken. */
+  isForgotten({ tool, main }: Pick<Source, 'tool' | 'main'>): boolean {
+    return this.#forgotten.has(`${tool} ${main}`);
+  }
+
+  /** Marks the sources whose files are not there, and returns them. */
+  markGone(isThere: (path: string) => boolean, at: number): readonly Source[] {
+    const gone = this.all.filter(({ path, goneAt }) => goneAt === undefined && !isThere(path));
+    this.put(gone.map((source) => ({ ...source, goneAt: at })));
+    return gone;
+  }
+
+  #set(source: Source): void {
+    // Anew at the end: what was read last is looked at first.
+    this.#byPath.delete(source.path);
+    this.#byPath.set(source.path, source);
+    this.#index(source);
+  }
+
+  #index({ path, tool, session, main, forgottenAt }: Source): void {
+    const id = `${tool} ${session}`;
+    const paths = this.#bySession.get(id) ?? new Set();
+    paths.delete(path);
+    this.#bySession.set(id, paths.add(path));
+    if (forgottenAt !== undefined) this.#forgotten.add(`${tool} ${main}`);
+  }
+
+  #append(values: readonly object[]): void {
+    if (values.length === 0) return;
+    const text = values.map((value) => `${JSON.stringify(value)}\n`).join('');
+    try {
+      if (this.#lines > 2 * this.#byPath.size + 256) this.#shorten();
+      appendWhole(this.#file, text);
+    } catch (cause) {
+      throw new ImportError('IMPORT_CANNOT_WRITE', `cannot write '${this.#file}': ${reasonOf(cause)}`, {
+        data: { file: this.#file },
+        cause,
+      });
+    }
+    this.#lines += values.length;
+  }
+
+  /** Writes the last line of each path alone. Lines that another process adds at this moment are read from its files again. */
+  #shorten(): void {
+    const { byPath } = keptIn(this.#file);
+    const draft = `${this.#file}.${randomBytes(6).toString('hex')}.part`;
+    try {
+      const text = [...byPath.values()].map((source) => `${JSON.stringify({ v: version, ...source })}\n`);
+      writeFileSync(draft, text.join(''), { mode: 0o600, flag: 'wx' });
+      renameSync(draft, this.#file);
+    } finally {
+      rmSync(draft, { force: true });
+    }
+    this.#lines = byPath.size;
+  }
+}
+
+const version = 1;
+
+interface Kept {
+  readonly byPath: Map<string, Source>;
+  readonly lines: number;
+}
+
+function keptIn(file: string): Kept {
+  const lines = textOf(file)
+    .split('\n')
+    .filter((line) => line !== '');
+  const byPath = new Map<string, Source>();
+  for (const line of lines) {
+    const value = parsed(line);
+    if (!isObject(value) || value.v !== version || typeof value.path !== 'string') continue;
+    byPath.delete(value.path);
+    const { v: _, ...source } = value;
+    if (isSource(source)) byPath.set(source.path, source);
+  }
+  return { byPath, lines: lines.length };
+}
+
+function isSource(value: object): value is Source {
+  const { tool, session, main, read, size } = value as Partial<Source>;
+  const digest = read?.digest;
+  return (
+    typeof tool === 'string' &&
+    typeof session === 'string' &&
+    typeof main === 'string' &&
+    typeof size === 'number' &&
+    Number.isSafeInteger(read?.offset) &&
+    Number.isSafeInteger(read?.line) &&
+    digest?.size === read?.offset &&
+    Array.isArray(digest?.blocks)
+  );
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw cannotRead(file, reasonOf(cause), cause);
+  }
+}
+
+/** Appends lines in one write, behind a line that a killed process left without its newline. Follows no link. */
+function appendWhole(file: string, text: string): void {
+  const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW = 0 } = constants;
+  const fd = openSync(file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+  try {
+    const { size } = fstatSync(fd);
+    const last = Buffer.alloc(1);
+    const isTorn = size > 0 && readSync(fd, last, 0, 1, size - 1) === 1 && last[0] !== 0x0a;
+    writeWhole(fd, Buffer.from(isTorn ? `\n${text}` : text));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A full disk may take a part of a write without an error. */
+function writeWhole(fd: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+}

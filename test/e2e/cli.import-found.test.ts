@@ -1,0 +1,215 @@
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { zstdCompressSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { json } from '../support/cli.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+const projects = '.claude/projects';
+
+/** A transcript of some turns. */
+function transcript(sessionId: string, turns: number, cwd = '/work/app'): string {
+  return Array.from({ length: turns * 2 }, (_, i) => {
+    const role = i % 2 === 0 ? 'user' : 'assistant';
+    return `${JSON.stringify({
+      ...{ type: role, uuid: `${sessionId}-${i}`, parentUuid: i === 0 ? null : `${sessionId}-${i - 1}` },
+      ...{ sessionId, cwd, isSidechain: false, timestamp: '2026-01-02T03:04:05.000Z' },
+      message: { id: `${sessionId}-m${i}`, role, content: [{ type: 'text', text: `${role} ${i}` }] },
+    })}\n`;
+  }).join('');
+}
+
+/** A user with these files in the home directory, and a tape home. */
+function userWith(files: Readonly<Record<string, string>>) {
+  const dir = tempDir();
+  const home = tempHome();
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(dir.file(path)), { recursive: true });
+    writeFileSync(dir.file(path), content);
+  }
+  const env = { HOME: dir.path };
+  const says = async (...args: string[]) => {
+    const { code, stdout, stderr } = await home.here(args, { env });
+    return { code, stdout: stdout.replaceAll(dir.path, '~'), stderr: stderr.replaceAll(dir.path, '~') };
+  };
+  const imports = async (...args: string[]) => json(await home.here(['import', '--json', ...args], { env }));
+  return {
+    ...{ dir, home, env, says, imports, file: (path: string) => dir.file(join(projects, path)) },
+    [Symbol.dispose]: () => {
+      home[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+test('without a file, what is new on this machine is imported, once, with a line for each tool', async () => {
+  using user = userWith({
+    [`${projects}/a/s1.jsonl`]: transcript('s1', 2),
+    [`${projects}/a/s2.jsonl`]: transcript('s2', 1),
+    '.codex/sessions/r.jsonl': '{"type":"session_meta","payload":{"id":"r1"}}\n',
+  });
+  const dry = await user.says('import', '--dry-run');
+  expect(
+    dry.stdout.split('\n').map((line) =>
+      line
+        .split('\t')
+        .map((cell) => cell.trim())
+        .join(' | '),
+    ),
+  ).toEqual([
+    expect.stringMatching(
+      /^Claude Code \| 2 files \| [\d.]+ KB \| since 2026-01-02 \| 2 files to read, [\d.]+ KB$/,
+    ),
+    expect.stringMatching(/^Codex \| 1 file \| 46 B \| since .* \| recognised, not yet read$/),
+    '',
+  ]);
+  expect(existsSync(user.home.file('sources.jsonl'))).toBe(false);
+  expect(await user.imports()).toMatchObject({
+    ...{ sessions: 2, entries: 8, names: ['s1', 's2'], left_out: [], gone: [] },
+    files: [
+      { session: 's1', seen: 'new', entries: 5, project: '/work/app', counts: { messages: 4 } },
+      { session: 's2', seen: 'new', entries: 3 },
+    ],
+  });
+  expect(statSync(user.home.file('sources.jsonl')).mode & 0o777).toBe(0o600);
+  expect(await user.says('import')).toEqual({
+    code: 0,
+    stdout: 'Claude Code: nothing new in 2 files\nCodex: 1 file, recognised and not yet read\n',
+    stderr: '',
+  });
+  writeFileSync(user.file('a/s1.jsonl'), transcript('s1', 3));
+  expect((await user.says('import')).stdout).toContain('Claude Code: 2 entries from 1 of 2 files\n');
+  expect((await user.says('check')).code).toBe(0);
+});
+
+test('the first import asks on a terminal, and takes nothing without a yes', async () => {
+  using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });
+  const typed = async (stdin: string, ...args: string[]) =>
+    await user.home.here(['import', ...args], {
+      env: user.env,
+      stdin,
+      isTerminal: true,
+      stdinIsTerminal: true,
+    });
+  const no = await typed('n\n');
+  expect(no.stderr).toMatch(/Claude Code.*Import them\? \[y\/N\] Nothing was imported\n$/s);
+  expect((await typed('')).stderr).toContain('Nothing was imported');
+  expect(existsSync(user.home.db)).toBe(false);
+  expect((await typed('y\n')).stdout).toMatch(/^Claude Code: 3 entries from 1 of 1 file/);
+  expect((await typed('')).stderr).not.toContain('Import them?');
+  using other = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });
+  const yes = await other.home.here(['import', '--yes'], {
+    env: other.env,
+    isTerminal: true,
+    stdinIsTerminal: true,
+  });
+  expect(yes.stderr).not.toContain('Import them?');
+});
+
+test('a file that was moved, compressed or copied brings nothing twice, and one that is gone leaves its session', async () => {
+  using user = userWith({
+    ...{ [`${projects}/a/s1.jsonl`]: transcript('s1', 1), [`${projects}/a/s2.jsonl`]: transcript('s2', 1) },
+    ...{ [`${projects}/a/s3.jsonl`]: transcript('s3', 1), [`${projects}/a/s4.jsonl`]: transcript('s4', 1) },
+  });
+  await user.imports();
+  mkdirSync(user.file('b'));
+  renameSync(user.file('a/s1.jsonl'), user.file('b/s1.jsonl'));
+  writeFileSync(user.file('a/s2.jsonl.zst'), zstdCompressSync(readFileSync(user.file('a/s2.jsonl'))));
+  rmSync(user.file('a/s2.jsonl'));
+  cpSync(user.file('a/s3.jsonl'), user.file('b/s3.jsonl'));
+  rmSync(user.file('a/s4.jsonl'));
+  const after = await user.imports();
+  expect(after).toMatchObject({ entries: 0, left_out: [], gone: [user.file('a/s4.jsonl')] });
+  expect(
+    (after.files as { session: string; seen: string }[]).map(({ session, seen }) => [session, seen]),
+  ).toEqual([
+    ['s2', 'compressed'],
+    ['s3', 'unchanged'],
+    ['s3', 'copied'],
+    ['s1', 'moved'],
+  ]);
+  expect((await user.says('sessions', '--quiet')).stdout.split('\n').toSorted()).toEqual([
+    '',
+    's1',
+    's2',
+    's3',
+    's4',
+  ]);
+  expect(await user.imports()).toMatchObject({ gone: [], entries: 0 });
+});
+
+test('what cannot be read is listed with its reason, keeps no other from it, and gives exit code 1', async () => {
+  using user = userWith({
+    [`${projects}/a/bad.jsonl`]: 'nonsense\n',
+    [`${projects}/a/s1.jsonl`]: transcript('s1', 1),
+    'more/.copilot/x.jsonl': '{"type":"session.start","data":{}}\n',
+  });
+  const said = await user.says('import');
+  expect(said).toMatchObject({ code: 1, stdout: 'Claude Code: 3 entries from 1 of 1 file\n' });
+  expect(said.stderr).toMatch(/Left out ~\/.claude\/projects\/a\/bad.jsonl: line 1, byte 0: /);
+  // A file that the user names, of a tool that is not known, was left out too.
+  expect(await user.says('import', user.dir.file('more'))).toMatchObject({
+    code: 1,
+    stderr: 'Left out ~/more/.copilot/x.jsonl: looks like a Copilot session: not known\n',
+  });
+  expect((await user.says('import', user.dir.file('none'), '--yes')).code).toBe(3);
+  mkdirSync(user.dir.file('nothing'));
+  expect(await user.says('import', user.dir.file('nothing'))).toMatchObject({
+    ...{ code: 0, stdout: 'No transcripts found\n' },
+  });
+  expect((await user.says('import', '--as', 'x')).code).toBe(2);
+  expect((await user.says('import', '--since', 'nonsense')).code).toBe(2);
+});
+
+test('folders and patterns of config.yaml say where to look and what to leave out', async () => {
+  using user = userWith({
+    [`${projects}/a/s1.jsonl`]: transcript('s1', 1, '/secret/app'),
+    [`${projects}/a/s2.jsonl`]: transcript('s2', 1),
+    'more/s3.jsonl': transcript('s3', 1),
+  });
+  for (const [key, value] of [
+    ['import.roots', '["~/more"]'],
+    ['import.exclude', '["/secret/"]'],
+  ] as const)
+    expect((await user.says('config', 'set', key, value)).code).toBe(0);
+  expect(await user.imports('--dry-run')).toMatchObject({
+    excluded: 1,
+    files: [{ session: 's2' }, { session: 's3' }],
+  });
+  expect((await user.says('config', 'set', 'import.roots', '7')).stderr).toContain(
+    'it must be a list of texts',
+  );
+  expect((await user.says('config', 'set', 'import.files', '[]')).code).toBe(2);
+});
+
+test('a conversation that is forgotten loses its content, and is not taken again under any path', async () => {
+  using user = userWith({
+    [`${projects}/a/s1.jsonl`]: transcript('s1', 1),
+    [`${projects}/a/s2.jsonl`]: transcript('s2', 1),
+  });
+  await user.imports();
+  expect(await user.imports('--forget', user.file('a/s1.jsonl'), '--dry-run')).toMatchObject({
+    entries: 2,
+    names: ['s1'],
+  });
+  expect((await user.says('log', 's1')).stdout).toContain('user 0');
+  expect(await user.imports('--forget', user.file('a/s1.jsonl'))).toEqual({
+    ...{ forgotten: [user.file('a/s1.jsonl')], names: ['s1'], entries: 2 },
+  });
+  expect((await user.says('log', 's1')).stdout).not.toContain('user 0');
+  writeFileSync(user.file('a/s1.jsonl'), transcript('s1', 4));
+  writeFileSync(user.file('a/copy.jsonl'), transcript('s1', 4));
+  expect(await user.imports()).toMatchObject({ entries: 0, files: [{ session: 's2' }] });
+  expect((await user.says('log', 's2')).stdout).toContain('user 0');
+  expect((await user.says('import', '--forget', 'nothing')).code).toBe(3);
+});

@@ -1,0 +1,252 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { zstdCompressSync } from 'node:zlib';
+import { discover, type Search, type Source, transcriptTools } from '@tapedeck/runtime/internal';
+import { afterAll, describe, expect, test } from 'vitest';
+
+const top = mkdtempSync(join(tmpdir(), 'discovery-'));
+afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+/** A home directory with these files. */
+function homeWith(files: Readonly<Record<string, string | Uint8Array>>): string {
+  const home = mkdtempSync(join(top, 'home-'));
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(home, path)), { recursive: true });
+    writeFileSync(join(home, path), content);
+  }
+  return home;
+}
+
+const claude = (sessionId: string, cwd = '/work/app') =>
+  `${JSON.stringify({ type: 'mode', sessionId })}\n${JSON.stringify({
+    ...{ type: 'user', uuid: `${sessionId}-1`, parentUuid: null, sessionId, cwd, isSidechain: false },
+    ...{ timestamp: '2026-01-02T03:04:05.000Z', message: { role: 'user', content: 'Hello' } },
+  })}\n`;
+const agent = (sessionId: string, agentId: string) =>
+  `${JSON.stringify({
+    ...{ type: 'user', uuid: `${agentId}-1`, parentUuid: null, sessionId, agentId, isSidechain: true },
+    message: { role: 'user', content: 'Look' },
+  })}\n`;
+const rollout = `${JSON.stringify({ type: 'session_meta', payload: { id: 'r1', cwd: '/work/app' } })}\n`;
+
+async function found(home: string, more: Partial<Search> = {}) {
+  const discovery = await discover({ place: { env: {}, home }, tools: transcriptTools, ...more });
+  const paths = discovery.files.map(({ path }) => relative(home, path));
+  return { ...discovery, paths };
+}
+
+describe('where transcripts are', () => {
+  const home = homeWith({
+    '.claude/projects/-work-app/s1.jsonl': claude('s1'),
+    '.claude/projects/-work-app/s1/subagents/agent-a1.jsonl': agent('s1', 'a1'),
+    '.claude/projects/-work-app/s1/subagents/agent-a1.meta.json': '{"agentType":"x"}',
+    '.claude/projects/-work-app/s1/subagents/workflows/w1/agent-b1.jsonl': agent('s1', 'b1'),
+    '.claude/projects/-work-app/s1/subagents/workflows/w1/journal.jsonl': '{"type":"started"}\n',
+    '.claude/projects/-work-app/s1/tool-results/t1.txt': 'output',
+    '.claude/projects/-work-app/s2.jsonl.zst': zstdCompressSync(Buffer.from(claude('s2', '/work/other'))),
+    '.claude/projects/-work-app/empty.jsonl': '',
+    '.claude/settings.json': '{}',
+    '.codex/sessions/2026/01/02/rollout-1.jsonl': rollout,
+    '.codex/archived_sessions/rollout-2.jsonl': rollout.replace('r1', 'r2'),
+    '.pi/agent/sessions/--work--/1_a.jsonl': `${JSON.stringify({ type: 'session', version: 3, id: 'p1', cwd: '/work' })}\n`,
+    'profiles/two/projects/x/s3.jsonl': claude('s3'),
+    'backup/s4.jsonl': claude('s4'),
+    'backup/notes.jsonl': '{"a":1}\n',
+    'backup/.copilot/session-state/c.jsonl': '{"type":"session.start","data":{}}\n',
+  });
+
+  const others = ['rollout-1.jsonl', 'rollout-2.jsonl', '1_a.jsonl'];
+
+  test('the folders of each tool are searched, and each file has its session, its conversation and its project', async () => {
+    const { files, empty, strangers, problems } = await found(home);
+    const about = files.map(({ tool, session, role, main, project }) => [
+      tool.name,
+      session,
+      role,
+      main,
+      project,
+    ]);
+    expect(about).toEqual([
+      ['claude-code', 's1/agent-a1', 'subagent', 's1', '/work/app'],
+      ['claude-code', 's1/agent-a1.meta.json', 'part', 's1', '/work/app'],
+      ['claude-code', 's1/agent-b1', 'subagent', 's1', '/work/app'],
+      ['claude-code', 's1/journal.jsonl', 'part', 's1', '/work/app'],
+      ['claude-code', 's1/t1.txt', 'part', 's1', '/work/app'],
+      ['claude-code', 's1', 'main', 's1', '/work/app'],
+      ['claude-code', 's2', 'main', 's2', '/work/other'],
+      ['codex', 'rollout-1.jsonl', 'main', 'rollout-1.jsonl', undefined],
+      ['codex', 'rollout-2.jsonl', 'main', 'rollout-2.jsonl', undefined],
+      ['pi', '1_a.jsonl', 'main', '1_a.jsonl', undefined],
+    ]);
+    expect({ empty, strangers, problems }).toEqual({ empty: 1, strangers: [], problems: [] });
+  });
+
+  test.each<[string, Record<string, string>, readonly string[]]>([
+    ['CLAUDE_CONFIG_DIR', { CLAUDE_CONFIG_DIR: join(home, 'profiles/two') }, ['s3', ...others]],
+    ['CODEX_HOME', { CODEX_HOME: '/nowhere', CLAUDE_CONFIG_DIR: '/nowhere' }, ['1_a.jsonl']],
+    ['an empty variable', { CLAUDE_CONFIG_DIR: '', CODEX_HOME: '/nowhere' }, ['s1', 's2', '1_a.jsonl']],
+    [
+      'PI_CODING_AGENT_DIR',
+      { PI_CODING_AGENT_DIR: '/nowhere', CODEX_HOME: '/nowhere', CLAUDE_CONFIG_DIR: '/nowhere' },
+      [],
+    ],
+  ])("a tool's environment variable moves its folder: %s", async (_, env, sessions) => {
+    const { files } = await found(home, { place: { env, home } });
+    expect(files.filter(({ role }) => role === 'main').map(({ session }) => session)).toEqual(sessions);
+  });
+
+  test('further folders are searched for all tools, and what no tool knows is named', async () => {
+    const roots = [join(home, 'backup'), join(home, 'profiles')];
+    const { paths, strangers } = await found(home, { roots });
+    expect(paths.slice(-2)).toEqual(['backup/s4.jsonl', 'profiles/two/projects/x/s3.jsonl']);
+    expect(strangers).toEqual([
+      { path: join(home, 'backup/.copilot/session-state/c.jsonl'), like: 'a Copilot session' },
+      { path: join(home, 'backup/notes.jsonl') },
+    ]);
+  });
+
+  test('named files and folders are searched alone; tool, project and time narrow it', async () => {
+    expect((await found(home, { paths: [join(home, 'backup/s4.jsonl')] })).paths).toEqual([
+      'backup/s4.jsonl',
+    ]);
+    expect((await found(home, { tool: 'pi' })).files.map(({ session }) => session)).toEqual(['1_a.jsonl']);
+    const main = async (more: Partial<Search>) =>
+      (await found(home, more)).files.filter(({ role }) => role === 'main').map(({ session }) => session);
+    expect(await main({ project: '/work/app' })).toEqual(['s1']);
+    expect(await main({ project: '/work' })).toEqual(['s1', 's2']);
+    expect(await main({ project: '/work/ap' })).toEqual([]);
+    utimesSync(join(home, '.claude/projects/-work-app/s1.jsonl'), 1000, 1000);
+    expect(await main({ tool: 'claude-code', since: 2_000_000 })).toEqual(['s2']);
+  });
+});
+
+describe('what is left out', () => {
+  const files = {
+    '.claude/projects/a/s1.jsonl': claude('s1', '/secret/app'),
+    '.claude/projects/b/s2.jsonl': claude('s2', '/work/app'),
+    '.claude/projects/b/s3.jsonl': claude('s3', '/work/app/private'),
+  };
+
+  test.each<[string, readonly string[], readonly string[]]>([
+    ['nothing', [], ['s1', 's2', 's3']],
+    ['a project', ['/secret/'], ['s2', 's3']],
+    ['a project and all below it', ['/work/app'], ['s1']],
+    ['a folder of transcripts', ['~/.claude/projects/b/'], ['s1']],
+    ['names at each depth', ['private', 's1.jsonl'], ['s2']],
+    ['all but one', ['/work/app/*', '!/work/app/private/'], ['s1', 's3']],
+  ])(
+    'configured patterns are those of .gitignore, for paths and working directories: %s',
+    async (_, exclude, sessions) => {
+      const { files: left } = await found(homeWith(files), { exclude });
+      expect(left.map(({ session }) => session)).toEqual(sessions);
+    },
+  );
+
+  test('a .tapeignore counts for the files and the working directories below it', async () => {
+    const home = homeWith({ ...files, '.claude/projects/b/.tapeignore': 's2.jsonl\n' });
+    const project = homeWith({ '.tapeignore': '*\n', 'inner/x': '' });
+    writeFileSync(join(home, '.claude/projects/a/s4.jsonl'), claude('s4', join(project, 'inner')));
+    const { files: left, excluded } = await found(home);
+    expect(left.map(({ session }) => session)).toEqual(['s1', 's3']);
+    expect(excluded).toBe(2);
+  });
+
+  test('a .tapeignore that is a pipe leaves out all below it, and nothing waits', async () => {
+    const home = homeWith(files);
+    execFileSync('mkfifo', [join(home, '.claude/projects/b/.tapeignore')]);
+    expect((await found(home)).files.map(({ session }) => session)).toEqual(['s1']);
+  });
+});
+
+describe('what is no file, or there twice', () => {
+  test('circles of links, links to nothing, pipes and second names', async () => {
+    const home = homeWith({ '.claude/projects/a/s1.jsonl': claude('s1') });
+    const at = (name: string) => join(home, '.claude/projects/a', name);
+    symlinkSync('..', at('circle'));
+    symlinkSync('self.jsonl', at('self.jsonl'));
+    symlinkSync('/nowhere/x.jsonl', at('dangling.jsonl'));
+    symlinkSync('s1.jsonl', at('second.jsonl'));
+    linkSync(at('s1.jsonl'), at('third.jsonl'));
+    execFileSync('mkfifo', [at('pipe.jsonl')]);
+    const { paths, problems } = await found(home);
+    expect(paths).toEqual(['.claude/projects/a/s1.jsonl']);
+    expect(problems.map(({ path, why }) => [relative(at('.'), path), why])).toEqual([
+      ['dangling.jsonl', 'it is gone, or a link to what is not there'],
+      ['pipe.jsonl', 'it is a pipe'],
+      ['self.jsonl', 'its links lead in a circle'],
+    ]);
+  });
+
+  test.skipIf(process.getuid?.() === 0)('what may not be read is listed', async () => {
+    const home = homeWith({
+      '.claude/projects/a/s1.jsonl': claude('s1'),
+      '.claude/projects/b/s2.jsonl': claude('s2'),
+    });
+    chmodSync(join(home, '.claude/projects/a/s1.jsonl'), 0);
+    chmodSync(join(home, '.claude/projects/b'), 0);
+    const { problems } = await found(home);
+    chmodSync(join(home, '.claude/projects/b'), 0o700);
+    expect(problems.map(({ why }) => why)).toEqual(['permission denied', 'permission denied']);
+  });
+
+  test('a file in the folder of a tool that has no record is listed with line, byte and reason', async () => {
+    const home = homeWith({ '.claude/projects/a/s1.jsonl': 'nonsense\n\0\0\n' });
+    const { paths, problems, strangers } = await found(home);
+    expect([paths, strangers]).toEqual([[], []]);
+    expect(problems).toMatchObject([{ why: expect.stringMatching(/^line 1, byte \d: /) }]);
+  });
+
+  test('a damaged compressed file is listed, and keeps no other from being found', async () => {
+    const packed = zstdCompressSync(Buffer.from(claude('s1')));
+    packed.fill(7, 8);
+    const home = homeWith({
+      '.claude/projects/a/s1.jsonl.zst': packed,
+      '.claude/projects/a/s2.jsonl': claude('s2'),
+    });
+    const { paths, problems } = await found(home);
+    expect(paths).toEqual(['.claude/projects/a/s2.jsonl']);
+    expect(problems).toMatchObject([{ why: 'its zstd data is damaged or cut off' }]);
+  });
+});
+
+test('a file that is known and has not changed is not opened', async () => {
+  const home = homeWith({ '.claude/projects/a/s1.jsonl': claude('s1') });
+  const [file] = (await found(home)).files;
+  if (file === undefined) throw new Error('it was not found');
+  const { tool, facts, ...rest } = file;
+  const read = { line: 1, offset: 0, digest: { size: 0, blocks: [], tail: '' } };
+  const source: Source = { ...rest, ...facts, tool: tool.name, session: 'as recorded', read, at: 1 };
+  const { files } = await found(home, { known: (path) => (path === file.path ? source : undefined) });
+  expect(files.map(({ session }) => session)).toEqual(['as recorded']);
+});
+
+const samples = join(import.meta.dirname, '../../../shared/samples');
+
+test.skipIf(!existsSync(samples))('every real file is known as what it is', async () => {
+  const { files, strangers, problems } = await discover({
+    place: { env: {}, home: top },
+    tools: transcriptTools,
+    paths: [samples],
+  });
+  const ofTool = Object.groupBy(files, ({ tool }) => tool.name);
+  for (const [name, list = []] of Object.entries(ofTool))
+    expect(list.map(({ path }) => relative(samples, path).split('/')[0])).toEqual(list.map(() => name));
+  expect(problems).toEqual([]);
+  // They begin without a header, in the middle of what a tool has written.
+  expect(strangers.map(({ path }) => relative(samples, path))).toEqual([
+    'codex/jazzyalex/schema_drift.jsonl',
+    'gemini-cli/gitai-gemini-session-simple.jsonl',
+  ]);
+});

@@ -1,0 +1,247 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import type { ImportError, JsonLine } from '@tapedeck/runtime/import';
+import { type LineFault, LineReading, openFile, type ReadState } from '@tapedeck/runtime/internal';
+import { afterAll, describe, expect, test } from 'vitest';
+
+const dir = mkdtempSync(join(tmpdir(), 'lines-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+let n = 0;
+function fileOf(content: string | Uint8Array): string {
+  n += 1;
+  const path = join(dir, `${n}.jsonl`);
+  writeFileSync(path, content);
+  return path;
+}
+
+type Options = ConstructorParameters<typeof LineReading>[1];
+
+async function reading(path: string, options: Options = {}, during?: () => void) {
+  const file = openFile(path);
+  try {
+    const lines = new LineReading(file, options);
+    const records: JsonLine[] = [];
+    const faults: LineFault[] = [];
+    for await (const batch of lines.batches()) {
+      records.push(...batch.records);
+      faults.push(...batch.faults);
+      during?.();
+    }
+    const { state, unfinished, counts } = lines;
+    const values = records.map(({ value }) => value);
+    return { records, values, faults, state, unfinished, counts, change: file.since() };
+  } finally {
+    file.close();
+  }
+}
+
+async function failure(act: () => unknown): Promise<ImportError> {
+  try {
+    await act();
+  } catch (error) {
+    return error as ImportError;
+  }
+  throw new Error('it did not fail');
+}
+
+describe('reading on', () => {
+  const records = Array.from({ length: 300 }, (_, i) => ({ i, text: 'ä'.repeat(i % 90) }));
+  const text = records.map((record) => `${JSON.stringify(record)}\n`).join('');
+
+  test('a file read in pieces, wherever it was cut, gives each record once, with the state of one reading', async () => {
+    const bytes = Buffer.from(text);
+    const whole = await reading(fileOf(bytes));
+    for (let cut = 1; cut < bytes.length; cut += 997) {
+      const path = fileOf(bytes.subarray(0, cut));
+      const first = await reading(path);
+      const settled = first.values.filter((_, i) => (first.records[i]?.offset ?? 0) < first.state.offset);
+      writeFileSync(path, bytes);
+      const rest = await reading(path, { from: first.state });
+      expect([...settled, ...rest.values]).toEqual(records);
+      expect(rest.state).toEqual(whole.state);
+      expect(rest.records.at(-1)).toEqual(whole.records.at(-1));
+    }
+  });
+
+  test('blocks are known across a megabyte, and reading on reads the last of them alone', async () => {
+    const big = text.repeat(120);
+    expect(big.length).toBeGreaterThan(2 * 1024 * 1024);
+    const path = fileOf(big);
+    const first = await reading(path);
+    expect(first.state.digest.blocks.length).toBeGreaterThan(1);
+    appendFileSync(path, text);
+    const rest = await reading(path, { from: first.state });
+    expect(rest.values).toEqual(records);
+    expect(rest.state).toEqual((await reading(fileOf(big + text))).state);
+  });
+
+  test('a file with other content before the place is refused, and one that is shorter', async () => {
+    const path = fileOf(text);
+    const { state } = await reading(path);
+    writeFileSync(path, `${text.replace('"i":7,', '"i":8,')}{"i":1}\n`);
+    expect((await failure(() => reading(path, { from: state }))).code).toBe('IMPORT_SOURCE_CHANGED');
+    truncateSync(path, 100);
+    expect((await failure(() => reading(path, { from: state }))).code).toBe('IMPORT_SOURCE_CHANGED');
+  });
+
+  test('a last line without a newline gives its record, and is read again', async () => {
+    const path = fileOf('{"a":1}\n{"b":2}');
+    const first = await reading(path);
+    expect([first.values, first.state.offset, first.unfinished]).toEqual([
+      [{ a: 1 }, { b: 2 }],
+      8,
+      undefined,
+    ]);
+    appendFileSync(path, '\n{"c":');
+    const second = await reading(path, { from: first.state });
+    expect(second.values).toEqual([{ b: 2 }]);
+    expect(second.unfinished).toEqual({ line: 3, offset: 16 });
+  });
+});
+
+describe('bad lines', () => {
+  test.each<[string, string | Uint8Array, readonly unknown[], readonly Partial<LineFault>[]]>([
+    ['no JSON', '{"a":1}\nnonsense\n{"b":2}\n', [{ a: 1 }, { b: 2 }], [{ line: 2, offset: 8, kept: 0 }]],
+    ['cut off', '{"a":1}\n{"b":"x\n{"c":3}\n', [{ a: 1 }, { c: 3 }], [{ line: 2, offset: 15 }]],
+    ['a list', '[1]\n{"b":2}\n', [{ b: 2 }], [{ line: 1, offset: 0, why: 'it is JSON, but no object' }]],
+    [
+      'NUL before a record',
+      '{"a":1}\n\0\0\0{"b":2}\n',
+      [{ a: 1 }, { b: 2 }],
+      [{ line: 2, why: '3 NUL bytes', kept: 1 }],
+    ],
+    ['NUL alone', '\0\0\n{"b":2}\n', [{ b: 2 }], [{ line: 1, why: '2 NUL bytes', kept: 0 }]],
+    ['NUL inside', '{"a":"x\0y"}\n{"b":2}\n', [{ b: 2 }], [{ line: 1, offset: 7 }]],
+    [
+      'no UTF-8',
+      Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}\n{"b":2}\n')]),
+      [{ b: 2 }],
+      [{ line: 1, offset: 6, why: 'not UTF-8' }],
+    ],
+    [
+      'glued, and one cut off',
+      '{"a":1}{"b":2}{"c":\n{"d":4}\n',
+      [{ a: 1 }, { b: 2 }, { d: 4 }],
+      [{ line: 1, kept: 2 }],
+    ],
+    ['nested too deep', `${'['.repeat(200_000)}\n{"b":2}\n`, [{ b: 2 }], [{ line: 1, offset: 0 }]],
+  ])('cost themselves alone, and have line, byte and reason: %s', async (_, content, values, faults) => {
+    const path = fileOf(content);
+    const found = await reading(path);
+    expect(found.values).toEqual(values);
+    expect(found.faults).toMatchObject(faults);
+    expect(found.faults).toHaveLength(faults.length);
+    expect(await failure(() => reading(path, { strict: true }))).toMatchObject({
+      code: 'IMPORT_BAD_JSON',
+      data: { file: path, line: faults[0]?.line },
+    });
+  });
+
+  test('a record named __proto__ is a record', async () => {
+    const { values } = await reading(fileOf('{"__proto__":{"a":1}}\n'));
+    expect(JSON.stringify(values)).toBe('[{"__proto__":{"a":1}}]');
+  });
+
+  test('a line over the limit is passed over, with its length, and the next one is read', async () => {
+    const path = fileOf(`{"a":"${'x'.repeat(3_000_000)}"}\n{"b":2}\n`);
+    const { values, faults, state } = await reading(path, { bytesMax: 1_000_000 });
+    expect(values).toEqual([{ b: 2 }]);
+    expect(faults).toMatchObject([
+      { line: 1, offset: 0, why: 'the line has 3000008 bytes, which is too long' },
+    ]);
+    expect(state).toMatchObject({ line: 3, offset: 3_000_009 + 8 });
+  });
+
+  test('a file with hardly any record is refused, not listed line by line', async () => {
+    const path = fileOf('nonsense\n'.repeat(1000));
+    expect((await failure(() => reading(path))).code).toBe('IMPORT_BAD_JSON');
+  });
+});
+
+describe('compressed files', () => {
+  const text = Array.from({ length: 5000 }, (_, i) => `{"i":${i}}\n`).join('');
+
+  test.each([
+    ['zstd', zstdCompressSync(Buffer.from(text))],
+    ['gzip', gzipSync(Buffer.from(text))],
+    ['gzip in two members', Buffer.concat([gzipSync(text.slice(0, 10_000)), gzipSync(text.slice(10_000))])],
+    [
+      'zstd in two frames',
+      Buffer.concat([zstdCompressSync(text.slice(0, 10_000)), zstdCompressSync(text.slice(10_000))]),
+    ],
+  ])('have the records and the state of the plain file, from any place: %s', async (_, bytes) => {
+    const plain = await reading(fileOf(text));
+    const packed = fileOf(bytes);
+    const whole = await reading(packed);
+    expect([whole.records, whole.state]).toEqual([plain.records, plain.state]);
+    const begun = await reading(fileOf(text.slice(0, 10_000)));
+    const rest = await reading(packed, { from: begun.state });
+    expect(rest.records.at(-1)).toEqual(plain.records.at(-1));
+    expect(rest.state).toEqual(plain.state);
+  });
+
+  test.each([
+    ['zstd', zstdCompressSync(Buffer.from(text))],
+    ['gzip', gzipSync(Buffer.from(text))],
+  ])('cut off, are an error behind what could be read: %s', async (_, bytes) => {
+    const error = await failure(() => reading(fileOf(bytes.subarray(0, bytes.length - 100))));
+    expect(error).toMatchObject({ code: 'IMPORT_CANNOT_READ' });
+    expect(error.message).toMatch(/damaged or cut off/);
+  });
+
+  test.each([
+    ['zstd', zstdCompressSync(Buffer.alloc(20_000_000, '{"a":1}\n'))],
+    ['gzip', gzipSync(Buffer.alloc(20_000_000, '{"a":1}\n'))],
+  ])('that become far larger than they are, are refused on the way: %s', async (_, bytes) => {
+    const limits = { bytes: 1_000_000, ratio: 100 };
+    expect((await failure(() => reading(fileOf(bytes), { limits }))).code).toBe('IMPORT_TOO_LARGE');
+  });
+});
+
+describe('files that change or are none', () => {
+  const text = Array.from({ length: 1000 }, (_, i) => `{"i":${i},"text":"${'x'.repeat(600)}"}\n`).join('');
+
+  test.each<[string, (path: string) => void]>([
+    ['none', () => {}],
+    ['grown', (path) => appendFileSync(path, '{"late":1}\n')],
+    ['shortened', (path) => truncateSync(path, 300_000)],
+    ['gone', (path) => rmSync(path)],
+    ['replaced', (path) => renameSync(fileOf(text), path)],
+  ])('what happened during the read is known: %s', async (change, act) => {
+    const path = fileOf(text);
+    let done = false;
+    const found = await reading(path, {}, () => {
+      if (!done) act(path);
+      done = true;
+    });
+    expect(found.change).toBe(change);
+    if (change === 'shortened') expect(found.values.length).toBeLessThan(1000);
+    else expect(found.values).toHaveLength(1000);
+  });
+
+  test('a pipe, a directory, and what is not there are refused without waiting', async () => {
+    const pipe = join(dir, 'pipe.jsonl');
+    execFileSync('mkfifo', [pipe]);
+    for (const [path, why] of [
+      [pipe, 'it is a pipe'],
+      [dir, 'it is a directory'],
+      [join(dir, 'nothing.jsonl'), 'it is gone'],
+    ] as const)
+      expect(await failure(() => openFile(path))).toMatchObject({
+        code: 'IMPORT_CANNOT_READ',
+        data: { why },
+      });
+  });
+});
+
+test('reading a state that a reading gave itself is a round trip of JSON', async () => {
+  const path = fileOf('{"a":1}\n');
+  const { state } = await reading(path);
+  appendFileSync(path, '{"b":2}\n');
+  const from: ReadState = JSON.parse(JSON.stringify(state));
+  expect((await reading(path, { from })).values).toEqual([{ b: 2 }]);
+});

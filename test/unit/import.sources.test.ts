@@ -1,0 +1,173 @@
+import {
+  appendFileSync,
+  cpSync,
+  linkSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { zstdCompressSync } from 'node:zlib';
+import {
+  compressionIn,
+  LineReading,
+  openFile,
+  recognise,
+  type Source,
+  SourceTable,
+} from '@tapedeck/runtime/internal';
+import { afterAll, expect, test } from 'vitest';
+
+const dir = mkdtempSync(join(tmpdir(), 'sources-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+/** More than one block. */
+const text = Array.from({ length: 1500 }, (_, i) => `{"i":${i},"text":"${'x'.repeat(1000)}"}\n`).join('');
+
+let n = 0;
+function fileOf(content: string | Uint8Array, name = 'a.jsonl'): string {
+  n += 1;
+  const path = join(mkdtempSync(join(dir, `${n}-`)), name);
+  writeFileSync(path, content);
+  return path;
+}
+
+async function read(path: string, session = 's'): Promise<Source> {
+  const file = openFile(path);
+  try {
+    const lines = new LineReading(file);
+    for await (const _ of lines.batches());
+    const compression = compressionIn(file);
+    const about = { tool: 'claude-code', session, main: session, role: 'main', at: 1 } as const;
+    return {
+      path,
+      ...file.facts,
+      ...about,
+      read: lines.state,
+      ...(compression !== undefined && { compression }),
+    };
+  } finally {
+    file.close();
+  }
+}
+
+/** An act on a file, which leaves it where it is. */
+const here = (act: (path: string) => void) => (path: string) => {
+  act(path);
+  return path;
+};
+/** An act that makes another file beside it. */
+const beside = (end: string, act: (path: string, other: string) => void) => (path: string) => {
+  act(path, `${path}${end}`);
+  return `${path}${end}`;
+};
+
+test.each<[string, (path: string) => string]>([
+  ['unchanged', here(() => {})],
+  ['grown', here((path) => appendFileSync(path, '{"new":1}\n'))],
+  ['grown', here((path) => appendFileSync(path, '{"new'))],
+  ['moved', beside('.old', renameSync)],
+  ['moved', beside('.link', linkSync)],
+  ['copied', beside('.copy', (path, other) => cpSync(path, other))],
+  ['copied', beside('.copy', (_, other) => writeFileSync(other, `${text}{"new":1}\n`))],
+  [
+    'compressed',
+    beside('.zst', (path, other) => {
+      writeFileSync(other, zstdCompressSync(readFileSync(path)));
+      rmSync(path);
+    }),
+  ],
+  ['rewritten', here((path) => writeFileSync(path, text.replace('"i":1499', '"i":0')))],
+  ['rewritten', here((path) => truncateSync(path, text.length - 100))],
+  ['rewritten', here((path) => writeFileSync(path, '{"other":1}\n'))],
+  ['version', beside('.older', (_, other) => writeFileSync(other, text.slice(0, 5000)))],
+])('what became of a file is known from its content: %s', async (as, act) => {
+  const source = await read(fileOf(text));
+  const path = act(source.path);
+  const isHere = path === source.path;
+  const seen = await recognise(path, {
+    here: isHere ? source : undefined,
+    elsewhere: isHere ? [] : [source],
+  });
+  expect(seen).toMatchObject({ as, source });
+  if (seen.as === 'rewritten' || seen.as === 'version') expect(seen.common % (1024 * 1024)).toBe(0);
+});
+
+test('a file whose time alone has changed holds what was read, and nothing more', async () => {
+  const source = await read(fileOf(text));
+  utimesSync(source.path, 1, 1);
+  expect(await recognise(source.path, { here: source, elsewhere: [] })).toMatchObject({ as: 'grown' });
+});
+
+test('a file replaced by a longer one of the same content has grown', async () => {
+  const source = await read(fileOf(text));
+  writeFileSync(`${source.path}.new`, `${text}{"new":1}\n`);
+  renameSync(`${source.path}.new`, source.path);
+  expect(await recognise(source.path, { here: source, elsewhere: [] })).toMatchObject({ as: 'grown' });
+});
+
+test('a file of no known session is new', async () => {
+  expect(await recognise(fileOf(text), { here: undefined, elsewhere: [] })).toEqual({ as: 'new' });
+});
+
+test('a table gives back what was put, the last of each path, and passes over torn and foreign lines', async () => {
+  const file = join(dir, 'sources.jsonl');
+  const [one, two] = [await read(fileOf('{"a":1}\n'), 'one'), await read(fileOf('{"b":2}\n'), 'two')];
+  SourceTable.open(file).put([one, two]);
+  appendFileSync(file, '{"v":9,"path":"/later"}\nnonsense\n{"v":1,"path":"/half","to');
+  const table = SourceTable.open(file);
+  expect(table.all).toEqual([one, two]);
+  const again = { ...one, at: 2 };
+  table.put([again]);
+  table.remove(two.path);
+  expect(SourceTable.open(file).all).toEqual([again]);
+  expect(table.at(one.path)).toEqual(again);
+  expect(table.of({ tool: 'claude-code', session: 'one', path: '/elsewhere' })).toEqual([again]);
+});
+
+test('files that are not there are marked, once, and keep what is known of them', async () => {
+  const file = join(dir, 'gone.jsonl');
+  const [here, gone] = [await read(fileOf('{"a":1}\n')), await read(fileOf('{"b":2}\n'))];
+  const table = SourceTable.open(file);
+  table.put([here, gone]);
+  expect(table.markGone((path) => path === here.path, 5)).toEqual([gone]);
+  expect(table.markGone((path) => path === here.path, 6)).toEqual([]);
+  expect(SourceTable.open(file).at(gone.path)).toEqual({ ...gone, goneAt: 5 });
+});
+
+test('a conversation is forgotten as a whole, under each path and after a restart', async () => {
+  const file = join(dir, 'forgotten.jsonl');
+  const source = await read(fileOf('{"a":1}\n'), 'one');
+  SourceTable.open(file).put([{ ...source, forgottenAt: 5 }]);
+  const table = SourceTable.open(file);
+  expect(table.isForgotten({ tool: 'claude-code', main: 'one' })).toBe(true);
+  expect(table.isForgotten({ tool: 'claude-code', main: 'two' })).toBe(false);
+  expect(table.isForgotten({ tool: 'codex', main: 'one' })).toBe(false);
+});
+
+test('a table that is written often stays in proportion to its files, and two writers lose nothing', async () => {
+  const file = join(dir, 'often.jsonl');
+  const [one, two] = [await read(fileOf('{"a":1}\n')), await read(fileOf('{"b":2}\n'))];
+  const [first, second] = [SourceTable.open(file), SourceTable.open(file)];
+  for (let i = 0; i < 400; i += 1) {
+    first.put([{ ...one, at: i }]);
+    second.put([{ ...two, at: i }]);
+  }
+  expect(SourceTable.open(file).all).toMatchObject([{ at: 399 }, { at: 399 }]);
+  expect(readFileSync(file, 'utf8').split('\n').length).toBeLessThan(800);
+});
+
+test('a table that is a link is not written', async () => {
+  const file = join(dir, 'link.jsonl');
+  symlinkSync(join(dir, 'elsewhere.jsonl'), file);
+  const source = await read(fileOf('{"a":1}\n'));
+  expect(() => SourceTable.open(file).put([source])).toThrow(
+    expect.objectContaining({ code: 'IMPORT_CANNOT_WRITE' }),
+  );
+});
