@@ -1,6 +1,6 @@
 import { basename, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
-import { isClaudeCode } from '../import/records.ts';
+import { isClaudeCode } from '../import/claude-code/records.ts';
 import { firstText, given, type Identity, isJsonLines, type TranscriptTool } from './tool.ts';
 
 /** Claude Code, which deletes a transcript 30 days after its last use unless its settings say otherwise. */

@@ -1,5 +1,5 @@
 import { type Draft, type JsonObject, toolResult } from '@tapedeck/tape';
-import { interrupted, type Output } from './outputs.ts';
+import { interrupted, type Output } from './output.ts';
 
 /** A call of a message, and the key of its message. */
 export interface KeyedCall {

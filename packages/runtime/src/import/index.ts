@@ -20,7 +20,7 @@ export {
   readClaudeCodeFiles,
 } from './claude-code/files.ts';
 export { type ClaudeCodeSource, planClaudeCode } from './claude-code/plan-of.ts';
-export { readClaudeCode } from './claude-code.ts';
+export { readClaudeCode } from './claude-code/read-file.ts';
 export { ImportError, type ImportErrorCode } from './errors.ts';
 export {
   type BadLine,

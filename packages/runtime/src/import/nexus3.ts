@@ -2,7 +2,7 @@ import { assistant, type Draft, type Json, type JsonObject, note, toolCall, user
 import { isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { Dialogue, type KeyedCall } from './dialogue.ts';
-import { asText, text } from './records.ts';
+import { asText, text } from './text.ts';
 import { noCounts, type Transcript } from './transcript.ts';
 
 const meta = { source: 'import' };

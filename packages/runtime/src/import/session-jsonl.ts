@@ -4,7 +4,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { Dialogue } from './dialogue.ts';
 import type { JsonLines } from './json-lines.ts';
-import { asText, text } from './records.ts';
+import { asText, text } from './text.ts';
 import { noCounts, type Transcript } from './transcript.ts';
 
 /** Whether a JSON object is a record of a `session.jsonl`. */

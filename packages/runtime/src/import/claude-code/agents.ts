@@ -1,8 +1,9 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { blocksOf, wordsOf } from '../blocks.ts';
 import type { JsonLine } from '../json-lines.ts';
-import { isQueued, text } from '../records.ts';
+import { text } from '../text.ts';
+import { blocksOf, wordsOf } from './blocks.ts';
+import { isQueued } from './records.ts';
 
 /** The records of a subagent, and what says which call started it. */
 export interface AgentSource {

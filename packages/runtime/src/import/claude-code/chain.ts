@@ -1,5 +1,5 @@
 import type { DerivedEdge } from '../plan.ts';
-import { type CodeRecord, isBoundary, isSummary } from '../records.ts';
+import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 
 /** The records of a file as a forest. */
 export interface Chain {

@@ -1,6 +1,7 @@
 import { isObject } from '@tapedeck/tape/internal';
-import { type CodeRecord, isSummary, text } from '../records.ts';
-import type { TranscriptTurn } from '../turns.ts';
+import { text } from '../text.ts';
+import { type CodeRecord, isSummary } from './records.ts';
+import type { TranscriptTurn } from './turns.ts';
 
 /**
  * What compactions kept verbatim behind their summaries, and left where it was in the file: for the key of each such

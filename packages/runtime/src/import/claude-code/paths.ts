@@ -1,7 +1,8 @@
-import { blocksOf, isBlank } from '../blocks.ts';
-import { type CodeRecord, canEnd, isBoundary, isQueued, isSummary, text } from '../records.ts';
-import { messageId } from '../turns.ts';
+import { text } from '../text.ts';
+import { blocksOf, isBlank } from './blocks.ts';
 import { type Chain, pathTo } from './chain.ts';
+import { type CodeRecord, canEnd, isBoundary, isQueued, isSummary } from './records.ts';
+import { messageId } from './turns.ts';
 
 /** One way through a tree, from its root. */
 export interface TreePath {

@@ -1,18 +1,18 @@
 import type { Draft } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
-import { answersOf } from '../answers.ts';
-import type { Conversation, SpokenTurn } from '../conversation.ts';
-import { asideDraft } from '../drafts.ts';
 import type { JsonLine } from '../json-lines.ts';
-import { type Call, messageOf } from '../message.ts';
 import type { ConversationPlan, ImportPlan, PlacedAside } from '../plan.ts';
-import { titleOf } from '../provenance.ts';
-import { type CodeRecord, readRecords } from '../records.ts';
-import { turnsOf } from '../turns.ts';
-import { weave } from '../weave.ts';
+import { answersOf } from './answers.ts';
 import { chainOf } from './chain.ts';
+import type { Conversation, SpokenTurn } from './conversation.ts';
+import { asideDraft } from './drafts.ts';
 import { keptTails } from './kept.ts';
+import { type Call, messageOf } from './message.ts';
 import { pathsOf, speaks, type TreePath } from './paths.ts';
+import { titleOf } from './provenance.ts';
+import { type CodeRecord, readRecords } from './records.ts';
+import { turnsOf } from './turns.ts';
+import { weave } from './weave.ts';
 
 /** What a file is to its session. */
 export interface FileKey {

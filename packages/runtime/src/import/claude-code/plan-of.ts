@@ -10,7 +10,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { nameFault, sha256 } from '@tapedeck/tape/store';
 import type { JsonLine } from '../json-lines.ts';
 import type { ConversationPlan, ImportPlan } from '../plan.ts';
-import { text } from '../records.ts';
+import { text } from '../text.ts';
 import {
   type AgentNotes,
   type AgentSource,

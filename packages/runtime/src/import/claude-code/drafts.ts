@@ -12,12 +12,14 @@ import {
 } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { entryBytesMax } from '@tapedeck/tape/store';
+import { interrupted } from '../output.ts';
+import { text } from '../text.ts';
 import type { RecordedResult } from './answers.ts';
 import { wordsOf } from './blocks.ts';
 import { commandRecordOf } from './commands.ts';
 import type { Call, Message, MessageUsage } from './message.ts';
-import { interrupted, outputOf } from './outputs.ts';
-import { type CodeRecord, text } from './records.ts';
+import { outputOf } from './outputs.ts';
+import type { CodeRecord } from './records.ts';
 import type { RecordTurn } from './turns.ts';
 
 /** An assistant message. */

@@ -1,7 +1,8 @@
 import type { Part } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { text } from '../text.ts';
 import { assistantPart, type Block, blocksOf, isBlank, providerResultPart } from './blocks.ts';
-import { type CodeRecord, text } from './records.ts';
+import type { CodeRecord } from './records.ts';
 import type { ModelTurn } from './turns.ts';
 
 /** A tool call that the agent executes, not the provider. */

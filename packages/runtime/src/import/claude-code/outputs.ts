@@ -1,22 +1,7 @@
 import type { Json } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import type { Item, Output } from '../output.ts';
 import { type Block, base64Of } from './blocks.ts';
-
-type Item =
-  | { readonly type: 'text'; readonly text: string }
-  | {
-      readonly type: 'file';
-      readonly mediaType: string;
-      readonly data: { readonly type: 'data'; readonly data: string };
-    };
-
-/** A tool output in the AI SDK's form. */
-export type Output =
-  | { readonly type: 'text' | 'error-text'; readonly value: string }
-  | { readonly type: 'content'; readonly value: readonly Item[] };
-
-/** The result of a call for which the file has none. */
-export const interrupted: Output = { type: 'error-text', value: 'interrupted' };
 
 /**
  * The output in a `tool_result` block. Texts become one text, an error text if the tool failed; with images

@@ -1,6 +1,7 @@
+import { text } from '../text.ts';
 import { type Block, blocksOf } from './blocks.ts';
 import type { Call } from './message.ts';
-import { type CodeRecord, text } from './records.ts';
+import type { CodeRecord } from './records.ts';
 
 /** The block that answers a call, and its record. */
 export interface RecordedResult {

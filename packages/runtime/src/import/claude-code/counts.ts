@@ -1,9 +1,9 @@
 import type { Draft } from '@tapedeck/tape';
+import type { JsonLines } from '../json-lines.ts';
+import type { TranscriptCounts } from '../transcript.ts';
 import type { Answers } from './answers.ts';
 import { holdsOnlyResults } from './blocks.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
-import type { JsonLines } from './json-lines.ts';
-import type { TranscriptCounts } from './transcript.ts';
 
 /** Counts of what was read, so that the user can judge the import. */
 export function countsOf(

@@ -1,7 +1,8 @@
 import { isObject } from '@tapedeck/tape/internal';
+import { text } from '../text.ts';
 import { holdsOnlyResults } from './blocks.ts';
 import type { Path } from './path.ts';
-import { type CodeRecord, isBoundary, isQueued, isSummary, text } from './records.ts';
+import { type CodeRecord, isBoundary, isQueued, isSummary } from './records.ts';
 
 /** A step of the conversation: an assistant message, or a record of another kind. */
 export type TranscriptTurn = ModelTurn | RecordTurn;

@@ -1,9 +1,9 @@
+import type { JsonLines } from '../json-lines.ts';
+import type { Transcript } from '../transcript.ts';
 import { conversationOf } from './conversation.ts';
 import { countsOf } from './counts.ts';
-import type { JsonLines } from './json-lines.ts';
 import { sessionOf, titleOf } from './provenance.ts';
 import { readRecords } from './records.ts';
-import type { Transcript } from './transcript.ts';
 import { weave } from './weave.ts';
 
 /**

@@ -1,6 +1,7 @@
-import type { Json, JsonObject } from '@tapedeck/tape';
+import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import type { JsonLine } from './json-lines.ts';
+import type { JsonLine } from '../json-lines.ts';
+import { text } from '../text.ts';
 
 /**
  * A record of a Claude Code transcript: the fields that determine its place in the conversation, and the
@@ -101,16 +102,6 @@ export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
 /** The uuid of the record of which this one is a copy, where the copy has another. */
 function originalOf({ forkedFrom }: JsonObject): string | undefined {
   return isObject(forkedFrom) ? text(forkedFrom.messageUuid) : undefined;
-}
-
-/** A non-empty string; undefined for anything else. */
-export function text(value: Json | undefined): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** A text, or what stands for another value that a file has in its place: each value has its own. */
-export function asText(value: Json | undefined): string {
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
 function isEnd(value: JsonObject): boolean {

@@ -1,5 +1,6 @@
+import { text } from '../text.ts';
 import type { Path } from './path.ts';
-import { type CodeRecord, text } from './records.ts';
+import type { CodeRecord } from './records.ts';
 
 /**
  * The session of a file, as its last records name it: the file of a forked session begins with records of the

@@ -1,6 +1,6 @@
 import { type Json, type JsonObject, type Part, toolCall } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { text } from './records.ts';
+import { text } from '../text.ts';
 
 /** A content block of an Anthropic message. */
 export type Block = JsonObject;

@@ -1,0 +1,16 @@
+/** One item of an output that is not only text. */
+export type Item =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'file';
+      readonly mediaType: string;
+      readonly data: { readonly type: 'data'; readonly data: string };
+    };
+
+/** A tool output in the AI SDK's form. */
+export type Output =
+  | { readonly type: 'text' | 'error-text'; readonly value: string }
+  | { readonly type: 'content'; readonly value: readonly Item[] };
+
+/** The result of a call for which the file has none. */
+export const interrupted: Output = { type: 'error-text', value: 'interrupted' };
