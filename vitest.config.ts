@@ -101,6 +101,7 @@ const lanes = [
     'chat.refusals',
     'chat.slow-clients',
     'chat.waiting-children',
+    'claude-code.program',
     'deck.weeks',
     'faults.commands',
     'faults.disk',
