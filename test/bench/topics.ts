@@ -7,6 +7,7 @@ import { delegate } from './delegate.ts';
 import { disk } from './disk.ts';
 import { fork } from './fork.ts';
 import { homes } from './homes.ts';
+import { imports } from './imports.ts';
 import { mcp } from './mcp.ts';
 import { memory } from './memory.ts';
 import { open } from './open.ts';
@@ -30,6 +31,7 @@ export const topics: Readonly<Record<string, Topic>> = {
   disk,
   search,
   bundle,
+  imports,
   remotes,
   fork,
   memory,

@@ -11,7 +11,7 @@ export { artifactOf, isObjectName, patchPaths, workspaceClosed } from './entry/a
 export { type Call, callOf } from './entry/call.ts';
 export { argumentsText, callText } from './entry/call-text.ts';
 export { clientCalls } from './entry/client-calls.ts';
-export { storedPayloads } from './entry/encode.ts';
+export { storedPayloads, storedTexts } from './entry/encode.ts';
 export { isoTime } from './entry/iso-time.ts';
 export { isJoining, joinableEnd } from './entry/joiner.ts';
 export { isObject, jsonDepth, parseJson } from './entry/json.ts';

@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
-import type { Draft, Entry, Json, JsonObject, Seq } from '@tapedeck/tape';
-import { storedPayloads } from '@tapedeck/tape/internal';
+import type { Draft, Entry, Seq } from '@tapedeck/tape';
+import { storedTexts } from '@tapedeck/tape/internal';
 import { type Imported, keyOf } from './imported.ts';
 import type { ConversationPlan } from './plan.ts';
 
@@ -73,14 +72,8 @@ function isSame(draft: Draft, entry: Entry): boolean {
   if (entry.payload === null) return true;
   if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
   const { again: _, usageBefore: __, ...meta } = entry.meta;
-  return (
-    isDeepStrictEqual(meta, asStored(draft.meta ?? {})) &&
-    isDeepStrictEqual(entry.payload, storedPayloads(draft)[0])
-  );
-}
-
-function asStored(value: JsonObject): Json {
-  return JSON.parse(JSON.stringify(value)) as Json;
+  const stored = storedTexts(draft);
+  return stored?.payload === JSON.stringify(entry.payload) && (stored.meta ?? '{}') === JSON.stringify(meta);
 }
 
 /**

@@ -34,7 +34,6 @@ export function parseLine(line: ByteLine, file: string | undefined): ParsedLine 
   const { text, badByte } = decode(line.bytes);
   if (badByte !== undefined && line.ended) throw fault('not UTF-8', badByte);
   if (text.trim() === '' && badByte === undefined) return { values: [] };
-  if (jsonDepth(text) > jsonDepthMax) throw fault(`nested over ${jsonDepthMax} levels`, 0);
 
   const parse = (from: number, to: number): Json | ImportError => {
     const part = text.slice(from, to);
@@ -49,6 +48,10 @@ export function parseLine(line: ByteLine, file: string | undefined): ParsedLine 
   };
   // Nearly every line is one record: scan for several only if parsing one fails.
   const whole = badByte === undefined ? parse(0, text.length) : fault('not UTF-8', badByte);
+  // What was parsed is looked at, which is faster than its text; what was not may be too deep to be looked at.
+  const isDeep =
+    whole instanceof ImportError ? jsonDepth(text) > jsonDepthMax : isDeeper(whole, jsonDepthMax);
+  if (isDeep) throw fault(`nested over ${jsonDepthMax} levels`, 0);
   if (!(whole instanceof ImportError)) return { values: [whole] };
   const { spans, rest } = objectSpans(text);
   const tail = text.slice(rest);
@@ -62,6 +65,15 @@ export function parseLine(line: ByteLine, file: string | undefined): ParsedLine 
     return value;
   });
   return { values, ...(cut instanceof ImportError && { cut }) };
+}
+
+/** Whether a value has more levels than a number of arrays and objects. */
+function isDeeper(value: Json, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  for (const one of Array.isArray(value) ? value : Object.values(value))
+    if (isDeeper(one, levels - 1)) return true;
+  return false;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

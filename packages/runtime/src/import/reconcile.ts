@@ -7,7 +7,7 @@ import {
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
-import { changeOf, commonOf, spineOf } from './change.ts';
+import { type Change, changeOf, commonOf, spineOf } from './change.ts';
 import { forkOf } from './fork-of.ts';
 import { type Imported, importedIn, nothingImported } from './imported.ts';
 import { mergeEnded } from './merge-ended.ts';
@@ -112,6 +112,8 @@ interface ReadTape {
   readonly head: Seq;
   readonly hash: string | undefined;
   readonly imported: Imported;
+  /** What has to be written so that it reads as its plan. */
+  readonly change: Change;
 }
 
 /** How often a session is read anew after another writer was faster. */
@@ -168,9 +170,8 @@ class ConversationWriter {
     }
   }
 
-  #goOnBeside({ imported }: ReadTape): Reconciled {
+  #goOnBeside({ imported, change: { same } }: ReadTape): Reconciled {
     const { conversation } = this.#writing;
-    const { same } = changeOf(conversation, imported);
     // A source that only has less than before says nothing new.
     if (same === conversation.spine.length)
       return this.#receipt({ created: false, added: 0, rewound: false });
@@ -186,9 +187,8 @@ class ConversationWriter {
    * Whether what the source has is no continuation of what the session shows: the session went on here, or the source was
    * rewritten. Entries that no view shows can always be added.
    */
-  #parts({ imported }: ReadTape): boolean {
-    const { conversation, rewritten } = this.#writing;
-    const { same, rewindTo, drafts } = changeOf(conversation, imported);
+  #parts({ imported, change: { same, rewindTo, drafts } }: ReadTape): boolean {
+    const { rewritten } = this.#writing;
     if (rewindTo === undefined && drafts.every(({ kind }) => kind.startsWith('x-'))) return false;
     if (rewritten && rewindTo !== undefined) return true;
     const last = spineOf(imported.shown)[same - 1]?.seq ?? 0;
@@ -237,18 +237,17 @@ class ConversationWriter {
   #tape(): ReadTape {
     // The head first: what is appended while the tape is read is then not overlooked.
     const { head = 0, headHash } = this.#store.sessions.find(this.#session) ?? {};
-    return { head, hash: headHash, imported: importedIn(this.#store, this.#session) };
+    const imported = importedIn(this.#store, this.#session);
+    return { head, hash: headHash, imported, change: changeOf(this.#writing.conversation, imported) };
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
   #append(
-    { head, hash, imported }: ReadTape,
+    { head, hash, imported, change: { rewindTo, drafts } }: ReadTape,
     first: readonly Draft[],
   ): Pick<Reconciled, 'added' | 'rewound'> {
-    const { conversation } = this.#writing;
-    const { rewindTo, drafts } = changeOf(conversation, imported);
     const batch = [...(rewindTo === undefined ? [] : [rewindDraft(rewindTo)]), ...first, ...drafts];
-    const { keeps } = conversation;
+    const { keeps } = this.#writing.conversation;
     const shown = imported.shown.filter(({ seq }) => rewindTo === undefined || seq <= rewindTo);
     if (batch.length > 0)
       this.#store.entries.append(this.#session, withRefs(batch, { keeps, next: head + 1, shown }), {

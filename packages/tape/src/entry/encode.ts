@@ -78,6 +78,12 @@ export function storedPayloads(draft: Draft): readonly Json[] {
   return normalise(draft).map((normal) => JSON.parse(encodeDraft(normal).payload) as Json);
 }
 
+/** A draft of one entry as the texts of JSON as which it would be stored; undefined for one of several entries. */
+export function storedTexts(draft: Draft): Pick<Encoded, 'payload' | 'meta'> | undefined {
+  const [normal, ...more] = normalise(draft);
+  return normal === undefined || more.length > 0 ? undefined : encodeDraft(normal);
+}
+
 const textMax = 512;
 
 /** Names and keys are hashed as JSON and stored as text, where a lone surrogate would be lost. */

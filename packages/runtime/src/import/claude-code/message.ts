@@ -31,16 +31,13 @@ export function messageOf({ members }: ModelTurn, claimed: Set<string>): Message
   const parts: Part[] = [];
   const calls: Call[] = [];
   const rest = new Set<CodeRecord>();
-  const written = new Set<string>();
+  const repeats = new Repeats();
   const names = new Map<string, string>();
   for (const record of members) {
-    const own: string[] = [];
     for (const block of blocksOf(record.raw)) {
       if (isBlank(block)) continue;
-      // A copy of the message on another branch repeats its blocks; a record never repeats its own.
-      const bytes = JSON.stringify(block);
-      own.push(bytes);
-      if (written.has(bytes)) continue;
+      // A copy of the message on another branch repeats its blocks.
+      if (repeats.has(block, record)) continue;
       const part = assistantPart(block) ?? providerResultPart(block, names);
       const call = part?.type === 'tool-call' ? idAndName(block) : undefined;
       if (part === undefined || (call && claimed.has(call.toolCallId))) {
@@ -53,11 +50,25 @@ export function messageOf({ members }: ModelTurn, claimed: Set<string>): Message
       if (part.providerExecuted === true) names.set(call.toolCallId, call.toolName);
       else calls.push({ ...call, record });
     }
-    for (const bytes of own) written.add(bytes);
   }
   const last = members.at(-1)?.raw.message;
   const stopped = isObject(last) && text(last.stop_reason) !== undefined;
   return { parts, calls, stopped, rest: [...rest] };
+}
+
+/** The blocks of a message, by what costs little to compare. */
+class Repeats {
+  readonly #seen = new Map<string, { readonly block: Block; readonly record: CodeRecord }[]>();
+
+  /** Whether a block is that of an earlier record, which repeats none of its own. */
+  has(block: Block, record: CodeRecord): boolean {
+    const { type, id, text: words, thinking } = block;
+    const mark = `${type} ${id} ${String(words).length} ${String(thinking).length}`;
+    const alike = this.#seen.get(mark) ?? [];
+    this.#seen.set(mark, [...alike, { block, record }]);
+    const isIt = (one: Block) => JSON.stringify(one) === JSON.stringify(block);
+    return alike.some((one) => one.record !== record && isIt(one.block));
+  }
 }
 
 /** The tokens of a message. */
