@@ -102,6 +102,7 @@ const lanes = [
     'chat.slow-clients',
     'chat.waiting-children',
     'claude-code.program',
+    'claude-code.transcripts',
     'deck.weeks',
     'faults.commands',
     'faults.disk',

@@ -114,8 +114,13 @@ export function countedIn(main: string, agents: ReadonlyMap<string, string> = ne
 }
 
 function isPrompt(record: Raw): boolean {
-  const { attachment, type } = record;
-  if (type === 'attachment') return raw(attachment).type === 'queued_command';
+  const { attachment, type, rendered, subtype } = record;
+  if (type === 'attachment') {
+    const { type: what } = raw(attachment);
+    return what === 'queued_command' || what === 'file' || list(rendered).length > 0;
+  }
+  // What a command of the tool printed is sent with the next prompt.
+  if (type === 'system') return subtype === 'local_command' && record.content !== '';
   if (type !== 'user' || record.isCompactSummary === true) return false;
   const { content } = raw(record.message);
   if (typeof content === 'string') return content !== '';

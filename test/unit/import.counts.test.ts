@@ -85,9 +85,8 @@ function countedOf(store: SqliteTapeStore, names: readonly string[]): Omit<Found
 }
 
 /** Whether a record is no part of a conversation. What a subagent said is in its own, and no longer in its progress. */
-function isNoMessage({ type, data, attachment }: { readonly [field: string]: unknown }): boolean {
+function isNoMessage({ type, data }: { readonly [field: string]: unknown }): boolean {
   if (type === 'user' || type === 'assistant') return false;
-  if (type === 'attachment') return !(isObject(attachment) && attachment.type === 'queued_command');
   return !(type === 'progress' && isObject(data) && data.type === 'agent_progress');
 }
 

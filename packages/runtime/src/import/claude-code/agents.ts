@@ -2,8 +2,8 @@ import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { JsonLine } from '../json-lines.ts';
 import { text } from '../text.ts';
+import { isQueued } from './attachments.ts';
 import { blocksOf, wordsOf } from './blocks.ts';
-import { isQueued } from './records.ts';
 
 /** The records of a subagent, and what says which call started it. */
 export interface AgentSource {

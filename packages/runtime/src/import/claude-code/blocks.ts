@@ -1,25 +1,18 @@
 import { type Json, type JsonObject, type Part, toolCall } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { text } from '../text.ts';
+import { blocksIn, givenBlocks } from './attachments.ts';
 
 /** A content block of an Anthropic message. */
 export type Block = JsonObject;
 
 /**
- * The blocks of a record's message. A plain text counts as one text block; a value that is not an object
- * becomes a block without a type.
+ * The blocks of a record's message, or what the model got of a record that is none. A plain text counts as one text block;
+ * a value that is not an object becomes a block without a type.
  */
 export function blocksOf(raw: JsonObject): readonly Block[] {
-  const content = contentOf(raw);
-  if (typeof content === 'string') return [{ type: 'text', text: content }];
-  if (!Array.isArray(content)) return [];
-  return content.map((block: Json): Block => (isObject(block) ? block : { content: block }));
-}
-
-/** A prompt that waited has its content elsewhere. */
-function contentOf({ message, attachment, type }: JsonObject): Json | undefined {
-  if (type === 'attachment') return isObject(attachment) ? attachment.prompt : undefined;
-  return isObject(message) ? message.content : undefined;
+  if (raw.type === 'attachment' || raw.type === 'system') return givenBlocks(raw);
+  return isObject(raw.message) ? blocksIn(raw.message.content) : [];
 }
 
 /** Whether a user message contains only results. */

@@ -15,6 +15,7 @@ import { entryBytesMax } from '@tapedeck/tape/store';
 import { interrupted } from '../output.ts';
 import { text } from '../text.ts';
 import type { RecordedResult } from './answers.ts';
+import { isQueued } from './attachments.ts';
 import { wordsOf } from './blocks.ts';
 import { commandRecordOf } from './commands.ts';
 import type { Call, Message, MessageUsage } from './message.ts';
@@ -36,14 +37,17 @@ export function messageDraft(record: CodeRecord, { parts }: Message, usage?: Mes
 }
 
 /**
- * A user message. Skills and commands also write texts that the user did not type (`isMeta`), and commands of
+ * A user message. Skills, commands and attachments also write texts that the user did not type (`isMeta`), and commands of
  * Claude Code itself are written as prompts (`localCommand`). The model received them, so they are messages as well,
- * with the fact in their meta.
+ * with the fact in their meta; `attachment` says what was attached.
  */
 export function userDraft(record: CodeRecord, parts: readonly Part[]): Draft {
-  const isMeta = record.raw.isMeta === true ? true : undefined;
-  const localCommand = commandRecordOf(wordsOf(record.raw));
-  return { ...user(parts, origin(record, { isMeta, localCommand })), key: record.key };
+  const { raw } = record;
+  const attachment = isObject(raw.attachment) ? text(raw.attachment.type) : undefined;
+  const isTyped = raw.isMeta !== true && (attachment === undefined || isQueued(raw));
+  const localCommand = commandRecordOf(wordsOf(raw));
+  const more = { isMeta: isTyped ? undefined : true, localCommand, attachment };
+  return { ...user(parts, origin(record, more)), key: record.key };
 }
 
 /** The result of a call. Its meta names the subagent that produced it, if any. */

@@ -1,6 +1,6 @@
 import { isObject } from '@tapedeck/tape/internal';
 import { text } from '../text.ts';
-import { type CodeRecord, isSummary } from './records.ts';
+import type { CodeRecord } from './records.ts';
 import type { TranscriptTurn } from './turns.ts';
 
 /**
@@ -11,11 +11,12 @@ import type { TranscriptTurn } from './turns.ts';
 export function keptTails(turns: readonly TranscriptTurn[]): ReadonlyMap<string, string> {
   const keeps = new Map<string, string>();
   for (const [i, turn] of turns.entries()) {
-    if (turn.kind !== 'boundary' || isWrittenAnew(turns.slice(i + 1), turn.record)) continue;
+    if (turn.kind !== 'boundary') continue;
     const kept = keptBy(turn.record);
     const first = turns.slice(0, i).find((one) => keyIn(one, kept) !== undefined);
     const key = first && keyIn(first, kept);
-    if (key !== undefined) keeps.set(turn.record.key, key);
+    if (first === undefined || key === undefined) continue;
+    if (!isWrittenAnew(first, turns.slice(i + 1), turn.record)) keeps.set(turn.record.key, key);
   }
   return keeps;
 }
@@ -35,15 +36,28 @@ function keyIn(turn: TranscriptTurn, kept: ReadonlySet<string>): string | undefi
   return members.some(({ id }) => id !== undefined && kept.has(id)) ? members[0]?.key : undefined;
 }
 
-/** Whether a message behind a boundary, before the next one, is older than that. */
-function isWrittenAnew(turns: readonly TranscriptTurn[], boundary: CodeRecord): boolean {
+/** Whether what a compaction kept follows behind it, before the next one, with its old time. */
+function isWrittenAnew(
+  first: TranscriptTurn,
+  turns: readonly TranscriptTurn[],
+  boundary: CodeRecord,
+): boolean {
   const since = text(boundary.raw.timestamp);
+  const kept = contentOf(recordOf(first));
   for (const turn of turns) {
     if (turn.kind === 'boundary') return false;
-    const [first] = turn.kind === 'assistant' ? turn.members : [turn.record];
-    const at = text(first?.raw.timestamp);
-    const isSaid = turn.kind === 'assistant' || (turn.kind === 'user' && !isSummary(turn.record));
-    if (isSaid && since !== undefined && at !== undefined && at < since) return true;
+    const record = recordOf(turn);
+    const at = text(record?.raw.timestamp);
+    if (since !== undefined && at !== undefined && at < since && contentOf(record) === kept) return true;
   }
   return false;
+}
+
+function recordOf(turn: TranscriptTurn): CodeRecord | undefined {
+  return turn.kind === 'assistant' ? turn.members[0] : turn.record;
+}
+
+function contentOf(record: CodeRecord | undefined): string {
+  const { message } = record?.raw ?? {};
+  return JSON.stringify(isObject(message) ? message.content : message);
 }

@@ -1,7 +1,8 @@
 import { text } from '../text.ts';
+import { isGiven, isQueued } from './attachments.ts';
 import { blocksOf, isBlank } from './blocks.ts';
 import { type Chain, pathTo } from './chain.ts';
-import { type CodeRecord, canEnd, isBoundary, isQueued, isSummary } from './records.ts';
+import { type CodeRecord, canEnd, isBoundary, isSummary } from './records.ts';
 import { messageId } from './turns.ts';
 
 /** One way through a tree, from its root. */
@@ -11,6 +12,8 @@ export interface TreePath {
   readonly shared: number;
   /** The index of the path from which it forks. */
   readonly from?: number;
+  /** What was attached to results that parallel calls left off the path, by the step behind which the model got it. */
+  readonly hanging: ReadonlyMap<CodeRecord, readonly CodeRecord[]>;
 }
 
 /**
@@ -22,7 +25,7 @@ export function pathsOf(tree: readonly CodeRecord[], chain: Chain): TreePath[] {
   const head = headOf(tree, chain);
   if (head === undefined) return [];
   const steps = pathTo(head, chain);
-  const paths: TreePath[] = [{ steps, shared: 0 }];
+  const paths: Omit<TreePath, 'hanging'>[] = [{ steps, shared: 0 }];
   const owners = new Map(steps.map((record) => [record, 0]));
   const said = [idsIn(steps)];
   const silent = new Set<CodeRecord>();
@@ -41,7 +44,29 @@ export function pathsOf(tree: readonly CodeRecord[], chain: Chain): TreePath[] {
     said.push(idsIn(all));
     paths.push({ steps: all, shared: all.length - own.length, from });
   }
-  return paths;
+  const hanging = hangingIn(silent, owners, chain);
+  return paths.map((path) => ({ ...path, hanging }));
+}
+
+/** What the model got of records that are on no path, by the nearest record before it that is on one. */
+function hangingIn(
+  silent: ReadonlySet<CodeRecord>,
+  owners: ReadonlyMap<CodeRecord, number>,
+  { parents }: Chain,
+): ReadonlyMap<CodeRecord, readonly CodeRecord[]> {
+  const hanging = new Map<CodeRecord, CodeRecord[]>();
+  const given = [...silent].filter(
+    (record) => !owners.has(record) && record.type !== 'user' && isGiven(record.raw),
+  );
+  for (const record of given.sort((a, b) => a.ordinal - b.ordinal)) {
+    let at = parents.get(record);
+    while (at !== undefined && !owners.has(at)) at = parents.get(at);
+    if (at === undefined) continue;
+    const others = hanging.get(at);
+    if (others === undefined) hanging.set(at, [record]);
+    else others.push(record);
+  }
+  return hanging;
 }
 
 /**

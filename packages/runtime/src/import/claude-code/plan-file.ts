@@ -73,7 +73,7 @@ function readPath(
   // Behind a compaction a call can be repeated, since the model gets it again.
   let claimed = new Set<string>();
   let stretch = { calls: [] as Call[], from: 0, to: Number.POSITIVE_INFINITY };
-  const turns = turnsOf(steps, tree).map((turn): SpokenTurn => {
+  const turns = turnsOf(steps, tree, path.hanging).map((turn): SpokenTurn => {
     if (turn.kind === 'boundary') {
       stretches.push({ ...stretch, to: turn.at });
       stretch = { calls: [], from: turn.at, to: Number.POSITIVE_INFINITY };
@@ -85,7 +85,10 @@ function readPath(
     return { ...turn, message };
   });
   stretches.push(stretch);
-  for (const record of path.steps) taken.add(record);
+  for (const record of path.steps) {
+    taken.add(record);
+    for (const one of path.hanging.get(record) ?? []) taken.add(one);
+  }
   for (const turn of turns) if (turn.kind === 'assistant') for (const one of turn.members) taken.add(one);
   return {
     path,

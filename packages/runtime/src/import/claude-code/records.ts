@@ -46,11 +46,6 @@ export function isSummary({ type, raw }: CodeRecord): boolean {
   return type === 'user' && raw.isCompactSummary === true;
 }
 
-/** Whether a record is a prompt that waited while the model worked, as the model received it. */
-export function isQueued({ type, attachment }: JsonObject): boolean {
-  return type === 'attachment' && isObject(attachment) && attachment.type === 'queued_command';
-}
-
 /** Whether a JSON object looks like a Claude Code record. */
 export function isClaudeCode(value: JsonObject): boolean {
   const { type, message } = value;

@@ -1,8 +1,9 @@
 import { isObject } from '@tapedeck/tape/internal';
 import { text } from '../text.ts';
-import { holdsOnlyResults } from './blocks.ts';
+import { isGiven } from './attachments.ts';
+import { blocksOf, holdsOnlyResults } from './blocks.ts';
 import type { Path } from './path.ts';
-import { type CodeRecord, isBoundary, isQueued, isSummary } from './records.ts';
+import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 
 /** A step of the conversation: an assistant message, or a record of another kind. */
 export type TranscriptTurn = ModelTurn | RecordTurn;
@@ -37,13 +38,19 @@ interface OpenMessage {
  * The path as turns. Claude Code writes one record per content block, so the records with one `message.id`
  * (and `requestId`) form one message. Results and progress between them do not end it, since tools run while
  * the model still streams; a user prompt or another message does, in case a proxy gives every message the
- * same id. Parallel calls also leave blocks of a message off the path; their id assigns them to it.
+ * same id. Parallel calls also leave blocks of a message off the path; their id assigns them to it. `hanging` has what was
+ * attached to results that are off the path, by the step behind which the model got it.
  */
-export function turnsOf({ steps }: Path, records: readonly CodeRecord[]): TranscriptTurn[] {
+export function turnsOf(
+  { steps }: Path,
+  records: readonly CodeRecord[],
+  hanging: ReadonlyMap<CodeRecord, readonly CodeRecord[]> = new Map(),
+): TranscriptTurn[] {
   const turns: (OpenMessage | RecordTurn)[] = [];
   const byId = new Map<string, OpenMessage[]>();
   let open: OpenMessage | undefined;
-  for (const record of steps) {
+  const all = hanging.size === 0 ? steps : steps.flatMap((step) => [step, ...(hanging.get(step) ?? [])]);
+  for (const record of all) {
     const kind = kindOf(record);
     const at = record.ordinal;
     if (kind === 'assistant') {
@@ -75,7 +82,38 @@ export function turnsOf({ steps }: Path, records: readonly CodeRecord[]): Transc
     (same?.findLast(({ at }) => at <= record.ordinal) ?? same?.[0])?.members.push(record);
   }
   for (const { members } of [...byId.values()].flat()) members.sort((a, b) => a.ordinal - b.ordinal);
-  return turns;
+  return asGiven(turns);
+}
+
+/**
+ * The turns in the order in which the model got them: Claude Code writes what is attached to a prompt behind it, and sends it
+ * before the prompt, right behind the last answer or result.
+ */
+function asGiven(turns: readonly TranscriptTurn[]): TranscriptTurn[] {
+  const ordered: TranscriptTurn[] = [];
+  let prompts: TranscriptTurn[] = [];
+  const endRun = (): void => {
+    for (const turn of prompts) ordered.push(turn);
+    prompts = [];
+  };
+  for (const turn of turns) {
+    if (isAttached(turn)) {
+      ordered.push(turn);
+      continue;
+    }
+    prompts.push(turn);
+    if (turn.kind !== 'aside' && !isPrompt(turn)) endRun();
+  }
+  endRun();
+  return ordered;
+}
+
+function isAttached(turn: TranscriptTurn): boolean {
+  return turn.kind === 'user' && turn.record.type === 'attachment';
+}
+
+function isPrompt(turn: TranscriptTurn): boolean {
+  return turn.kind === 'user' && !blocksOf(turn.record.raw).some(({ type }) => type === 'tool_result');
 }
 
 function kindOf(record: CodeRecord): ModelTurn['kind'] | RecordTurn['kind'] | 'summary' {
@@ -83,7 +121,7 @@ function kindOf(record: CodeRecord): ModelTurn['kind'] | RecordTurn['kind'] | 's
   if (isSummary(record)) return 'summary';
   if (isBoundary(record)) return 'boundary';
   if (record.type === 'assistant') return record.raw.isApiErrorMessage === true ? 'api-error' : 'assistant';
-  return record.type === 'user' || isQueued(record.raw) ? 'user' : 'aside';
+  return record.type === 'user' || isGiven(record.raw) ? 'user' : 'aside';
 }
 
 /**
@@ -105,6 +143,6 @@ export function messageId({ raw }: CodeRecord): string | undefined {
 
 /** Results, and texts that the user did not type, arrive while the model still streams. */
 function isInjected(record: CodeRecord): boolean {
-  if (isQueued(record.raw)) return true;
+  if (record.type === 'attachment') return true;
   return record.type === 'user' && (record.raw.isMeta === true || holdsOnlyResults(record));
 }

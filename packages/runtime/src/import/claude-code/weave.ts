@@ -26,6 +26,8 @@ export function weave({ turns, answers, beside }: Conversation): { drafts: Draft
   let settled: number | undefined;
   let compactions = 0;
   let side = 0;
+  /** Where what the user says begins. What is attached to it can still come before it. */
+  let run: number | undefined;
   const catchUp = (ordinal: number): void => {
     for (let record = beside[side]; record && record.ordinal < ordinal; record = beside[side]) {
       drafts.push(...besideDrafts(record, answers));
@@ -40,19 +42,23 @@ export function weave({ turns, answers, beside }: Conversation): { drafts: Draft
       case 'assistant':
         drafts.push(...modelDrafts(turn, answers, counted));
         settled = isOver(turn, turns[i + 1]) ? undefined : start;
+        run = undefined;
         break;
       case 'user':
         drafts.push(...userDrafts(turn.record, answers));
-        if (drafts.slice(start).some(({ kind }) => kind === 'message')) settled = undefined;
+        run = answers.records.has(turn.record) ? drafts.length : (run ?? start);
+        if (drafts.slice(start).some(({ kind }) => kind === 'message')) settled = run;
         break;
       case 'boundary':
         compactions += 1;
         drafts.push(boundaryDraft(turn, compactions));
         settled = start;
+        run = undefined;
         break;
       case 'api-error':
         drafts.push(errorDraft(turn.record));
         settled = undefined;
+        run = undefined;
         break;
       case 'aside':
         drafts.push(asideDraft(turn.record));
@@ -93,7 +99,7 @@ function modelDrafts(
 
 /**
  * The message of a user record, without the results that it contains. Also keeps the record itself if it has
- * a block of unknown type, or a result that answers no call or a call answered before.
+ * a block of unknown type, a result that answers no call or a call answered before, or more than the model got.
  */
 function userDrafts(record: CodeRecord, answers: Answers): Draft[] {
   const parts: Part[] = [];
@@ -106,6 +112,7 @@ function userDrafts(record: CodeRecord, answers: Answers): Draft[] {
   }
   const message = parts.length > 0 ? [userDraft(record, parts)] : [];
   if (message.length === 0 && !answers.records.has(record)) return [asideDraft(record)];
+  if (record.type !== 'user') return [...message, asideDraft(record, `${record.key}:whole`)];
   return rest ? [...message, asideDraft(record, `${record.key}:rest`)] : message;
 }
 

@@ -1,0 +1,193 @@
+import { globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  claudeCodeFiles,
+  parseJsonLines,
+  planClaudeCode,
+  readClaudeCodeFiles,
+  reconcile,
+} from '@tapedeck/runtime/import';
+import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import {
+  type ClaudeCodePlace,
+  claudeCodeProgram,
+  runClaudeCode,
+  startScriptedModel,
+} from '../support/claude-code-program.ts';
+import type { Answer, ChatRequest } from '../support/provider/protocol.ts';
+import { type Said, saidIn } from '../support/said.ts';
+import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const session = '11111111-2222-4333-8444-555555555555';
+const dot =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+/** Its own provider gets the thoughts of a model. */
+const target = { provider: 'anthropic.messages' };
+
+/** Hooks that say something at the places at which the model hears them. */
+const hooks = {
+  UserPromptSubmit: [{ hooks: [{ type: 'command', command: 'echo take care' }] }],
+  PostToolUse: [
+    {
+      matcher: 'Read',
+      hooks: [
+        {
+          type: 'command',
+          command: `echo '{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"it was read"}}'`,
+        },
+      ],
+    },
+  ],
+};
+
+/** The answers of the model, by what the last prompt says. */
+function answerTo(request: ChatRequest, project: string): Answer {
+  const [first] = request.messages;
+  const last = JSON.stringify(request.messages.at(-1));
+  if (last.includes('create a detailed summary')) return { text: '<summary>They read a note.</summary>' };
+  if (JSON.stringify(first).includes('SUBTASK') && !last.includes('tool_result'))
+    return {
+      text: 'I begin.',
+      calls: [{ name: 'Bash', arguments: { command: 'echo sub', description: 'sub' } }],
+    };
+  if (last.includes('tool_result') || !last.includes('STEP')) return { text: 'Done.' };
+  if (last.includes('STEP-READ'))
+    return {
+      reasoning: 'A note, and a long list.',
+      text: 'I read it.',
+      calls: [
+        { name: 'Read', arguments: { file_path: join(project, 'note.txt') } },
+        { name: 'Bash', arguments: { command: 'sleep 1; seq 1 30000', description: 'count' } },
+      ],
+      usage: [1000, 50],
+    };
+  if (last.includes('STEP-DELEGATE'))
+    return {
+      calls: [
+        {
+          name: 'Agent',
+          arguments: {
+            description: 'a part',
+            prompt: 'SUBTASK',
+            subagent_type: 'general-purpose',
+            run_in_background: false,
+          },
+        },
+      ],
+    };
+  if (last.includes('STEP-FAIL'))
+    return { calls: [{ name: 'Read', arguments: { file_path: join(project, 'absent.txt') } }] };
+  return { text: 'Done.' };
+}
+
+/** Imports all sessions of a place, and says what each of them shows. */
+function importAll(store: SqliteTapeStore, { config }: ClaudeCodePlace): ReadonlyMap<string, Said[]> {
+  const projects = join(config, 'projects');
+  const names = readdirSync(projects).flatMap((project) =>
+    readdirSync(join(projects, project))
+      .filter((file) => file.endsWith('.jsonl'))
+      .sort()
+      .flatMap((file) =>
+        reconcile(store, planClaudeCode(readClaudeCodeFiles(claudeCodeFiles(join(projects, project, file))))),
+      )
+      .map((written) => written.session),
+  );
+  return new Map(names.map((name) => [name, saidIn(view(store.views.entries(name), { target }).messages)]));
+}
+
+/** Each beginning of the main transcript, imported in order into one store, reads as it does alone. */
+function expectPiecesToAgree({ config }: ClaudeCodePlace): void {
+  const file = globSync(`projects/*/${session}.jsonl`, { cwd: config })[0] ?? '';
+  const lines = readFileSync(join(config, file), 'utf8').split('\n');
+  using grown = openStore();
+  for (let count = 1; count <= lines.length; count += 3) {
+    const { records } = parseJsonLines([Buffer.from(lines.slice(0, count).join('\n'))], { growing: true });
+    const plan = planClaudeCode({ name: session, lines: records });
+    using alone = openStore();
+    const [shown, expected] = [grown, alone].map((store) =>
+      reconcile(store, plan).map(({ session: name }) => view(store.views.entries(name), { target }).messages),
+    );
+    expect(shown).toEqual(expected);
+  }
+}
+
+describe('transcripts that Claude Code 2.1.330 writes', () => {
+  test('show what the model got: files, reminders, prompts that waited, outputs that were moved, compactions, forks', async () => {
+    using dir = tempDir();
+    const [config, project] = [dir.file('config'), dir.file('project')];
+    for (const folder of [config, project]) mkdirSync(folder);
+    writeFileSync(join(project, 'note.txt'), 'hello note\n');
+    writeFileSync(join(project, 'CLAUDE.md'), 'Be terse.\n');
+    writeFileSync(join(project, 'dot.png'), Buffer.from(dot, 'base64'));
+    writeFileSync(join(config, 'settings.json'), JSON.stringify({ hooks }));
+    let queue = (): void => {};
+    await using model = await startScriptedModel((request) => {
+      queue();
+      return answerTo(request, project);
+    });
+    const place = { program: await claudeCodeProgram(), config, project, url: model.url };
+    const common = ['-p', '--dangerously-skip-permissions', '--model', 'claude-sonnet-4-5'];
+    const run = async (args: readonly string[], typing?: Parameters<typeof runClaudeCode>[2]) => {
+      const { status, stderr } = await runClaudeCode(place, [...common, ...args], typing);
+      expect(status, stderr).toBe(0);
+    };
+    /** What the model got in the last request with a text. */
+    const got = (text: string): readonly Said[] => {
+      const request = model.requests.findLast(({ messages }) => JSON.stringify(messages).includes(text));
+      return saidIn(request?.messages ?? []);
+    };
+    const agree = (shown: readonly Said[] | undefined, sent: readonly Said[]) => {
+      expect(sent.length).toBeGreaterThan(0);
+      // A session shows the answer as well.
+      expect(shown?.slice(0, -1)).toEqual(sent);
+    };
+    const store = openStore();
+
+    // A prompt with files, and one that comes while the first is worked on.
+    const prompt = (text: string) =>
+      `${JSON.stringify({ type: 'user', message: { role: 'user', content: [{ type: 'text', text }] } })}\n`;
+    const stream = [
+      '--session-id',
+      session,
+      '--input-format',
+      'stream-json',
+      '--output-format',
+      'stream-json',
+    ];
+    await run([...stream, '--verbose'], (write, end) => {
+      queue = () => {
+        queue = () => {};
+        write(prompt('What waited'));
+        end();
+      };
+      write(prompt('STEP-READ @note.txt @dot.png'));
+    });
+    const first = importAll(store, place).get(session);
+    agree(first, got('What waited'));
+    expect(JSON.stringify(first)).toContain('<persisted-output>');
+
+    // Subagents, a failed call, commands of its own, in later runs.
+    const resumed = ['--resume', session];
+    for (const text of ['STEP-DELEGATE', 'STEP-FAIL', '/cost', 'Go on']) await run([text, ...resumed]);
+    const second = importAll(store, place);
+    agree(second.get(session), got('Go on'));
+    const agent = [...second.keys()].find((name) => name.startsWith('agent-')) ?? '';
+    const asked = model.requests.findLast(({ messages }) => JSON.stringify(messages[0]).includes('SUBTASK'));
+    agree(second.get(agent), saidIn(asked?.messages ?? []));
+
+    for (const text of ['/compact', 'After it']) await run([text, ...resumed]);
+    agree(importAll(store, place).get(session), got('After it'));
+
+    await run(['In a fork', ...resumed, '--fork-session']);
+    const forked = importAll(store, place);
+    const fork = [...forked.keys()].find((name) => name !== session && !name.startsWith('agent-')) ?? '';
+    agree(forked.get(fork), got('In a fork'));
+    expect(model.faults).toEqual([]);
+    expect([...store.verify()]).toEqual([]);
+    store.close();
+    expectPiecesToAgree(place);
+  });
+});
