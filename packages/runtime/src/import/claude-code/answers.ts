@@ -1,5 +1,6 @@
 import { text } from '../text.ts';
-import { type Block, blocksOf } from './blocks.ts';
+import { blocksOf } from './blocks.ts';
+import type { Block } from './content.ts';
 import type { Call } from './message.ts';
 import type { CodeRecord } from './records.ts';
 

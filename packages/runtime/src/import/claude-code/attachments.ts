@@ -1,7 +1,7 @@
-import type { Json, JsonObject } from '@tapedeck/tape';
+import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { text } from '../text.ts';
-import type { Block } from './blocks.ts';
+import { type Block, blocksIn } from './content.ts';
 
 /**
  * What the model got of a record that is no message: the attachments of Claude Code (files, reminders, prompts that waited
@@ -22,13 +22,6 @@ export function isGiven(raw: JsonObject): boolean {
 /** Whether a record is a prompt that waited while the model worked, as the model received it. */
 export function isQueued({ type, attachment }: JsonObject): boolean {
   return type === 'attachment' && isObject(attachment) && attachment.type === 'queued_command';
-}
-
-/** Content of a message as blocks: a text is one block. */
-export function blocksIn(content: Json | undefined): readonly Block[] {
-  if (typeof content === 'string') return [{ type: 'text', text: content }];
-  if (!Array.isArray(content)) return [];
-  return content.map((block: Json): Block => (isObject(block) ? block : { content: block }));
 }
 
 /**

@@ -1,15 +1,10 @@
 import { type Json, type JsonObject, type Part, toolCall } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { text } from '../text.ts';
-import { blocksIn, givenBlocks } from './attachments.ts';
+import { givenBlocks } from './attachments.ts';
+import { type Block, blocksIn } from './content.ts';
 
-/** A content block of an Anthropic message. */
-export type Block = JsonObject;
-
-/**
- * The blocks of a record's message, or what the model got of a record that is none. A plain text counts as one text block;
- * a value that is not an object becomes a block without a type.
- */
+/** The blocks of a record's message, or what the model got of a record that is none. */
 export function blocksOf(raw: JsonObject): readonly Block[] {
   if (raw.type === 'attachment' || raw.type === 'system') return givenBlocks(raw);
   return isObject(raw.message) ? blocksIn(raw.message.content) : [];

@@ -1,7 +1,8 @@
 import type { Part } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { text } from '../text.ts';
-import { assistantPart, type Block, blocksOf, isBlank, providerResultPart } from './blocks.ts';
+import { assistantPart, blocksOf, isBlank, providerResultPart } from './blocks.ts';
+import type { Block } from './content.ts';
 import type { CodeRecord } from './records.ts';
 import type { ModelTurn } from './turns.ts';
 

@@ -1,7 +1,8 @@
 import type { Json } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { Item, Output } from '../output.ts';
-import { type Block, base64Of } from './blocks.ts';
+import { base64Of } from './blocks.ts';
+import type { Block } from './content.ts';
 
 /**
  * The output in a `tool_result` block. Texts become one text, an error text if the tool failed; with images
