@@ -22,12 +22,13 @@ export function* transcriptLines(
   { id = session }: { readonly id?: string } = {},
 ): Generator<string> {
   const random = seeded(7);
-  const pool = poolOf(random);
+  pool ??= poolOf(seeded(8));
+  const words = pool;
   const cut = (length: number): string => {
-    const at = Math.floor(random() * pool.length);
-    return at + length <= pool.length
-      ? pool.slice(at, at + length)
-      : pool.repeat(1 + Math.ceil(length / pool.length)).slice(at, at + length);
+    const at = Math.floor(random() * words.length);
+    return at + length <= words.length
+      ? words.slice(at, at + length)
+      : words.repeat(1 + Math.ceil(length / words.length)).slice(at, at + length);
   };
   let [count, written] = [0, 0];
   let parent: string | null = null;
@@ -160,6 +161,9 @@ function outputChars(share: number): number {
   return share < 0.98 ? 5_000 + ((share - 0.78) / 0.2) * 11_000 : 30_000 + ((share - 0.98) / 0.02) * 30_000;
 }
 
+/** The text of which all others are pieces. */
+let pool: string | undefined;
+
 /** Text as tools print it and models write it: lines of words, some quotes, few characters of several bytes. */
 function poolOf(random: () => number): string {
   const words = [
@@ -178,11 +182,11 @@ function poolOf(random: () => number): string {
     '(',
     '};',
   ];
-  let pool = '';
-  for (let line = 1; pool.length < 400_000; line += 1) {
+  let text = '';
+  for (let line = 1; text.length < 400_000; line += 1) {
     const length = 3 + Math.floor(random() * 12);
-    const text = Array.from({ length }, () => words[Math.floor(random() * words.length)]).join(' ');
-    pool += `${text} ${line % 4 === 0 ? '"error"' : ''}${line % 200 === 0 ? ' → naïve' : ''}\n`;
+    const said = Array.from({ length }, () => words[Math.floor(random() * words.length)]).join(' ');
+    text += `${said} ${line % 4 === 0 ? '"error"' : ''}${line % 200 === 0 ? ' → naïve' : ''}\n`;
   }
-  return pool;
+  return text;
 }

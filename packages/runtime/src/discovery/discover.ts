@@ -77,18 +77,20 @@ export async function discover(search: Search): Promise<Discovery> {
     excluded: 0,
     empty: 0,
   };
-  const look = async ({ path, facts }: WalkedFile, tool?: TranscriptTool) => {
-    if (since !== undefined && BigInt(facts.modified) < BigInt(since) * 1_000_000n) return;
-    await identify({ path, facts }, tool, looking);
-  };
+  const isOld = ({ facts }: WalkedFile) =>
+    since !== undefined && BigInt(facts.modified) < BigInt(since) * 1_000_000n;
+  const look = async (file: WalkedFile, tool?: TranscriptTool) => await identify(file, tool, looking);
+  // A file that needs no look inside waits for nothing.
+  const isDone = (file: WalkedFile) => isOld(file) || isKnown(file, looking);
   if (search.paths === undefined) {
     for (const tool of tools.filter(({ name }) => only === undefined || name === only))
       for (const root of tool.roots(place).filter((one) => existsSync(one)))
-        for (const file of walk.files(root, (path) => tool.has(relative(root, path)))) await look(file, tool);
+        for (const file of walk.files(root, (path) => tool.has(below(root, path))))
+          if (!isDone(file)) await look(file, tool);
   }
   for (const root of search.paths ?? search.roots ?? [])
     for (const file of walk.files(root, (path) => path === root || isPlausible(path, tools)))
-      await look(file);
+      if (!isDone(file)) await look(file);
   const { files, strangers, problems, excluded, empty } = looking;
   return {
     files: withMain(files).filter(({ project, tool }) => isWanted({ project, tool }, search)),
@@ -115,8 +117,8 @@ async function identify(
   owner: TranscriptTool | undefined,
   looking: Looking,
 ): Promise<void> {
-  const { search, excludes, files, strangers, problems } = looking;
-  const found = knownAs(search, path, facts) ?? (await lookInto(path, owner, looking));
+  const { excludes, files, strangers, problems } = looking;
+  const found = await lookInto(path, owner, looking);
   if (found === undefined) return;
   if ('why' in found) problems.push(found);
   else if ('like' in found) strangers.push({ path, ...(found.like !== undefined && { like: found.like }) });
@@ -126,15 +128,22 @@ async function identify(
 
 type Named = Omit<FoundFile, 'path' | 'facts'>;
 
-/** What is known of a file that has not changed. */
-function knownAs({ known, tools }: Search, path: string, facts: FileFacts): Named | undefined {
+/** Takes a file that has not changed for what it is known as. */
+function isKnown({ path, facts }: WalkedFile, looking: Looking): boolean {
+  const { known, tools } = looking.search;
   const source = known?.(path);
-  if (source === undefined || !isUnchanged(source, facts)) return undefined;
+  if (source === undefined || !isUnchanged(source, facts)) return false;
   const tool = tools.find(({ name }) => name === source.tool);
-  if (tool === undefined) return undefined;
+  if (tool === undefined) return false;
   const { session, main, role, project, first } = source;
-  const about = { ...(project !== undefined && { project }), ...(first !== undefined && { first }) };
-  return { tool, session, main, role, ...about };
+  if (project !== undefined && looking.excludes.excludesProject(project)) looking.excluded += 1;
+  else
+    looking.files.push({
+      ...{ path, facts, tool, session, main, role },
+      ...(project !== undefined && { project }),
+      ...(first !== undefined && { first }),
+    });
+  return true;
 }
 
 async function lookInto(
@@ -172,6 +181,12 @@ function placed({ line, offset, why }: LineFault): string {
   return `line ${line}, byte ${offset}: ${why}`;
 }
 
+/** A path below a folder, without the folder. */
+function below(folder: string, path: string): string {
+  const start = `${folder}${sep}`;
+  return path.startsWith(start) ? path.slice(start.length) : relative(folder, path);
+}
+
 /** Whether a file of a folder of no tool may be a transcript, by its name. */
 function isPlausible(path: string, tools: readonly TranscriptTool[]): boolean {
   return isJsonLines(path) || tools.some((tool) => tool.has(path));
@@ -179,6 +194,7 @@ function isPlausible(path: string, tools: readonly TranscriptTool[]): boolean {
 
 /** Files without a working directory of their own have that of their conversation. */
 function withMain(files: readonly FoundFile[]): readonly FoundFile[] {
+  if (files.every(({ project }) => project !== undefined)) return files;
   const id = ({ tool, main }: FoundFile) => `${tool.name} ${main}`;
   const projects = new Map<string, string>();
   for (const file of files)

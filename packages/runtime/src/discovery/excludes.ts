@@ -5,6 +5,8 @@ import { openFile } from '../lines/index.ts';
 
 /** What is left out, in the patterns of `.gitignore`. */
 export interface Excludes {
+  /** Whether a pattern can leave out what is right in a directory: nearly always none can. */
+  mayExcludeIn(directory: string): boolean;
   /** Whether a folder or file is left out, by its whole path; `isFolder` so that a pattern may end in a slash. */
   excludes(path: string, isFolder: boolean): boolean;
   /** Whether the sessions of a working directory are left out: as if each were a file in it. */
@@ -42,8 +44,7 @@ export async function makeExcludes(
   };
   const excludes = (path: string, isFolder: boolean): boolean => {
     const end = isFolder ? '/' : '';
-    const lists = [...configured, ...listsFor(dirname(path))];
-    return lists.some(({ directory, rules }) => {
+    return [...configured, ...listsFor(dirname(path))].some(({ directory, rules }) => {
       const below = slashes(relative(directory ?? parse(path).root, path));
       return below !== '' && rules.ignores(`${below}${end}`);
     });
@@ -54,7 +55,8 @@ export async function makeExcludes(
     projects.set(directory, known);
     return known;
   };
-  return { excludes, excludesProject };
+  const mayExcludeIn = (directory: string) => configured.length > 0 || listsFor(directory).length > 0;
+  return { mayExcludeIn, excludes, excludesProject };
 }
 
 /** Rules for what is below a directory; those of the configuration, for all paths. */

@@ -1,5 +1,5 @@
-import { type Dirent, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { type BigIntStats, type Dirent, readdirSync, statSync } from 'node:fs';
+import { sep } from 'node:path';
 import { type FileFacts, kindOf, reasonOf } from '../lines/index.ts';
 import { factsOf } from '../lines/open.ts';
 import type { Excludes } from './excludes.ts';
@@ -42,18 +42,32 @@ export class Walk {
     const stat = this.#statOf(path);
     if (stat === undefined) return;
     if (!stat.isDirectory()) {
-      if (!has(path) || this.#isExcluded(path, false)) return;
-      if (!stat.isFile()) this.#problems.push({ path, why: `it is ${kindOf(stat)}` });
-      else if (isFirst(this.#found, stat)) yield { path, facts: factsOf(stat) };
+      const file = has(path) && !this.#isExcluded(path, false) ? this.#fileOf(path, stat) : undefined;
+      if (file !== undefined) yield file;
       return;
     }
-    if (this.#isExcluded(path, true) || !isFirst(this.#entered, stat)) return;
+    if (this.#isExcluded(path, true) || !isFirst(this.#entered, factsOf(stat))) return;
+    const folder = path.endsWith(sep) ? path : `${path}${sep}`;
+    const mayExclude = this.#excludes.mayExcludeIn(path);
     for (const entry of this.#entriesOf(path)) {
-      const inside = join(path, entry.name);
+      const inside = folder + entry.name;
+      if (entry.isDirectory() || entry.isSymbolicLink()) yield* this.files(inside, has);
       // A file whose name is none of a transcript costs no look.
-      const mayBeFolder = entry.isDirectory() || entry.isSymbolicLink();
-      if (mayBeFolder || has(inside)) yield* this.files(inside, has);
+      else if (has(inside) && !(mayExclude && this.#isExcluded(inside, false))) {
+        const found = this.#statOf(inside);
+        const file = found && this.#fileOf(inside, found);
+        if (file !== undefined) yield file;
+      }
     }
+  }
+
+  #fileOf(path: string, stat: BigIntStats): WalkedFile | undefined {
+    if (!stat.isFile()) {
+      this.#problems.push({ path, why: `it is ${kindOf(stat)}` });
+      return undefined;
+    }
+    const facts = factsOf(stat);
+    return isFirst(this.#found, facts) ? { path, facts } : undefined;
   }
 
   #isExcluded(path: string, isFolder: boolean): boolean {
@@ -85,9 +99,7 @@ export class Walk {
   }
 }
 
-function isFirst(seen: Set<string>, { dev, ino }: { readonly dev: bigint; readonly ino: bigint }): boolean {
-  const id = `${dev}:${ino}`;
-  if (seen.has(id)) return false;
-  seen.add(id);
-  return true;
+function isFirst(seen: Set<string>, { device, inode }: FileFacts): boolean {
+  const before = seen.size;
+  return seen.add(`${device}:${inode}`).size > before;
 }

@@ -20,8 +20,8 @@ import type { Source } from './source.ts';
 export class SourceTable {
   readonly #file: string;
   readonly #byPath: Map<string, Source>;
-  /** The paths of each session, the last one at the end. */
-  readonly #bySession = new Map<string, Set<string>>();
+  /** The paths of each session, the last one at the end. Most openings of a table find nothing new, and need none. */
+  #bySession: Map<string, Set<string>> | undefined;
   readonly #forgotten = new Set<string>();
   /** Lines of the file, those that a later one replaced among them. */
   #lines: number;
@@ -30,7 +30,7 @@ export class SourceTable {
     this.#file = file;
     this.#byPath = byPath;
     this.#lines = lines;
-    for (const source of byPath.values()) this.#index(source);
+    for (const source of byPath.values()) this.#noteForgotten(source);
   }
 
   /**
@@ -51,6 +51,10 @@ export class SourceTable {
 
   /** The sources of a session under other paths, the last one first. */
   of({ tool, session, path }: Pick<Source, 'tool' | 'session' | 'path'>): readonly Source[] {
+    if (this.#bySession === undefined) {
+      this.#bySession = new Map();
+      for (const source of this.#byPath.values()) index(source, this.#bySession);
+    }
     const paths = this.#bySession.get(`${tool} ${session}`) ?? [];
     // A path may have another session by now.
     const isOther = (one: Source) => one.tool === tool && one.session === session && one.path !== path;
@@ -93,14 +97,11 @@ export class SourceTable {
     // Anew at the end: what was read last is looked at first.
     this.#byPath.delete(source.path);
     this.#byPath.set(source.path, source);
-    this.#index(source);
+    if (this.#bySession !== undefined) index(source, this.#bySession);
+    this.#noteForgotten(source);
   }
 
-  #index({ path, tool, session, main, forgottenAt }: Source): void {
-    const id = `${tool} ${session}`;
-    const paths = this.#bySession.get(id) ?? new Set();
-    paths.delete(path);
-    this.#bySession.set(id, paths.add(path));
+  #noteForgotten({ tool, main, forgottenAt }: Source): void {
     if (forgottenAt !== undefined) this.#forgotten.add(`${tool} ${main}`);
   }
 
@@ -134,6 +135,13 @@ export class SourceTable {
   }
 }
 
+function index({ path, tool, session }: Source, bySession: Map<string, Set<string>>): void {
+  const id = `${tool} ${session}`;
+  const paths = bySession.get(id) ?? new Set();
+  paths.delete(path);
+  bySession.set(id, paths.add(path));
+}
+
 const version = 1;
 
 interface Kept {
@@ -142,18 +150,18 @@ interface Kept {
 }
 
 function keptIn(file: string): Kept {
-  const lines = textOf(file)
-    .split('\n')
-    .filter((line) => line !== '');
   const byPath = new Map<string, Source>();
-  for (const line of lines) {
+  let lines = 0;
+  for (const line of textOf(file).split('\n')) {
+    if (line === '') continue;
+    lines += 1;
     const value = parsed(line);
     if (!isObject(value) || value.v !== version || typeof value.path !== 'string') continue;
     byPath.delete(value.path);
     const { v: _, ...source } = value;
     if (isSource(source)) byPath.set(source.path, source);
   }
-  return { byPath, lines: lines.length };
+  return { byPath, lines };
 }
 
 function isSource(value: object): value is Source {
