@@ -78,6 +78,7 @@ const lanes = [
   'test/docs/recording.test.ts',
   'test/docs/verb-examples.test.ts',
   ...[
+    'import.continued',
     'import.growing',
     'import.pieces',
     'later-store',

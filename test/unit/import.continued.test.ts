@@ -1,0 +1,72 @@
+import { existsSync, globSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { claudeCodeFiles, planClaudeCode, readClaudeCodeFiles, reconcile } from '@tapedeck/runtime/import';
+import { type Entry, type Json, type SqliteTapeStore, user, type ViewPolicy } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { describe, expect, test } from 'vitest';
+import { hostileFiles } from '../support/hostile-transcripts.ts';
+import { ask } from '../support/provider/ask.ts';
+import { type Mode, modes } from '../support/provider/modes.ts';
+import { signatureOf } from '../support/provider/signed.ts';
+import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { jsonl } from '../support/transcript.ts';
+
+// Real transcripts, read in place: they are not part of the project.
+const samples = fileURLToPath(new URL('../../../shared/samples/claude-code', import.meta.url));
+const files = existsSync(samples)
+  ? globSync('**/*.jsonl', { cwd: samples })
+      .filter((file) => basename(file) !== 'journal.jsonl' && !file.includes('subagents/'))
+      .sort()
+  : [];
+
+const policies: readonly ViewPolicy[] = ['last-boundary', 'full'];
+
+/** Imports a file with those of its subagents, and says something in each of its sessions. */
+function continued(path: string): { readonly store: SqliteTapeStore; readonly names: readonly string[] } {
+  const store = openStore();
+  const written = reconcile(store, planClaudeCode(readClaudeCodeFiles(claudeCodeFiles(path))));
+  const names = [...new Set(written.map(({ session }) => session))];
+  for (const name of names) store.entries.append(name, [user('Go on.')]);
+  return { store, names };
+}
+
+/** The strict server knows its own signatures alone. */
+function signed(entries: Iterable<Entry>): Entry[] {
+  return [...entries].map((entry) => ({ ...entry, payload: resigned(entry.payload) as Entry['payload'] }));
+}
+
+function resigned(value: Json): Json {
+  if (Array.isArray(value)) return value.map(resigned);
+  if (!isObject(value)) return value;
+  const options = isObject(value.providerOptions) ? value.providerOptions : {};
+  const isSigned =
+    value.type === 'reasoning' && isObject(options.anthropic) && 'signature' in options.anthropic;
+  if (isSigned)
+    return { ...value, providerOptions: { anthropic: { signature: signatureOf(String(value.text)) } } };
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, resigned(field ?? null)]));
+}
+
+async function expectAccepted(mode: Mode, path: string): Promise<void> {
+  const { store, names } = continued(path);
+  for (const name of names)
+    for (const policy of policies) {
+      const asked = await ask(mode, signed(store.views.entries(name, { policy })), { policy });
+      if (asked === undefined) throw new TypeError(`nothing was sent of ${name}`);
+      expect({ name, policy, refused: asked.refused }).toEqual({ name, policy });
+    }
+  store.close();
+}
+
+describe.each(modes.map((mode) => [mode.name, mode] as const))('%s takes an imported session', (_, mode) => {
+  test.each(files)('%s', async (file) => {
+    await expectAccepted(mode, join(samples, file));
+  });
+
+  test.each(Object.entries(hostileFiles))('with %s', async (_, records) => {
+    using dir = tempDir();
+    writeFileSync(dir.file('s-1.jsonl'), jsonl(records));
+    await expectAccepted(mode, dir.file('s-1.jsonl'));
+  });
+});
