@@ -4,7 +4,7 @@
     python3 verify.py [--json] PATH      PATH: a tape home, or its tape.db
 
 It shares no code with Tapedeck, needs Python 3.8 with its standard library (and SQLite 3.38), and writes nothing.
-Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of schema 1 to 5.
+Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database of schema 1 to 6.
 
 It reports the codes of the section "Verification" of the specification, for the same session and position as
 `tape verify`. It leaves out what it cannot know from the specification alone: `view-contradicted` (the rules of
@@ -24,7 +24,7 @@ import sys
 import unicodedata
 from datetime import datetime, timedelta, timezone
 
-SCHEMA = 5
+SCHEMA = 6
 APPLICATION = 0x54415045
 # Type, name and the first digits of the SHA-256 of the SQL of all tables, indexes and triggers.
 TEXTS = (
@@ -47,7 +47,7 @@ TEXTS = (
     "index:lineage_tape:f0df5a55e6d6d44c index:alias_name_key:0f903eb0ad17aabb "
     "index:alias_tape:31b7e47d97c4d305 index:entry_kind:08ad14cfadd5c83c "
     "index:open_calls_open:880894853a3fee6d index:tape_running:fba2528e6bc58cec "
-    "index:tape_spoken:cb4c02f4437c108d "
+    "index:tape_spoken:cb4c02f4437c108d index:lineage_link:9c98aad9a33ce0ed "
 )
 # White space, as `trim` of JavaScript removes it.
 SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -834,8 +834,9 @@ class Touches:
 # Values beside the tapes: the lineage, the rows, aliases.
 
 
-# The same on every line about a session.
-REPEATED = ("session_id", "parent_session_id", "from_anchor", "created_at", "parent", "tape", "kind")
+# The same on every line about a session; the parent is that of the tree in a link.
+REPEATED = ("session_id", "from_anchor", "created_at", "tape", "kind")
+OF_PARENT = ("parent_session_id", "parent")
 AXES = ("lifecycle", "task", "delivery")
 # What the acts set that have one value to set.
 SETS = {"archive": ("lifecycle", "archived"), "merge": ("delivery", "merged"), "discard": ("delivery", "discarded")}
@@ -845,7 +846,10 @@ def line_faults(line, into, told, is_complete):
     """The fields of a line that contradict each other, or what `told`, the identity and state of earlier lines, has."""
     identity, before = told or (None, None)
     wrong = [] if line.get("v") == 1 else ["v"]
-    wrong += [field for field in REPEATED if identity is not None and identity.get(field) != line.get(field)]
+    is_link = line.get("type") == "link"
+    same = REPEATED + (() if is_link else OF_PARENT)
+    wrong += [field for field in same if identity is not None and identity.get(field) != line.get(field)]
+    wrong += ["parent_session_id"] if is_link and line.get("parent_session_id") != into else []
     state = [line.get(axis) for axis in AXES]
     last = next((value for value in reversed(state) if value is not None), None)
     wrong += [] if line.get("status") == last else ["status"]
@@ -901,7 +905,8 @@ def verify_lineage(home):
             wrong = line_faults(fields, peer and peer["name"], before, is_complete)
             if wrong:
                 home.report("lineage-broken", None, None, "line %d is contradicted: %s" % (row["g"], ", ".join(wrong)))
-            told[row["tape_id"]] = (identity or fields, [fields.get(axis) for axis in AXES])
+            is_link = fields.get("type") == "link"
+            told[row["tape_id"]] = (identity or (None if is_link else fields), [fields.get(axis) for axis in AXES])
         else:
             told[row["tape_id"]] = (identity, None)
         prevs = [line.hash, row["hash"].hex()]

@@ -21,7 +21,7 @@ const together: Readonly<Record<string, RegExp>> = {
 /** What most command lines do not call, each a file that is loaded when one of its functions is first called. */
 const later: Readonly<Record<string, RegExp>> = {
   writes:
-    /\/tape\/src\/(?:fork\/|lineage\/outbox|session\/session|tape\/(?:append|leftovers|open-calls|partial-answer|post)|entry\/(?:blob|child-name|encode|normalise|spill))|\/graph\/src\/(?:chain|compare|display|journal|lines|tail)\.ts/,
+    /\/tape\/src\/(?:fork\/|lineage\/(?:link|outbox)|session\/session|tape\/(?:append|leftovers|open-calls|partial-answer|post)|entry\/(?:blob|child-name|encode|normalise|spill))|\/graph\/src\/(?:chain|compare|display|journal|lines|tail)\.ts/,
   checks: /\/tape\/src\/(?:check\/|store\/verify|tape\/calls)/,
   bundles: /\/tape\/src\/bundle\//,
   merges: /\/tape\/src\/merge\//,

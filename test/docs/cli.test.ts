@@ -213,6 +213,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['identity', 0, ['identity']],
     ['identity', 1, ['identity', '--jsonl']],
     ['identity', 2, ['identity', 'unlink', 'dm:mom']],
+    ['link', 0, ['link', 'fix', '--root']],
     ['rename', 0, ['rename', 'fix', 'mend']],
     ['archive', 0, ['archive', 'fix']],
     ['delete', 0, ['delete', 'fix']],

@@ -301,9 +301,9 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
     expect(disagreements(home.path, [])).toContainEqual(expect.stringContaining('head-contradicted'));
     {
       using db = rawDb(home.db);
-      db.exec('PRAGMA user_version = 6');
+      db.exec('PRAGMA user_version = 7');
     }
-    expect(() => disagreements(home.path, [])).toThrow('it has schema 6');
+    expect(() => disagreements(home.path, [])).toThrow('it has schema 7');
   });
 });
 

@@ -88,6 +88,8 @@ const acts: readonly Act[] = [
   { line: 'alias main other-name', look: out('show other-name --quiet') },
   { line: 'unalias talk', look: out('show talk --quiet') },
   { line: 'rename main talk-2', look: out('sessions --format {session}:{title}') },
+  { line: 'link kid old', look: out('children old --quiet') },
+  { line: 'link kid --root', look: out('children main --quiet') },
   { line: 'resolve dm:sms:1', look: listed },
   {
     line: 'resolve dm:mom --address dm:mail:mom',

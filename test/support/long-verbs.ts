@@ -7,7 +7,7 @@ export const showing: readonly string[] = [
 /** Why other verbs never take long without saying so. A new verb shows how far it is, or has a reason here. */
 export const brief: Readonly<Record<string, string>> = {
   'writes a few rows, however large the home is':
-    'init new anchor handoff fork branch send discard rewind undo alias unalias rename archive delete abort merge resolve identity',
+    'init new anchor handoff fork branch send discard rewind undo alias unalias link rename archive delete abort merge resolve identity',
   'a model or a tool answers, and what comes of it is shown as it comes':
     'run chat delegate compact approve recover',
   'makes a small home': 'demo',

@@ -7,7 +7,7 @@ export function toSchema0(path: string): void {
   using db = rawDb(path);
   db.dropTriggers();
   db.exec(`
-    DROP INDEX tape_running; DROP INDEX tape_spoken; DROP INDEX entry_kind; DROP TABLE open_run; DROP TABLE usage;
+    DROP INDEX lineage_link; DROP INDEX tape_running; DROP INDEX tape_spoken; DROP INDEX entry_kind; DROP TABLE open_run; DROP TABLE usage;
     DROP INDEX tape_ordinal; DROP INDEX tape_name_key; DROP INDEX tape_unfinished;
     ALTER TABLE tape DROP COLUMN ordinal; ALTER TABLE tape DROP COLUMN name_key;
     ALTER TABLE tape DROP COLUMN last_message_at;

@@ -74,6 +74,9 @@ describe('three levels of sessions', () => {
       kind: 'subagent',
       parent: ulid(2),
       parentName: a,
+      link: undefined,
+      origin: ulid(2),
+      originName: a,
       fromAnchor: undefined,
       base: 20,
       range: [8, 20],
@@ -218,7 +221,7 @@ describe('unusual lines', () => {
         s(2, { type: 'archive', ...from(1), status: 'discarded' }),
         s(3),
         s(3, { type: 'link', ...from(1) }),
-        s(3, { type: 'link', ...from(2) }),
+        s(3, { type: 'link', ...from(2), edge: 'clear', derived: true, evidence: 'why' }),
         s(3, { type: 'archive', status: 'active', lifecycle: 'active' }),
       ),
     );
@@ -228,8 +231,9 @@ describe('unusual lines', () => {
       lifecycle: 'archived',
     });
     expect(graph.merges('s2')).toMatchObject([{ type: 'discard', into: ulid(1), seq: 4 }]);
-    expect(graph.parent('s3')?.session).toBe('s1');
-    expect(namesOf(graph.children('s1'))).toEqual(['s2', 's3']);
+    expect(graph.parent('s3')?.session).toBe('s2');
+    expect(graph.find('s3')?.link).toEqual({ type: 'clear', derived: true, evidence: 'why' });
+    expect([graph.children('s1'), graph.children('s2')].map(namesOf)).toEqual([['s2'], ['s3']]);
     expect(graph.find('s3')?.lifecycle).toBe('active');
     expect(graph.skipped.dangling).toBe(0);
   });

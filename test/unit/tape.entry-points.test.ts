@@ -35,8 +35,8 @@ const forStores = names(`
   MergeDraft MergePreview MergeStrategy ModelCalls nameFault nameKey nameMax nearNames NewestQuery normalise OnProgress OptionFault optionFault Owner parseAnchorName
   parseName PatchFile Posted PreviewEntry Problem Progress ProgressOptions provablyDead Purged PurgePreview RangeQuery RecordedArtifact RedactPreview Redacted
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery SearchResult Sequence SessionChange SessionInit
-  SessionCounts SessionHead SessionOwner SessionOrder SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
-  Identities Identity Linked LinkOptions Resolved ResolveOptions
+  SessionCounts SessionHead SessionLink SessionOwner SessionOrder SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
+  Identities Identity Linked LinkOptions LinkReceipt LinkRequest Resolved ResolveOptions
   tapeName taskSlug TextRef Touch touchesOf UnrewindOptions ViewQuery Views
   WorktreeRequest wrapStore WriteOptions
 `);

@@ -1,5 +1,5 @@
 import type { FamilyLine } from '@tapedeck/tape/store';
-import { createNode, isDeleted, type SessionNode, updateNode } from './node.ts';
+import { createNode, isDeleted, linkOf, type SessionNode, updateNode } from './node.ts';
 
 /** The sessions and edges that the lines of a graph describe. */
 export interface Folded {
@@ -127,15 +127,18 @@ function add(folding: Folding, node: SessionNode): SessionNode {
   return node.parent === undefined ? node : adopt(folding, node, node.parent);
 }
 
-/** A `link` sets the parent of a session without one; no line changes an existing parent. */
+/** A `link` gives a session another parent in the tree, or none; no other line does. */
 function relink(folding: Folding, node: SessionNode, line: FamilyLine): SessionNode {
-  if (line.type !== 'link' || line.parent === null || node.parent !== undefined) return node;
+  if (line.type !== 'link') return node;
+  const siblings = folding.children.get(node.parent ?? '');
+  siblings?.splice(siblings.indexOf(node.id), 1);
   const linked = {
     ...node,
+    parent: undefined,
     parentName: line.parent_session_id ?? undefined,
-    fromAnchor: line.from_anchor ?? undefined,
+    link: linkOf(line),
   };
-  return adopt(folding, linked, line.parent);
+  return line.parent === null ? linked : adopt(folding, linked, line.parent);
 }
 
 /**

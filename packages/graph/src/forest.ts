@@ -116,7 +116,7 @@ function placeMarks(
   let newest = 0;
   for (const node of nodes) {
     newest = Math.max(newest, node.lastG);
-    add(node.parent, { seq: node.base ?? 0, g: node.g });
+    add(node.origin, { seq: node.base ?? 0, g: node.g });
     for (const { g, into, seq = 0, range } of node.merges) {
       add(into, { seq: seq - 1, g });
       add(node.id, { seq: range?.[1] ?? 0, g });

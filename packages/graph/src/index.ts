@@ -31,7 +31,7 @@ export { FileJournal, openJournal } from './journal.ts';
 export { type LayoutOptions, layOut, type PictureRow } from './layout.ts';
 export type { LineageStep } from './lineage.ts';
 export { type Line, lineBytesMax, readLines } from './lines.ts';
-export type { MergeRecord, SessionNode } from './node.ts';
+export type { LinkRecord, MergeRecord, SessionNode } from './node.ts';
 export { dotLines, mermaidLines, toDot, toMermaid } from './notations.ts';
 export { lineageLine, type Parsed, parseRecord, type SkipReason } from './record.ts';
 export { findRecords } from './seek.ts';

@@ -1,6 +1,14 @@
 import { shown, span } from './display.ts';
 import { forestOf, type PictureMark, type Shape, shapeOf, type Tree } from './forest.ts';
-import { distinctNames, failureOf, type MergeRecord, type SessionNode, stateOf, undoneText } from './node.ts';
+import {
+  distinctNames,
+  edgeText,
+  failureOf,
+  type MergeRecord,
+  type SessionNode,
+  stateOf,
+  undoneText,
+} from './node.ts';
 
 /** What a drawing shows, and in which order. */
 export interface LayoutOptions {
@@ -214,9 +222,17 @@ function mergeLabel(merge: MergeRecord): string {
   return `${type === 'merge' ? 'merged' : 'discarded'}${what}${into}${undoneText(merge)}`;
 }
 
-function origin({ parentName, fromAnchor, range }: SessionNode): string[] {
-  if (parentName === undefined) return [];
+function origin({ originName, parentName, link, fromAnchor, range }: SessionNode): string[] {
+  const linked =
+    link === undefined
+      ? []
+      : [
+          parentName === undefined
+            ? `without a parent (${shown(edgeText(link))})`
+            : `linked to ${shown(parentName)} (${shown(edgeText(link))})`,
+        ];
+  if (originName === undefined) return linked;
   const anchor = fromAnchor === undefined ? '' : ` ⚓ ${shown(fromAnchor)}`;
   const part = range === undefined ? '' : range === null ? ' without its entries' : ` ${span(range)}`;
-  return [`from ${shown(parentName)}${anchor}${part}`];
+  return [`from ${shown(originName)}${anchor}${part}`, ...linked];
 }

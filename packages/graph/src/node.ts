@@ -23,6 +23,13 @@ export interface MergeRecord {
   readonly childHead: string | undefined;
 }
 
+/** What the edge of a `link` line is, and whether it was concluded from `evidence`. */
+export interface LinkRecord {
+  readonly type: string;
+  readonly derived: boolean;
+  readonly evidence: string | undefined;
+}
+
 /** A session as the lines read so far describe it. */
 export interface SessionNode {
   /** ULID of the session. */
@@ -31,9 +38,14 @@ export interface SessionNode {
   readonly session: string;
   readonly tape: string;
   readonly kind: string;
-  /** ULID and name of the parent, and the anchor where the inherited part begins. */
+  /** ULID and name of the parent in the tree: that of its last link, or else the session that it was forked from. */
   readonly parent: string | undefined;
   readonly parentName: string | undefined;
+  /** Its last link. */
+  readonly link: LinkRecord | undefined;
+  /** ULID and name of the session that it was forked from, and the anchor where the inherited part begins. */
+  readonly origin: string | undefined;
+  readonly originName: string | undefined;
   readonly fromAnchor: string | undefined;
   /** The last position before its own entries, and the inherited positions: null for none. */
   readonly base: number | undefined;
@@ -66,6 +78,9 @@ export function createNode(line: FamilyLine): SessionNode {
     kind: line.kind,
     parent: line.parent ?? undefined,
     parentName: line.parent_session_id ?? undefined,
+    link: line.type === 'link' ? linkOf(line) : undefined,
+    origin: line.type === 'link' ? undefined : (line.parent ?? undefined),
+    originName: line.type === 'link' ? undefined : (line.parent_session_id ?? undefined),
     fromAnchor: line.from_anchor ?? undefined,
     base: line.base,
     range: isMerge(line) ? undefined : line.range,
@@ -82,6 +97,16 @@ export function createNode(line: FamilyLine): SessionNode {
     merges: [],
     g: line.g,
   };
+}
+
+/** The edge of a `link` line. */
+export function linkOf({ edge = 'link', derived, evidence }: FamilyLine): LinkRecord {
+  return { type: edge, derived: derived === true, evidence };
+}
+
+/** An edge of a link in a drawing: `clear, derived`. */
+export function edgeText({ type, derived }: LinkRecord): string {
+  return `${type}${derived ? ', derived' : ''}`;
 }
 
 /** Returns the node updated by a further line about its session. */
@@ -178,6 +203,7 @@ export function distinctNames(
     ...(isDeleted(node) && { status: node.lifecycle === 'purged' ? 'purged' : 'deleted' }),
     session: nameOf(node.id) ?? node.session,
     parentName: nameOf(node.parent) ?? node.parentName,
+    originName: nameOf(node.origin) ?? node.originName,
     merges: node.merges.map((merge) => ({
       ...merge,
       childName: nameOf(merge.child) ?? merge.childName,

@@ -1,5 +1,5 @@
 import { shown, span } from './display.ts';
-import { distinctNames, type MergeRecord, type SessionNode, stateOf, undoneText } from './node.ts';
+import { distinctNames, edgeText, type MergeRecord, type SessionNode, stateOf, undoneText } from './node.ts';
 
 /** A session in a drawing: its id, and its number from 1. */
 interface Place {
@@ -163,11 +163,11 @@ function* linesIn(
   yield* last;
 }
 
-function forksOf({ id, parent, fromAnchor }: SessionNode): Edge[] {
+function forksOf({ id, parent, fromAnchor, link }: SessionNode): Edge[] {
   if (parent === undefined) return [];
-  return [
-    { from: parent, to: id, label: fromAnchor === undefined ? '' : `⚓ ${shown(fromAnchor)}`, merge: false },
-  ];
+  const anchor = fromAnchor === undefined ? '' : `⚓ ${shown(fromAnchor)}`;
+  const label = link === undefined ? anchor : shown(edgeText(link));
+  return [{ from: parent, to: id, label, merge: false }];
 }
 
 function mergesOf({ merges }: SessionNode): Edge[] {

@@ -132,8 +132,8 @@ function isSame(one: SessionInfo, there: SessionInfo | undefined): boolean {
   return there !== undefined && faceOf(one) === faceOf(there);
 }
 
-function faceOf({ headHash, lifecycle, task, delivery, title, aliases }: SessionInfo): string {
-  return JSON.stringify([headHash, lifecycle, task, delivery, title, aliases]);
+function faceOf({ headHash, lifecycle, task, delivery, title, aliases, link }: SessionInfo): string {
+  return JSON.stringify([headHash, lifecycle, task, delivery, title, aliases, link]);
 }
 
 /** What differs between the stores after a copy, and what is never copied. */

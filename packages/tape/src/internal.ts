@@ -50,7 +50,7 @@ export { copyOlder } from './store/backup.ts';
 export { maskedStore } from './store/masked-store.ts';
 export type { OpenOptions } from './store/open.ts';
 export { redactedCall, redactedDraft } from './store/redacted-call.ts';
-export { deliveryOf, isSummarizer, summarizerKind } from './tape/info.ts';
+export { deliveryOf, isSummarizer, summarizerKind, treeParentOf } from './tape/info.ts';
 export { leftoverEntries } from './tape/leftovers.ts';
 export { partialAnswer } from './tape/partial-answer.ts';
 export { assertActive, assertKept, isDeleted, lifecycleWord } from './tape/tape.ts';

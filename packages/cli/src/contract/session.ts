@@ -50,10 +50,22 @@ const standing = {
     ),
 };
 
-const origin = {
+/** What a link has made of the place of a session in the tree. */
+const linkFields = () => ({
+  parent: z.string().nullable().describe('the parent in the tree from then on; null for a root'),
+  type: text('what the edge is: `clear`, `moved` …'),
+  derived: flag('whether no record names the edge'),
+  evidence: text('what it was concluded from, or why it was made').optional(),
+});
+
+const origin = () => ({
   parent: parent.optional(),
   from_anchor: text('anchor where the inherited part begins; present with `parent`').nullable().optional(),
-};
+  link: z
+    .strictObject(linkFields())
+    .optional()
+    .describe('its place in the tree, where a link has given it another one than the fork'),
+});
 
 export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   session,
@@ -62,7 +74,7 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
     '`subagent` for a fork, `summarizer` for the writer of a summary, else `session` or the `--kind` of `new`',
   ),
   ...standing,
-  ...origin,
+  ...origin(),
   merged_at: text('time of the last merge or discard; present with `delivery`').optional(),
   title: text(
     'the title of its last rename, else the one that it was created with, else the one that a model wrote; in lists else the beginning of its first prompt or task',
@@ -96,7 +108,7 @@ const nodeFields = () => ({
   lifecycle: text('as in `Session`'),
   task: text('as in `Session`').optional(),
   delivery: text('as in `Session`').optional(),
-  ...origin,
+  ...origin(),
   range: range.nullable().optional().describe('inherited positions, both ends included; null for none'),
   created_at: text('time'),
   merges: listOf('merges and discards of the session, oldest first', {
@@ -343,6 +355,14 @@ export const sessionVerbs: Contracts = {
     exits: {
       3: 'no session has the alias, or no tape home',
       4: 'it is the name or id of the session, and no alias',
+    },
+  },
+  link: {
+    json: printed({ session, id: text('ULID'), ...linkFields(), repeated }),
+    quiet: 'the name of the session',
+    exits: {
+      ...noSession,
+      4: 'the parent is the session or below it; with `--undo`, no link was made of the session; one of them is deleted',
     },
   },
   rename: {

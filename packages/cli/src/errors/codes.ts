@@ -54,7 +54,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   TAPE_KEY_CONFLICT: [exit.conflict, 'the key was used before, with other content'],
   TAPE_CONFLICT: [
     exit.conflict,
-    'the merge contradicts an earlier one, or both sides wrote the same key or file; or forks inherit what a purge would erase (`data.forks`)',
+    'the merge contradicts an earlier one, or both sides wrote the same key or file; forks inherit what a purge would erase (`data.forks`); or a link would put a session below itself, or no link is there to take back',
   ],
   TAPE_ARCHIVED: [
     exit.conflict,

@@ -1,7 +1,7 @@
 import type { LineOptions, SessionGraph, SessionNode } from '@tapedeck/graph';
 import type { Context } from '../context.ts';
 import { cutText } from '../terminal/width.ts';
-import { stateOf } from './session.ts';
+import { linkJson, stateOf } from './session.ts';
 
 /** A session with its descendants, nested. */
 export function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Record<string, unknown>> {
@@ -13,7 +13,8 @@ export function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Recor
     lifecycle: node.lifecycle,
     ...(node.task !== undefined && { task: node.task }),
     ...(node.delivery !== undefined && { delivery: node.delivery }),
-    ...(node.parentName !== undefined && { parent: node.parentName, from_anchor: node.fromAnchor ?? null }),
+    ...(node.originName !== undefined && { parent: node.originName, from_anchor: node.fromAnchor ?? null }),
+    ...(node.link !== undefined && { link: linkJson(node.link, node.parentName) }),
     ...(node.range !== undefined && { range: node.range }),
     created_at: node.createdAt,
     merges: node.merges.map(({ type, intoName, seq, range, at, undone }) => ({

@@ -14,6 +14,7 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
     ...(info.task !== undefined && { task: info.task }),
     ...(delivery !== undefined && { delivery }),
     ...(info.parent !== undefined && { parent: info.parent, from_anchor: info.fromAnchor ?? null }),
+    ...(info.link !== undefined && { link: linkJson(info.link, info.link.parent) }),
     ...(info.mergedAt !== undefined && delivery !== undefined && { merged_at: isoTime(info.mergedAt) }),
     ...(info.title !== undefined && { title: info.title }),
     ...(info.aliases.length > 0 && { aliases: info.aliases }),
@@ -24,6 +25,18 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
     message_count: info.messageCount,
     ...(info.counts && countsJson(info.counts)),
   };
+}
+
+/** The parent of a session in the tree, and what the edge is. */
+export function linkJson(
+  {
+    type,
+    derived = false,
+    evidence,
+  }: { readonly type: string; readonly derived?: boolean; readonly evidence?: string | undefined },
+  parent: string | null | undefined,
+): Readonly<Record<string, unknown>> {
+  return { parent: parent ?? null, type, derived, ...(evidence !== undefined && { evidence }) };
 }
 
 function countsJson(counts: SessionCounts): Readonly<Record<string, unknown>> {

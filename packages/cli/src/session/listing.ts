@@ -1,6 +1,6 @@
 import { sep } from 'node:path';
 import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { isObject, treeParentOf } from '@tapedeck/tape/internal';
 import { partText } from '../output/entry.ts';
 import { commandText, isTyped } from '../output/local-command.ts';
 
@@ -70,7 +70,7 @@ export interface Placed {
 
 /** A session with its descendants, each after its parent, siblings in the order in which they are given. */
 export function withDescendants(root: SessionInfo, below: readonly SessionInfo[]): readonly Placed[] {
-  const children = Map.groupBy(below, ({ parentId }) => parentId);
+  const children = Map.groupBy(below, (info) => treeParentOf(info).parentId);
   const placed: Placed[] = [];
   // A loop: forks can be nested deeper than calls.
   const left = [{ info: root, branch: '', indent: '' }];

@@ -45,6 +45,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   compact: async () => (await import('./compact.ts')).compact,
   alias: async () => (await import('./alias.ts')).alias,
   unalias: async () => (await import('./alias.ts')).unalias,
+  link: async () => (await import('./link.ts')).link,
   rename: async () => (await import('./rename.ts')).rename,
   resolve: async () => (await import('./resolve.ts')).resolve,
   identity: async () => (await import('./identity.ts')).identity,

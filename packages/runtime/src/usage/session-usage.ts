@@ -1,5 +1,5 @@
 import type { SessionInfo, TapeStore } from '@tapedeck/tape';
-import { callOf, summarizerKind, totalOf } from '@tapedeck/tape/internal';
+import { callOf, summarizerKind, totalOf, treeParentOf } from '@tapedeck/tape/internal';
 import type { ModelCalls } from '@tapedeck/tape/store';
 import { addUsage, noUsage, type Usage } from './usage.ts';
 
@@ -114,26 +114,24 @@ async function readOwn(
 }
 
 /** A session and its parent. */
-type Listed = Pick<SessionInfo, 'id' | 'session' | 'parentId'>;
+type Listed = Pick<SessionInfo, 'id' | 'session' | 'parentId' | 'link'>;
 
-/**
- * The usage of each tree of sessions: the roots are those whose parent is not listed. `infos` are in the order of
- * creation, so that a parent comes before its children. Pure.
- */
-function usageTrees(infos: readonly Listed[], calls: readonly ModelCalls[]): readonly TreeUsage[] {
+/** The usage of a session with those below it, children in the order in which they are listed. Pure. */
+function usageTree(root: Listed, infos: readonly Listed[], calls: readonly ModelCalls[]): TreeUsage {
   const byId = Map.groupBy(calls, ({ id }) => id);
-  const children = new Map(infos.map(({ id }) => [id, [] as TreeUsage[]]));
-  const roots: TreeUsage[] = [];
+  const listed = Map.groupBy(infos, (info) => treeParentOf(info).parentId);
+  const order = [root];
+  for (const { id } of order) order.push(...(listed.get(id) ?? []));
+  const made = new Map<string, TreeUsage>();
   // The last first: a session is made when all below it are.
-  for (const { id, session, parentId = '' } of infos.toReversed()) {
+  for (const { id, session } of order.toReversed()) {
     const own = ownUsage(session, byId.get(id));
-    const below = children.get(id)?.toReversed() ?? [];
+    const children = (listed.get(id) ?? []).flatMap((child) => made.get(child.id) ?? []);
     const { steps, usage, total, cost } = own;
     const sum: UsageSum = { steps, usage, total, ...(cost !== undefined && { cost }) };
-    const made = { ...own, children: below, tree: below.reduce((all, { tree }) => addSums(all, tree), sum) };
-    (children.get(parentId) ?? roots).push(made);
+    made.set(id, { ...own, children, tree: children.reduce((all, { tree }) => addSums(all, tree), sum) });
   }
-  return roots.toReversed();
+  return made.get(root.id) ?? { ...ownUsage(root.session), children: [], tree: noSum };
 }
 
 /**
@@ -177,5 +175,5 @@ export async function readUsage(
   if (!tree) return { ...(await readOwn(store, { id, session: name })), ...more };
   const below = await store.sessions.list({ under: id, all: true, after: null });
   const calls = await store.sessions.calls({ session: id, tree: true });
-  return { ...ownUsage(name), ...usageTrees([{ id, session: name }, ...below], calls)[0], ...more };
+  return { ...usageTree({ id, session: name }, below, calls), ...more };
 }

@@ -1,5 +1,5 @@
 import { isObject, isTooDeep } from '../entry/json.ts';
-import { isUlid } from '../entry/name.ts';
+import { isUlid, nameFault } from '../entry/name.ts';
 import type { LineageLine } from '../lineage/line.ts';
 import { lifecycles, tasks } from '../tape/tape.ts';
 import type { Checked } from './check.ts';
@@ -61,6 +61,9 @@ const sometimes: Readonly<Record<string, Is>> = {
   child_head: hash,
   alias: text,
   reason: text,
+  edge: (v) => typeof v === 'string' && nameFault(v) === undefined,
+  derived: (v) => v === true,
+  evidence: text,
   task: oneOf(tasks),
   delivery: oneOf(['merged', 'discarded']),
 };
@@ -92,5 +95,6 @@ export function parseBundleLine(value: unknown): Checked<LineageLine> {
   if ((type === 'merge' || type === 'discard') && !(has('into') && has('seq') && Array.isArray(line.range)))
     return fault('is of a merge, and does not say of which');
   if ((type === 'alias' || type === 'unalias') && !has('alias')) return fault('gives no alias');
+  if (type === 'link' && !has('edge')) return fault('is of a link, and does not say of which');
   return { value: line as unknown as LineageLine };
 }

@@ -3,6 +3,7 @@ import { hex } from '../entry/hash.ts';
 import { nameFault, quote, tapeName } from '../entry/name.ts';
 import type { LineageLine } from '../lineage/line.ts';
 import { rowDigest } from '../lineage/line.ts';
+import { closesCircle } from '../lineage/link.ts';
 import { addLine, graphStatus, type SaidLine } from '../lineage/outbox.ts';
 import { freeNames, insertAlias, isAlias, lookAlike, readsAsPoint, reclaimNames } from '../session/names.ts';
 import type { Db } from '../sqlite/sqlite.ts';
@@ -104,6 +105,8 @@ class Adopting {
       if (known !== tape.id) this.#fail(bundled, 'is here, about another session');
       return;
     }
+    const linked = this.#linkedTo(line, tape);
+    if (linked === undefined) return;
     const into = line.into === undefined ? undefined : this.#intoOf(bundled);
     if (line.into !== undefined && into === undefined) return;
     if (into !== undefined && !this.#agrees(line, { tape, into })) {
@@ -122,10 +125,11 @@ class Adopting {
     const isNameless = this.#isNameless(line.session, tape);
     if (line.alias !== undefined && !isNameless && !this.#mayAlias(bundled, tape)) return;
     const state = this.#change(tape, before, { now, at: Date.parse(line.at) });
-    const g = addLine(this.#db, this.#lineOf(line, { tape, into, state, plan }), {
-      tape: tape.id,
-      peer: into?.id ?? tape.parent_id,
-    });
+    const g = addLine(
+      this.#db,
+      { ...this.#lineOf(line, { tape, into, state, plan }), parent_session_id: linked.name },
+      { tape: tape.id, peer: into?.id ?? linked.id },
+    );
     this.added += 1;
     if (!isNameless && (line.type === 'alias' || line.type === 'unalias')) this.#alias(line, tape, g);
   }
@@ -147,7 +151,8 @@ class Adopting {
   /** A line about a session of the bundle says what its record does. */
   #assertOf(bundled: BundledLine, { bundled: { tape } }: Planned): void {
     const { line } = bundled;
-    if (line.session_id !== tape.name || line.parent !== tape.parent || line.kind !== tape.kind)
+    const isOfParent = line.type === 'link' || line.parent === tape.parent;
+    if (line.session_id !== tape.name || !isOfParent || line.kind !== tape.kind)
       this.#fail(bundled, 'describes another session than the bundle');
     if (line.type === 'fork') {
       const range = tape.floor === tape.base ? null : [tape.floor + 1, tape.base];
@@ -202,6 +207,17 @@ class Adopting {
     });
     if (row !== undefined) this.#rows.set(ulid, row);
     return row;
+  }
+
+  /**
+   * The parent of a session in the tree behind a line. Undefined where a link names one that is not here: the line stays
+   * away until that comes; or where the link would close a circle with those of this home.
+   */
+  #linkedTo(line: LineageLine, tape: TapeRow): { id: number | null; name: string | null } | undefined {
+    if (line.type !== 'link') return { id: tape.parent_id, name: tape.parent_name };
+    if (line.parent === null) return { id: null, name: null };
+    const parent = this.#row(line.parent);
+    return parent === undefined || closesCircle(this.#db, tape, parent) ? undefined : parent;
   }
 
   /** The session that received a merge; undefined where the position of the merge is not what it is in the bundle. */

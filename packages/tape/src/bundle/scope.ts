@@ -3,6 +3,7 @@ import { hex } from '../entry/hash.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Interval } from '../tape/interval.ts';
 import { selectTape, type TapeRow } from '../tape/tape.ts';
+import { belowInTree } from '../tape/tree.ts';
 import type { BundleScope, BundleStart, BundleTape } from './bundle.ts';
 
 /** A session that travels. */
@@ -21,13 +22,22 @@ export interface Travelling {
  */
 export function travelling(db: Db, tape: TapeRow, scope: BundleScope): readonly Travelling[] {
   const above = ancestorsOf(db, tape);
-  const below = scope === 'tree' ? descendantsOf(db, tape) : [];
+  if (scope === 'tree') return familyOf(db, [tape, ...descendantsOf(db, tape)]).map((one) => whole(one));
   return [
     ...above.map(({ tape: ancestor, reach }) =>
       whole(ancestor, scope === 'session' ? { lo: tape.floor_seq, hi: reach } : undefined),
     ),
-    ...[tape, ...below].map((one) => whole(one)),
+    whole(tape),
   ];
+}
+
+/** Sessions with all those that they inherit from, which need not be above them in the tree, in the order of their creation. */
+function familyOf(db: Db, tapes: readonly TapeRow[]): readonly TapeRow[] {
+  const all = new Map(tapes.map((tape) => [tape.id, tape]));
+  for (const one of tapes)
+    if (one.parent_id !== null && !all.has(one.parent_id))
+      for (const { tape } of ancestorsOf(db, one)) all.set(tape.id, tape);
+  return [...all.values()].sort((a, b) => a.id - b.id);
 }
 
 function whole(tape: TapeRow, shown: Interval = { lo: 0, hi: tape.head_seq }): Travelling {
@@ -56,10 +66,7 @@ function ancestorsOf(db: Db, tape: TapeRow): readonly { readonly tape: TapeRow; 
 /** The descendants of a session in the order in which they were made, without imports that are not finished. */
 function descendantsOf(db: Db, { id }: TapeRow): readonly TapeRow[] {
   return db.all<TapeRow>(
-    `WITH RECURSIVE below(id) AS (
-       SELECT id FROM tape WHERE parent_id = @id AND id > @id
-       UNION SELECT c.id FROM below b JOIN tape c ON c.parent_id = b.id AND c.id > b.id)
-     ${selectTape} WHERE t.id IN (SELECT id FROM below) AND t.lifecycle <> 'staging' ORDER BY t.id`,
+    `${selectTape} WHERE t.id IN (${belowInTree('@id')}) AND t.lifecycle <> 'staging' ORDER BY t.id`,
     { id },
   );
 }

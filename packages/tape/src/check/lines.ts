@@ -19,7 +19,7 @@ interface Beside {
   readonly g: number;
   /** The id of the tape that the line is about. */
   readonly tape: number;
-  /** The name of the session that received a merge. */
+  /** The name of the session that received a merge, or else of the parent. */
   readonly into: string | null;
 }
 
@@ -53,16 +53,21 @@ export class LinesBySession {
   /** Receives the lines in order; returns the fields that contradict each other, or earlier lines. */
   compare(line: JsonObject, { g, tape, into }: Beside): readonly string[] {
     const told = this.#told.get(tape);
-    const identity = identityOf(line);
+    // A link says the parent in the tree: it is compared field by field, and nothing is compared with it.
+    const isLink = line.type === 'link';
+    const identity = isLink ? undefined : identityOf(line);
     const state = this.#kept(stateOf(line));
     const faults = [
       ...ownFaults(line, into),
-      ...(told?.g === undefined || told.identity === identity ? [] : otherFields(this.#lineAt(told.g), line)),
+      ...(told?.g === undefined || (!isLink && told.identity === identity)
+        ? []
+        : otherFields(this.#lineAt(told.g), line)),
       ...(this.#isComplete ? actFaults(line, { told, state }) : []),
     ];
-    if (told === undefined) this.#told.set(tape, { g, identity, state });
+    const proof = isLink ? undefined : g;
+    if (told === undefined) this.#told.set(tape, { g: proof, identity, state });
     else {
-      told.g ??= g;
+      told.g ??= proof;
       told.identity ??= identity;
       told.state = state;
     }
@@ -103,6 +108,7 @@ function ownFaults(line: JsonObject, into: string | null): readonly string[] {
     ...((line.into_session_id ?? null) === (line.into === undefined ? null : into)
       ? []
       : ['into_session_id']),
+    ...(line.type === 'link' && (line.parent_session_id ?? null) !== into ? ['parent_session_id'] : []),
   ];
 }
 
@@ -114,28 +120,22 @@ function textOf(value: Json | undefined): string {
   return JSON.stringify(value ?? null);
 }
 
-/** Fields that are the same on each line about a session. */
-const repeated = [
-  'session_id',
-  'parent_session_id',
-  'from_anchor',
-  'created_at',
-  'parent',
-  'tape',
-  'kind',
-] as const;
+/** Fields that are the same on each line about a session. Those of the parent are, but for links. */
+const repeated = ['session_id', 'from_anchor', 'created_at', 'tape', 'kind'] as const;
+const ofParent = ['parent_session_id', 'parent'] as const;
 
 const axes = ['lifecycle', 'task', 'delivery'] as const;
 
 /** A digest in 16 bytes: a part of its hex would keep the whole. */
 function identityOf(line: JsonObject): string {
-  const digest = sha256(JSON.stringify(repeated.map((field) => line[field] ?? null)));
+  const digest = sha256(JSON.stringify([...repeated, ...ofParent].map((field) => line[field] ?? null)));
   return Buffer.from(digest, 'hex').toString('latin1', 0, 16);
 }
 
 function otherFields(first: JsonObject, line: JsonObject): readonly string[] {
   if (first === line) return [];
-  return repeated.filter(
+  const isLink = first.type === 'link' || line.type === 'link';
+  return [...repeated, ...(isLink ? [] : ofParent)].filter(
     (field) => first[field] !== line[field] && textOf(first[field]) !== textOf(line[field]),
   );
 }

@@ -1,6 +1,7 @@
 import type { Db } from '../sqlite/sqlite.ts';
 import { realmsOf } from '../tape/realms.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import { belowInTree, childrenInTree, parentInTree } from '../tape/tree.ts';
 import { isUndoneLine } from '../tape/undone.ts';
 import type { LineageLine } from './line.ts';
 import { parseLine } from './read.ts';
@@ -45,13 +46,7 @@ export function newestFamilies(db: Db, { limit = -1, since }: NewestQuery): Fami
 
 /** Reads a session with all its ancestors and descendants. */
 export function familyOf(db: Db, { id }: Pick<TapeRow, 'id'>): FamilyLine[] {
-  const below = db.all<{ id: number }>(
-    `WITH RECURSIVE below (id) AS (
-         SELECT id FROM tape WHERE parent_id = @id AND id > @id
-         UNION ALL SELECT c.id FROM tape c JOIN below ON c.parent_id = below.id AND c.id > below.id
-       ) SELECT id FROM below`,
-    { id },
-  );
+  const below = db.all<{ id: number }>(belowInTree('@id'), { id });
   return linesOf(db, [id, ...above(db, [id]), ...below.map((row) => row.id)]);
 }
 
@@ -62,7 +57,8 @@ function above(db: Db, ids: readonly number[], levels = Number.POSITIVE_INFINITY
   let level = ids;
   for (let n = 0; n < levels && level.length > 0; n += 1) {
     const parents = db.all<{ id: number }>(
-      `SELECT DISTINCT parent_id AS id FROM json_each(@ids) JOIN tape ON tape.id = value WHERE parent_id < tape.id`,
+      `SELECT DISTINCT ${parentInTree('t')} AS id FROM json_each(@ids) JOIN tape t ON t.id = value
+         WHERE ${parentInTree('t')} IS NOT NULL`,
       { ids: JSON.stringify(level) },
     );
     level = parents.map(({ id }) => id).filter((id) => !known.has(id));
@@ -120,14 +116,14 @@ export function sharedNames(db: Db): ReadonlySet<string> {
   return new Set(rows.map(({ name }) => name));
 }
 
-/** The ULIDs of all sessions without a parent; the tree in which something was said last comes first. */
+/** The ULIDs of all sessions without a parent in the tree; the tree in which something was said last comes first. */
 export function newestRoots(db: Db): readonly string[] {
   return db
     .all<{ ulid: string }>(
       `WITH RECURSIVE tree (root, id, at) AS (
-         SELECT id, id, ${spokenAt} FROM tape WHERE parent_id IS NULL AND lifecycle <> 'staging'
-         UNION ALL SELECT tree.root, c.id, coalesce(c.last_message_at, c.created_at)
-           FROM tree CROSS JOIN tape c ON c.parent_id = tree.id AND c.id > tree.id)
+         SELECT id, id, ${spokenAt} FROM tape t WHERE ${parentInTree('t')} IS NULL AND lifecycle <> 'staging'
+         UNION SELECT tree.root, c.id, coalesce(c.last_message_at, c.created_at)
+           FROM tree CROSS JOIN tape c ON c.id IN (${childrenInTree('tree.id')}))
        SELECT t.ulid FROM tree JOIN tape t ON t.id = tree.root GROUP BY tree.root ORDER BY max(tree.at) DESC, tree.root DESC`,
     )
     .map(({ ulid }) => ulid);
@@ -148,7 +144,9 @@ export function countSessions(
   { parent, deleted }: { readonly parent: string | undefined; readonly deleted: boolean },
 ): number {
   const where = [
-    ...(parent === undefined ? [] : ['parent_id = (SELECT id FROM tape WHERE ulid = @parent)']),
+    ...(parent === undefined
+      ? []
+      : [`id IN (${childrenInTree('(SELECT id FROM tape WHERE ulid = @parent)')})`]),
     ...(deleted ? [] : [`lifecycle NOT IN ('destroyed', 'purged')`]),
   ];
   const row = db.get<{ n: number }>(

@@ -27,7 +27,7 @@ export interface LineIntention {
 
 /**
  * One line of `session_graph.jsonl` (`docs/format.md`). `session_id`, `parent_session_id`, `from_anchor`,
- * `created_at` and `status` describe the session; `at` is the time of the event; `session`, `parent` and
+ * `created_at` and `status` describe the session (in a `link` line, the parent is that of the tree from then on); `at` is the time of the event; `session`, `parent` and
  * `into` are ULIDs; hashes are lower-case hex.
  */
 export interface LineageLine {
@@ -66,6 +66,11 @@ export interface LineageLine {
   readonly alias?: string;
   /** Why an `alias` line gives the name, or an `unalias` line takes it. */
   readonly reason?: string;
+  /** What the edge of a `link` line is, such as `clear`. */
+  readonly edge?: string;
+  /** Of an edge that no record names: it was concluded from `evidence`. */
+  readonly derived?: true;
+  readonly evidence?: string;
   readonly lifecycle?: string;
   readonly task?: string;
   readonly delivery?: string;

@@ -42,23 +42,43 @@ export interface LineageEvent {
   readonly childHead?: Uint8Array;
   readonly alias?: string;
   readonly reason?: string;
+  readonly link?: LinkEvent;
+}
+
+/** What a line says of a link. */
+export interface LinkEvent extends LinkRequest {
+  /** The parent in the tree from then on: null for none. */
+  readonly parent: Pick<TapeRow, 'id' | 'ulid' | 'name'> | null;
+}
+
+/** What an edge between two sessions is, and how it is known. */
+export interface LinkRequest {
+  /** What the edge is, such as `clear`. Default: `moved`. */
+  readonly type?: string;
+  /** Whether no record names the edge. A derived edge never replaces one that is not. */
+  readonly derived?: boolean;
+  /** What it was concluded from, or why it was made. */
+  readonly evidence?: string;
 }
 
 /** Adds the lineage line of an act to the outbox, in the act's transaction; returns the line's number. */
 export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: LineageEvent): number {
+  const { link } = event;
+  const parent =
+    link === undefined ? { id: tape.parent_id, ulid: tape.parent_ulid, name: tape.parent_name } : link.parent;
   return addLine(
     db,
     {
       event_id: sources.newId(),
       type: event.type,
       session_id: tape.name,
-      parent_session_id: tape.parent_name,
+      parent_session_id: parent?.name ?? null,
       from_anchor: tape.from_anchor,
       created_at: isoTime(tape.created_at),
       status: graphStatus(tape),
       at: new Date(sources.now()).toISOString(),
       session: tape.ulid,
-      parent: tape.parent_ulid,
+      parent: parent?.ulid ?? null,
       tape: tapeName(tape.realm, tape.name, tape.incarnation),
       kind: tape.kind,
       ...((event.type === 'session' || event.type === 'fork') && { row: rowDigest(tape) }),
@@ -75,13 +95,21 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
       ...(event.childHead !== undefined && { child_head: hex(event.childHead) }),
       ...(event.alias !== undefined && { alias: event.alias }),
       ...(event.reason !== undefined && { reason: event.reason }),
+      ...(link !== undefined && {
+        edge: link.type ?? movedEdge,
+        ...(link.derived === true && { derived: true }),
+        ...(link.evidence !== undefined && { evidence: link.evidence }),
+      }),
       lifecycle: tape.lifecycle,
       ...(tape.task !== null && { task: tape.task }),
       ...(tape.delivery !== null && { delivery: tape.delivery }),
     },
-    { tape: tape.id, peer: event.into?.id ?? tape.parent_id },
+    { tape: tape.id, peer: event.into?.id ?? parent?.id ?? null },
   );
 }
+
+/** What an edge is that was made by hand, where the caller says nothing else. */
+export const movedEdge = 'moved';
 
 /** What a line says of its act: all but its place among the lines. */
 export type SaidLine = Omit<LineageLine, 'v' | 'g' | 'prev'>;

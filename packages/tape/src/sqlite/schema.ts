@@ -2,7 +2,7 @@
 export const applicationId = 0x54415045;
 
 /** The schema version that this build reads and writes. */
-export const schemaVersion = 5;
+export const schemaVersion = 6;
 
 export const pageSize = 4096;
 
@@ -95,6 +95,11 @@ CREATE TABLE absent (
   tape_id INTEGER NOT NULL REFERENCES tape(id), seq INTEGER NOT NULL, PRIMARY KEY (tape_id, seq)) STRICT, WITHOUT ROWID;
 `;
 
+/** What schema 6 added: finds the sessions that links put under another one. */
+export const linkIndex: string = `
+CREATE INDEX lineage_link ON lineage (peer_id, tape_id) WHERE type = 'link';
+`;
+
 /** What schema 2 added to the table of leases. */
 export const leaseColumnsOf2: readonly string[] = ['pid_ns TEXT', 'expires_up INTEGER'];
 
@@ -156,7 +161,7 @@ CREATE TABLE stream_chunk (
   tape_id INTEGER NOT NULL, run TEXT NOT NULL, idx INTEGER NOT NULL, chunk TEXT NOT NULL,
   PRIMARY KEY (tape_id, run, idx)) STRICT;
 CREATE VIRTUAL TABLE entry_fts USING fts5(text, content='', contentless_delete=1);
-${openRunTable}${usageTable}${indexesOf3}${bundleTables}`;
+${openRunTable}${usageTable}${indexesOf3}${bundleTables}${linkIndex}`;
 
 /**
  * Triggers that make the file itself append-only: they abort every statement that would change or remove a

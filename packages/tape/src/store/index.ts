@@ -55,7 +55,8 @@ export {
   type LineageType,
   type LineIntention,
 } from '../lineage/line.ts';
-export type { Intention } from '../lineage/outbox.ts';
+export type { LinkReceipt } from '../lineage/link.ts';
+export type { Intention, LinkRequest } from '../lineage/outbox.ts';
 export type { LineageQuery } from '../lineage/read.ts';
 export type { Collected } from '../merge/collect.ts';
 export type { Conflict, ConflictReport } from '../merge/conflicts.ts';
@@ -68,7 +69,7 @@ export type { Alias, SessionChange, SessionInit } from '../session/session.ts';
 export type { StageInit } from '../session/stage.ts';
 export type { CallsQuery, ModelCalls } from '../tape/calls.ts';
 export type { LiveQuery, LiveRun, LiveStream, StreamChunk } from '../tape/chunks.ts';
-export type { SessionCounts } from '../tape/info.ts';
+export type { SessionCounts, SessionLink } from '../tape/info.ts';
 export type { SessionRange } from '../tape/interval.ts';
 export { fenced, leaseTtlMs, type SessionOwner } from '../tape/lease.ts';
 export type { SessionOrder, SessionQuery } from '../tape/listing.ts';

@@ -2,6 +2,8 @@ import type { Seq } from '../entry/entry.ts';
 import { type Forked, forkTape } from '../fork/fork.ts';
 import type { ForkRequest } from '../fork/request.ts';
 import type { LineageLine } from '../lineage/line.ts';
+import { type LinkReceipt, linkTape, unlinkTape } from '../lineage/link.ts';
+import type { LinkRequest } from '../lineage/outbox.ts';
 import { type LineageQuery, readLineage } from '../lineage/read.ts';
 import type { Collected } from '../merge/collect.ts';
 import { mergeTapes } from '../merge/merge.ts';
@@ -85,6 +87,19 @@ export function lineageOn(at: Connection): LineageInProcess {
 
     collect(child: Ref, range?: readonly [Seq, Seq]): Collected {
       return collect(db, at.need(child), range);
+    },
+
+    link(child: Ref, parent: Ref | null, request: LinkRequest = {}): LinkReceipt {
+      assertOptions(request, fieldsOf['lineage.link'], 'link', at.named(child));
+      const linked = db.writeThrough(() =>
+        linkTape(writer, at.need(child), { ...request, parent: parent === null ? null : at.need(parent) }),
+      );
+      return { ...linked, ...at.drainOutbox() };
+    },
+
+    unlink(child: Ref): LinkReceipt {
+      const linked = db.writeThrough(() => unlinkTape(writer, at.need(child)));
+      return { ...linked, ...at.drainOutbox() };
     },
   };
 }

@@ -11,6 +11,7 @@ import {
   applicationId,
   bundleTables,
   indexesOf3,
+  linkIndex,
   openCallsTable,
   openRunTable,
   schemaVersion,
@@ -122,6 +123,7 @@ const steps: Readonly<Record<number, (db: Db, homeId: string, tell: () => void) 
     }
   },
   4: (db) => db.exec(bundleTables),
+  5: (db) => db.exec(linkIndex),
 };
 
 /**

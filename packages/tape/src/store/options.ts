@@ -4,7 +4,7 @@ import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { DoneWork, ForkRequest } from '../fork/request.ts';
 import type { HandledItem, InboxDraft } from '../inbox/inbox.ts';
-import type { Intention } from '../lineage/outbox.ts';
+import type { Intention, LinkRequest } from '../lineage/outbox.ts';
 import type { LineageQuery } from '../lineage/read.ts';
 import type { MergeDraft } from '../merge/plan.ts';
 import type { Owner } from '../owner.ts';
@@ -136,6 +136,7 @@ interface OptionsOf {
   'lineage.read': LineageQuery;
   'lineage.fork': ForkRequest;
   'lineage.merge': MergeDraft;
+  'lineage.link': LinkRequest;
   'leases.acquire': LeaseOptions;
   'leases.release': ReleaseOptions;
   'inbox.post': InboxDraft;
@@ -239,6 +240,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     asked: 'object',
     written: 'texts',
   },
+  'lineage.link': { type: 'text', derived: 'flag', evidence: 'text' },
   'leases.acquire': { ttlMs: 'duration' },
   'leases.release': { inputs: 'flag' },
   'inbox.post': { body: true, mode: 'text', source: 'text', key: 'text' },

@@ -15,6 +15,8 @@ import type { Rewound } from '../history/rewind.ts';
 import type { ResolvedHow } from '../identity/identity.ts';
 import type { InboxDraft, InboxItem } from '../inbox/inbox.ts';
 import type { GraphReceipt, LineageLine } from '../lineage/line.ts';
+import type { LinkReceipt } from '../lineage/link.ts';
+import type { LinkRequest } from '../lineage/outbox.ts';
 import type { LineageQuery } from '../lineage/read.ts';
 import type { Collected } from '../merge/collect.ts';
 import type { MergeDraft, MergeRequest } from '../merge/plan.ts';
@@ -327,6 +329,18 @@ export interface Lineage {
    * last merge covered.
    */
   collect(child: Ref, range?: readonly [Seq, Seq]): Awaitable<Collected>;
+  /**
+   * Puts a session under another one in the tree, or makes it a root (`null`), with a line `link`. What it inherits, and
+   * where its work is merged, stays as it is. Linking it again in the same way writes nothing, and a derived edge never
+   * replaces one that is not derived.
+   * @throws TAPE_CONFLICT when the parent is below the session
+   */
+  link(child: Ref, parent: Ref | null, request?: LinkRequest): Awaitable<LinkReceipt>;
+  /**
+   * Takes the last link of a session back: the edge before it counts again. Undoing again does it again.
+   * @throws TAPE_CONFLICT when the session has no link
+   */
+  unlink(child: Ref): Awaitable<LinkReceipt>;
 }
 
 /**

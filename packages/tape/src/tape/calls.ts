@@ -4,6 +4,7 @@ import { parsed } from '../entry/parsed.ts';
 import { totalOf, type Usage } from '../entry/usage.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Ref } from './tape.ts';
+import { childrenInTree } from './tree.ts';
 
 /** The model calls of one model that the own entries of a session record. */
 export interface ModelCalls {
@@ -24,7 +25,7 @@ export interface ModelCalls {
 export interface CallsQuery {
   /** Without a session: all of the realm. */
   readonly session?: Ref;
-  /** Include the sessions below it. */
+  /** Include the sessions below it in the tree. */
   readonly tree?: boolean;
 }
 
@@ -177,7 +178,7 @@ function isOf(call: Call | undefined, model: string): boolean {
 
 const belowToo = `WITH RECURSIVE tree (id) AS (
     SELECT id FROM tape WHERE ulid = @session
-    UNION ALL SELECT c.id FROM tape c JOIN tree ON c.parent_id = tree.id AND c.id > tree.id
+    UNION SELECT c.id FROM tree JOIN tape c ON c.id IN (${childrenInTree('tree.id')})
   ) SELECT id FROM tree`;
 
 /** The sums of the calls of all sessions of a realm. */

@@ -6,6 +6,7 @@ import { parsed } from '../entry/parsed.ts';
 import { renamedEvent, titleEvent, titleIn, titleLine } from '../entry/title.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Delivery, Lifecycle, TapeRow, Task } from './tape.ts';
+import { childrenInTree, linkOf } from './tree.ts';
 import { isUndone } from './undone.ts';
 
 /** The state of a session, without its entries. Times are milliseconds since the epoch. */
@@ -24,6 +25,8 @@ export interface SessionInfo {
   /** The parent's name. */
   readonly parent?: string;
   readonly parentId?: string;
+  /** Its place in the tree, where a link has given it another one than the fork. */
+  readonly link?: SessionLink;
   /** Start of the inherited part, as requested: an anchor's name or `@seq`. */
   readonly fromAnchor?: string;
   readonly mergedAt?: number;
@@ -59,6 +62,18 @@ export interface SessionInfo {
   readonly messageCount: number;
   /** Only where the query requests them. */
   readonly counts?: SessionCounts;
+}
+
+/** Where a link has put a session in the tree, and what the edge is. */
+export interface SessionLink {
+  /** Name and ULID of the parent in the tree; absent for a root. */
+  readonly parent?: string;
+  readonly parentId?: string;
+  /** What the edge is: `clear`, `moved`, … */
+  readonly type: string;
+  /** No record names the edge: it was concluded from `evidence`. */
+  readonly derived?: true;
+  readonly evidence?: string;
 }
 
 /** What a session has: its children, and the calls of its own entries. */
@@ -104,6 +119,8 @@ export type InfoRow = Pick<
   readonly aliases: string;
   readonly open_run: number;
   readonly undone: number;
+  /** The line of its last link. */
+  readonly link: string | null;
   /** The payload of the event that names it. */
   readonly title_event: string | null;
   /** The payload of the event of its last rename. */
@@ -120,7 +137,7 @@ const besideTape = `
   EXISTS (SELECT 1 FROM open_run WHERE tape_id = t.id)
     OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = t.id) AS open_run,
   ${lastEvent(titleEvent)} AS title_event, ${lastEvent(renamedEvent)} AS renamed_event,
-  coalesce(${isUndone('t')}, 0) AS undone`;
+  coalesce(${isUndone('t')}, 0) AS undone, ${linkOf('t.id')} AS link`;
 
 function lastEvent(name: string): string {
   return `(SELECT payload FROM entry WHERE tape_id = t.id AND name = '${name}' AND kind = 'event'
@@ -165,7 +182,7 @@ const childStates = `SELECT json_group_object(state, n) FROM (SELECT count(*) AS
       WHEN c.delivery = 'merged' AND NOT ${isUndone('c')} THEN 'merged'
       WHEN c.lifecycle = 'active' AND c.delivery IS NOT 'discarded' THEN 'open'
       ELSE 'others' END AS state
-    FROM tape c WHERE c.parent_id = t.id AND c.id > t.id AND c.kind <> '${summarizerKind}'
+    FROM tape c WHERE c.id IN (${childrenInTree('t.id')}) AND c.kind <> '${summarizerKind}'
       AND c.lifecycle NOT IN ('staging', 'purged') GROUP BY state)`;
 
 /** All tokens of the calls of a tape `t`, whatever their kind: `totalOf` of its usage. */
@@ -194,10 +211,9 @@ export function selectInfo({
 }
 
 export function infoOf(db: Db, row: TapeRow): SessionInfo {
-  const beside = db.get<Pick<InfoRow, 'aliases' | 'open_run' | 'title_event' | 'renamed_event' | 'undone'>>(
-    `SELECT ${besideTape} FROM tape t WHERE t.id = @id`,
-    { id: row.id },
-  );
+  const beside = db.get<
+    Pick<InfoRow, 'aliases' | 'open_run' | 'title_event' | 'renamed_event' | 'undone' | 'link'>
+  >(`SELECT ${besideTape} FROM tape t WHERE t.id = @id`, { id: row.id });
   return toInfo({
     ...row,
     head_hash: hex(row.head_hash),
@@ -206,6 +222,7 @@ export function infoOf(db: Db, row: TapeRow): SessionInfo {
     title_event: null,
     renamed_event: null,
     undone: 0,
+    link: null,
     ...beside,
   });
 }
@@ -227,6 +244,7 @@ export function toInfo(row: InfoRow): SessionInfo {
     ...(row.undone === 1 && { undone: true as const }),
     ...(row.parent_name !== null && { parent: row.parent_name }),
     ...(row.parent_ulid !== null && { parentId: row.parent_ulid }),
+    ...(row.link !== null && { link: linkIn(row.link) }),
     ...(row.from_anchor !== null && { fromAnchor: row.from_anchor }),
     ...(row.merged_at !== null && { mergedAt: row.merged_at }),
     ...(row.deliver !== null && { deliver: row.deliver }),
@@ -246,6 +264,28 @@ export function toInfo(row: InfoRow): SessionInfo {
     messageCount: row.message_count,
     ...(row.counts !== undefined && { counts: countsIn(row.counts) }),
   };
+}
+
+/** The link that a line of the lineage records. */
+function linkIn(line: string): SessionLink {
+  const { parent, parent_session_id: name, edge, derived, evidence } = parsed(line);
+  return {
+    ...(typeof name === 'string' && { parent: name }),
+    ...(typeof parent === 'string' && { parentId: parent }),
+    type: String(edge),
+    ...(derived === true && { derived: true as const }),
+    ...(typeof evidence === 'string' && { evidence }),
+  };
+}
+
+/** Name and ULID of the parent of a session in the tree; of a root neither. */
+export function treeParentOf({
+  parent,
+  parentId,
+  link,
+}: Pick<SessionInfo, 'parent' | 'parentId' | 'link'>): Pick<SessionLink, 'parent' | 'parentId'> {
+  const { parent: name, parentId: id } = link ?? { parent, parentId };
+  return { ...(name !== undefined && { parent: name }), ...(id !== undefined && { parentId: id }) };
 }
 
 function eventTitle(payload: string | null): string | undefined {

@@ -4,14 +4,15 @@ import type { Db, Params } from '../sqlite/sqlite.ts';
 import { getTape } from './find.ts';
 import { type InfoRow, type SessionInfo, selectInfo, toInfo, tokensOfTape } from './info.ts';
 import { assertStatus, type Lifecycle, lifecycles, type Ref } from './tape.ts';
+import { belowInTree, childrenInTree, parentInTree } from './tree.ts';
 
 /** Selects sessions. */
 export interface SessionQuery {
   readonly kind?: string;
   readonly lifecycle?: Lifecycle;
-  /** Only the children of this session. */
+  /** Only the children of this session in the tree; with `key`, `leftFrom` or `unfinished`, those that were forked from it. */
   readonly parent?: Ref;
-  /** Only sessions without a parent. */
+  /** Only sessions without a parent in the tree. */
   readonly roots?: boolean;
   /** Only sessions with a name or an alias that begins with this text. With `all` and `limit`, those of the first names. */
   readonly prefix?: string;
@@ -56,11 +57,8 @@ export interface SessionQuery {
 /** When something was last said in a session: so an import has its place by the times of its source. */
 const spokenAt = 'coalesce(t.last_message_at, t.created_at)';
 
-/** All sessions below one. */
-const below = `WITH RECURSIVE below (id) AS (
-    SELECT id FROM tape WHERE parent_id = @under AND id > @under
-    UNION ALL SELECT c.id FROM tape c JOIN below ON c.parent_id = below.id AND c.id > below.id
-  ) SELECT id FROM below`;
+/** All sessions below one in the tree. */
+const below = belowInTree('@under');
 
 const unfinished = `SELECT id FROM tape WHERE parent_id > 0 AND ${isUnfinished}`;
 
@@ -141,13 +139,15 @@ function matching(
     query.prefix !== undefined ||
     query.idPrefix !== undefined;
   const t = isSelected ? '+t' : 't';
+  // These are of forks: a link puts a session elsewhere in the tree, and nothing else.
+  const isForked = query.key !== undefined || query.leftFrom !== undefined || query.unfinished === true;
   const isOfRealm = query.allRealms !== true && parent === null && under === null;
   const where = `${isOfRealm ? `${t}.realm = @realm AND ` : ''}${lifecyclesOf(query)}
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        ${query.since === undefined ? '' : `AND ${spokenAt} >= @since`}
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
-       ${query.roots === true ? `AND ${t}.parent_id IS NULL` : ''}
-       ${parent === null ? '' : `AND ${t}.parent_id = @parent AND @parent < t.id`} ${after === null ? '' : 'AND t.id > @after'}
+       ${query.roots === true ? `AND ${parentInTree(t)} IS NULL` : ''}
+       ${parent === null ? '' : `AND ${isForked ? `${t}.parent_id = @parent AND @parent < t.id` : `${t}.id IN (${childrenInTree('@parent')})`}`} ${after === null ? '' : 'AND t.id > @after'}
        ${query.leftFrom === undefined ? '' : 'AND t.base_seq >= @leftFrom'}
        ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}`;
   const isByPlace = parent !== null && query.leftFrom !== undefined;
