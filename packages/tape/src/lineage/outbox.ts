@@ -46,7 +46,7 @@ export interface LineageEvent {
 }
 
 /** What a line says of a link. */
-export interface LinkEvent extends LinkRequest {
+interface LinkEvent extends LinkRequest {
   /** The parent in the tree from then on: null for none. */
   readonly parent: Pick<TapeRow, 'id' | 'ulid' | 'name'> | null;
 }
