@@ -20,6 +20,7 @@ function scene(): Scene {
   raw.entries.append('kid', [assistant('Done.')]);
   raw.lineage.fork('kid', { name: 'grandkid' });
   raw.lineage.merge('grandkid');
+  raw.lineage.link('grandkid', 'main');
   raw.entries.append('rewound', [user('One'), user('Two')]);
   raw.history.rewind('rewound', 2);
   const lease = raw.leases.acquire('leased', { id: 'owner' });
@@ -60,6 +61,8 @@ const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>
   'lineage.merge': (store) => store.lineage.merge([{ child: 'kid' }]),
   'lineage.previewMerge': (store) => store.lineage.previewMerge('kid'),
   'lineage.collect': (store) => store.lineage.collect('kid', [3, 4]),
+  'lineage.link': (store) => store.lineage.link('rewound', 'main'),
+  'lineage.unlink': (store) => store.lineage.unlink('grandkid'),
   'leases.acquire': (store) => store.leases.acquire('main', { id: 'owner' }),
   'leases.extend': (store, { lease }) => store.leases.extend(lease),
   'leases.holds': (store, { lease }) => store.leases.holds(lease),
