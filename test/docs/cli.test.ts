@@ -230,6 +230,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['import', 4, ['import', 'seen']],
     ['import', 5, ['import', 'seen', '--jsonl']],
     ['import', 8, ['import', '--forget', 'seen/t.jsonl', '--dry-run']],
+    ['import', 9, ['import', '--install']],
     ['copy', 0, ['copy', '.tape', 'other-home']],
     ['remote', 2, ['remote', 'add', 'origin', 'packs']],
     ['remote', 0, ['remote']],

@@ -225,6 +225,21 @@ export const homeVerbs: Contracts = {
         },
         'with `--forget`',
       ),
+      ...printed(
+        {
+          by: z
+            .enum(['claude-code', 'launchd', 'systemd', 'cron'])
+            .describe('what starts the imports; null when nothing does')
+            .nullable(),
+          places: names('the files, or the crontab'),
+          state: z
+            .enum(['shown', 'installed', 'removed', 'unchanged'])
+            .describe('what became of them; `shown`: they were not written'),
+          config: text('what they have then, where nothing was before; null for `--uninstall`').nullable(),
+          not_started: text('why a timer that was written does not run').optional(),
+        },
+        'with `--install` or `--uninstall`',
+      ),
     ],
     quiet:
       'the name of the session, for several files of each; with `--dry-run` the files with something new, with `--forget` those that it names',

@@ -1,8 +1,8 @@
 /**
  * Sessions for other agents, over the Model Context Protocol. `server.ts` answers a client on the streams of the command;
  * `tools.ts` says which command lines answer a call, `command.ts` runs them, and `fit.ts` cuts what is too long for a
- * model. `clients.ts` knows where programs keep their servers, `install.ts` writes that, and `json-entry.ts` and
- * `toml-entry.ts` change one entry of such a file. Imports `config`, `context` and what lies below.
+ * model. `clients.ts` knows where programs keep their servers, `install.ts` has that written, and `toml-entry.ts` changes
+ * one entry of such a file. Imports `install`, `context` and what lies below.
  */
 import { readFileSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '@tapedeck/tape/internal';
 import { parse, stringify } from 'smol-toml';
+import { CannotChange } from '../install/cannot-change.ts';
 import type { Entry } from './clients.ts';
-import { CannotChange } from './json-entry.ts';
 
 /**
  * The text of a TOML file with a table of an entry, or without it where the entry is undefined. Everything else stays as

@@ -7,10 +7,10 @@ import { NotFoundError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { foundText } from '../output/found.ts';
+import { agrees, canAsk } from '../question.ts';
 import { conversationsIn, foundByTool } from './conversations.ts';
 import { sayDone, sayFound } from './found-answer.ts';
 import { type FileImport, importSource } from './import-source.ts';
-import { canAsk } from './meant.ts';
 
 /** What of the transcripts on this machine to import. */
 export interface Wanted {
@@ -45,7 +45,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
     const isAsked = wanted.yes !== true && canAsk(context);
     if (options.json !== true && options.jsonl !== true && options.quiet !== true)
       io.err(safe(`${foundText(tools, found)}\n`));
-    if (isAsked && !(await agrees(context))) {
+    if (isAsked && !(await agrees('Import them?', context))) {
       context.status('Nothing was imported');
       return exit.done;
     }
@@ -83,12 +83,4 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
     ...(wanted.project !== undefined && { project: resolve(io.cwd, wanted.project) }),
     ...(wanted.since !== undefined && { since: wanted.since }),
   });
-}
-
-/** Asks once on stderr. The end of the input is a no. */
-async function agrees({ io }: Context): Promise<boolean> {
-  io.err('Import them? [y/N] ');
-  for await (const bytes of io.stdin) return /^y(?:es)?\s*$/i.test(Buffer.from(bytes).toString('utf8'));
-  io.err('\n');
-  return false;
 }

@@ -3,6 +3,7 @@ import { quote } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { safe } from '../escape.ts';
 import type { Io } from '../io.ts';
+import { canAsk } from '../question.ts';
 import { ofId, relative } from '../reference.ts';
 import { similarSessions } from '../similar.ts';
 import { assertNoPoint } from './place.ts';
@@ -76,12 +77,6 @@ function question(name: string, near: readonly string[]): string {
   const uses =
     others.length === 0 ? `Use ${first} [y]` : `Use ${near.map((one, i) => `${one} [${i + 1}]`).join(', ')}`;
   return `Session ${name} does not exist. ${uses}, create ${name} [c], or stop [Enter]? `;
-}
-
-/** Whether a person reads the question and types the answer. */
-export function canAsk({ io, options }: Context): boolean {
-  const isForProgram = options.json === true || options.jsonl === true || options.quiet === true;
-  return io.stdinIsTerminal && io.statusIsTerminal && !isForProgram;
 }
 
 /**

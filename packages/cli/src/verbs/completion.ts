@@ -1,8 +1,8 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
+import { fileAt } from '../install/place.ts';
 import type { Io } from '../io.ts';
 import { completionScripts, type Shell, shells } from '../output/completion-script.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -30,9 +30,7 @@ export const completion: Verb = defineVerb({
       return exit.done;
     }
     const file = placeOf(shell, io);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(`${file}.new`, script);
-    renameSync(`${file}.new`, file);
+    await fileAt(file).write('install', () => script);
     const more =
       shell === 'zsh' ? ` Add its directory to fpath, before compinit: fpath=(${dirname(file)} $fpath)` : '';
     await answer({

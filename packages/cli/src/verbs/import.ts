@@ -25,13 +25,18 @@ export const importVerb: Verb = defineVerb({
     'nothing that was approved elsewhere is approved here. Importing it again adds nothing; a bundle that has grown adds what is new; one whose session went on in another way here is refused, or ' +
     'taken alongside with --as. A transcript of Claude Code becomes one session: the path from its last message back to the first. Records off that path ' +
     'become entries that views skip. A saved session of NEXUS3 or a session.jsonl becomes one, too; what they permit counts for nothing here. Importing a file that has grown appends the new records. A line that is not JSON is left out, and named on stderr. ' +
-    'Of several files each is imported for itself: one that cannot be imported keeps no other from it, and gives the exit code.',
+    'Of several files each is imported for itself: one that cannot be imported keeps no other from it, and gives the exit code. ' +
+    '--install has Claude Code start an import at the end of each session, with a hook in its settings; with --timer, systemd, launchd or cron starts one each hour. It shows what it writes, and asks.',
   examples: [
     ['tape import', 'Import every transcript on this machine'],
     ['tape import --dry-run', 'Say what that would take'],
     ['tape import main.tape.zst', 'Import a bundle'],
     ['tape import ~/.claude/projects/app/2f1c.jsonl --as main', 'Import a transcript as session main'],
     ['tape import ~/.claude/projects/app/*.jsonl', 'Import each transcript of a directory'],
+    [
+      'tape import --install',
+      'Show the hook that imports what each session leaves, and write it when you agree',
+    ],
   ],
   arguments: { files: 'Bundles, also compressed, transcripts, or directories of transcripts (-: stdin)' },
   options: {
@@ -62,9 +67,36 @@ export const importVerb: Verb = defineVerb({
       type: 'string',
       describe: 'Erase what came from this file or session of a tool, and never import it again',
     },
+    install: {
+      type: 'boolean',
+      describe: 'Have each end of a session of Claude Code start an import: shows the hook, and asks',
+    },
+    timer: { type: 'boolean', describe: 'With --install or --uninstall: start one each hour instead' },
+    uninstall: { type: 'boolean', describe: 'Remove what --install wrote' },
+    hook: { type: 'boolean', hidden: true },
   },
-  conflicts: { forget: ['as', 'raw', 'tool', 'project', 'since', 'yes'] },
-  run: async ({ files = [], as, format, raw, tool, project, since, yes, dryRun, forget }, context) => {
+  conflicts: {
+    forget: ['as', 'raw', 'tool', 'project', 'since', 'yes'],
+    install: ['uninstall', 'forget', 'as', 'raw', 'tool', 'project', 'since'],
+    uninstall: ['forget', 'as', 'raw', 'tool', 'project', 'since'],
+  },
+  run: async (args, context) => {
+    const { files = [], as, format, raw, tool, project, since, yes, dryRun, forget } = args;
+    if (args.hook === true) {
+      const { startAside } = await import('../install/start-aside.ts');
+      return startAside(context);
+    }
+    if (args.install === true || args.uninstall === true) {
+      if (files.length > 0)
+        throw new UsageError('cannot install an import of some files: it imports what is new');
+      const { installImports } = await import('../install/imports.ts');
+      const act = args.install === true ? 'install' : 'uninstall';
+      return await installImports(
+        { act, timer: args.timer === true, yes: yes === true, dryRun: dryRun === true },
+        context,
+      );
+    }
+    if (args.timer === true) throw new UsageError('cannot use --timer without --install or --uninstall');
     if (forget !== undefined) {
       if (files.length > 0) throw new UsageError(`cannot import and forget '${forget}' at once`);
       const { forgetSource } = await import('../session/forget-source.ts');

@@ -1,0 +1,120 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { jsonError } from '../support/cli.ts';
+import { type Hook, hooksIn, installDesk } from '../support/install-desk.ts';
+
+test('it shows the hook and writes nothing, until the user says yes at a terminal', async () => {
+  using at = installDesk();
+  const shown = await at.run('--install');
+  expect(shown.stdout).toContain('"SessionEnd"');
+  expect(shown.stdout).toContain(`Not written. Write ${at.file} with: tape import --install --yes`);
+  const typed = async (stdin: string, ...args: string[]) =>
+    await at.home.here(['import', '--install', ...args], {
+      ...{ env: at.env, stdin, isTerminal: true, stdinIsTerminal: true },
+    });
+  expect((await typed('n\n')).stderr).toContain(`Write this to ${at.file}? [y/N] `);
+  expect((await typed('y\n', '--dry-run')).stderr).toBe('');
+  expect(existsSync(at.file)).toBe(false);
+  expect((await typed('y\n')).stdout).toContain(`Installed in ${at.file}`);
+  const [hook] = hooksIn(at.text());
+  expect(hook?.command).toContain(` --home ${at.home.path} --hook </dev/null >/dev/null 2>&1 || : `);
+  expect(hook?.timeout).toBe(10);
+});
+
+const notes = '{ "type": "command", "command": "notes --all" }';
+
+test.each([
+  ['{}'],
+  ['{}\n'],
+  ['{"model":"opus"}'],
+  ['{\n    "model": "opus",\n    "hooks": {\n        "Stop": []\n    }\n}\n'],
+  [`{\r\n\t"hooks": {\r\n\t\t"SessionEnd": [ {"matcher": "clear", "hooks": [${notes}]} ]\r\n\t}\r\n}\r\n`],
+  [`\u{feff}{\n  "hooks": {"SessionEnd": [{"hooks": [${notes}, ${notes}]}]},\n  "env": {"A": "é\\u0041"}\n}`],
+])('settings keep all else to the byte, and are as before when it is removed: %j', async (before) => {
+  using at = installDesk({ settings: before });
+  expect(await at.runs('--install', '--yes')).toMatchObject({ by: 'claude-code', state: 'installed' });
+  const after = at.text();
+  const others = hooksIn(before.replace('\u{feff}', ''));
+  expect(hooksIn(after.replace('\u{feff}', '')).slice(0, -1)).toEqual(others);
+  expect(after.replaceAll('\r\n', '').includes('\n')).toBe(!before.includes('\r\n'));
+  expect(await at.runs('--install', '--yes')).toMatchObject({ state: 'unchanged' });
+  expect(at.text()).toBe(after);
+  expect(await at.runs('--uninstall', '--yes')).toMatchObject({ state: 'removed', config: null });
+  expect(at.text()).toBe(before);
+  expect(await at.runs('--uninstall', '--yes')).toMatchObject({ state: 'unchanged' });
+});
+
+test('a hook of an earlier version is replaced where it stands, and what stands beside it stays', async () => {
+  const own = { type: 'command', command: '/old/tape import --hook # tape import --install', timeout: 30 };
+  const group = { matcher: 'logout', hooks: [JSON.parse(notes), own] };
+  using at = installDesk({
+    settings: JSON.stringify({ hooks: { SessionEnd: [group, { hooks: [own] }] }, disableAllHooks: true }),
+  });
+  const { stderr } = await at.run('--install', '--yes');
+  expect(stderr).toContain('Hooks are turned off');
+  const [first, second, ...others] = hooksIn(at.text());
+  expect([first, second?.timeout, others]).toEqual([JSON.parse(notes), 30, []]);
+  expect(second?.command).not.toContain('/old/');
+  await at.run('--uninstall', '--yes');
+  expect(JSON.parse(at.text())).toEqual({
+    hooks: { SessionEnd: [{ matcher: 'logout', hooks: [JSON.parse(notes)] }] },
+    disableAllHooks: true,
+  });
+});
+
+test.each([
+  ['{"model": ', 'it is no JSON'],
+  ['{\n  // mine\n  "model": "opus"\n}', 'it is no JSON'],
+  ['{"a": 1,}', 'it is no JSON'],
+  ['[]', 'it is no JSON object'],
+  ['{"hooks": []}', "its field 'hooks' is no object"],
+  ['{"hooks": {"SessionEnd": {}}}', "its field 'hooks.SessionEnd' is no list"],
+  ['{"hooks": {}, "hooks": {"Stop": []}}', 'it has a field twice'],
+])('settings that cannot be changed without a loss stay as they are: %j', async (settings, why) => {
+  using at = installDesk({ settings });
+  const refused = await at.run('--install', '--yes', '--json');
+  expect(jsonError(refused)).toMatchObject({ code: 'CLI_BAD_CONFIG' });
+  expect(refused.stderr).toContain(why);
+  expect(at.text()).toBe(settings);
+});
+
+test('the file keeps its mode, and behind a link it is the file that changes; settings lie where Claude Code has them', async () => {
+  using at = installDesk({ env: { CLAUDE_CONFIG_DIR: '/nonexistent' } });
+  const config = at.dir.file('profile');
+  mkdirSync(config);
+  writeFileSync(at.dir.file('dotfile.json'), '{}\n', { mode: 0o640 });
+  symlinkSync(at.dir.file('dotfile.json'), join(config, 'settings.json'));
+  const env = { ...at.env, CLAUDE_CONFIG_DIR: config };
+  await at.home.here(['import', '--install', '--yes'], { env });
+  expect(hooksIn(readFileSync(at.dir.file('dotfile.json'), 'utf8'))).toHaveLength(1);
+  expect(statSync(at.dir.file('dotfile.json')).mode & 0o777).toBe(0o640);
+  symlinkSync('nowhere', at.dir.file('link'));
+  mkdirSync(at.dir.file('other'));
+  symlinkSync('nowhere', at.dir.file('other/settings.json'));
+  const dangling = await at.home.here(['import', '--install', '--yes', '--json'], {
+    env: { ...at.env, CLAUDE_CONFIG_DIR: at.dir.file('other') },
+  });
+  expect(jsonError(dangling)).toMatchObject({ code: 'CLI_BAD_CONFIG' });
+});
+
+test('a path that no line can hold is refused, and one with quotes is what the shell reads', async () => {
+  using at = installDesk();
+  const hostile = `${at.dir.path}/it's "$HOME" \`id\` %h`;
+  const { command } = hooksIn((await at.runs('--install', '--home', hostile)).config as string)[0] as Hook;
+  const words = spawnSync('sh', [
+    '-c',
+    `printf '%s\\n' ${command.split(' </dev/null')[0]}`,
+  ]).stdout.toString();
+  expect(words.split('\n').slice(-4)).toEqual(['--home', hostile, '--hook', '']);
+  const refused = await at.run('--install', '--home', `${at.dir.path}/a\nb`, '--json');
+  expect(jsonError(refused).message).toContain('it has a control character');
+  for (const args of [
+    ['--timer'],
+    ['--install', 'a.jsonl'],
+    ['--install', '--uninstall'],
+    ['--install', '--raw'],
+  ])
+    expect((await at.run(...args)).code).toBe(2);
+});

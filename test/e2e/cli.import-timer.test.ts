@@ -1,0 +1,139 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { jsonError } from '../support/cli.ts';
+import { hooksIn, installDesk } from '../support/install-desk.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+const systemctl = 'echo "$*" >> systemctl.log';
+
+test('with systemd a timer and its service are written and started, and removed again', async () => {
+  const config = "/it's %h $x";
+  using at = installDesk({ programs: { systemctl }, env: { CLAUDE_CONFIG_DIR: config } });
+  const units = at.dir.file('.config/systemd/user');
+  const places = ['service', 'timer'].map((kind) => join(units, `tape-import.${kind}`));
+  expect(await at.runs('--install', '--timer')).toMatchObject({ by: 'systemd', places, state: 'shown' });
+  expect(existsSync(units)).toBe(false);
+  expect(await at.runs('--install', '--timer', '--yes')).toMatchObject({ state: 'installed' });
+  const [service = '', timer = ''] = places.map((place) => readFileSync(place, 'utf8'));
+  expect(service).toContain(
+    `\nEnvironment="CLAUDE_CONFIG_DIR=/it's %%h $x"\nExecStart="${process.execPath}" "`,
+  );
+  expect(service).toContain(` "import" "--yes" "--home" "${at.home.path}"\n`);
+  expect(timer).toContain('OnCalendar=hourly');
+  // It needs a place of its own for a manager that it does not start.
+  const runtime = { PATH: process.env.PATH, HOME: at.dir.path, XDG_RUNTIME_DIR: at.dir.path };
+  const verify = ['--user', 'verify', ...places];
+  const verified = spawnSync('systemd-analyze', verify, { env: runtime, encoding: 'utf8' });
+  if (verified.error === undefined) expect(verified).toMatchObject({ status: 0, stderr: '' });
+  const log = () => readFileSync(at.dir.file('systemctl.log'), 'utf8');
+  expect(log()).toMatch(/--user daemon-reload\n--user enable --now tape-import.timer\n$/);
+  expect(await at.runs('--install', '--timer', '--yes')).toMatchObject({ state: 'unchanged' });
+  expect(await at.runs('--uninstall', '--timer', '--yes')).toMatchObject({
+    by: 'systemd',
+    places,
+    state: 'removed',
+  });
+  expect(log()).toMatch(/--user disable --now tape-import.timer\n$/);
+  expect(places.filter((place) => existsSync(place))).toEqual([]);
+  expect(await at.runs('--uninstall', '--timer')).toMatchObject({ by: null, places: [], state: 'unchanged' });
+  writeFileSync(places[0] ?? '', '[Unit]\n');
+  expect(jsonError(await at.run('--install', '--timer', '--yes', '--json')).message).toContain(
+    'the user wrote it',
+  );
+  expect(readFileSync(places[0] ?? '', 'utf8')).toBe('[Unit]\n');
+});
+
+test('a timer that does not start is named with the command that starts it', async () => {
+  using at = installDesk({
+    programs: { systemctl: 'case "$*" in *enable*) echo no bus >&2; exit 1;; esac' },
+  });
+  expect(await at.run('--install', '--timer', '--yes')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('Installed in '),
+    stderr: 'It does not run: no bus (start it with: systemctl --user enable --now tape-import.timer)\n',
+  });
+  using none = installDesk();
+  expect(jsonError(await none.run('--install', '--timer', '--json'))).toMatchObject({ code: 'CLI_USAGE' });
+});
+
+test('on macOS an agent of launchd is written and loaded', async () => {
+  const launchctl = 'echo "$*" >> launchctl.log';
+  using at = installDesk({ programs: { launchctl, systemctl } });
+  const home = at.dir.file('a&b <c>');
+  const file = at.dir.file('Library/LaunchAgents/tapedeck.import.plist');
+  await at.run('--install', '--timer', '--yes', '--home', home);
+  const text = readFileSync(file, 'utf8');
+  expect(text.match(/<string>.*<\/string>/g)?.slice(-4, -1)).toEqual([
+    '<string>--yes</string>',
+    '<string>--home</string>',
+    `<string>${at.dir.path}/a&amp;b &lt;c&gt;</string>`,
+  ]);
+  expect(text.match(/<(\/?)(?:dict|array|plist)/g)).toEqual([
+    '<plist',
+    '<dict',
+    '<array',
+    '</array',
+    '</dict',
+    '</plist',
+  ]);
+  const domain = `gui/${process.getuid?.()}`;
+  const log = () => readFileSync(at.dir.file('launchctl.log'), 'utf8');
+  expect(log()).toContain(`bootout ${domain}/tapedeck.import\nbootstrap ${domain} ${file}\n`);
+  await at.run('--uninstall', '--timer', '--yes');
+  expect([existsSync(file), log().endsWith(`bootout ${domain}/tapedeck.import\n`)]).toEqual([false, true]);
+});
+
+test('cron gets a line, and all other lines stay', async () => {
+  const crontab =
+    'case "$1" in -l) [ -e tab ] || { echo no crontab for me >&2; exit 1; }; while IFS= read -r l; do echo "$l"; done < tab;; *) : > tab; while IFS= read -r l; do echo "$l" >> tab; done;; esac';
+  using at = installDesk({ programs: { crontab }, env: { CLAUDE_CONFIG_DIR: '/100% mine' } });
+  const tab = at.dir.file('tab');
+  expect(await at.runs('--install', '--timer', '--yes')).toMatchObject({ by: 'cron', state: 'installed' });
+  const line = readFileSync(tab, 'utf8');
+  expect(line).toMatch(
+    /^17 \* \* \* \* CLAUDE_CONFIG_DIR='\/100\\% mine' \S+ \S+ import --yes --home \S+ >\/dev\/null 2>&1 # /,
+  );
+  await at.run('--uninstall', '--timer', '--yes');
+  expect(readFileSync(tab, 'utf8')).toBe('');
+  writeFileSync(tab, '# mine\n0 5 * * * backup # tape import\n');
+  await at.run('--install', '--timer', '--yes');
+  expect(readFileSync(tab, 'utf8')).toBe(`# mine\n0 5 * * * backup # tape import\n${line}`);
+  expect(await at.runs('--install', '--timer', '--yes')).toMatchObject({ state: 'unchanged' });
+  await at.run('--uninstall', '--timer', '--yes');
+  expect(readFileSync(tab, 'utf8')).toBe('# mine\n0 5 * * * backup # tape import\n');
+  writeFileSync(at.dir.file('bin/crontab'), '#!/bin/sh\necho not allowed >&2; exit 1\n');
+  expect(jsonError(await at.run('--install', '--timer', '--yes', '--json')).message).toContain('not allowed');
+});
+
+test('a hook starts an import in a process of its own, at once and without a word, and never fails', async () => {
+  using at = installDesk();
+  const project = at.dir.file(".claude/projects/it's");
+  mkdirSync(project, { recursive: true });
+  const record = {
+    type: 'user',
+    uuid: 'u1',
+    parentUuid: null,
+    sessionId: 's1',
+    cwd: '/work',
+    isSidechain: false,
+  };
+  const line = JSON.stringify({ ...record, message: { role: 'user', content: 'Hello' } });
+  writeFileSync(join(project, 's1.jsonl'), `${line}\n`);
+  using home = tempHome();
+  const env = { HOME: at.dir.path };
+  await home.process(['import', '--install', '--yes'], { env });
+  const [hook] = hooksIn(at.text());
+  const run = (command: string) =>
+    spawnSync('sh', ['-c', command], { env, cwd: project, encoding: 'utf8', input: '{}' });
+  expect(run(hook?.command ?? '')).toMatchObject({ status: 0, stdout: '', stderr: '' });
+  expect(run((hook?.command ?? '').replace(process.execPath, '/gone'))).toMatchObject({
+    status: 0,
+    stdout: '',
+    stderr: '',
+  });
+  while (!existsSync(home.file('sources.jsonl'))) await sleep(50);
+  expect((await home.here(['view', 's1'])).stdout).toContain('Hello');
+});
