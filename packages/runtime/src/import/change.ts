@@ -1,6 +1,6 @@
-import type { Draft, Entry, Seq } from '@tapedeck/tape';
+import type { Draft, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
-import { type Imported, keyOf } from './imported.ts';
+import { contentMark, type Imported, type Shown } from './imported.ts';
 import type { ConversationPlan } from './plan.ts';
 
 /** What has to be written so that a session reads as its plan. */
@@ -44,14 +44,14 @@ export function changeOf(plan: ConversationPlan, tape: Imported): Change {
 }
 
 /** The entries of an import that are part of its conversation. */
-export function spineOf(entries: readonly Entry[]): readonly Entry[] {
+export function spineOf(entries: readonly Shown[]): readonly Shown[] {
   return entries.filter(({ kind }) => !kind.startsWith('x-'));
 }
 
 /** How many drafts of the spine of a plan a tape shows in the same order with the same content. */
 export function commonOf(
   { spine, keeps }: Pick<ConversationPlan, 'spine' | 'keeps'>,
-  shown: readonly Entry[],
+  shown: readonly Shown[],
 ): number {
   const places = new Map<string, Seq>();
   let same = 0;
@@ -66,14 +66,13 @@ export function commonOf(
   return same;
 }
 
-function isSame(draft: Draft, entry: Entry): boolean {
-  if (keyOf(entry) !== draft.key || entry.kind !== draft.kind) return false;
+function isSame(draft: Draft, entry: Shown): boolean {
+  if (entry.key !== draft.key || entry.kind !== draft.kind) return false;
   // A redacted entry stays redacted.
-  if (entry.payload === null) return true;
+  if (entry.content === undefined) return true;
   if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
-  const { again: _, usageBefore: __, ...meta } = entry.meta;
   const stored = storedTexts(draft);
-  return stored?.payload === JSON.stringify(entry.payload) && (stored.meta ?? '{}') === JSON.stringify(meta);
+  return stored !== undefined && contentMark(stored.payload, stored.meta ?? '{}') === entry.content;
 }
 
 /**

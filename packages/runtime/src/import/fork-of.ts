@@ -1,7 +1,6 @@
-import type { Entry, ForkRequest, Seq, SqliteTapeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import type { ForkRequest, Seq, SqliteTapeStore } from '@tapedeck/tape';
 import { commonOf, spineOf } from './change.ts';
-import { importedIn } from './imported.ts';
+import { importedIn, type Shown } from './imported.ts';
 import type { ConversationPlan } from './plan.ts';
 
 /** A conversation to fork from its parent. */
@@ -10,7 +9,7 @@ export interface Forking {
   /** The session of the parent. */
   readonly session: string;
   /** What the parent showed before this import. */
-  readonly earlier: readonly Entry[];
+  readonly earlier: readonly Shown[];
 }
 
 /**
@@ -37,13 +36,7 @@ export function forkOf(store: SqliteTapeStore, { conversation, session, earlier 
 }
 
 /** The position before the message that makes a call. */
-function callAt(shown: readonly Entry[], call: string): Seq | undefined {
-  const message = shown.find(
-    ({ kind, payload }) =>
-      kind === 'message' &&
-      isObject(payload) &&
-      Array.isArray(payload.content) &&
-      payload.content.some((part) => isObject(part) && part.type === 'tool-call' && part.toolCallId === call),
-  );
+function callAt(shown: readonly Shown[], call: string): Seq | undefined {
+  const message = shown.find(({ calls }) => calls.includes(call));
   return message && message.seq - 1;
 }

@@ -1,10 +1,24 @@
 import type { Entry, JsonObject, Seq, SqliteTapeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
+
+/** An entry of an import that readers see. Its content is not kept: a session can be larger than the memory. */
+export interface Shown extends Pick<Entry, 'seq' | 'kind'> {
+  readonly mark: Entry['mark'] | undefined;
+  readonly name: string | undefined;
+  readonly ref: Seq | undefined;
+  /** The key of its draft. */
+  readonly key: string;
+  /** What its content is known by; undefined where that was redacted. */
+  readonly content: string | undefined;
+  /** The calls that a message makes. */
+  readonly calls: readonly string[];
+}
 
 /** What a tape has of an import. */
 export interface Imported {
   /** The entries of the import that readers see, in order. */
-  readonly shown: readonly Entry[];
+  readonly shown: readonly Shown[];
   /** How often each key was written to the tape itself, whether or not a rewind hides it. */
   readonly written: ReadonlyMap<string, number>;
   /** The keys of all that it has, also of what it inherits. */
@@ -34,7 +48,7 @@ export function importedIn(store: SqliteTapeStore, session: string): Imported {
   const written = new Map<string, number>();
   const known = new Set<string>();
   const counted = new Map<string, JsonObject>();
-  const shown: Entry[] = [];
+  const shown: Shown[] = [];
   let ownWork: Seq | undefined;
   let range = 0;
   for (const entry of store.entries.read(session)) {
@@ -48,9 +62,23 @@ export function importedIn(store: SqliteTapeStore, session: string): Imported {
     known.add(key);
     if (!entry.inherited) written.set(key, (written.get(key) ?? 0) + 1);
     if (isObject(entry.meta.usage)) counted.set(key, most(counted.get(key), entry.meta.usage));
-    if (isShown) shown.push(entry);
+    if (isShown) shown.push(shownOf(entry, key));
   }
   return { shown, written, known, counted, ...(ownWork !== undefined && { ownWork }) };
+}
+
+function shownOf({ seq, kind, mark, name, ref, payload, meta }: Entry, key: string): Shown {
+  const { again: _, usageBefore: __, ...own } = meta;
+  return {
+    ...{ seq, kind, mark, name, ref, key },
+    content: payload === null ? undefined : contentMark(JSON.stringify(payload), JSON.stringify(own)),
+    calls: kind === 'message' ? clientCalls(payload) : [],
+  };
+}
+
+/** What content is known by, as the texts of JSON as which it is stored. Pure. */
+export function contentMark(payload: string, meta: string): string {
+  return sha256(`${meta}\n${payload}`).slice(0, 32);
 }
 
 /** Whether an entry is part of a conversation. What a merge delivers of a subagent of the import is not. */

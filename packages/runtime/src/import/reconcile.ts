@@ -1,6 +1,5 @@
 import {
   type Draft,
-  type Entry,
   type ForkRequest,
   note,
   type Seq,
@@ -9,7 +8,7 @@ import {
 } from '@tapedeck/tape';
 import { type Change, changeOf, commonOf, spineOf } from './change.ts';
 import { forkOf } from './fork-of.ts';
-import { type Imported, importedIn, nothingImported } from './imported.ts';
+import { type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
 import { mergeEnded } from './merge-ended.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 import { withRefs } from './refs.ts';
@@ -58,7 +57,7 @@ export function reconcile(
   { clean, rewritten = false }: ReconcileOptions = {},
 ): readonly Reconciled[] {
   const done = new Map<string, Reconciled>();
-  const before = new Map<string, readonly Entry[]>();
+  const before = new Map<string, readonly Shown[]>();
   for (const given of plan.conversations) {
     const conversation = clean === undefined ? given : cleaned(given, clean);
     const over = done.get(conversation.parent?.key ?? '');
@@ -103,7 +102,7 @@ interface Writing {
   readonly plan: ImportPlan;
   readonly conversation: ConversationPlan;
   /** The session from which it is forked, and what that showed before this import. */
-  readonly from: { readonly session: string; readonly earlier: readonly Entry[] } | undefined;
+  readonly from: { readonly session: string; readonly earlier: readonly Shown[] } | undefined;
   readonly rewritten: boolean;
 }
 
@@ -125,7 +124,7 @@ const chunkDrafts = 500;
 /** Writes one conversation, to the last of its sessions: it has several where one of them went on here. */
 class ConversationWriter {
   /** What its session shows before it is written. */
-  readonly shown: readonly Entry[];
+  readonly shown: readonly Shown[];
   readonly #store: SqliteTapeStore;
   readonly #writing: Writing;
   /** The number of its last session, from 1. */

@@ -11,7 +11,7 @@ export function withRefs(
   }: Pick<Imported, 'shown'> & { readonly keeps: ReadonlyMap<string, string>; readonly next: Seq },
 ): readonly Draft[] {
   if (keeps.size === 0) return batch;
-  const places = new Map(shown.map((entry) => [keyOf(entry), entry.seq]));
+  const places = new Map(shown.map(({ key, seq }) => [key, seq]));
   return batch.map((draft, i) => {
     const key = keyOf(draft);
     places.set(key, next + i);
