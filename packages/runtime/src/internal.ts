@@ -51,6 +51,7 @@ export {
   compressionIn,
   contentOf,
   factsAt,
+  KeptLines,
   type LineBatch,
   type LineFault,
   LineReading,

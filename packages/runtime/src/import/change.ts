@@ -1,6 +1,7 @@
 import type { Draft, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
 import { contentMark, type Imported, type Shown } from './imported.ts';
+import { wholeDraft } from './later-draft.ts';
 import type { ConversationPlan } from './plan.ts';
 
 /** What has to be written so that a session reads as its plan. */
@@ -71,7 +72,7 @@ function isSame(draft: Draft, entry: Shown): boolean {
   // A redacted entry stays redacted.
   if (entry.content === undefined) return true;
   if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
-  const stored = storedTexts(draft);
+  const stored = storedTexts(wholeDraft(draft));
   return stored !== undefined && contentMark(stored.payload, stored.meta ?? '{}') === entry.content;
 }
 
@@ -80,12 +81,15 @@ function isSame(draft: Draft, entry: Shown): boolean {
  * were counted for it, here or on the tape from which this one is forked, count once.
  */
 function writtenAgain(draft: Draft, { written, counted }: Imported): Draft {
-  const { key = '', meta } = draft;
+  const { key = '' } = draft;
   const again = written.get(key) ?? 0;
-  const usageBefore = meta?.usage === undefined ? undefined : counted.get(key);
+  const before = counted.get(key);
+  if (again === 0 && before === undefined) return draft;
+  const { meta } = draft;
+  const usageBefore = meta?.usage === undefined ? undefined : before;
   if (again === 0 && usageBefore === undefined) return draft;
   return {
-    ...draft,
+    ...wholeDraft(draft),
     ...(again > 0 && { key: `${key}~again${again}` }),
     meta: { ...meta, ...(again > 0 && { again }), ...(usageBefore !== undefined && { usageBefore }) },
   };

@@ -14,6 +14,8 @@ export interface JsonLine {
   /** Length of the line in bytes. */
   readonly bytes: number;
   readonly value: JsonObject;
+  /** Whether there was no room for the value: its line is then read again each time that it is asked for. */
+  readonly isAway?: boolean;
 }
 
 /** The records of a JSON-lines file, and its irregularities. */

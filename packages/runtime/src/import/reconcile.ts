@@ -9,6 +9,7 @@ import {
 import { type Change, changeOf, commonOf, spineOf } from './change.ts';
 import { forkOf } from './fork-of.ts';
 import { type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
+import { changedLater, LaterDraft, wholeDraft } from './later-draft.ts';
 import { mergeEnded } from './merge-ended.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 import { withRefs } from './refs.ts';
@@ -93,8 +94,11 @@ function cleaned(conversation: ConversationPlan, clean: Cleaner): ConversationPl
   return {
     ...conversation,
     ...(title !== undefined && { title: clean.text(title) }),
-    spine: spine.map((draft) => clean.draft(draft)),
-    asides: asides.map(({ draft, after }) => ({ draft: clean.draft(draft), after })),
+    spine: spine.map((draft) => changedLater(draft, (whole) => clean.draft(whole))),
+    asides: asides.map(({ draft, after }) => ({
+      draft: changedLater(draft, (whole) => clean.draft(whole)),
+      after,
+    })),
   };
 }
 
@@ -118,8 +122,22 @@ interface ReadTape {
 /** How often a session is read anew after another writer was faster. */
 const triesMax = 10;
 
-/** Drafts of a new session that are written in one transaction, before all of them become visible. */
-const chunkDrafts = 500;
+/** Drafts of a new session, and their bytes, that are written in one transaction, before all of them become visible. */
+const chunkMax = { drafts: 500, bytes: 4 * 1024 * 1024 };
+
+/** Drafts in pieces of which each is in memory alone. */
+function* chunksOf(drafts: readonly Draft[]): Generator<readonly Draft[]> {
+  let chunk: Draft[] = [];
+  let bytes = 0;
+  for (const draft of drafts) {
+    chunk.push(wholeDraft(draft));
+    bytes += draft instanceof LaterDraft ? draft.bytes : 0;
+    if (chunk.length < chunkMax.drafts && bytes < chunkMax.bytes) continue;
+    yield chunk;
+    [chunk, bytes] = [[], 0];
+  }
+  if (chunk.length > 0) yield chunk;
+}
 
 /** Writes one conversation, to the last of its sessions: it has several where one of them went on here. */
 class ConversationWriter {
@@ -205,8 +223,7 @@ class ConversationWriter {
       // Nothing of an import that was killed is continued: its source may have changed since.
       const init = { keys: [], ...(title !== undefined && { title }) };
       const staged = this.#store.imports.stage(this.#session, init);
-      for (let i = 0; i < drafts.length; i += chunkDrafts)
-        this.#store.imports.append(staged.id, drafts.slice(i, i + chunkDrafts));
+      for (const chunk of chunksOf(drafts)) this.#store.imports.append(staged.id, chunk);
       this.#store.imports.publish([staged.id]);
       return this.#receipt({ created: true, added: drafts.length, rewound: false });
     } catch (error) {
@@ -249,9 +266,11 @@ class ConversationWriter {
     const { keeps } = this.#writing.conversation;
     const shown = imported.shown.filter(({ seq }) => rewindTo === undefined || seq <= rewindTo);
     if (batch.length > 0)
-      this.#store.entries.append(this.#session, withRefs(batch, { keeps, next: head + 1, shown }), {
-        expectHead: hash,
-      });
+      this.#store.entries.append(
+        this.#session,
+        withRefs(batch, { keeps, next: head + 1, shown }).map(wholeDraft),
+        { expectHead: hash },
+      );
     return { added: first.length + drafts.length, rewound: rewindTo !== undefined };
   }
 

@@ -1,5 +1,6 @@
 import type { Draft, Seq } from '@tapedeck/tape';
 import { type Imported, keyOf } from './imported.ts';
+import { wholeDraft } from './later-draft.ts';
 
 /** Gives each boundary of a batch the position of the first entry that it keeps in view. `next`: that of the first draft. */
 export function withRefs(
@@ -17,6 +18,6 @@ export function withRefs(
     places.set(key, next + i);
     const kept = draft.mark === 'boundary' ? keeps.get(key) : undefined;
     const ref = kept === undefined ? undefined : places.get(kept);
-    return ref === undefined ? draft : { ...draft, ref };
+    return ref === undefined ? draft : { ...wholeDraft(draft), ref };
   });
 }

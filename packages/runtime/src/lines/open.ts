@@ -21,6 +21,8 @@ export interface OpenFile {
    * `isBrief` each chunk is good until the next one, which takes its place in memory.
    */
   chunks(from: number, options?: { readonly isBrief: boolean }): Generator<Uint8Array>;
+  /** The bytes of a part that was read before; fewer if the file was shortened since. */
+  bytes(from: number, length: number): Uint8Array;
   /** What happened to the file since it was opened. */
   since(): Change;
   close(): void;
@@ -66,6 +68,16 @@ function openedAs(path: string, fd: number, facts: FileFacts): OpenFile {
         at += length;
         yield chunk.subarray(0, length);
       }
+    },
+    bytes(from, length) {
+      const bytes = Buffer.allocUnsafeSlow(length);
+      let at = 0;
+      while (at < length) {
+        const more = read(path, fd, { chunk: bytes.subarray(at), at: from + at });
+        if (more === 0) break;
+        at += more;
+      }
+      return bytes.subarray(0, at);
     },
     since: () => changeOf(facts, { now: factsOf(fstatSync(fd, { bigint: true })), there: factsAt(path) }),
     close: () => closeSync(fd),

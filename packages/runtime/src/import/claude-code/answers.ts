@@ -1,21 +1,24 @@
-import { text } from '../text.ts';
 import { blocksOf } from './blocks.ts';
 import type { Block } from './content.ts';
 import type { Call } from './message.ts';
 import type { CodeRecord } from './records.ts';
 
-/** The block that answers a call, and its record. */
+/** The block that answers a call: its record, and its place there. */
 export interface RecordedResult {
   readonly record: CodeRecord;
-  readonly block: Block;
+  readonly at: number;
 }
 
 /** The results in the file, by call. */
 export interface Answers {
   readonly byCall: ReadonlyMap<Call, RecordedResult>;
-  /** The records that answer at least one call. */
-  readonly records: ReadonlySet<CodeRecord>;
-  readonly blocks: ReadonlySet<Block>;
+  /** The records that answer at least one call, and the places of the blocks that do. */
+  readonly records: ReadonlyMap<CodeRecord, ReadonlySet<number>>;
+}
+
+/** The block of a result. */
+export function blockOf({ record, at }: RecordedResult): Block {
+  return blocksOf(record.raw)[at] ?? {};
 }
 
 /** Calls of which no two have the same id, and the ordinals between which their messages lie. */
@@ -36,21 +39,21 @@ export function answersOf(
   onPath: ReadonlySet<CodeRecord>,
 ): Answers {
   const found = resultsById(records);
-  const used = new Set<Block>();
+  const used = new Map<CodeRecord, Set<number>>();
+  const isUsed = ({ record, at }: RecordedResult) => used.get(record)?.has(at) === true;
   const byCall = new Map<Call, RecordedResult>();
   for (const { calls, from, to } of stretches) {
     const isHere = ({ record }: RecordedResult): boolean =>
       onPath.has(record) && record.ordinal >= from && record.ordinal < to;
     for (const call of calls) {
-      const free = (found.get(call.toolCallId) ?? []).filter(({ block }) => !used.has(block));
+      const free = (found.get(call.toolCallId) ?? []).filter((one) => !isUsed(one));
       const answer = free.find(isHere) ?? free.find(({ record }) => !onPath.has(record)) ?? free[0];
       if (answer === undefined) continue;
-      used.add(answer.block);
+      used.set(answer.record, (used.get(answer.record) ?? new Set()).add(answer.at));
       byCall.set(call, answer);
     }
   }
-  const answers = [...byCall.values()];
-  return { byCall, records: new Set(answers.map(({ record }) => record)), blocks: used };
+  return { byCall, records: used };
 }
 
 /** The results of a file, by the ids of their calls; of several in one record, the first. */
@@ -58,12 +61,10 @@ function resultsById(records: readonly CodeRecord[]): ReadonlyMap<string, readon
   const found = new Map<string, RecordedResult[]>();
   for (const record of records) {
     if (record.id === undefined || record.type !== 'user') continue;
-    for (const block of blocksOf(record.raw)) {
-      const id = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
-      if (id === undefined) continue;
+    for (const [at, id] of record.traits.results ?? []) {
       const before = found.get(id);
-      if (before === undefined) found.set(id, [{ record, block }]);
-      else if (before.at(-1)?.record !== record) before.push({ record, block });
+      if (before === undefined) found.set(id, [{ record, at }]);
+      else if (before.at(-1)?.record !== record) before.push({ record, at });
     }
   }
   return found;

@@ -28,7 +28,7 @@ export function countsOf(
 }
 
 function isMerged(turn: SpokenTurn): boolean {
-  return turn.kind === 'assistant' && turn.members.length > 1 && turn.message.parts.length > 0;
+  return turn.kind === 'assistant' && turn.members.length > 1 && !turn.message.isEmpty;
 }
 
 /** Results that precede their message in the file, or follow a later message. */

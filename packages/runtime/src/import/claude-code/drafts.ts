@@ -14,7 +14,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { entryBytesMax } from '@tapedeck/tape/store';
 import { interrupted } from '../output.ts';
 import { text } from '../text.ts';
-import type { RecordedResult } from './answers.ts';
+import { blockOf, type RecordedResult } from './answers.ts';
 import { isQueued } from './attachments.ts';
 import { wordsOf } from './blocks.ts';
 import { commandRecordOf } from './commands.ts';
@@ -51,7 +51,9 @@ export function userDraft(record: CodeRecord, parts: readonly Part[]): Draft {
 }
 
 /** The result of a call. Its meta names the subagent that produced it, if any. */
-export function resultDraft(call: Call, { record, block }: RecordedResult): Draft {
+export function resultDraft(call: Call, answer: RecordedResult): Draft {
+  const { record } = answer;
+  const block = blockOf(answer);
   const details = record.raw.toolUseResult;
   const output = outputOf(block);
   const meta = origin(record, {

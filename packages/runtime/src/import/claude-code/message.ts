@@ -17,6 +17,7 @@ export interface Call {
 /** The assistant message of one turn. */
 export interface Message {
   readonly parts: readonly Part[];
+  readonly isEmpty: boolean;
   readonly calls: readonly Call[];
   /** Whether the record says that the model had finished; most records do not. */
   readonly stopped: boolean;
@@ -24,11 +25,36 @@ export interface Message {
   readonly rest: readonly CodeRecord[];
 }
 
+/** The ids of calls that were made before. */
+interface Claimed {
+  has(id: string): boolean;
+  add(id: string): unknown;
+}
+
+/** A message whose parts are made again each time, if its records are not in memory. `claimed`: as for `messageOf`. */
+export function messageIn(turn: ModelTurn, claimed: Claimed): Message {
+  if (!turn.members.some(({ isAway }) => isAway)) return messageOf(turn, claimed);
+  const own = new Set<string>();
+  const add = (id: string) => {
+    own.add(id);
+    claimed.add(id);
+  };
+  const { calls, stopped, rest, isEmpty } = messageOf(turn, { has: (id) => claimed.has(id), add });
+  return {
+    ...{ calls, stopped, rest, isEmpty },
+    get parts() {
+      const again = new Set<string>();
+      const has = (id: string) => !own.has(id) || again.has(id);
+      return messageOf(turn, { has, add: (id) => again.add(id) }).parts;
+    },
+  };
+}
+
 /**
  * Builds a message from its records. `claimed` holds the ids of all earlier calls and receives those of this
  * message: a second call with the same id could never have a result.
  */
-export function messageOf({ members }: ModelTurn, claimed: Set<string>): Message {
+export function messageOf({ members }: ModelTurn, claimed: Claimed): Message {
   const parts: Part[] = [];
   const calls: Call[] = [];
   const rest = new Set<CodeRecord>();
@@ -54,7 +80,7 @@ export function messageOf({ members }: ModelTurn, claimed: Set<string>): Message
   }
   const last = members.at(-1)?.raw.message;
   const stopped = isObject(last) && text(last.stop_reason) !== undefined;
-  return { parts, calls, stopped, rest: [...rest] };
+  return { parts, isEmpty: parts.length === 0, calls, stopped, rest: [...rest] };
 }
 
 /** The blocks of a message, by what costs little to compare. */

@@ -1,6 +1,3 @@
-import { text } from '../text.ts';
-import { isGiven, isQueued } from './attachments.ts';
-import { blocksOf, isBlank } from './blocks.ts';
 import { type Chain, pathTo } from './chain.ts';
 import { type CodeRecord, canEnd, isBoundary, isSummary } from './records.ts';
 import { messageId } from './turns.ts';
@@ -56,7 +53,7 @@ function hangingIn(
 ): ReadonlyMap<CodeRecord, readonly CodeRecord[]> {
   const hanging = new Map<CodeRecord, CodeRecord[]>();
   const given = [...silent].filter(
-    (record) => !owners.has(record) && record.type !== 'user' && isGiven(record.raw),
+    (record) => !owners.has(record) && record.type !== 'user' && record.traits.isGiven,
   );
   for (const record of given.sort((a, b) => a.ordinal - b.ordinal)) {
     let at = parents.get(record);
@@ -77,8 +74,8 @@ function headOf(tree: readonly CodeRecord[], chain: Chain): CodeRecord | undefin
   const ends = tree.filter(canEnd);
   const members = new Map(tree.map((record) => [record.id, record]));
   const leaf = chain.records
-    .filter(({ raw }) => raw.type === 'last-prompt')
-    .flatMap(({ raw }) => members.get(text(raw.leafUuid)) ?? [])
+    .filter(({ type }) => type === 'last-prompt')
+    .flatMap(({ traits }) => members.get(traits.leaf) ?? [])
     .at(-1);
   if (leaf === undefined) return ends.at(-1);
   const elsewhere = new Set<CodeRecord>();
@@ -101,11 +98,10 @@ function idsIn(steps: readonly CodeRecord[]): ReadonlySet<string> {
 /** Whether a record says something that is in no message of a path. */
 export function speaks(record: CodeRecord, said: ReadonlySet<string> = new Set()): boolean {
   if (isBoundary(record) || isSummary(record)) return true;
-  const blocks = blocksOf(record.raw).filter((block) => !isBlank(block));
+  const { isApiError, hasContent, hasWords, isQueued } = record.traits;
   if (record.type === 'assistant') {
     const id = messageId(record);
-    return record.raw.isApiErrorMessage !== true && blocks.length > 0 && (id === undefined || !said.has(id));
+    return !isApiError && hasContent && (id === undefined || !said.has(id));
   }
-  const isHeard = record.type === 'user' || isQueued(record.raw);
-  return isHeard && blocks.some(({ type }) => type !== 'tool_result');
+  return (record.type === 'user' || isQueued) && hasWords;
 }

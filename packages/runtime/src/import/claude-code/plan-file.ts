@@ -7,7 +7,7 @@ import { chainOf } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
 import { asideDraft } from './drafts.ts';
 import { keptTails } from './kept.ts';
-import { type Call, messageOf } from './message.ts';
+import { type Call, messageIn } from './message.ts';
 import { pathsOf, speaks, type TreePath } from './paths.ts';
 import { titleOf } from './provenance.ts';
 import { type CodeRecord, readRecords } from './records.ts';
@@ -80,7 +80,7 @@ function readPath(
       claimed = new Set();
     }
     if (turn.kind !== 'assistant') return turn;
-    const message = messageOf(turn, claimed);
+    const message = messageIn(turn, claimed);
     stretch.calls.push(...message.calls);
     return { ...turn, message };
   });

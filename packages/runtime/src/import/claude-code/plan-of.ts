@@ -190,7 +190,9 @@ function sourceOfCopy(lines: readonly JsonLine[], session: string): string | und
 }
 
 function hasCall(spine: readonly Draft[], call: string): boolean {
-  return spine.some(
-    ({ kind, payload }) => kind === 'tool-result' && isObject(payload) && payload.toolCallId === call,
-  );
+  return spine.some((draft) => {
+    // Its key has the id of the call: of others the content need not be read.
+    if (draft.kind !== 'tool-result' || draft.key?.includes(call) !== true) return false;
+    return isObject(draft.payload) && draft.payload.toolCallId === call;
+  });
 }

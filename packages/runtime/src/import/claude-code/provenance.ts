@@ -19,8 +19,10 @@ export function sessionOf({ steps }: Path, records: readonly CodeRecord[]): stri
  */
 export function titleOf(records: readonly CodeRecord[]): string | undefined {
   const last = (type: string, field: string): string | undefined =>
-    text(records.findLast(({ raw }) => raw.type === type && text(raw[field]) !== undefined)?.raw[field]);
+    text(
+      records.findLast((record) => record.type === type && text(record.raw[field]) !== undefined)?.raw[field],
+    );
   const ids = new Set(records.flatMap(({ id }) => id ?? []));
-  const own = records.findLast(({ raw }) => raw.type === 'summary' && ids.has(text(raw.leafUuid) ?? ''));
+  const own = records.findLast(({ type, traits }) => type === 'summary' && ids.has(traits.leaf ?? ''));
   return last('custom-title', 'customTitle') ?? last('ai-title', 'aiTitle') ?? text(own?.raw.summary);
 }

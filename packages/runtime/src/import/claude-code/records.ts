@@ -2,6 +2,7 @@ import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { JsonLine } from '../json-lines.ts';
 import { text } from '../text.ts';
+import { TraitPool, type Traits } from './traits.ts';
 
 /**
  * A record of a Claude Code transcript: the fields that determine its place in the conversation, and the
@@ -25,7 +26,50 @@ export interface CodeRecord {
   readonly type: string;
   readonly sidechain: boolean;
   readonly bytes: number;
+  /** What is asked of it more than once. */
+  readonly traits: Traits;
+  /** Whether `raw` is read again each time. */
+  readonly isAway: boolean;
   readonly raw: JsonObject;
+}
+
+/** A record, whose content its line has. */
+class LineRecord implements CodeRecord {
+  readonly ordinal: number;
+  readonly id: string | undefined;
+  readonly parent: string | undefined;
+  readonly before: string | undefined;
+  readonly key: string;
+  readonly uuid: string | undefined;
+  readonly type: string;
+  readonly sidechain: boolean;
+  readonly traits: Traits;
+  readonly #line: JsonLine;
+
+  constructor(line: JsonLine, fields: Omit<CodeRecord, 'raw' | 'bytes' | 'isAway'>) {
+    this.ordinal = fields.ordinal;
+    this.id = fields.id;
+    this.parent = fields.parent;
+    this.before = fields.before;
+    this.key = fields.key;
+    this.uuid = fields.uuid;
+    this.type = fields.type;
+    this.sidechain = fields.sidechain;
+    this.traits = fields.traits;
+    this.#line = line;
+  }
+
+  get bytes(): number {
+    return this.#line.bytes;
+  }
+
+  get isAway(): boolean {
+    return this.#line.isAway === true;
+  }
+
+  get raw(): JsonObject {
+    return this.#line.value;
+  }
 }
 
 const chainTypes = new Set(['user', 'assistant', 'system', 'attachment', 'progress']);
@@ -37,13 +81,13 @@ export function canEnd({ id, type }: CodeRecord): boolean {
 }
 
 /** Whether the record restarts the conversation after a compaction. */
-export function isBoundary({ type, raw }: CodeRecord): boolean {
-  return type === 'system' && raw.subtype === 'compact_boundary';
+export function isBoundary({ traits }: CodeRecord): boolean {
+  return traits.isBoundary;
 }
 
 /** Whether the record contains the summary of a compaction. */
-export function isSummary({ type, raw }: CodeRecord): boolean {
-  return type === 'user' && raw.isCompactSummary === true;
+export function isSummary({ traits }: CodeRecord): boolean {
+  return traits.isSummary;
 }
 
 /** Whether a JSON object looks like a Claude Code record. */
@@ -64,8 +108,10 @@ export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
   const seen = new Set<string>();
   const keys = new Set<string>();
   const alone = lines.every(({ value }) => !isEnd(value) || value.isSidechain === true);
+  const shared = new TraitPool();
   let before: string | undefined;
-  return lines.map(({ value, bytes }, i) => {
+  return lines.map((line, i) => {
+    const { value } = line;
     const type = text(value.type) ?? '';
     const uuid = text(value.uuid);
     const fresh = uuid !== undefined && !seen.has(uuid);
@@ -76,7 +122,7 @@ export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
     const inChain = chainTypes.has(type) && (fresh || uuid === undefined);
     const id = inChain ? (uuid ?? `line:${i + 1}`) : undefined;
     const unlinked = uuid === undefined && value.parentUuid === undefined;
-    const record: CodeRecord = {
+    const record = new LineRecord(line, {
       ordinal: i + 1,
       id,
       parent: text(value.parentUuid) ?? text(value.logicalParentUuid) ?? (unlinked ? before : undefined),
@@ -85,9 +131,8 @@ export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
       uuid: isKey ? original : uuid,
       type,
       sidechain: value.isSidechain === true,
-      bytes,
-      raw: value,
-    };
+      traits: shared.of(value),
+    });
     if (uuid !== undefined) seen.add(uuid);
     if (canEnd(record) && (alone || !record.sidechain)) before = id;
     return record;

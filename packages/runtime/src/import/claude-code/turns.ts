@@ -1,7 +1,3 @@
-import { isObject } from '@tapedeck/tape/internal';
-import { text } from '../text.ts';
-import { isGiven } from './attachments.ts';
-import { blocksOf, holdsOnlyResults } from './blocks.ts';
 import type { Path } from './path.ts';
 import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 
@@ -113,15 +109,15 @@ function isAttached(turn: TranscriptTurn): boolean {
 }
 
 function isPrompt(turn: TranscriptTurn): boolean {
-  return turn.kind === 'user' && !blocksOf(turn.record.raw).some(({ type }) => type === 'tool_result');
+  return turn.kind === 'user' && !turn.record.traits.hasResults;
 }
 
 function kindOf(record: CodeRecord): ModelTurn['kind'] | RecordTurn['kind'] | 'summary' {
   if (record.id === undefined) return 'aside';
   if (isSummary(record)) return 'summary';
   if (isBoundary(record)) return 'boundary';
-  if (record.type === 'assistant') return record.raw.isApiErrorMessage === true ? 'api-error' : 'assistant';
-  return record.type === 'user' || isGiven(record.raw) ? 'user' : 'aside';
+  if (record.type === 'assistant') return record.traits.isApiError ? 'api-error' : 'assistant';
+  return record.type === 'user' || record.traits.isGiven ? 'user' : 'aside';
 }
 
 /**
@@ -136,13 +132,12 @@ function addSummary(turns: (OpenMessage | RecordTurn)[], summary: CodeRecord): v
 }
 
 /** What the records of one message have in common. */
-export function messageId({ raw }: CodeRecord): string | undefined {
-  const id = isObject(raw.message) ? text(raw.message.id) : undefined;
-  return id === undefined ? undefined : `${id} ${text(raw.requestId) ?? ''}`;
+export function messageId({ traits }: CodeRecord): string | undefined {
+  return traits.message;
 }
 
 /** Results, and texts that the user did not type, arrive while the model still streams. */
 function isInjected(record: CodeRecord): boolean {
   if (record.type === 'attachment') return true;
-  return record.type === 'user' && (record.raw.isMeta === true || holdsOnlyResults(record));
+  return record.type === 'user' && (record.traits.isMeta || record.traits.isOnlyResults);
 }

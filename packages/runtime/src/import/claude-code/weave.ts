@@ -1,4 +1,5 @@
 import type { Draft, Part } from '@tapedeck/tape';
+import { LaterDraft, type MakeDrafts } from '../later-draft.ts';
 import type { Answers } from './answers.ts';
 import { blocksOf, isBlank, userPart } from './blocks.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
@@ -13,6 +14,7 @@ import {
 } from './drafts.ts';
 import { usageOf } from './message.ts';
 import type { CodeRecord } from './records.ts';
+import type { RecordTurn } from './turns.ts';
 
 type SpokenMessage = Extract<SpokenTurn, { kind: 'assistant' }>;
 
@@ -22,6 +24,9 @@ type SpokenMessage = Extract<SpokenTurn, { kind: 'assistant' }>;
  */
 export function weave({ turns, answers, beside }: Conversation): { drafts: Draft[]; settled: number } {
   const drafts: Draft[] = [];
+  const add = (records: readonly CodeRecord[], make: MakeDrafts): void => {
+    for (const draft of draftsOf(records, make)) drafts.push(draft);
+  };
   const counted = new Set<string>();
   let settled: number | undefined;
   let compactions = 0;
@@ -30,7 +35,8 @@ export function weave({ turns, answers, beside }: Conversation): { drafts: Draft
   let run: number | undefined;
   const catchUp = (ordinal: number): void => {
     for (let record = beside[side]; record && record.ordinal < ordinal; record = beside[side]) {
-      drafts.push(...besideDrafts(record, answers));
+      const one = record;
+      add([one], () => besideDrafts(one, answers));
       side += 1;
     }
   };
@@ -40,48 +46,65 @@ export function weave({ turns, answers, beside }: Conversation): { drafts: Draft
     const start = drafts.length;
     switch (turn.kind) {
       case 'assistant':
-        drafts.push(...modelDrafts(turn, answers, counted));
+        // A message split by another one counts its usage only once.
+        add(recordsOf(turn, answers), countedDrafts(turn, answers, counted));
+        if (turn.id !== undefined && !turn.message.isEmpty) counted.add(turn.id);
         settled = isOver(turn, turns[i + 1]) ? undefined : start;
         run = undefined;
         break;
       case 'user':
-        drafts.push(...userDrafts(turn.record, answers));
+        add([turn.record], () => userDrafts(turn.record, answers));
         run = answers.records.has(turn.record) ? drafts.length : (run ?? start);
         if (drafts.slice(start).some(({ kind }) => kind === 'message')) settled = run;
         break;
       case 'boundary':
         compactions += 1;
-        drafts.push(boundaryDraft(turn, compactions));
+        add([turn.record], boundaryDrafts(turn, compactions));
         settled = start;
         run = undefined;
         break;
       case 'api-error':
-        drafts.push(errorDraft(turn.record));
+        add([turn.record], () => [errorDraft(turn.record)]);
         settled = undefined;
         run = undefined;
         break;
       case 'aside':
-        drafts.push(asideDraft(turn.record));
+        add([turn.record], () => [asideDraft(turn.record)]);
     }
   }
   catchUp(Number.POSITIVE_INFINITY);
   return { drafts, settled: settled ?? drafts.length };
 }
 
+/** Drafts that are made again when they are asked for, unless all of their records are in memory. */
+function draftsOf(records: readonly CodeRecord[], make: MakeDrafts): readonly Draft[] {
+  const drafts = make();
+  if (!records.some(({ isAway }) => isAway)) return drafts;
+  const bytes = records.reduce((sum, record) => sum + record.bytes, 0) / Math.max(drafts.length, 1);
+  return drafts.map((draft, i) => new LaterDraft(draft, { make, i, bytes }));
+}
+
+function recordsOf({ members, message }: SpokenMessage, { byCall }: Answers): readonly CodeRecord[] {
+  return [...members, ...message.calls.flatMap((call) => byCall.get(call)?.record ?? [])];
+}
+
+function countedDrafts(turn: SpokenMessage, answers: Answers, counted: ReadonlySet<string>): MakeDrafts {
+  const isCounted = turn.id !== undefined && counted.has(turn.id);
+  return () => modelDrafts(turn, answers, isCounted);
+}
+
+function boundaryDrafts(turn: RecordTurn, n: number): MakeDrafts {
+  return () => [boundaryDraft(turn, n)];
+}
+
 /**
  * The message, its results in file order, results for unanswered calls, then the records that do not fit the
- * message.
+ * message. `isCounted`: whether its usage is that of an earlier part of it.
  */
-function modelDrafts(
-  { id, members, message }: SpokenMessage,
-  answers: Answers,
-  counted: Set<string>,
-): Draft[] {
+function modelDrafts({ members, message }: SpokenMessage, answers: Answers, isCounted: boolean): Draft[] {
   const [first] = members;
-  if (first === undefined || message.parts.length === 0) return members.map((record) => asideDraft(record));
-  // A message split by another one counts its usage only once.
-  const usage = id !== undefined && counted.has(id) ? undefined : usageOf(members);
-  if (id !== undefined) counted.add(id);
+  if (first === undefined || message.isEmpty) return members.map((record) => asideDraft(record));
+  const usage = isCounted ? undefined : usageOf(members);
   const answered = message.calls
     .flatMap((call) => {
       const answer = answers.byCall.get(call);
@@ -104,8 +127,9 @@ function modelDrafts(
 function userDrafts(record: CodeRecord, answers: Answers): Draft[] {
   const parts: Part[] = [];
   let rest = false;
-  for (const block of blocksOf(record.raw)) {
-    if (answers.blocks.has(block) || isBlank(block)) continue;
+  const used = answers.records.get(record);
+  for (const [i, block] of blocksOf(record.raw).entries()) {
+    if (used?.has(i) === true || isBlank(block)) continue;
     const part = userPart(block);
     if (part) parts.push(part);
     else rest = true;
@@ -118,8 +142,9 @@ function userDrafts(record: CodeRecord, answers: Answers): Draft[] {
 
 /** A record beside the path, unless it contains only results of calls on the path. */
 function besideDrafts(record: CodeRecord, answers: Answers): Draft[] {
-  if (!answers.records.has(record)) return [asideDraft(record)];
-  const all = blocksOf(record.raw).every((block) => answers.blocks.has(block) || isBlank(block));
+  const used = answers.records.get(record);
+  if (used === undefined) return [asideDraft(record)];
+  const all = blocksOf(record.raw).every((block, i) => used.has(i) || isBlank(block));
   return all ? [] : [asideDraft(record, `${record.key}:rest`)];
 }
 

@@ -1,0 +1,97 @@
+import type { JsonObject } from '@tapedeck/tape';
+import type { JsonLine } from '../import/json-lines.ts';
+import { otherContent } from './digest.ts';
+import type { OpenFile } from './open.ts';
+import { recordsOf } from './parse.ts';
+
+/** The bytes of lines whose records stay in memory. */
+const keptBytes = 16 * 1024 * 1024;
+
+/** A longer line is read again each time. */
+const keptLineMax = 1024 * 1024;
+
+/** The bytes of lines read again whose records stay until others are. */
+const recentBytes = 2 * 1024 * 1024;
+
+/**
+ * The records of an open file. Those of its first lines stay in memory, and a small file is parsed once; the line of any other
+ * one is read again when its value is asked for, so that a file of any size takes the memory of its longest line.
+ */
+export class KeptLines {
+  readonly #file: OpenFile;
+  #room: number;
+  readonly #recent = new Map<number, readonly JsonLine[]>();
+  #recentBytes = 0;
+
+  constructor(file: OpenFile, { bytes = keptBytes }: { readonly bytes?: number } = {}) {
+    this.#file = file;
+    this.#room = bytes;
+  }
+
+  /** The same records, in order, as they are kept. */
+  keep(records: readonly JsonLine[]): readonly JsonLine[] {
+    let part = 0;
+    return records.map((record, i) => {
+      part = record.offset === records[i - 1]?.offset ? part + 1 : 0;
+      if (record.bytes <= keptLineMax && record.bytes <= this.#room) {
+        this.#room -= record.bytes;
+        return record;
+      }
+      return new LineAgain(this, record, part);
+    });
+  }
+
+  /**
+   * Reads a line again.
+   * @throws IMPORT_SOURCE_CHANGED
+   */
+  read({ line, offset, bytes: length }: Omit<JsonLine, 'value'>): readonly JsonLine[] {
+    const known = this.#recent.get(offset);
+    if (known !== undefined) return known;
+    const bytes = this.#file.bytes(offset, length);
+    // Whether a newline ends it makes a difference to its faults alone.
+    const { records } = recordsOf(
+      { line, offset, bytes, length, ended: false, isTooLong: false },
+      this.#file.path,
+    );
+    this.#recentBytes += length;
+    for (const [at, [first]] of this.#recent) {
+      if (this.#recentBytes <= recentBytes) break;
+      this.#recent.delete(at);
+      this.#recentBytes -= first?.bytes ?? 0;
+    }
+    this.#recent.set(offset, records);
+    return records;
+  }
+
+  changed(offset: number): Error {
+    return otherContent(this.#file.path, offset);
+  }
+}
+
+/** A record whose value is not in memory. */
+class LineAgain implements JsonLine {
+  readonly line: number;
+  readonly offset: number;
+  readonly bytes: number;
+  readonly #lines: KeptLines;
+  readonly #part: number;
+
+  constructor(lines: KeptLines, { line, offset, bytes }: JsonLine, part: number) {
+    this.line = line;
+    this.offset = offset;
+    this.bytes = bytes;
+    this.#lines = lines;
+    this.#part = part;
+  }
+
+  get isAway(): boolean {
+    return true;
+  }
+
+  get value(): JsonObject {
+    const again = this.#lines.read(this)[this.#part];
+    if (again === undefined) throw this.#lines.changed(this.offset);
+    return again.value;
+  }
+}
