@@ -13,9 +13,10 @@ export function isTyped({ meta }: Message): boolean {
   return meta.localCommand === undefined && meta.isMeta !== true && meta.source !== 'merge';
 }
 
-/** Whether a message tells the model alone that local commands follow. */
+/** Whether a message is for the model alone: that local commands follow, or a reminder that the program attached by itself. */
 export function isNote({ meta }: Message): boolean {
-  return meta.localCommand === 'note';
+  const { localCommand, isMeta, attachment } = meta;
+  return localCommand === 'note' || (isMeta === true && attachment !== undefined && attachment !== 'file');
 }
 
 /** Whether a message is what a command printed. */

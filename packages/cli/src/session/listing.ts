@@ -3,11 +3,13 @@ import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isObject, treeParentOf } from '@tapedeck/tape/internal';
 import { partText } from '../output/entry.ts';
 import { commandText, isTyped } from '../output/local-command.ts';
+import { type Condition, isWhere } from '../transcript/where.ts';
 
-/** Number of a session's own first entries among which its directory is looked for. */
-const firstMax = 20;
-/** Number of those among which its prompt is looked for: an import has many records before it that are no messages. */
-const promptMax = 100;
+/**
+ * Number of a session's own first entries among which its directory and its prompt are looked for: an import has many before
+ * them that are no messages.
+ */
+const firstMax = 100;
 
 /** The title of a session, or the text of its first prompt, or of its task. */
 export function aboutOf(store: SqliteTapeStore, info: SessionInfo): string {
@@ -20,8 +22,7 @@ export function promptOf(store: SqliteTapeStore, info: SessionInfo): string {
   for (const entry of store.entries.read(info.id, {
     own: true,
     kind: 'message',
-    to: info.base + promptMax,
-    limit: firstMax,
+    to: info.base + firstMax,
   })) {
     if (!isObject(entry.payload) || entry.payload.role !== 'user') continue;
     if (isTyped(entry)) return textIn(entry);
@@ -36,13 +37,22 @@ export function promptOf(store: SqliteTapeStore, info: SessionInfo): string {
 /** Whether a session began in a directory or below it. One that records no directory is where its parent began. */
 export function beganIn(store: SqliteTapeStore, info: SessionInfo, directory: string): boolean {
   for (let at: SessionInfo | undefined = info; at !== undefined; ) {
-    const place = firstEntries(store, at)
-      .map(({ meta }) => meta.place)
-      .find(isObject);
-    if (typeof place?.cwd === 'string')
-      return place.cwd === directory || place.cwd.startsWith(directory + sep);
+    const directoryAt = directoryOf(store, at);
+    if (directoryAt !== undefined)
+      return directoryAt === directory || directoryAt.startsWith(directory + sep);
     at = at.parentId === undefined ? undefined : store.sessions.find(at.parentId);
   }
+  return false;
+}
+
+/** Whether a session has a message of its own that records all that is wanted. */
+export function saidWhere(
+  store: SqliteTapeStore,
+  info: SessionInfo,
+  conditions: readonly Condition[],
+): boolean {
+  for (const entry of store.entries.read(info.id, { own: true, kind: 'message' }))
+    if (isWhere(entry, conditions)) return true;
   return false;
 }
 
@@ -53,8 +63,11 @@ export function newestIn(store: SqliteTapeStore, directory: string): SessionInfo
   return undefined;
 }
 
-function firstEntries(store: SqliteTapeStore, { id }: SessionInfo): readonly Entry[] {
-  return [...store.entries.read(id, { own: true, limit: firstMax })];
+/** The directory that the first of a session's own entries that has one records. */
+function directoryOf(store: SqliteTapeStore, { id }: SessionInfo): string | undefined {
+  for (const { meta } of store.entries.read(id, { own: true, limit: firstMax }))
+    if (isObject(meta.place) && typeof meta.place.cwd === 'string') return meta.place.cwd;
+  return undefined;
 }
 
 function textIn({ payload }: Entry): string {

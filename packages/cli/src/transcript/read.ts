@@ -140,8 +140,8 @@ function lastShown(
 }
 
 /** Whether a selection may have a part without what it belongs to. */
-function isFiltered({ kind, role, text, by }: Wanted): boolean {
-  return kind !== undefined || role === 'tool' || text !== undefined || by !== undefined;
+function isFiltered({ kind, role, text, by, where }: Wanted): boolean {
+  return [kind, text, by, where].some((filter) => filter !== undefined) || role === 'tool';
 }
 
 /** The results of the calls of a reader who wants the model's side. */

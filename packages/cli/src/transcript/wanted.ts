@@ -3,6 +3,7 @@ import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import { entryText } from '../output/entry.ts';
 import { isNote } from '../output/local-command.ts';
 import { callsOf } from './parts.ts';
+import { type Condition, isWhere } from './where.ts';
 
 /** Which entries a reader wants. */
 export interface Wanted {
@@ -14,6 +15,8 @@ export interface Wanted {
   readonly text?: string | undefined;
   /** What this session sent: its messages, and its merged results. */
   readonly by?: Pick<SessionInfo, 'id' | 'session'> | undefined;
+  /** What the entry records of where it was said, and by what. */
+  readonly where?: readonly Condition[] | undefined;
   /** The first and the last time, in milliseconds since 1970. */
   readonly after?: number | undefined;
   readonly before?: number | undefined;
@@ -35,8 +38,8 @@ export function isWithin(time: number, { after, before }: Pick<Wanted, 'after' |
 }
 
 /** Whether a reader wants entries for what they are, and not for where or when they stand. */
-export function isByContent({ kind, role, tool, text, by }: Wanted): boolean {
-  return [kind, role, tool, text, by].some((filter) => filter !== undefined);
+export function isByContent({ kind, role, tool, text, by, where }: Wanted): boolean {
+  return [kind, role, tool, text, by, where].some((filter) => filter !== undefined);
 }
 
 /** The side of a conversation that an entry is of; a merged result is of none. */
@@ -47,12 +50,13 @@ export function roleOf({ kind, payload, meta }: Entry): string | undefined {
 }
 
 /** Whether an entry is one that a reader wants. */
-export function isWanted(entry: Entry, { kind, role, tool, text, by, ...times }: Wanted): boolean {
+export function isWanted(entry: Entry, { kind, role, tool, text, by, where, ...times }: Wanted): boolean {
   return (
     (kind === undefined || isOfKind(entry, kind)) &&
     (role === undefined || roleOf(entry) === role) &&
     (tool === undefined || toolsOf(entry).includes(tool)) &&
     (by === undefined || isFrom(entry, by)) &&
+    (where === undefined || isWhere(entry, where)) &&
     isWithin(timeOfEntry(entry), times) &&
     (text === undefined || hasText(entry, text.toLowerCase()))
   );

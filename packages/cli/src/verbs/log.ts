@@ -10,6 +10,7 @@ import { needSession, pointIn, readPlace, readRange } from '../session/place.ts'
 import { readEntries, type Selection } from '../transcript/read.ts';
 import type { Transcript } from '../transcript/transcript.ts';
 import { isWanted } from '../transcript/wanted.ts';
+import { conditionsIn, whereHelp } from '../transcript/where.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 interface Options {
@@ -23,6 +24,7 @@ interface Options {
   readonly tool: string | undefined;
   readonly grep: string | undefined;
   readonly by: string | undefined;
+  readonly where: string | undefined;
   readonly own: boolean | undefined;
   readonly all: boolean | undefined;
   readonly hidden: boolean | undefined;
@@ -51,6 +53,10 @@ export const log: Verb = defineVerb({
     ['tape log main --since task-start --jsonl', 'Print the entries after an anchor as JSON lines'],
     ['tape log main --since "2 days ago" --role user', 'Show the prompts of the last two days'],
     ['tape log main --tool Bash --grep error', 'Show the calls of a tool that mention an error'],
+    [
+      'tape log main --where branch=release,model=claude-*',
+      'Show what models of one family said on a branch',
+    ],
     ['tape log main --follow', 'Show the conversation, then what any process adds'],
     ['tape log main --stat', 'Sum up messages, calls, tokens, children and files'],
     ['tape log main --graph', 'Draw the session and its descendants, with their anchors'],
@@ -79,10 +85,12 @@ export const log: Verb = defineVerb({
     tool: { type: 'string', describe: 'Only calls of this tool, and their results' },
     grep: { type: 'string', describe: 'Only entries with this text, in either case' },
     by: { type: 'string', describe: 'Only what this session sent: its merged results and its messages' },
+    where: { type: 'string', describe: whereHelp },
     own: { type: 'boolean', negatable: true, describe: 'Omit inherited entries; --no-own: show them alone' },
     all: {
       type: 'boolean',
-      describe: 'Show what is outside of the conversation too: events, records of imports, hidden entries',
+      describe:
+        'Show what is outside of the conversation too: events, reminders, records of imports, hidden entries',
     },
     hidden: { type: 'boolean', describe: 'Show the entries that a rewind hides' },
     n: {
@@ -122,7 +130,13 @@ export const log: Verb = defineVerb({
       if (range !== undefined) assertBeginsOnce(args);
       if (args.graph === true) return await draw(store, info, context);
       const from = range?.from ?? args.from;
-      const selection = selectionOf(store, info, { ...args, from, point, now: context.io.now() });
+      const selection = selectionOf(store, info, {
+        ...args,
+        from,
+        point,
+        now: context.io.now(),
+        cwd: context.io.cwd,
+      });
       if (args.stat === true) return await sumUp(store, info, selection, context);
       const printed = await printer(store, info, args, context);
       // `--follow` prints the entries that are written from here on.
@@ -244,10 +258,26 @@ async function follow(
 function selectionOf(
   store: SqliteTapeStore,
   info: SessionInfo,
-  args: Options & { readonly point: Point | undefined; readonly now: number },
+  args: Options & { readonly point: Point | undefined; readonly now: number; readonly cwd: string },
 ): Selection {
   const { floor, head } = info;
-  const { from = 1, to = head, since, until, kind, role, tool, grep, by, own, n, point, now } = args;
+  const {
+    from = 1,
+    to = head,
+    since,
+    until,
+    kind,
+    role,
+    tool,
+    grep,
+    by,
+    where,
+    own,
+    n,
+    point,
+    now,
+    cwd,
+  } = args;
   const begin = boundOf(store, info, since, now);
   const end =
     point === undefined
@@ -262,6 +292,7 @@ function selectionOf(
     tool,
     text: grep,
     by: by === undefined ? undefined : needSession(store, by),
+    where: where === undefined ? undefined : conditionsIn(where, cwd),
     after: begin.time,
     before: end.time,
     last: n,

@@ -14,8 +14,9 @@ import { sessionJson, stateOf } from '../output/session.ts';
 import { sessionRow } from '../output/session-row.ts';
 import { childrenTable, sessionsTable } from '../output/sessions.ts';
 import { distinctIn, withRef } from '../reference.ts';
-import { aboutOf, beganIn, type Placed, promptOf, withDescendants } from '../session/listing.ts';
+import { aboutOf, beganIn, type Placed, promptOf, saidWhere, withDescendants } from '../session/listing.ts';
 import { needSession } from '../session/place.ts';
+import { conditionsIn, whereHelp } from '../transcript/where.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 /** Number of sessions that a terminal shows without `-n`. */
@@ -37,6 +38,7 @@ export const sessions: Verb = defineVerb({
     ['tape sessions --since 2026-11-21', 'List sessions with a message on that day or later'],
     ['tape sessions --tree', 'List sessions with their children below them'],
     ['tape sessions --here --grep release', 'List sessions of this directory about a word'],
+    ['tape sessions --where branch=release', 'List sessions in which something was said on a branch'],
   ],
   options: {
     all: { type: 'boolean', describe: 'Include archived and ephemeral sessions' },
@@ -44,6 +46,7 @@ export const sessions: Verb = defineVerb({
     kind: { type: 'string', describe: 'Only this kind: session, subagent, …' },
     tree: { type: 'boolean', describe: 'List sessions without a parent, each with its descendants' },
     here: { type: 'boolean', describe: 'Only sessions that began to run in this directory or below it' },
+    where: { type: 'string', describe: whereHelp },
     grep: { type: 'string', describe: 'Only with this text in the name, the title or the first prompt' },
     sort: {
       type: 'string',
@@ -90,6 +93,7 @@ interface Selection {
   readonly kind: string | undefined;
   readonly tree: boolean | undefined;
   readonly here: boolean | undefined;
+  readonly where: string | undefined;
   readonly grep: string | undefined;
   readonly sort: SessionOrder | undefined;
   readonly from: number | undefined;
@@ -99,15 +103,17 @@ interface Selection {
 /** The sessions to list, and one more than the limit where there are more. */
 function* select(
   store: SqliteTapeStore,
-  { all, deleted, kind, tree, here, grep, sort, from, limit }: Selection,
+  { all, deleted, kind, tree, here, where, grep, sort, from, limit }: Selection,
   context: Context,
 ): Iterable<Placed> {
   const text = grep?.toLowerCase();
+  const conditions = where === undefined ? undefined : conditionsIn(where, context.io.cwd);
   const isWanted = (info: SessionInfo) =>
     (text === undefined ||
       `${info.session} ${info.title ?? ''} ${promptOf(store, info)}`.toLowerCase().includes(text)) &&
-    (here !== true || beganIn(store, info, context.io.cwd));
-  const isFiltered = text !== undefined || here === true;
+    (here !== true || beganIn(store, info, context.io.cwd)) &&
+    (conditions === undefined || saidWhere(store, info, conditions));
+  const isFiltered = text !== undefined || here === true || conditions !== undefined;
   // What a session is about is read for the rows of a table alone: there are few.
   const having = { counts: true, titles: !isForPeople(context) && context.options.quiet !== true };
   const found = store.readSessions({

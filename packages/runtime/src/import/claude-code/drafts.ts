@@ -98,9 +98,15 @@ export function asideDraft(record: CodeRecord, key: string = record.key): Draft 
   return { kind: 'x-claude-code', payload, meta: { source: 'import', omittedBytes: bytes }, key };
 }
 
-/** The origin of an entry. Times are the file's; the entry's own time is that of the import. */
+/**
+ * The origin of an entry: where the tool worked, on which branch, and its version. Times are the file's; the entry's own time
+ * is that of the import.
+ */
 function origin({ raw, uuid }: CodeRecord, more: { readonly [field: string]: Json | undefined } = {}): Meta {
-  return known({ source: 'import', ...more, uuid, timestamp: text(raw.timestamp) });
+  const [cwd, branch, version] = [text(raw.cwd), text(raw.gitBranch), text(raw.version)];
+  const git = branch === undefined ? undefined : { branch };
+  const place = cwd === undefined && git === undefined ? undefined : known({ cwd, git });
+  return known({ source: 'import', ...more, uuid, place, version, timestamp: text(raw.timestamp) });
 }
 
 function known(fields: { readonly [field: string]: Json | undefined }): JsonObject & { summary?: string } {
