@@ -37,12 +37,15 @@ export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
 export {
   type Discovery,
   discover,
+  type Expiring,
   type FoundFile,
   makeExcludes,
   type Place as TranscriptPlace,
   type Problem,
+  type Retention,
   type Search,
   type Stranger,
+  standingOf,
   type TranscriptTool,
   transcriptTools,
 } from './discovery/index.ts';

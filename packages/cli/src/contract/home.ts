@@ -56,6 +56,27 @@ const checkFields = {
     })
     .describe('the codes are in [findings.md](findings.md); `attestation` is present with `--against`'),
 };
+const imports = z
+  .strictObject({
+    last: text('when the last import was; null before the first one').nullable(),
+    transcripts: count('number of transcripts in the directories of the tools that delete theirs'),
+    expiring: listOf(
+      'those that are about to be deleted, and not on a tape as they are now; the next one first',
+      {
+        file: text('its path'),
+        tool: text('the program that wrote it'),
+        bytes: count('its size'),
+        deleted_from: text('from when on the program deletes it, when it is started'),
+      },
+    ),
+    retention: listOf('how long each tool keeps its transcripts', {
+      tool: text('its name'),
+      days: z.number().describe('number of days after the last change'),
+      fault: text('what is wrong with its settings; the number is a guess then').optional(),
+    }),
+  })
+  .describe('without a name, where there was an import or there are transcripts')
+  .optional();
 const attested = {
   sessions: count('number of sessions in it'),
   graph: count('number of the last line of the lineage'),
@@ -291,6 +312,7 @@ export const homeVerbs: Contracts = {
   check: {
     json: printed({
       ...checkFields,
+      imports,
       fixed: names('repairs made by `--fix`'),
       acknowledged: names('findings given with `--acknowledge`'),
     }),

@@ -61,14 +61,25 @@ export function checkText(
 
 const colors = { damage: 'red', incomplete: 'yellow', note: 'dim' } as const;
 
+type Color = (typeof colors)[CheckFinding['weight']];
+
 function findingRows(finding: CheckFinding, { style, columns, home }: Look): readonly string[] {
-  const id = safe(finding.id);
-  const whole = safe(`${finding.id}: ${finding.message}${step(finding, home)}`);
+  const { id, message, weight } = finding;
+  return rowsOf({ id, text: `${message}${step(finding, home)}`, color: colors[weight] }, { style, columns });
+}
+
+/** The rows of something below its section: its id in a colour, and what is to say of it. */
+export function rowsOf(
+  { id, text, color }: { readonly id: string; readonly text: string; readonly color: Color },
+  { style, columns }: Pick<Look, 'style' | 'columns'>,
+): readonly string[] {
+  const start = safe(id);
+  const whole = safe(`${id}: ${text}`);
   const rows = columns === undefined ? [whole] : wrapText(whole, columns - 4);
   return rows.map((row, i) =>
     i > 0
       ? `    ${row}`
-      : `  ${row.startsWith(id) ? style.text(colors[finding.weight], id) + row.slice(id.length) : row}`,
+      : `  ${row.startsWith(start) ? style.text(color, start) + row.slice(start.length) : row}`,
   );
 }
 

@@ -59,7 +59,9 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   }
   const seen = new Set(found.files.map(({ path }) => path));
   const isThere = (path: string) => seen.has(path) || factsAt(path) !== undefined;
-  const gone = isNamed || !existsSync(home.dir) ? [] : table.markGone(isThere, io.now());
+  const isWhole = !isNamed && existsSync(home.dir);
+  const gone = isWhole ? table.markGone(isThere, io.now()) : [];
+  if (isWhole) table.searched(io.now());
   return await sayDone({ found, tools, done, gone, isNamed }, context);
 }
 

@@ -11,6 +11,7 @@ import { doesExist, getHome } from '../home.ts';
 import { withProgress } from '../output/progress.ts';
 import { checkJson, checkText } from '../session/checked.ts';
 import { readKey } from '../session/key-file.ts';
+import { type Imports, importsJson, importsOf, importsText } from '../session/last-import.ts';
 import { lookAt, mend } from '../session/mend.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -23,7 +24,8 @@ export const check: Verb = defineVerb({
   detail:
     'Does what verify, audit and doctor do, and prints the findings in sections. docs/findings.md explains each. With a name: ' +
     'checks that session, the entries that it inherits, and the work of its descendants. Exits 5 when something recorded was ' +
-    'changed or lost, 1 when only work is not finished, and 0 when there is nothing but notes. --fix rebuilds projections and ' +
+    'changed or lost, 1 when only work is not finished, and 0 when there is nothing but notes. Without a name it also says when the ' +
+    'last import was, and which transcripts their tool is about to delete that are not on a tape. --fix rebuilds projections and ' +
     'never changes an entry.',
   examples: [
     ['tape check', 'Check the home'],
@@ -51,7 +53,8 @@ export const check: Verb = defineVerb({
     if (acknowledged.length === 0 && !doesExist(context.home.db)) {
       const { checkWithoutDatabase } = await import('@tapedeck/runtime/internal');
       const lost = await checkWithoutDatabase(context.home.graph);
-      if (lost !== undefined) return await report(lost, { fixed: [], acknowledged }, context);
+      if (lost !== undefined)
+        return await report(lost, { fixed: [], acknowledged, imports: undefined }, context);
     }
     getHome(context.home);
     for (const id of acknowledged) assertKnown(id);
@@ -60,23 +63,38 @@ export const check: Verb = defineVerb({
     if (acknowledged.length > 0) await acknowledge(acknowledged, await checked(context, asked), context);
     const fixed = args.fix === true ? await mend(context, await lookAt(context)) : [];
     const found = await checked(context, asked);
-    return await report(found, { fixed, acknowledged }, context);
+    const imports = args.name === undefined ? await importsOf(context) : undefined;
+    return await report(found, { fixed, acknowledged, imports }, context);
   },
 });
 
 /** Prints the result, and returns its exit code. */
 async function report(
   found: Check,
-  { fixed, acknowledged }: { readonly fixed: readonly string[]; readonly acknowledged: readonly string[] },
-  { answer, style, io, options: { home } }: Context,
+  {
+    fixed,
+    acknowledged,
+    imports,
+  }: {
+    readonly fixed: readonly string[];
+    readonly acknowledged: readonly string[];
+    readonly imports: Imports | undefined;
+  },
+  { answer, style, io, inHome, options: { home } }: Context,
 ): Promise<number> {
+  const columns = io.isTerminal ? io.columns : undefined;
   await answer({
-    json: { ...checkJson(found, { home }), fixed, acknowledged },
+    json: {
+      ...checkJson(found, { home }),
+      ...(imports !== undefined && { imports: importsJson(imports) }),
+      ...{ fixed, acknowledged },
+    },
     quiet: found.ok ? 'ok' : found.damaged ? 'damaged' : 'incomplete',
     human: [
       ...fixed.map((text) => safe(`fixed: ${text}`)),
       ...acknowledged.map((id) => safe(`acknowledged: ${id}`)),
-      checkText(found, { style, home, ...(io.isTerminal && { columns: io.columns }) }),
+      checkText(found, { style, home, columns }),
+      ...(imports === undefined ? [] : [importsText(imports, { now: io.now(), style, columns, inHome })]),
     ].join('\n'),
     isStyled: true,
   });

@@ -1,7 +1,8 @@
 import { basename, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
 import { isClaudeCode } from '../import/claude-code/records.ts';
-import { firstText, given, type Identity, isJsonLines, type TranscriptTool } from './tool.ts';
+import { retentionIn } from '../import/claude-code/retention.ts';
+import { firstText, given, type Identity, isJsonLines, type Place, type TranscriptTool } from './tool.ts';
 
 /** Claude Code, which deletes a transcript 30 days after its last use unless its settings say otherwise. */
 export const claudeCode: TranscriptTool = {
@@ -9,10 +10,16 @@ export const claudeCode: TranscriptTool = {
   title: 'Claude Code',
   file: 'a Claude Code transcript',
   isRead: true,
-  roots: (place) => [join(given(place.env.CLAUDE_CONFIG_DIR) ?? join(place.home, '.claude'), 'projects')],
+  roots: (place) => [join(directoryOf(place), 'projects')],
+  retention: (place) => retentionIn(directoryOf(place)),
   has: (path) => isJsonLines(path) || partOf.test(path),
   identify,
 };
+
+/** Where it keeps its settings, and all else. */
+function directoryOf({ env, home }: Place): string {
+  return given(env.CLAUDE_CONFIG_DIR) ?? join(home, '.claude');
+}
 
 /** What lies in the folder of a session: its subagents with what is known of them, and outputs that were too large. */
 const partOf = /[/\\](?:subagents[/\\].*\.(?:jsonl|json)|tool-results[/\\][^/\\]+)$/;

@@ -1,7 +1,7 @@
 /**
  * Where transcripts of other agents are on this machine. `tool.ts` says what a tool has to know, `claude-code.ts` and
  * `later-tools.ts` are the tools; `walk.ts` goes through folders, `excludes.ts` says what is left out, `peek.ts` reads the
- * beginning of a file, and `discover.ts` searches. Imports the rooms `sources`, `lines` and `import`.
+ * beginning of a file, `discover.ts` searches, and `expiring.ts` says what is about to be deleted. Imports the rooms `sources`, `lines` and `import`.
  */
 import { claudeCode } from './claude-code.ts';
 import { laterTools } from './later-tools.ts';
@@ -9,7 +9,8 @@ import type { TranscriptTool } from './tool.ts';
 
 export { type Discovery, discover, type FoundFile, type Search, type Stranger } from './discover.ts';
 export { makeExcludes } from './excludes.ts';
-export type { Place, TranscriptTool } from './tool.ts';
+export { type Expiring, standingOf } from './expiring.ts';
+export type { Place, Retention, TranscriptTool } from './tool.ts';
 export type { Problem } from './walk.ts';
 
 /** The tools that are known, those whose transcripts are imported first. */

@@ -1,5 +1,8 @@
 import type { JsonObject } from '@tapedeck/tape';
+import type { Retention } from '../import/claude-code/retention.ts';
 import type { Role } from '../sources/index.ts';
+
+export type { Retention } from '../import/claude-code/retention.ts';
 
 /** Where the user's files are. */
 export interface Place {
@@ -35,6 +38,8 @@ export interface TranscriptTool {
   has(path: string): boolean;
   /** What a file is; undefined for one of another program. `records`: the first ones; `path`: the whole path. */
   identify(records: readonly JsonObject[], path: string): Identity | undefined;
+  /** How long it keeps its transcripts; absent for one that deletes none. */
+  retention?(place: Place): Retention;
 }
 
 /** The value of an environment variable; an empty one says nothing. */

@@ -25,11 +25,13 @@ export class SourceTable {
   readonly #forgotten = new Set<string>();
   /** Lines of the file, those that a later one replaced among them. */
   #lines: number;
+  #searched: number | undefined;
 
-  private constructor(file: string, { byPath, lines }: Kept) {
+  private constructor(file: string, { byPath, lines, searched }: Kept) {
     this.#file = file;
     this.#byPath = byPath;
     this.#lines = lines;
+    this.#searched = searched;
     for (const source of byPath.values()) this.#noteForgotten(source);
   }
 
@@ -43,6 +45,23 @@ export class SourceTable {
 
   get all(): readonly Source[] {
     return [...this.#byPath.values()];
+  }
+
+  /** When an import looked for transcripts last, or read one; undefined before the first one. */
+  get lastImport(): number | undefined {
+    const times = this.all.map(({ at }) => at);
+    return this.#searched === undefined && times.length === 0
+      ? undefined
+      : times.reduce((last, at) => Math.max(last, at), this.#searched ?? 0);
+  }
+
+  /**
+   * Records that an import has looked for transcripts, whether there was something new or not.
+   * @throws IMPORT_CANNOT_WRITE
+   */
+  searched(at: number): void {
+    this.#append([{ v: version, searched: at }]);
+    this.#searched = at;
   }
 
   at(path: string): Source | undefined {
@@ -122,10 +141,11 @@ export class SourceTable {
 
   /** Writes the last line of each path alone. Lines that another process adds at this moment are read from its files again. */
   #shorten(): void {
-    const { byPath } = keptIn(this.#file);
+    const { byPath, searched } = keptIn(this.#file);
     const draft = `${this.#file}.${randomBytes(6).toString('hex')}.part`;
     try {
-      const text = [...byPath.values()].map((source) => `${JSON.stringify({ v: version, ...source })}\n`);
+      const lines = [...(searched === undefined ? [] : [{ searched }]), ...byPath.values()];
+      const text = lines.map((line) => `${JSON.stringify({ v: version, ...line })}\n`);
       writeFileSync(draft, text.join(''), { mode: 0o600, flag: 'wx' });
       renameSync(draft, this.#file);
     } finally {
@@ -147,21 +167,25 @@ const version = 1;
 interface Kept {
   readonly byPath: Map<string, Source>;
   readonly lines: number;
+  readonly searched: number | undefined;
 }
 
 function keptIn(file: string): Kept {
   const byPath = new Map<string, Source>();
+  let searched: number | undefined;
   let lines = 0;
   for (const line of textOf(file).split('\n')) {
     if (line === '') continue;
     lines += 1;
     const value = parsed(line);
-    if (!isObject(value) || value.v !== version || typeof value.path !== 'string') continue;
+    if (!isObject(value) || value.v !== version) continue;
+    if (typeof value.searched === 'number') searched = value.searched;
+    if (typeof value.path !== 'string') continue;
     byPath.delete(value.path);
     const { v: _, ...source } = value;
     if (isSource(source)) byPath.set(source.path, source);
   }
-  return { byPath, lines };
+  return { byPath, lines, searched };
 }
 
 function isSource(value: object): value is Source {

@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import type { Expiring, Retention } from '@tapedeck/runtime/internal';
+import { readSearched, userHome } from '../config/searched.ts';
+import type { Context } from '../context.ts';
+import { counted } from '../output/counted.ts';
+import { bytesText } from '../output/refused.ts';
+import type { Style } from '../terminal/style.ts';
+import { isoDay, relativeTime } from '../terminal/time.ts';
+import { rowsOf } from './checked.ts';
+
+/** How the transcripts on this machine stand with the tapes of a home. */
+export interface Imports {
+  /** When the last import was, in milliseconds since 1970. */
+  readonly last: number | undefined;
+  readonly transcripts: number;
+  /** Those that no tape has as they are now, and that their tool is about to delete. */
+  readonly expiring: readonly Expiring[];
+  readonly retentions: readonly {
+    readonly tool: { readonly name: string; readonly title: string };
+    readonly retention: Retention;
+  }[];
+}
+
+/** What is known of imports; undefined when there was none, and there are no transcripts. */
+export async function importsOf(context: Context): Promise<Imports | undefined> {
+  const { io, home } = context;
+  const place = { env: io.env, home: userHome(io) };
+  const file = join(home.dir, 'sources.jsonl');
+  const { SourceTable, standingOf, transcriptTools } = await import('@tapedeck/runtime/internal');
+  const table = SourceTable.open(file);
+  const { exclude } = await readSearched({ ...context, status: () => {} });
+  const search = { place, tools: transcriptTools, exclude, known: (path: string) => table.at(path) };
+  const { transcripts, expiring, retentions } = await standingOf(search, io.now());
+  const last = table.lastImport;
+  if (last === undefined && transcripts === 0) return undefined;
+  const isWanted = ({ file: { tool, main } }: Expiring) => !table.isForgotten({ tool: tool.name, main });
+  return { last, transcripts, expiring: expiring.filter(isWanted), retentions };
+}
+
+/** The same as data. */
+export function importsJson({
+  last,
+  transcripts,
+  expiring,
+  retentions,
+}: Imports): Readonly<Record<string, unknown>> {
+  return {
+    last: last === undefined ? null : new Date(last).toISOString(),
+    transcripts,
+    expiring: expiring.map(({ file: { path, tool, facts }, at }) => ({
+      ...{ file: path, tool: tool.name, bytes: facts.size },
+      deleted_from: new Date(at).toISOString(),
+    })),
+    retention: retentions.map(({ tool, retention: { days, fault } }) => ({
+      ...{ tool: tool.name, days },
+      ...(fault !== undefined && { fault }),
+    })),
+  };
+}
+
+/** The same as text: when the last import was, and what would be lost without another one. */
+export function importsText(
+  { last, transcripts, expiring, retentions }: Imports,
+  { now, style, columns, inHome }: Look,
+): string {
+  const next = inHome('next: tape import');
+  const of = counted(transcripts, 'transcript');
+  const none = expiring.length > 0 ? `none yet, of ${of}` : `none yet, of ${of} (${next})`;
+  const rows = retentions.flatMap(({ tool, retention: { days, file, fault } }) => {
+    const own = expiring.filter((one) => one.file.tool.name === tool.name);
+    const [first] = own;
+    if (first === undefined) return [];
+    const size = bytesText(own.reduce((sum, one) => sum + one.file.facts.size, 0));
+    const what = `${counted(own.length, 'transcript')}, ${size}, not on a tape as ${own.length === 1 ? 'it is' : 'they are'} now`;
+    const why = fault === undefined ? '' : ` (${fault}, in ${file})`;
+    const kept = `${tool.title} keeps them for ${counted(days, 'day')}${why}`;
+    const from = first.at <= now ? `when ${tool.title} starts` : `from ${isoDay(first.at)} on`;
+    const text = `${what}: ${kept}, and deletes ${first.file.path} ${from} (${next})`;
+    return rowsOf({ id: 'expiring', text, color: 'yellow' }, { style, columns });
+  });
+  const when = last === undefined ? none : `last one ${relativeTime(last, now)}`;
+  return [`${style.text('bold', 'imports')}: ${when}`, ...rows].join('\n');
+}
+
+interface Look {
+  readonly now: number;
+  readonly style: Style;
+  readonly columns: number | undefined;
+  readonly inHome: (text: string) => string;
+}

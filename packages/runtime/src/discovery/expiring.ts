@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs';
+import { relative } from 'node:path';
+import { isUnchanged } from '../sources/index.ts';
+import { discover, type FoundFile, type Search } from './discover.ts';
+import { makeExcludes } from './excludes.ts';
+import { isJsonLines, type Retention, type TranscriptTool } from './tool.ts';
+import { Walk } from './walk.ts';
+
+/** A transcript that no tape has, or not all of it, and that its tool is about to delete. */
+export interface Expiring {
+  readonly file: FoundFile;
+  /** When its tool may delete it, in milliseconds since 1970: it does when it is started after that. */
+  readonly at: number;
+}
+
+/** The transcripts in the folders of the tools. */
+export interface Standing {
+  /** How many there are. */
+  readonly transcripts: number;
+  /** Those that are about to be lost, the next one first. */
+  readonly expiring: readonly Expiring[];
+  /** How long the tools keep them that have some. */
+  readonly retentions: readonly { readonly tool: TranscriptTool; readonly retention: Retention }[];
+}
+
+const dayMs = 86_400_000;
+
+/** The days before a file is deleted from which on a warning makes sense: a week, or half of the time that it is kept. */
+const daysAhead = (days: number): number => Math.min(7, days / 2);
+
+/**
+ * Which transcripts are about to be deleted that were not read since they changed. Looks at each file, and opens only those
+ * that are about to be deleted: what they say decides whether they are left out.
+ */
+export async function standingOf(
+  search: Pick<Search, 'place' | 'tools' | 'exclude' | 'known'>,
+  now: number,
+): Promise<Standing> {
+  const { place, tools, exclude = [], known } = search;
+  const walk = new Walk(await makeExcludes(exclude, place));
+  const due = new Map<string, number>();
+  const retentions: { tool: TranscriptTool; retention: Retention }[] = [];
+  let transcripts = 0;
+  for (const tool of tools) {
+    const retention = tool.retention?.(place);
+    if (retention === undefined) continue;
+    const before = transcripts;
+    for (const root of tool.roots(place).filter((one) => existsSync(one)))
+      for (const { path, facts } of walk.files(root, (one) => tool.has(relative(root, one)))) {
+        if (!isJsonLines(path)) continue;
+        transcripts += 1;
+        const at = Number(BigInt(facts.modified) / 1_000_000n) + retention.days * dayMs;
+        if (at - now > daysAhead(retention.days) * dayMs) continue;
+        const source = known?.(path);
+        if (source === undefined || !isUnchanged(source, facts)) due.set(path, at);
+      }
+    if (transcripts > before) retentions.push({ tool, retention });
+  }
+  const { files } = due.size === 0 ? { files: [] } : await discover({ ...search, paths: [...due.keys()] });
+  const expiring = files
+    .flatMap((file) => {
+      const at = due.get(file.path);
+      return at === undefined ? [] : [{ file, at }];
+    })
+    .toSorted((a, b) => a.at - b.at);
+  return { transcripts, expiring, retentions };
+}

@@ -1,0 +1,40 @@
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { standingOf, type TranscriptTool, transcriptTools } from '@tapedeck/runtime/internal';
+import { expect, test } from 'vitest';
+import { memoryDir } from '../support/temp-dir.ts';
+
+test('of a thousand transcripts, only those that are about to be deleted and are not known are opened', async () => {
+  using dir = memoryDir();
+  const folder = dir.file('.claude/projects/p');
+  mkdirSync(folder, { recursive: true });
+  const now = Date.parse('2026-06-30');
+  for (let i = 0; i < 1_000; i += 1) {
+    const file = `${folder}/s${i}.jsonl`;
+    writeFileSync(
+      file,
+      `{"type":"user","uuid":"u","sessionId":"s${i}","message":{"role":"user","content":"Hi"}}\n`,
+    );
+    const changed = now / 1000 - (i % 100 === 0 ? 29 : 1) * 86_400;
+    utimesSync(file, changed, changed);
+  }
+  const opened = new Set<string>();
+  const [tool] = transcriptTools;
+  const watched: TranscriptTool = {
+    ...(tool as TranscriptTool),
+    identify: (records, path) => {
+      opened.add(basename(path));
+      return tool?.identify(records, path);
+    },
+  };
+
+  const { transcripts, expiring } = await standingOf(
+    { place: { env: {}, home: dir.path }, tools: [watched] },
+    now,
+  );
+
+  const due = Array.from({ length: 10 }, (_, i) => `s${i * 100}.jsonl`);
+  expect(transcripts).toBe(1_000);
+  expect([...opened].toSorted()).toEqual(due.toSorted());
+  expect(expiring.map(({ file }) => basename(file.path)).toSorted()).toEqual(due.toSorted());
+});
