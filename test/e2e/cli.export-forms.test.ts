@@ -80,3 +80,30 @@ test('a directory of records is appended to, a cut line completed, and another f
   expect([refused.code, jsonError(refused).code]).toEqual([4, 'TAPE_EXISTS']);
   expect(readFileSync(file, 'utf8')).toBe(`${whole}mine\n`);
 });
+
+test('a transcript is written to where its program looks for it, once, and the command is printed', async () => {
+  using home = tempHome();
+  home.session('main', user('Plan.'), assistant('Planned.'));
+  const options = { cwd: home.path, env: { CLAUDE_CONFIG_DIR: home.file('claude') } };
+  const args = ['export', 'main', '--format', 'claude-code'];
+  const said = await home.tape(args, options);
+  const [, file = '', , id = ''] =
+    /to (\S+): 2 messages\nContinue with: (cd \S+ && claude --resume (\S+))/.exec(said.stdout) ?? [];
+  expect(file).toBe(
+    join(home.file('claude/projects'), home.path.replace(/[^a-zA-Z0-9]/g, '-'), `${id}.jsonl`),
+  );
+  const whole = readFileSync(file, 'utf8');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+
+  const again = await home.tape(args, options);
+  expect([again.code, again.stderr]).toEqual([4, expect.stringContaining(`claude --resume ${id}`)]);
+  const printed = await home.tape([...args, '-o', '-'], options);
+  expect(printed.stdout).toBe(whole);
+  const earlier = json(await home.tape(['export', 'main@2', ...args.slice(2), '--json'], options));
+  expect(earlier).toMatchObject({
+    items: 1,
+    transcript: { project: home.path, resume: ['claude', '--resume', expect.not.stringMatching(id)] },
+  });
+  const refused = await home.tape(['export', 'main', '--project', '.'], options);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--format claude-code')]);
+});

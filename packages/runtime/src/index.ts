@@ -92,6 +92,7 @@ export {
 export { SessionError, type SessionErrorCode } from './errors.ts';
 export {
   type Exported,
+  type ExportedTranscript,
   type ExportFormat,
   type ExportOptions,
   exportFormats,

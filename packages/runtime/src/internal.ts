@@ -50,6 +50,13 @@ export {
   transcriptTools,
 } from './discovery/index.ts';
 export {
+  resumeCommand,
+  type Transcript,
+  type TranscriptForm,
+  transcriptFor,
+  transcriptPath,
+} from './export/transcript.ts';
+export {
   beginning,
   compressionIn,
   contentOf,

@@ -56,7 +56,7 @@ export { partialAnswer } from './tape/partial-answer.ts';
 export { assertActive, assertKept, isDeleted, lifecycleWord } from './tape/tape.ts';
 export { authorOf } from './view/author.ts';
 export { type Dialect, dialectOf } from './view/dialect.ts';
-export { continueText, noAnswer, noResult, noStart } from './view/fit.ts';
+export { continueText, fitTo, noAnswer, noResult, noStart } from './view/fit.ts';
 export { fitResult, isClientCall, legalCallId } from './view/fit-call.ts';
 export { fitAssistantPart, fitUserPart } from './view/fit-part.ts';
 export { lastCallWithin, lastPolicy } from './view/last-policy.ts';

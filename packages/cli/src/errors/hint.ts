@@ -81,6 +81,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         ? `repeat the command with the options that ${String(data.session)} was forked with, or do the tasks anew with --again`
         : undefined;
     case 'TAPE_EXISTS':
+      if (typeof data.resume === 'string') return `the session can be continued from it with: ${data.resume}`;
       if (typeof data.home === 'string')
         return `choose another directory; or look at these tapes with: tape check --home ${shellWord(data.home)}`;
       if (typeof data.remote === 'string')

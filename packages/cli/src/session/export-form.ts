@@ -52,9 +52,12 @@ const itemOf = {
   markdown: 'section',
   'session-jsonl': 'message',
   nexus3: 'message',
+  'claude-code': 'message',
+  pi: 'message',
 } as const satisfies Readonly<Record<ExportOptions['format'], string>>;
 
-async function printed<T>(
+/** Prints a text that is made in pieces. */
+export async function printed<T>(
   pieces: AsyncGenerator<string, T>,
   out: (text: string) => Promise<void>,
 ): Promise<T> {

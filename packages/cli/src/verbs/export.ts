@@ -8,7 +8,8 @@ import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
 import { exportFolder } from '../session/export-folder.ts';
 import { exportForm } from '../session/export-form.ts';
-import { needSession } from '../session/place.ts';
+import { exportTranscript } from '../session/export-transcript.ts';
+import { needSession, readPlace } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 /** `exportFormats` of the runtime, which only an export loads, behind the bundle. */
@@ -19,6 +20,8 @@ const formats = [
   'markdown',
   'session-jsonl',
   'nexus3',
+  'claude-code',
+  'pi',
 ] as const satisfies readonly ('tape' | ExportFormat)[];
 
 export const exportVerb: Verb = defineVerb({
@@ -29,11 +32,13 @@ export const exportVerb: Verb = defineVerb({
     'The file, a bundle, has the session with its id and hashes, and of its ancestors what it reads. Other entries of theirs, redacted ones, ' +
     'and entries in which a secret is found travel as hashes alone. With --format, it is the conversation in the form of another program, ' +
     'without what rewinds hide: UIMessages of the AI SDK, a line for each context of the model as fine-tuning takes it, Markdown for a ' +
-    'reader, a directory with session.jsonl and metadata.json, which --follow keeps up to date, or a saved session of NEXUS3; secrets are ' +
-    'replaced. A name that ends with .zst or .gz makes a compressed file. Never replaces an existing file.',
+    'reader, a directory with session.jsonl and metadata.json, which --follow keeps up to date, a saved session of NEXUS3, or a ' +
+    'transcript from which Claude Code or pi continues: it is written to where the program looks for it, unless -o is given, and what ' +
+    'is added there returns with tape import. Secrets are replaced. A name that ends with .zst or .gz makes a compressed file. Never replaces an existing file.',
   examples: [
     ['tape export main -o main.tape.zst', 'Write session main, compressed'],
     ['tape export main --tree -o main.tape', 'Write it with all sessions that were forked from it'],
+    ['tape export main --format claude-code', 'Continue it in Claude Code, with the command that is printed'],
     ['tape export main | tape import - --home ../other', 'Take it into another home'],
     ['tape export main --format markdown -o main.md', 'Write the conversation for a reader'],
     [
@@ -41,7 +46,7 @@ export const exportVerb: Verb = defineVerb({
       'Write session.jsonl and metadata.json to a directory in sessions',
     ],
   ],
-  arguments: { name: 'Session' },
+  arguments: { name: 'SESSION; with --format also SESSION@POINT, for the conversation up to there' },
   options: {
     output: {
       type: 'string',
@@ -55,19 +60,30 @@ export const exportVerb: Verb = defineVerb({
       choices: formats,
       describe: 'Form of the file; tape is a bundle',
     },
+    project: {
+      type: 'string',
+      takes: 'DIR',
+      describe:
+        'For claude-code and pi, where it continues (default: the recorded directory, or else this one)',
+    },
     lineage: { type: 'boolean', describe: 'All entries of all its ancestors, too' },
     tree: { type: 'boolean', describe: 'Like --lineage, and all its descendants' },
     raw: { type: 'boolean', describe: 'With the secrets that are found' },
     follow: { type: 'boolean', alias: 'f', describe: 'Keep session-jsonl up to date, until Ctrl-C' },
   },
   conflicts: { follow: ['json'] },
-  run: async ({ name, output: given, format, lineage, tree, raw, follow }, context) => {
+  run: async ({ name, output: given, format, project, lineage, tree, raw, follow }, context) => {
     const { io, home, reading, answer, options, status } = context;
     if (lineage === true && tree === true)
       throw new UsageError('cannot export with --lineage and --tree: --tree includes --lineage');
     const output = given === stdinWord || given === '-' ? undefined : given;
+    const isTranscript = format === 'claude-code' || format === 'pi';
+    if (project !== undefined && !isTranscript)
+      throw new UsageError(`cannot export as ${format} for a project`, {
+        hint: 'a project is where a program continues: --format claude-code or --format pi',
+      });
     const isJson = options.json === true || options.jsonl === true;
-    if (output === undefined && isJson)
+    if (output === undefined && isJson && !(isTranscript && given === undefined))
       throw new UsageError('cannot print JSON about an export that goes to stdout: name a file with -o FILE');
     if (format !== 'tape' && (lineage === true || tree === true))
       throw new UsageError(`cannot export as ${format} with ${tree === true ? '--tree' : '--lineage'}`, {
@@ -84,7 +100,9 @@ export const exportVerb: Verb = defineVerb({
       ...(redact !== undefined && redact !== false && { redact }),
     };
     return await reading(async (store) => {
-      const { id, session } = needSession(store, name);
+      const place =
+        format === 'tape' || format === 'session-jsonl' ? { session: name } : readPlace(store, name);
+      const { id, session } = needSession(store, place.session);
       const file = output === undefined ? undefined : resolve(io.cwd, output);
       if (format === 'session-jsonl' && file !== undefined)
         return await exportFolder(
@@ -92,8 +110,18 @@ export const exportVerb: Verb = defineVerb({
           { ...how, format },
           context,
         );
+      const at = 'point' in place && place.point !== undefined ? { at: place.point } : {};
+      if (isTranscript) {
+        const directory = project === undefined ? {} : { project: resolve(io.cwd, project) };
+        const target = { store, id, file, isPrinted: given !== undefined && file === undefined };
+        return await exportTranscript(target, { ...how, ...at, ...directory, format }, context);
+      }
       if (format !== 'tape')
-        return await exportForm({ store, id, file }, { ...how, format: format as ExportFormat }, context);
+        return await exportForm(
+          { store, id, file },
+          { ...how, ...at, format: format as ExportFormat },
+          context,
+        );
       const scope =
         tree === true ? ('tree' as const) : lineage === true ? ('lineage' as const) : ('session' as const);
       if (file === undefined) {

@@ -15,14 +15,18 @@ export interface CleanStore {
 }
 
 /**
- * A store whose reads give large outputs of tools whole, and, with options, entries and files without secrets: each is
+ * A store whose reads give large outputs of tools whole, unless views are to show them as models got them, and, with options, entries and files without secrets: each is
  * replaced by `[secret NAME]`, and all around it stays.
  */
-export function cleanStore(store: TapeStore, options: CleanOptions | undefined): CleanStore {
+export function cleanStore(
+  store: TapeStore,
+  options: CleanOptions | undefined,
+  { isWhole = true }: { readonly isWhole?: boolean } = {},
+): CleanStore {
   const found = new Set<string>();
   const clean = options === undefined ? <T>(value: T): T => value : cleaner(options);
   const cleaned = async (entry: Entry): Promise<Entry> => {
-    const whole = await wholeOutput(store, entry.payload);
+    const whole = isWhole ? await wholeOutput(store, entry.payload) : entry.payload;
     const [payload, meta] = [clean(whole), clean<JsonObject>(entry.meta)];
     if (payload !== whole || meta !== entry.meta) found.add(`${entry.tape}@${entry.seq}`);
     return payload === entry.payload && meta === entry.meta ? entry : { ...entry, payload, meta };

@@ -49,11 +49,11 @@ export const environment: Topic = {
               ],
               [
                 '`CLAUDE_CONFIG_DIR`',
-                'Where `tape import` finds the transcripts of Claude Code; default: `~/.claude`',
+                'Where `tape import` finds the transcripts of Claude Code, and `tape export` writes them; default: `~/.claude`',
               ],
               [
                 '`CODEX_HOME`, `PI_CODING_AGENT_SESSION_DIR`, `PI_CODING_AGENT_DIR`, `GEMINI_CLI_HOME`',
-                'Where it finds those of other tools, as these tools do',
+                'Where it finds those of other tools, and writes those of pi, as these tools do',
               ],
               ['`SHELL`', 'The shell whose script `tape completion` prints'],
             ],

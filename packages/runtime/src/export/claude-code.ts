@@ -1,0 +1,205 @@
+import type { Entry, JsonObject, Part } from '@tapedeck/tape';
+import { isClientCall, isObject, isoTime, recordedUsage } from '@tapedeck/tape/internal';
+import { restored } from '../ui/restored.ts';
+import { type Block, blocksOf, resultOf } from './anthropic-blocks.ts';
+import type { ExportSource } from './contexts.ts';
+import { markOf } from './mark.ts';
+import { type Transcript, uuidFrom } from './transcript.ts';
+import { type BoundaryTurn, type SaidTurn, turnsOf } from './turns.ts';
+
+/** The version of Claude Code whose records these are. */
+const version = '2.1.330';
+
+/**
+ * Writes a transcript of Claude Code: a record for each content block and result, linked in one line. A compaction is a
+ * boundary and its summary, which names the records that it keeps. Each record names its entry in `tapedeck`, so that a
+ * later import knows it again; those of an import have their old uuids.
+ */
+export async function* writeClaudeCode(
+  source: ExportSource,
+  place: Transcript,
+): AsyncGenerator<string, number> {
+  const writer = new RecordWriter(source, place);
+  let count = 0;
+  for (const turn of await turnsOf(source, { provider: 'anthropic.messages' })) {
+    if (turn.kind === 'said') count += 1;
+    const records = turn.kind === 'boundary' ? writer.boundary(turn) : await writer.said(turn);
+    for (const record of records) yield `${JSON.stringify(record)}\n`;
+  }
+  for (const record of writer.end()) yield `${JSON.stringify(record)}\n`;
+  return count;
+}
+
+/** Writes records that follow each other. */
+class RecordWriter {
+  readonly #source: ExportSource;
+  readonly #place: Transcript;
+  readonly #taken = new Set<string>();
+  /** The uuids of the records of messages, with the positions of their entries. */
+  readonly #written: { readonly uuid: string; readonly seq: number }[] = [];
+  #last: string | null = null;
+  #prompt: string | undefined;
+
+  constructor(source: ExportSource, place: Transcript) {
+    this.#source = source;
+    this.#place = place;
+  }
+
+  async said({ entry, again, message, results }: SaidTurn): Promise<readonly JsonObject[]> {
+    const { store } = this.#source;
+    const parts = (await restored(store, message)).content;
+    const blocks = blocksOf(parts);
+    if (blocks.length === 0) return [];
+    if (message.role === 'user') {
+      const [only] = blocks;
+      const content = blocks.length === 1 && only?.type === 'text' ? String(only.text) : blocks;
+      if (!again && typeof content === 'string' && entry.meta.isMeta !== true) this.#prompt = content;
+      const isMeta = entry.meta.isMeta === true || again ? { isMeta: true } : {};
+      return [
+        this.#chained({ type: 'user', message: { role: 'user', content }, ...isMeta }, { entry, again }),
+      ];
+    }
+    const made = blocks.map((block) => this.#answer(block, { entry, parts }));
+    for (const { part, entry: from } of results) {
+      const block = resultOf(await restored(store, part));
+      const fields = { type: 'user', message: { role: 'user', content: [block] } };
+      made.push(this.#chained(fields, { entry: from ?? entry, again: from === undefined }));
+    }
+    return made;
+  }
+
+  /** Claude Code writes each block of an answer as a record of its own. */
+  #answer(
+    block: Block,
+    { entry, parts }: { readonly entry: Entry; readonly parts: readonly Part[] },
+  ): JsonObject {
+    const { meta, hash } = entry;
+    const { input, output, reasoning, cacheRead, cacheWrite } = recordedUsage(meta) ?? noTokens;
+    const message = {
+      id: `msg_${hash.slice(0, 24)}`,
+      type: 'message',
+      role: 'assistant',
+      model: typeof meta.model === 'string' ? meta.model : '<synthetic>',
+      content: [block],
+      stop_reason: parts.some(isClientCall) ? 'tool_use' : 'end_turn',
+      stop_sequence: null,
+      usage: {
+        input_tokens: input,
+        cache_creation_input_tokens: cacheWrite,
+        cache_read_input_tokens: cacheRead,
+        output_tokens: output + reasoning,
+      },
+    };
+    const request = typeof meta.requestId === 'string' ? { requestId: meta.requestId } : {};
+    return this.#chained({ message, ...request, type: 'assistant' }, { entry, again: false });
+  }
+
+  boundary({ entry, text, keep }: BoundaryTurn): readonly JsonObject[] {
+    const logical = this.#last;
+    this.#last = null;
+    const uuid = this.#uuidOf(entry);
+    const summaryUuid = text === undefined ? uuid : this.#free(`${entry.hash}:summary`);
+    const kept = this.#written.filter(({ seq }) => seq >= keep && seq < entry.seq).map((one) => one.uuid);
+    const state = isObject(entry.payload) && isObject(entry.payload.state) ? entry.payload.state : {};
+    const { trigger, pre_tokens: tokens, tokens_before: before = tokens } = state;
+    const compactMetadata = {
+      trigger: trigger === 'auto' || trigger === 'threshold' ? 'auto' : 'manual',
+      preTokens: typeof before === 'number' ? before : 0,
+      ...(kept.length > 0 && {
+        preservedMessages: { anchorUuid: summaryUuid, uuids: kept, allUuids: kept },
+      }),
+    };
+    const head = this.#record(
+      {
+        logicalParentUuid: logical,
+        type: 'system',
+        subtype: 'compact_boundary',
+        content: 'Conversation compacted',
+        isMeta: false,
+        level: 'info',
+        compactMetadata,
+      },
+      { entry, uuid },
+    );
+    this.#last = uuid;
+    if (text === undefined) return [head];
+    const shown = entry.meta.source === 'import' && typeof state.summary === 'string' ? state.summary : text;
+    const summary = this.#record(
+      {
+        type: 'user',
+        message: { role: 'user', content: shown },
+        isVisibleInTranscriptOnly: true,
+        isCompactSummary: true,
+      },
+      { entry, uuid: summaryUuid },
+    );
+    this.#last = summaryUuid;
+    return [head, summary];
+  }
+
+  /** What says where the conversation ends, and its title. */
+  end(): readonly JsonObject[] {
+    const sessionId = this.#place.id;
+    const { title } = this.#source.info;
+    const mark = { tapedeck: { session: this.#source.info.id } };
+    return [
+      ...(title === undefined ? [] : [{ type: 'custom-title', customTitle: title, sessionId, ...mark }]),
+      ...(this.#last === null
+        ? []
+        : [
+            { type: 'last-prompt', lastPrompt: this.#prompt ?? '', leafUuid: this.#last, sessionId, ...mark },
+          ]),
+    ];
+  }
+
+  /** A record of the conversation behind the last one. */
+  #chained(
+    fields: JsonObject,
+    { entry, again }: { readonly entry: Entry; readonly again: boolean },
+  ): JsonObject {
+    const uuid = again ? this.#free(`${entry.hash}:${this.#taken.size}`) : this.#uuidOf(entry);
+    const record = this.#record(fields, { entry, uuid });
+    this.#last = uuid;
+    this.#written.push({ uuid, seq: entry.seq });
+    return record;
+  }
+
+  /** Claude Code looks for some fields where it writes them itself: the parent first, the time behind the uuid. */
+  #record(fields: JsonObject, { entry, uuid }: { readonly entry: Entry; readonly uuid: string }): JsonObject {
+    const { id, project, branch } = this.#place;
+    return {
+      parentUuid: this.#last,
+      isSidechain: false,
+      ...fields,
+      uuid,
+      timestamp: isoTime(entry.sourceAt ?? entry.at),
+      userType: 'external',
+      cwd: project,
+      sessionId: id,
+      version,
+      ...(branch !== undefined && { gitBranch: branch }),
+      tapedeck: markOf(this.#source.info.id, entry),
+    };
+  }
+
+  /** The uuid of the record that an entry was imported from, for the first record that is written of it. */
+  #uuidOf({ hash, key = '', meta }: Entry): string {
+    const { uuid } = meta;
+    const isImported = meta.source === 'import' && typeof uuid === 'string' && key.includes(uuid);
+    return isImported && !this.#taken.has(uuid) ? this.#take(uuid) : this.#free(hash);
+  }
+
+  #free(seed: string): string {
+    for (let n = 0; ; n += 1) {
+      const uuid = uuidFrom(n === 0 ? seed : `${seed}:${n}`);
+      if (!this.#taken.has(uuid)) return this.#take(uuid);
+    }
+  }
+
+  #take(uuid: string): string {
+    this.#taken.add(uuid);
+    return uuid;
+  }
+}
+
+const noTokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };

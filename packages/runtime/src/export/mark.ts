@@ -1,0 +1,19 @@
+import type { Entry, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+
+/**
+ * What a record of another program says of the entry that it was made of: the session and the hash of the entry, and of a
+ * boundary its state.
+ */
+export function markOf(session: string, entry: Entry): JsonObject {
+  const state = entry.meta.source === 'import' ? undefined : stateOf(entry);
+  return { session, entry: entry.hash, ...(state !== undefined && { state }) };
+}
+
+/** The state of a boundary; of a compaction its summary, since views show no more of it. */
+function stateOf({ mark, kind, payload }: Entry): JsonObject | undefined {
+  if (mark !== 'boundary' || !isObject(payload) || !isObject(payload.state)) return undefined;
+  const { summary } = payload.state;
+  if (kind !== 'compaction') return payload.state;
+  return typeof summary === 'string' ? { summary } : {};
+}
