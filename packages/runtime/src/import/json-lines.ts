@@ -14,7 +14,7 @@ export interface JsonLine {
   /** Length of the line in bytes. */
   readonly bytes: number;
   readonly value: JsonObject;
-  /** Whether there was no room for the value: its line is then read again each time that it is asked for. */
+  /** Whether there was no room for the value: its line is then read again for each use of it. */
   readonly isAway?: boolean;
 }
 
