@@ -51,10 +51,10 @@ export function spineOf(entries: readonly Shown[]): readonly Shown[] {
 
 /** How many drafts of the spine of a plan a tape shows in the same order with the same content. */
 export function commonOf(
-  { spine, keeps }: Pick<ConversationPlan, 'spine' | 'keeps'>,
+  { spine, keeps, base }: Pick<ConversationPlan, 'spine' | 'keeps' | 'base'>,
   shown: readonly Shown[],
 ): number {
-  const places = new Map<string, Seq>();
+  const places = new Map<string, Seq>(base?.places);
   let same = 0;
   for (; same < spine.length && same < shown.length; same += 1) {
     const [draft, entry] = [spine[same], shown[same]];

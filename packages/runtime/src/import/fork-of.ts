@@ -18,8 +18,8 @@ export interface Forking {
  * parent may have shown only before this import.
  */
 export function forkOf(store: SqliteTapeStore, { conversation, session, earlier }: Forking): ForkRequest {
-  const { kind, parent: { call, inherits } = {} } = conversation;
-  const now = importedIn(store, session).shown;
+  const { kind, base, parent: { call, inherits } = {} } = conversation;
+  const now = importedIn(store, session, base).shown;
   const spawn = call === undefined ? {} : { spawnCall: call };
   if (kind === 'subagent' && inherits !== true) {
     const cut = call === undefined ? undefined : callAt(now, call);
@@ -29,9 +29,10 @@ export function forkOf(store: SqliteTapeStore, { conversation, session, earlier 
     const place = isPlain ? { inherit: { since: at.seq }, cut: at.seq } : { inherit: 'nothing' as const };
     return { ...place, ...spawn, kind };
   }
-  const [was, is] = [spineOf(earlier), spineOf(now)];
+  const since = base?.cut ?? 0;
+  const [was, is] = [spineOf(earlier).filter(({ seq }) => seq > since), spineOf(now)];
   const shared = commonOf(conversation, was) > commonOf(conversation, is) ? was : is;
-  const cut = shared[commonOf(conversation, shared) - 1]?.seq ?? 1;
+  const cut = shared[commonOf(conversation, shared) - 1]?.seq ?? base?.cut ?? 1;
   return kind === 'subagent' ? { cut, ...spawn, kind } : { cut, kind: 'session' };
 }
 

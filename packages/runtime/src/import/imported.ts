@@ -1,6 +1,7 @@
 import type { Entry, JsonObject, Seq, SqliteTapeStore } from '@tapedeck/tape';
 import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
+import type { Base } from './plan.ts';
 
 /** An entry of an import that readers see. Its content is not kept: a session can be larger than the memory. */
 export interface Shown extends Pick<Entry, 'seq' | 'kind'> {
@@ -42,8 +43,9 @@ export function keyOf({ key = '' }: { readonly key?: string | undefined }): stri
   return key.replace(/^u:/, '').replace(/~again\d+$/, '');
 }
 
-/** Reads what a session has of an import. */
-export function importedIn(store: SqliteTapeStore, session: string): Imported {
+/** Reads what a session has of an import, of what is shown that behind a base. */
+export function importedIn(store: SqliteTapeStore, session: string, base?: Base): Imported {
+  const since = base?.cut ?? 0;
   const ranges = store.views.ranges(session).filter(({ hiddenBy }) => hiddenBy === undefined);
   const written = new Map<string, number>();
   const known = new Set<string>();
@@ -54,15 +56,17 @@ export function importedIn(store: SqliteTapeStore, session: string): Imported {
   for (const entry of store.entries.read(session)) {
     while (range < ranges.length && entry.seq > (ranges[range]?.to ?? 0)) range += 1;
     const isShown = entry.seq >= (ranges[range]?.from ?? Number.POSITIVE_INFINITY);
+    // A base that a rewind hides is nothing to go on from.
+    if (entry.seq === since && !isShown) ownWork = Number.POSITIVE_INFINITY;
     if (entry.key === undefined || entry.meta.source !== 'import') {
-      if (isShown && isSaid(entry)) ownWork = entry.seq;
+      if (isShown && entry.seq > since && isSaid(entry)) ownWork = Math.max(ownWork ?? 0, entry.seq);
       continue;
     }
     const key = keyOf(entry);
     known.add(key);
     if (!entry.inherited) written.set(key, (written.get(key) ?? 0) + 1);
     if (isObject(entry.meta.usage)) counted.set(key, most(counted.get(key), entry.meta.usage));
-    if (isShown) shown.push(shownOf(entry, key));
+    if (isShown && entry.seq > since) shown.push(shownOf(entry, key));
   }
   return { shown, written, known, counted, ...(ownWork !== undefined && { ownWork }) };
 }

@@ -1,4 +1,4 @@
-import type { Draft } from '@tapedeck/tape';
+import type { Draft, Seq } from '@tapedeck/tape';
 
 /** What a conversation is to the one that it comes from. */
 export type ConversationKind = 'main' | 'branch' | 'cleared' | 'subagent';
@@ -28,6 +28,16 @@ export interface ParentEdge {
   readonly inherits?: true;
 }
 
+/** What a home has already of a conversation that an export wrote, and another program continued. */
+export interface Base {
+  /** The session that was exported, by its id. */
+  readonly session: string;
+  /** Its last entry of which the transcript has a record. */
+  readonly cut: Seq;
+  /** The entries of the drafts that the plan no longer has, by their keys. */
+  readonly places: ReadonlyMap<string, Seq>;
+}
+
 /** One conversation of a source, which becomes one session. */
 export interface ConversationPlan {
   /** Stays the same however far the source has grown. */
@@ -52,6 +62,13 @@ export interface ConversationPlan {
   readonly keeps: ReadonlyMap<string, string>;
   /** Records that are no part of any conversation, as entries, in order of the source. */
   readonly asides: readonly PlacedAside[];
+  /**
+   * The drafts whose records an export of this project wrote, by their keys: each with the hash of the entry that it was made
+   * of, empty for a record that says nothing of its own.
+   */
+  readonly exported?: ReadonlyMap<string, string>;
+  /** What the home has already of such a conversation: the spine then begins behind it. */
+  readonly base?: Base;
 }
 
 /** A source as a tree of conversations, parents first. Pure data: the same records give the same plan. */
@@ -61,6 +78,8 @@ export interface ImportPlan {
   readonly session: string;
   /** The session of which its beginning is a copy: the main conversation is a fork of that. */
   readonly copyOf?: string;
+  /** The session, by its id, that an export wrote the beginning of this one from. */
+  readonly exportOf?: string;
   readonly conversations: readonly ConversationPlan[];
   readonly derived: readonly DerivedEdge[];
 }

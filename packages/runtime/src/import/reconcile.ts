@@ -6,12 +6,13 @@ import {
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
+import { exportedOf, withBase } from './base.ts';
 import { type Change, changeOf, commonOf, spineOf } from './change.ts';
 import { forkOf } from './fork-of.ts';
 import { type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
 import { changedLater, LaterDraft, wholeDraft } from './later-draft.ts';
 import { mergeEnded } from './merge-ended.ts';
-import type { ConversationPlan, ImportPlan } from './plan.ts';
+import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
 import { withRefs } from './refs.ts';
 
 /** What an import wrote of one conversation. */
@@ -59,8 +60,10 @@ export function reconcile(
 ): readonly Reconciled[] {
   const done = new Map<string, Reconciled>();
   const before = new Map<string, readonly Shown[]>();
+  const exported = exportedOf(store, plan);
   for (const given of plan.conversations) {
-    const conversation = clean === undefined ? given : cleaned(given, clean);
+    const known = exported === undefined ? given : withBase(given, exported);
+    const conversation = clean === undefined ? known : cleaned(known, clean);
     const over = done.get(conversation.parent?.key ?? '');
     const source = conversation.kind === 'main' ? sourceOfCopy(store, plan, conversation) : undefined;
     const from =
@@ -85,7 +88,8 @@ function sourceOfCopy(
   if (copyOf === undefined || name === undefined) return undefined;
   const [origin] = store.entries.read(name, { own: true, name: 'import/source', limit: 1 });
   const isIt = JSON.stringify(origin?.payload) === JSON.stringify({ format, session: copyOf });
-  if (!isIt || commonOf(conversation, spineOf(importedIn(store, name).shown)) === 0) return undefined;
+  const { shown } = importedIn(store, name, conversation.base);
+  if (!isIt || commonOf(conversation, spineOf(shown)) === 0) return undefined;
   return { session: name, earlier: [] };
 }
 
@@ -158,15 +162,39 @@ class ConversationWriter {
       if (!this.#exists(next)) break;
       [this.#n, this.#session] = [n, next];
     }
-    this.shown = this.#exists(this.#session) ? importedIn(store, this.#session).shown : [];
+    this.shown = this.#exists(this.#session)
+      ? importedIn(store, this.#session, writing.conversation.base).shown
+      : [];
   }
 
   write(): Reconciled {
     const { from, conversation } = this.#writing;
+    const { base } = conversation;
+    const isNothing =
+      base !== undefined && conversation.spine.length === 0 && conversation.asides.length === 0;
+    if (isNothing) return this.#nothing(base);
     if (this.#exists(this.#session)) return this.#update();
+    if (base !== undefined && !this.#isShared()) {
+      this.#session = this.#fork(base.session, { cut: base.cut, kind: 'session' });
+      return this.#update([this.#origin()]);
+    }
     if (from === undefined) return this.#create();
     this.#session = this.#fork(from.session, forkOf(this.#store, { ...from, conversation }));
     return this.#update([this.#origin()]);
+  }
+
+  /** An export that no program went on with: its session has all of it. */
+  #nothing({ session: id }: Base): Reconciled {
+    const session = this.#exists(this.#session) ? this.#session : this.#store.sessions.find(id)?.session;
+    return this.#receipt({ session: session ?? id, created: false, added: 0, rewound: false });
+  }
+
+  /** Whether the session from which a conversation is forked has more of it than its base. */
+  #isShared(): boolean {
+    const { from, conversation } = this.#writing;
+    if (from === undefined) return false;
+    const now = importedIn(this.#store, from.session, conversation.base).shown;
+    return [from.earlier, now].some((shown) => commonOf(conversation, spineOf(shown)) > 0);
   }
 
   /**
@@ -195,7 +223,7 @@ class ConversationWriter {
     const parent = this.#session;
     this.#n += 1;
     this.#session = this.#nameOf(this.#n);
-    const cut = spineOf(imported.shown)[same - 1]?.seq ?? 1;
+    const cut = spineOf(imported.shown)[same - 1]?.seq ?? conversation.base?.cut ?? 1;
     this.#session = this.#fork(parent, { key: `${conversation.key}#${this.#n}`, kind: 'session', cut });
     return this.#update([this.#origin()]);
   }
@@ -205,20 +233,20 @@ class ConversationWriter {
    * rewritten. Entries that no view shows can always be added.
    */
   #parts({ imported, change: { same, rewindTo, drafts } }: ReadTape): boolean {
-    const { rewritten } = this.#writing;
+    const { rewritten, conversation } = this.#writing;
     if (rewindTo === undefined && drafts.every(({ kind }) => kind.startsWith('x-'))) return false;
     if (rewritten && rewindTo !== undefined) return true;
-    const last = spineOf(imported.shown)[same - 1]?.seq ?? 0;
+    const last = spineOf(imported.shown)[same - 1]?.seq ?? conversation.base?.cut ?? 0;
     return imported.ownWork !== undefined && imported.ownWork > last;
   }
 
   /** A new session without a parent, which appears when all of it is written. */
   #create(): Reconciled {
     const { conversation } = this.#writing;
-    const { title, keeps } = conversation;
+    const { title } = conversation;
     const batch = [this.#origin(), ...changeOf(conversation, nothingImported).drafts];
     // The first entry of a session says that it begins.
-    const drafts = withRefs(batch, { keeps, next: 2, shown: [] });
+    const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
     try {
       // Nothing of an import that was killed is continued: its source may have changed since.
       const init = { keys: [], ...(title !== undefined && { title }) };
@@ -253,7 +281,7 @@ class ConversationWriter {
   #tape(): ReadTape {
     // The head first: what is appended while the tape is read is then not overlooked.
     const { head = 0, headHash } = this.#store.sessions.find(this.#session) ?? {};
-    const imported = importedIn(this.#store, this.#session);
+    const imported = importedIn(this.#store, this.#session, this.#writing.conversation.base);
     return { head, hash: headHash, imported, change: changeOf(this.#writing.conversation, imported) };
   }
 
@@ -263,18 +291,18 @@ class ConversationWriter {
     first: readonly Draft[],
   ): Pick<Reconciled, 'added' | 'rewound'> {
     const batch = [...(rewindTo === undefined ? [] : [rewindDraft(rewindTo)]), ...first, ...drafts];
-    const { keeps } = this.#writing.conversation;
+    const { conversation: plan } = this.#writing;
     const shown = imported.shown.filter(({ seq }) => rewindTo === undefined || seq <= rewindTo);
     if (batch.length > 0)
       this.#store.entries.append(
         this.#session,
-        withRefs(batch, { keeps, next: head + 1, shown }).map(wholeDraft),
+        withRefs(batch, { plan, next: head + 1, shown }).map(wholeDraft),
         { expectHead: hash },
       );
     return { added: first.length + drafts.length, rewound: rewindTo !== undefined };
   }
 
-  #receipt(wrote: Omit<Reconciled, 'conversation' | 'session'>): Reconciled {
+  #receipt(wrote: Omit<Reconciled, 'conversation' | 'session'> & { readonly session?: string }): Reconciled {
     return { conversation: this.#writing.conversation.key, session: this.#session, ...wrote };
   }
 

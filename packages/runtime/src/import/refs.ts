@@ -1,18 +1,22 @@
 import type { Draft, Seq } from '@tapedeck/tape';
 import { type Imported, keyOf } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
+import type { ConversationPlan } from './plan.ts';
 
 /** Gives each boundary of a batch the position of the first entry that it keeps in view. `next`: that of the first draft. */
 export function withRefs(
   batch: readonly Draft[],
   {
-    keeps,
+    plan: { keeps, base },
     next,
     shown,
-  }: Pick<Imported, 'shown'> & { readonly keeps: ReadonlyMap<string, string>; readonly next: Seq },
+  }: Pick<Imported, 'shown'> & {
+    readonly plan: Pick<ConversationPlan, 'keeps' | 'base'>;
+    readonly next: Seq;
+  },
 ): readonly Draft[] {
   if (keeps.size === 0) return batch;
-  const places = new Map(shown.map(({ key, seq }) => [key, seq]));
+  const places = new Map([...(base?.places ?? []), ...shown.map(({ key, seq }) => [key, seq] as const)]);
   return batch.map((draft, i) => {
     const key = keyOf(draft);
     places.set(key, next + i);

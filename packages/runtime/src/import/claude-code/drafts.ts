@@ -76,11 +76,13 @@ export function repairDraft(call: Call): Draft {
 /** The boundary of the nth compaction, with its summary. */
 export function boundaryDraft({ record, summary }: RecordTurn, n: number): Draft {
   const details = isObject(record.raw.compactMetadata) ? record.raw.compactMetadata : {};
-  const state = known({
-    summary: summary && wordsOf(summary.raw),
-    trigger: text(details.trigger),
-    pre_tokens: typeof details.preTokens === 'number' ? details.preTokens : undefined,
-  });
+  const state =
+    record.mark?.state ??
+    known({
+      summary: summary && wordsOf(summary.raw),
+      trigger: text(details.trigger),
+      pre_tokens: typeof details.preTokens === 'number' ? details.preTokens : undefined,
+    });
   return { ...handoff(`compact/${n}`, state), meta: origin(record), key: record.key };
 }
 

@@ -26,7 +26,7 @@ export interface FileKey {
 export function planFile(
   lines: readonly JsonLine[],
   { key, name, kind }: FileKey,
-): Pick<ImportPlan, 'conversations' | 'derived'> {
+): Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf'> {
   const records = readRecords(lines);
   const chain = chainOf(records);
   const trees = chain.trees.filter((tree) => tree.some((record) => speaks(record)));
@@ -39,6 +39,7 @@ export function planFile(
   const beside = records.filter((record) => !taken.has(record));
   const conversations: ConversationPlan[] = [];
   const written = new Set<string>();
+  const marks = marksOf(records);
   let before: ConversationPlan | undefined;
   for (const [t, paths] of ways.entries()) {
     const made: ConversationPlan[] = [];
@@ -52,14 +53,15 @@ export function planFile(
       const plan = planPath(
         { ...conversation, beside: own },
         { key: id, kind: isRoot ? (t === 0 ? kind : 'cleared') : 'branch' },
-        { parent, name: nameOf(name, id === key ? undefined : { first, isRoot }), written },
+        { parent, name: nameOf(name, id === key ? undefined : { first, isRoot }), written, marks },
       );
       made.push(isRoot && title !== undefined ? { ...plan, title } : plan);
     }
     before = made[0] ?? before;
     conversations.push(...made);
   }
-  return { conversations, derived };
+  const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
+  return { conversations, derived, ...(exportOf !== undefined && { exportOf }) };
 }
 
 /** A path as turns, with the results of its calls. */
@@ -103,11 +105,14 @@ function planPath(
     parent,
     name,
     written,
+    marks,
   }: {
     readonly parent: ConversationPlan | undefined;
     readonly name: string;
     /** The keys of the asides of earlier conversations: those of the steps that they share go with one only. */
     readonly written: Set<string>;
+    /** The hashes of the entries of which an export made records, by the keys of these. */
+    readonly marks: ReadonlyMap<string, string>;
   },
 ): ConversationPlan {
   const { drafts, settled } = weave(conversation);
@@ -131,6 +136,7 @@ function planPath(
     asides.push({ draft: aside, after: spine.length });
   }
   if (settled >= drafts.length) fixed = spine.length;
+  const exported = exportedIn([...spine, ...asides.map(({ draft }) => draft)], marks);
   return {
     key,
     kind,
@@ -140,8 +146,33 @@ function planPath(
     settled: fixed,
     keeps: keptTails(conversation.turns),
     asides,
+    ...(exported.size > 0 && { exported }),
   };
 }
+
+/** What an export wrote into records, by their keys. */
+function marksOf(records: readonly CodeRecord[]): ReadonlyMap<string, string> {
+  return new Map(
+    records.flatMap(({ key, mark }) => (mark === undefined ? [] : [[key, mark.entry ?? ''] as const])),
+  );
+}
+
+/** The drafts that are made of such records. The key of a result begins with that of its record. */
+function exportedIn(
+  drafts: readonly Draft[],
+  marks: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
+  if (marks.size === 0) return marks;
+  return new Map(
+    drafts.flatMap(({ key = '' }) => {
+      const entry = marks.get(key) ?? marks.get(key.slice(0, keyLength));
+      return entry === undefined ? [] : [[key, entry] as const];
+    }),
+  );
+}
+
+/** The characters of a key that is made of a uuid. */
+const keyLength = 'cc:'.length + 36;
 
 /** The name of a conversation beside the main one, from the record that begins it. */
 function nameOf(

@@ -81,6 +81,7 @@ export function planClaudeCode({ name, lines, agents = [], beside = [] }: Claude
     format: 'claude-code',
     session,
     ...(copyOf !== undefined && { copyOf }),
+    ...(top.exportOf !== undefined && { exportOf: top.exportOf }),
     conversations: all,
     derived,
   };

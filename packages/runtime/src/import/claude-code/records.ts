@@ -1,5 +1,6 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { type ExportedMark, exportedMark } from '../exported.ts';
 import type { JsonLine } from '../json-lines.ts';
 import { text } from '../text.ts';
 import { TraitPool, type Traits } from './traits.ts';
@@ -25,6 +26,8 @@ export interface CodeRecord {
   readonly uuid: string | undefined;
   readonly type: string;
   readonly sidechain: boolean;
+  /** What an export of this project wrote into it. */
+  readonly mark: ExportedMark | undefined;
   readonly bytes: number;
   /** What is asked of it more than once. */
   readonly traits: Traits;
@@ -43,6 +46,7 @@ class LineRecord implements CodeRecord {
   readonly uuid: string | undefined;
   readonly type: string;
   readonly sidechain: boolean;
+  readonly mark: ExportedMark | undefined;
   readonly traits: Traits;
   readonly #line: JsonLine;
 
@@ -55,6 +59,7 @@ class LineRecord implements CodeRecord {
     this.uuid = fields.uuid;
     this.type = fields.type;
     this.sidechain = fields.sidechain;
+    this.mark = fields.mark;
     this.traits = fields.traits;
     this.#line = line;
   }
@@ -131,6 +136,7 @@ export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
       uuid: isKey ? original : uuid,
       type,
       sidechain: value.isSidechain === true,
+      mark: exportedMark(value),
       traits: shared.of(value),
     });
     if (uuid !== undefined) seen.add(uuid);

@@ -1,0 +1,241 @@
+import { exportSession } from '@tapedeck/runtime';
+import { parseJsonLines, planClaudeCode, type Reconciled, reconcile } from '@tapedeck/runtime/import';
+import {
+  assistant,
+  compaction,
+  type Draft,
+  handoff,
+  type JsonObject,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+  view,
+} from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
+
+/** A transcript of Claude Code, to which the program appends. */
+interface Transcript {
+  readonly id: string;
+  readonly records: readonly JsonObject[];
+}
+
+async function exported(store: SqliteTapeStore, session: string, at?: number): Promise<Transcript> {
+  const options = { format: 'claude-code', project: '/', ...(at !== undefined && { at }) } as const;
+  const pieces = exportSession(store, session, options);
+  let text = '';
+  for (;;) {
+    const { done, value } = await pieces.next();
+    if (done !== true) text += value;
+    else
+      return {
+        id: value.transcript?.id ?? '',
+        records: text
+          .split('\n')
+          .slice(0, -1)
+          .map((line) => JSON.parse(line) as JsonObject),
+      };
+  }
+}
+
+let ids = 0;
+
+/** Appends a prompt and an answer, with what Claude Code writes around them. */
+function continued({ id, records }: Transcript, ...more: readonly JsonObject[]): Transcript {
+  let last = records.findLast(({ parentUuid }) => parentUuid !== undefined)?.uuid ?? null;
+  const written = more.map((fields): JsonObject => {
+    if (fields.type === 'mode') return { ...fields, sessionId: id };
+    ids += 1;
+    const uuid = `00000000-0000-4000-8000-${String(ids).padStart(12, '0')}`;
+    const parentUuid = fields.parentUuid === undefined ? last : fields.parentUuid;
+    last = uuid;
+    const timestamp = new Date(Date.UTC(2027, 0, 1, 0, 0, ids)).toISOString();
+    return { parentUuid, isSidechain: false, ...fields, uuid, timestamp, sessionId: id, cwd: '/' };
+  });
+  return { id, records: [...records, ...written] };
+}
+
+const prompt = (text: string) => ({ type: 'user', message: { role: 'user', content: text } });
+const answer = (text: string) => ({
+  type: 'assistant',
+  message: {
+    id: `msg_${text}`,
+    role: 'assistant',
+    model: 'claude',
+    content: [{ type: 'text', text }],
+    usage: { input_tokens: 10, output_tokens: 2 },
+  },
+});
+
+function imported(store: SqliteTapeStore, { id, records }: Transcript): readonly Reconciled[] {
+  const bytes = Buffer.from(records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+  const { records: lines } = parseJsonLines([bytes], { file: `${id}.jsonl` });
+  return reconcile(store, planClaudeCode({ name: id, lines }));
+}
+
+/** The messages that Anthropic is shown of a session. */
+function seen(store: SqliteTapeStore, session: string): unknown {
+  const { messages } = view(store.views.entries(session), { target: { provider: 'anthropic.messages' } });
+  // An import knows every answer as one of Anthropic.
+  return JSON.parse(JSON.stringify(messages));
+}
+
+/** Everything that all tapes have, once for each entry. */
+function stored(store: SqliteTapeStore): string[] {
+  return store.sessions
+    .list()
+    .flatMap(({ id }) => [...store.entries.read(id, { own: true })])
+    .map(({ payload }) => JSON.stringify(payload));
+}
+
+/** Sessions of each kind: plain, rewound, merged and compacted, forked, and handed over. */
+function family(): SqliteTapeStore {
+  const store = openStore();
+  const call = { toolCallId: 'a:b', toolName: 'my.tool' };
+  store.sessions.open('main');
+  const append = (...drafts: readonly Draft[]) => store.entries.append('main', [...drafts]);
+  append(user('First.'), assistant([toolCall('a:b', 'my.tool', { at: 1 })]), toolResult(call, 'found'));
+  append(assistant('Found.'));
+  const { from } = append(user('Wrong.'), assistant('Worse.'));
+  store.history.rewind('main', from - 1);
+  append(user('Right.'), assistant('Better.'));
+  store.lineage.fork('main', { name: 'child', intention: { nextSteps: 'Test it.' } });
+  store.entries.append('child', [assistant('Tested.')]);
+  store.lineage.merge('child');
+  const { from: kept } = append(user('Kept prompt.'), assistant('Kept answer.'));
+  append(compaction({ summary: 'All is well.', range: [2, kept - 1] }, { keepFrom: kept }));
+  append(user('Behind it.'), assistant('Yes.'));
+  store.sessions.open('handed');
+  store.entries.append('handed', [user('Plan.'), assistant('Planned.')]);
+  store.entries.append('handed', [handoff('next', { summary: 'Planned.', files: 3 })]);
+  store.entries.append('handed', [user('Do it.'), assistant('Done.')]);
+  return store;
+}
+
+const sessions = ['main', 'child', 'handed'] as const;
+
+test.each(sessions)('%s: an export that was not continued adds nothing to its home', async (session) => {
+  using store = family();
+  const before = stored(store);
+  const transcript = await exported(store, session);
+  expect(imported(store, transcript)).toMatchObject([{ session, created: false, added: 0 }]);
+  expect(stored(store)).toEqual(before);
+});
+
+test.each(sessions)(
+  '%s: what Claude Code added is a fork behind what it was given, once',
+  async (session) => {
+    using store = family();
+    const before = stored(store);
+    const first = continued(
+      await exported(store, session),
+      { type: 'mode', mode: 'normal' },
+      prompt('Go on.'),
+      answer('On.'),
+    );
+    const [made] = imported(store, first);
+    expect(made).toMatchObject({ session: first.id, created: true });
+    expect(store.sessions.find(first.id)?.parent).toBe(session);
+    const shown = [...(seen(store, session) as object[]), { role: 'user' }, { role: 'assistant' }];
+    expect(seen(store, first.id)).toMatchObject(shown);
+    const added = stored(store).filter((text) => !before.includes(text));
+    expect(added.filter((text) => /"role":"(?:user|assistant)"/.test(text))).toHaveLength(2);
+    expect(added.filter((text) => text.includes('"type":"mode"'))).toHaveLength(1);
+    expect(added.filter((text) => text.includes('"tapedeck"'))).toEqual([]);
+
+    expect(imported(store, first)).toMatchObject([{ added: 0 }]);
+    const second = continued(first, prompt('More.'), answer('More it is.'));
+    expect(imported(store, second)).toMatchObject([{ session: first.id, created: false, added: 2 }]);
+    expect([...store.verify()]).toEqual([]);
+  },
+);
+
+test.each(sessions)(
+  '%s: a home that does not know the session imports it whole, with the same view',
+  async (session) => {
+    using store = family();
+    const transcript = continued(await exported(store, session), prompt('Go on.'), answer('On.'));
+    imported(store, transcript);
+    using other = openStore();
+    imported(other, transcript);
+    const texts = (of: SqliteTapeStore) =>
+      JSON.stringify(seen(of, transcript.id)).replaceAll(
+        /"(?:toolName|providerOptions)":(?:"[^"]*"|\{[^}]*\})/g,
+        '',
+      );
+    expect(texts(other)).toEqual(texts(store));
+  },
+);
+
+test('a session that went on in both places is forked where they part', async () => {
+  using store = family();
+  const transcript = continued(await exported(store, 'main'), prompt('There.'), answer('There it is.'));
+  store.entries.append('main', [user('Here.'), assistant('Here it is.')]);
+  imported(store, transcript);
+  expect(JSON.stringify(seen(store, 'main'))).toContain('Here it is.');
+  const there = JSON.stringify(seen(store, transcript.id));
+  expect(there).toContain('There it is.');
+  expect(there).not.toContain('Here it is.');
+
+  // From there, it goes on here and there again.
+  store.entries.append(transcript.id, [user('Back here.'), assistant('Welcome.')]);
+  const again = continued(await exported(store, transcript.id), prompt('Out.'), answer('Out it is.'));
+  expect(again.id).not.toBe(transcript.id);
+  imported(store, again);
+  expect(store.sessions.find(again.id)?.parent).toBe(transcript.id);
+  expect(stored(store).filter((text) => text.includes('There it is.'))).toHaveLength(1);
+});
+
+test('a transcript of Claude Code goes here and back as one lineage', async () => {
+  using store = openStore();
+  const id = '11111111-2222-4333-8444-555555555555';
+  const own = continued({ id, records: [] }, prompt('First.'), answer('One.'));
+  imported(store, own);
+  // Unchanged, it keeps its id, and its records their uuids.
+  const same = await exported(store, id);
+  expect(same.id).toBe(id);
+  expect(same.records.slice(0, 2).map(({ uuid }) => uuid)).toEqual(own.records.map(({ uuid }) => uuid));
+  expect(imported(store, same)).toMatchObject([{ session: id, added: 0 }]);
+
+  store.entries.append(id, [user('Here.'), assistant('Two.')]);
+  const back = continued(await exported(store, id), prompt('There.'), answer('Three.'));
+  expect(back.id).not.toBe(id);
+  imported(store, back);
+  expect(store.sessions.find(back.id)?.parent).toBe(id);
+  expect(seen(store, back.id)).toMatchObject(
+    ['user', 'assistant', 'user', 'assistant', 'user', 'assistant'].map((role) => ({ role })),
+  );
+  for (const text of ['First.', 'One.', 'Here.', 'Two.', 'There.', 'Three.'])
+    expect(
+      stored(store).filter((one) => one.includes(`"${text}"`)),
+      text,
+    ).toHaveLength(1);
+  // The original grows; the session that went on here stays as it is.
+  imported(store, continued(own, prompt('Elsewhere.'), answer('Four.')));
+  expect(JSON.stringify(seen(store, id))).not.toContain('Four.');
+  expect(stored(store).filter((one) => one.includes('"One."'))).toHaveLength(1);
+});
+
+test('a compaction there keeps entries of the tape', async () => {
+  using store = family();
+  const given = await exported(store, 'main');
+  const [kept] = given.records.filter(({ message }) => JSON.stringify(message ?? '').includes('Behind it.'));
+  const after = continued(given, prompt('Go on.'), answer('On.'));
+  const uuids = after.records
+    .slice(after.records.indexOf(kept ?? {}))
+    .flatMap(({ parentUuid, uuid }) => (parentUuid === undefined ? [] : [String(uuid)]));
+  const boundary = {
+    type: 'system',
+    subtype: 'compact_boundary',
+    parentUuid: null,
+    compactMetadata: { trigger: 'manual', preTokens: 5, preservedMessages: { anchorUuid: 'x', uuids } },
+  };
+  const summary = { ...prompt('All of it.'), isCompactSummary: true };
+  const compacted = continued(after, boundary, summary, prompt('Next.'), answer('Last.'));
+  imported(store, compacted);
+  expect(JSON.stringify(seen(store, compacted.id))).toMatch(
+    /All of it\..*Behind it\..*Yes\..*Go on\..*On\..*Next\..*Last\./,
+  );
+  expect(JSON.stringify(seen(store, compacted.id))).not.toContain('All is well.');
+});
