@@ -231,3 +231,27 @@ test('lines that differ in their marks alone keep them in a diff', async () => {
     '+_Rounding_ goes **up*',
   ]);
 });
+
+test('an output that an imported program kept in a file is shown as the model got it, and in full on request', async () => {
+  using home = tempHome();
+  const begun = '<persisted-output>\nFull output saved to: /p/tool-results/b1.txt\n\n1\n</persisted-output>';
+  const meta = { source: 'import', savedAs: 'b1.txt' };
+  const result = toolResult({ toolCallId: 'c1', toolName: 'Read' }, { type: 'text', value: begun }, meta);
+  home.session('main', assistant([toolCall('c1', 'Read', {})]), result);
+  const page = (await home.here(['show', 'main@3'])).stdout;
+  expect(page).toContain('  <persisted-output>\n');
+  expect(page).toMatch(/ {2}… in full: tape show main@3 --output\n$/);
+  const without = await home.here(['show', 'main@3', '--output']);
+  expect(without.stdout).toContain('<persisted-output>');
+  expect(without.stderr).toContain('b1.txt with the whole output was not found by an import');
+
+  {
+    using store = home.open();
+    const payload = { type: 'tool-result-file', file: 'b1.txt', content: Buffer.from('1\n2\n3\n') };
+    store.entries.append('main', [{ kind: 'x-claude-code', payload }]);
+    store.lineage.fork('main', { name: 'kid' });
+  }
+  for (const name of ['main', 'kid'])
+    expect((await home.here(['show', `${name}@3`, '--output', '--raw'])).stdout).toBe('1\n2\n3\n');
+  expect((await home.here(['show', 'main@3', '--output', '--bytes', '2..2', '--raw'])).stdout).toBe('2');
+});

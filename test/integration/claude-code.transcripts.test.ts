@@ -8,6 +8,8 @@ import {
   reconcile,
 } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { isBlobRef } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import {
   type ClaudeCodePlace,
@@ -167,7 +169,18 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
     });
     const first = importAll(store, place).get(session);
     agree(first, got('What waited'));
+    // The whole of an output that was moved is on the tape, beside the beginning that the model got.
     expect(JSON.stringify(first)).toContain('<persisted-output>');
+    const [moved] = [...store.entries.read(session)].flatMap(({ meta }) => meta.savedAs ?? []);
+    const [saved] = [...store.entries.read(session, { kind: 'x-claude-code' })].flatMap(({ payload }) =>
+      isObject(payload) && payload.file === moved && isBlobRef(payload.content) ? [payload.content.hash] : [],
+    );
+    const numbers = Array.from({ length: 30_000 }, (_, i) => `${i + 1}\n`).join('');
+    expect(
+      Buffer.from(store.entries.blob(saved ?? ''))
+        .toString()
+        .trim(),
+    ).toBe(numbers.trim());
 
     // Subagents, a failed call, commands of its own, in later runs.
     const resumed = ['--resume', session];

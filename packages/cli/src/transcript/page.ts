@@ -63,13 +63,14 @@ function bodyOf(
   entry: Entry,
   { paper, inHome }: { readonly paper: Paper } & Pick<Context, 'inHome'>,
 ): readonly string[] {
-  const { kind, payload, session, seq } = entry;
+  const { kind, payload, session, seq, meta } = entry;
   if (payload === null) return [absentText(entry)];
   if (kind === 'message') return partsOf(entry).map((part) => partPage(part, paper));
-  if (kind === 'tool-result' && isObject(payload))
-    return [
-      partPage({ ...payload, type: 'tool-result' }, paper, inHome(`tape show ${session}@${seq} --output`)),
-    ];
+  if (kind === 'tool-result' && isObject(payload)) {
+    const command = inHome(`tape show ${session}@${seq} --output`);
+    const page = partPage({ ...payload, type: 'tool-result' }, paper, command);
+    return meta.savedAs === undefined ? [page] : [page, paper.style.text('dim', `  … in full: ${command}`)];
+  }
   return [safe(JSON.stringify(payload, null, 2))];
 }
 

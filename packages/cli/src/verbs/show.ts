@@ -7,6 +7,7 @@ import { safe } from '../escape.ts';
 import { entryJson } from '../output/entry.ts';
 import { sessionJson } from '../output/session.ts';
 import { needSession, readPlace } from '../session/place.ts';
+import { savedOutput } from '../session/saved-output.ts';
 import { hangingLines } from '../terminal/wrap.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -16,7 +17,7 @@ export const show: Verb = defineVerb({
   paged: true,
   summary: 'Show an entry in full, or the properties of a session',
   detail:
-    'Shows the beginning of a tool output larger than 256 KiB; --output prints all of it, --bytes a part, and --raw the stored ' +
+    'Shows the beginning of a tool output larger than 256 KiB, or that an imported program kept in a file; --output prints all of it, --bytes a part, and --raw the stored ' +
     'bytes, control characters included.',
   examples: [
     ['tape show main@42', 'Show an entry'],
@@ -105,7 +106,7 @@ async function showEntry({ answer, ...context }: Context, entry: Entry, full: bo
 }
 
 async function showOutput(
-  { answer, io, options }: Context,
+  { answer, io, options, status }: Context,
   {
     store,
     entry,
@@ -118,11 +119,15 @@ async function showOutput(
     readonly raw: boolean;
   },
 ): Promise<void> {
-  const { session, seq, kind, payload } = entry;
+  const { session, seq, kind, payload, meta } = entry;
+  const saved = savedOutput(store, entry);
+  if (saved === undefined && typeof meta.savedAs === 'string')
+    status(`Its beginning: the file ${meta.savedAs} with the whole output was not found by an import`);
   const value =
-    kind === 'tool-result' && isObject(payload) && isObject(payload.output)
+    saved ??
+    (kind === 'tool-result' && isObject(payload) && isObject(payload.output)
       ? payload.output.value
-      : undefined;
+      : undefined);
   if (value === undefined)
     throw new NotFoundError(`cannot print the output of ${session}@${seq}: it has no tool output`, {
       session,

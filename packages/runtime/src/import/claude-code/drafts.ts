@@ -19,7 +19,7 @@ import { isQueued } from './attachments.ts';
 import { wordsOf } from './blocks.ts';
 import { commandRecordOf } from './commands.ts';
 import type { Call, Message, MessageUsage } from './message.ts';
-import { outputOf } from './outputs.ts';
+import { outputOf, savedAs } from './outputs.ts';
 import type { CodeRecord } from './records.ts';
 import type { RecordTurn } from './turns.ts';
 
@@ -50,7 +50,7 @@ export function userDraft(record: CodeRecord, parts: readonly Part[]): Draft {
   return { ...user(parts, origin(record, more)), key: record.key };
 }
 
-/** The result of a call. Its meta names the subagent that produced it, if any. */
+/** The result of a call. Its meta names the subagent that produced it, and the file of a whole output, if any. */
 export function resultDraft(call: Call, answer: RecordedResult): Draft {
   const { record } = answer;
   const block = blockOf(answer);
@@ -60,6 +60,7 @@ export function resultDraft(call: Call, answer: RecordedResult): Draft {
     agentId: isObject(details) ? text(details.agentId) : undefined,
     // The content type of an output with files cannot express an error.
     isError: block.is_error === true && output.type === 'content' ? true : undefined,
+    savedAs: savedAs(output),
   });
   return { ...toolResult(call, output, meta), key: `${record.key}:${call.toolCallId}` };
 }

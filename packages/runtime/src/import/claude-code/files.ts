@@ -4,6 +4,7 @@ import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { type JsonLine, readJsonLines } from '../json-lines.ts';
 import type { AgentSource } from './agents.ts';
+import type { SavedOutput } from './outputs.ts';
 import type { ClaudeCodeSource } from './plan-of.ts';
 
 /** The files of one session: `ID.jsonl`, and the folder `ID` beside it. */
@@ -14,6 +15,8 @@ export interface ClaudeCodeFiles {
   readonly main?: string;
   readonly agents: readonly AgentFile[];
   readonly journals: readonly { readonly workflow: string; readonly path: string }[];
+  /** The files of outputs that were too large for the transcript. */
+  readonly outputs?: readonly string[];
 }
 
 /** The file of one subagent. */
@@ -54,7 +57,14 @@ export function claudeCodeFiles(path: string): ClaudeCodeFiles {
     const workflow = basename(file) === 'journal.jsonl' ? workflowOf(file) : undefined;
     return workflow === undefined ? [] : [{ workflow, path: file }];
   });
-  return { name: basename(folder), ...((at <= 0 || existsSync(main)) && { main }), agents, journals };
+  const outputs = filesBelow(join(folder, 'tool-results'), 1);
+  return {
+    name: basename(folder),
+    ...((at <= 0 || existsSync(main)) && { main }),
+    agents,
+    journals,
+    outputs,
+  };
 }
 
 /** The files of a folder and of those in it, in order of their names. */
@@ -78,7 +88,13 @@ function workflowOf(file: string): string | undefined {
  * Reads the files of a session. A file without a whole record is read as an empty one, since it may be about to be written.
  * @throws ImportError: IMPORT_CANNOT_READ, IMPORT_BAD_JSON
  */
-export function readClaudeCodeFiles({ name, main, agents, journals }: ClaudeCodeFiles): ClaudeCodeSource {
+export function readClaudeCodeFiles({
+  name,
+  main,
+  agents,
+  journals,
+  outputs = [],
+}: ClaudeCodeFiles): ClaudeCodeSource {
   return {
     name,
     lines: main === undefined ? [] : linesOf(main),
@@ -94,7 +110,17 @@ export function readClaudeCodeFiles({ name, main, agents, journals }: ClaudeCode
     beside: journals.flatMap(({ workflow, path }) =>
       linesOf(path).map(({ value }, i) => ({ key: `cc:journal:${workflow}:${i + 1}`, value })),
     ),
+    outputs: outputs.flatMap(outputIn),
   };
+}
+
+/** A saved output; nothing of one that cannot be read, or is gone. */
+function outputIn(path: string): readonly SavedOutput[] {
+  try {
+    return [{ name: basename(path), bytes: readFileSync(path) }];
+  } catch {
+    return [];
+  }
 }
 
 function linesOf(path: string): readonly JsonLine[] {

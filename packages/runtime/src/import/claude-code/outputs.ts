@@ -1,5 +1,6 @@
-import type { Json } from '@tapedeck/tape';
+import type { Draft, Json } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { blobBytesMax, sha256 } from '@tapedeck/tape/store';
 import type { Item, Output } from '../output.ts';
 import { base64Of } from './blocks.ts';
 import type { Block } from './content.ts';
@@ -25,4 +26,28 @@ function item(block: Json): Item {
   return file === undefined
     ? { type: 'text', text: JSON.stringify(block) }
     : { type: 'file', mediaType: file.mediaType, data: { type: 'data', data: file.data } };
+}
+
+/** An output that was too large for the transcript: Claude Code keeps it in a file beside it, and deletes it with it. */
+export interface SavedOutput {
+  /** The name of the file in `tool-results`. */
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/** The file of a whole output of which the model got the beginning; undefined for an output that it got whole. */
+export function savedAs({ value }: Output): string | undefined {
+  if (typeof value !== 'string' || !value.startsWith('<persisted-output>')) return undefined;
+  return /[/\\]tool-results[/\\]([^/\\\n]+)$/m.exec(value)?.[1];
+}
+
+/** A saved output as an entry, with its bytes. One that was written when it was not yet whole has another key later. */
+export function savedDraft({ name, bytes }: SavedOutput): Draft {
+  const content = bytes.byteLength > blobBytesMax ? { omittedBytes: bytes.byteLength } : { content: bytes };
+  return {
+    kind: 'x-claude-code',
+    payload: { type: 'tool-result-file', file: name, ...content },
+    meta: { source: 'import' },
+    key: `cc:tool-results:${name}:${sha256(bytes).slice(0, 12)}`,
+  };
 }

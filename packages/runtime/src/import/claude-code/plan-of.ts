@@ -19,6 +19,7 @@ import {
   withoutNested,
   withoutSidechains,
 } from './agents.ts';
+import { type SavedOutput, savedDraft } from './outputs.ts';
 import { planFile } from './plan-file.ts';
 
 /** What is read of one session: its main file, and what lies in the folder beside it. */
@@ -29,6 +30,8 @@ export interface ClaudeCodeSource {
   readonly agents?: readonly AgentSource[];
   /** Records of other files of the session, by keys of their own. */
   readonly beside?: readonly { readonly key: string; readonly value: JsonObject }[];
+  /** Outputs that were too large for the transcript. */
+  readonly outputs?: readonly SavedOutput[];
 }
 
 /**
@@ -36,7 +39,13 @@ export interface ClaudeCodeSource {
  * own becomes a conversation: the one to the head is the main one, and `/clear` begins another. Subagents whose session has
  * no file, or none yet, have a main conversation without a message.
  */
-export function planClaudeCode({ name, lines, agents = [], beside = [] }: ClaudeCodeSource): ImportPlan {
+export function planClaudeCode({
+  name,
+  lines,
+  agents = [],
+  beside = [],
+  outputs = [],
+}: ClaudeCodeSource): ImportPlan {
   const nested = withoutNested(lines, new Set(agents.map(({ id }) => id)));
   const main = withoutSidechains(nested.lines);
   const found = [...nested.agents, ...main.agents, ...agents];
@@ -49,10 +58,8 @@ export function planClaudeCode({ name, lines, agents = [], beside = [] }: Claude
   const [first = emptyMain(key, session), ...rest] = top.conversations;
   if (top.conversations.length === 0 && found.length === 0)
     return { format: 'claude-code', session, conversations: [], derived: [] };
-  const others = beside.map(({ key: of, value }) => ({
-    draft: recordDraft(of, value),
-    after: first.spine.length,
-  }));
+  const drafts = [...beside.map(({ key: of, value }) => recordDraft(of, value)), ...outputs.map(savedDraft)];
+  const others = drafts.map((draft) => ({ draft, after: first.spine.length }));
   const all: ConversationPlan[] = [{ ...first, asides: [...first.asides, ...others] }, ...rest];
   const derived = [...top.derived];
   const agentPlans = found.map((agent) => planAgent(agent, { key, notes }));
