@@ -22,6 +22,7 @@ export class KeptLines {
   #room: number;
   readonly #recent = new Map<number, readonly JsonLine[]>();
   #recentBytes = 0;
+  #buffer = Buffer.allocUnsafeSlow(64 * 1024);
 
   constructor(file: OpenFile, { bytes = keptBytes }: { readonly bytes?: number } = {}) {
     this.#file = file;
@@ -48,7 +49,11 @@ export class KeptLines {
   read({ line, offset, bytes: length }: Omit<JsonLine, 'value'>): readonly JsonLine[] {
     const known = this.#recent.get(offset);
     if (known !== undefined) return known;
-    const bytes = this.#file.bytes(offset, length);
+    // A record has none of the bytes: those of all lines are read into one place.
+    if (this.#buffer.length < length)
+      this.#buffer = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#buffer.length));
+    const place = this.#buffer.subarray(0, length);
+    const bytes = place.subarray(0, this.#file.readInto(place, offset));
     // Whether a newline ends it makes a difference to its faults alone.
     const { records } = recordsOf(
       { line, offset, bytes, length, ended: false, isTooLong: false },

@@ -21,8 +21,8 @@ export interface OpenFile {
    * `isBrief` each chunk is good until the next one, which takes its place in memory.
    */
   chunks(from: number, options?: { readonly isBrief: boolean }): Generator<Uint8Array>;
-  /** The bytes of a part that was read before; fewer if the file was shortened since. */
-  bytes(from: number, length: number): Uint8Array;
+  /** Reads a part into a buffer, and returns how many bytes of it there are: fewer if the file was shortened since. */
+  readInto(buffer: Uint8Array, from: number): number;
   /** What happened to the file since it was opened. */
   since(): Change;
   close(): void;
@@ -69,22 +69,21 @@ function openedAs(path: string, fd: number, facts: FileFacts): OpenFile {
         yield chunk.subarray(0, length);
       }
     },
-    bytes(from, length) {
-      const bytes = Buffer.allocUnsafeSlow(length);
-      let at = 0;
-      while (at < length) {
-        const more = read(path, fd, { chunk: bytes.subarray(at), at: from + at });
+    readInto(buffer, from) {
+      let length = 0;
+      while (length < buffer.length) {
+        const more = read(path, fd, { chunk: buffer.subarray(length), at: from + length });
         if (more === 0) break;
-        at += more;
+        length += more;
       }
-      return bytes.subarray(0, at);
+      return length;
     },
     since: () => changeOf(facts, { now: factsOf(fstatSync(fd, { bigint: true })), there: factsAt(path) }),
     close: () => closeSync(fd),
   };
 }
 
-function read(path: string, fd: number, { chunk, at }: { chunk: Buffer; at: number }): number {
+function read(path: string, fd: number, { chunk, at }: { chunk: Uint8Array; at: number }): number {
   try {
     return readSync(fd, chunk, 0, chunk.length, at);
   } catch (cause) {

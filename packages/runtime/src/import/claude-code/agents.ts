@@ -112,11 +112,11 @@ type Ended = 'completed' | 'failed';
  * Reads which calls started which subagents, and which of these reported: as the result of the call; those that ran in the
  * background by a notification, and those of a workflow in its journal.
  */
-export function agentNotes(records: readonly JsonObject[]): AgentNotes {
+export function agentNotes(lines: readonly Pick<JsonLine, 'value'>[]): AgentNotes {
   const calls = new Map<string, string>();
   const ended = new Map<string, Ended>();
   const results = new Map<string, Ended>();
-  for (const record of records) {
+  for (const { value: record } of lines) {
     const agent = text(record.agentId);
     if (record.type === 'result' && agent !== undefined) ended.set(agent, 'completed');
     if (record.type !== 'user' && !isQueued(record)) continue;

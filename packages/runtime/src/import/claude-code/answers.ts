@@ -13,7 +13,7 @@ export interface RecordedResult {
 export interface Answers {
   readonly byCall: ReadonlyMap<Call, RecordedResult>;
   /** The records that answer at least one call, and the places of the blocks that do. */
-  readonly records: ReadonlyMap<CodeRecord, ReadonlySet<number>>;
+  readonly records: ReadonlyMap<CodeRecord, readonly number[]>;
 }
 
 /** The block of a result. */
@@ -39,8 +39,8 @@ export function answersOf(
   onPath: ReadonlySet<CodeRecord>,
 ): Answers {
   const found = resultsById(records);
-  const used = new Map<CodeRecord, Set<number>>();
-  const isUsed = ({ record, at }: RecordedResult) => used.get(record)?.has(at) === true;
+  const used = new Map<CodeRecord, readonly number[]>();
+  const isUsed = ({ record, at }: RecordedResult) => used.get(record)?.includes(at) === true;
   const byCall = new Map<Call, RecordedResult>();
   for (const { calls, from, to } of stretches) {
     const isHere = ({ record }: RecordedResult): boolean =>
@@ -49,7 +49,7 @@ export function answersOf(
       const free = (found.get(call.toolCallId) ?? []).filter((one) => !isUsed(one));
       const answer = free.find(isHere) ?? free.find(({ record }) => !onPath.has(record)) ?? free[0];
       if (answer === undefined) continue;
-      used.set(answer.record, (used.get(answer.record) ?? new Set()).add(answer.at));
+      used.set(answer.record, [...(used.get(answer.record) ?? []), answer.at]);
       byCall.set(call, answer);
     }
   }
@@ -61,7 +61,7 @@ function resultsById(records: readonly CodeRecord[]): ReadonlyMap<string, readon
   const found = new Map<string, RecordedResult[]>();
   for (const record of records) {
     if (record.id === undefined || record.type !== 'user') continue;
-    for (const [at, id] of record.traits.results ?? []) {
+    for (const [at, id] of record.results ?? []) {
       const before = found.get(id);
       if (before === undefined) found.set(id, [{ record, at }]);
       else if (before.at(-1)?.record !== record) before.push({ record, at });

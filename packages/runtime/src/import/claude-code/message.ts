@@ -31,23 +31,41 @@ interface Claimed {
   add(id: string): unknown;
 }
 
-/** A message whose parts are made again each time, if its records are not in memory. `claimed`: as for `messageOf`. */
+/** A message, whose parts are made again each time if its records are not in memory. `claimed`: as for `messageOf`. */
 export function messageIn(turn: ModelTurn, claimed: Claimed): Message {
   if (!turn.members.some(({ isAway }) => isAway)) return messageOf(turn, claimed);
-  const own = new Set<string>();
+  const own: string[] = [];
   const add = (id: string) => {
-    own.add(id);
+    own.push(id);
     claimed.add(id);
   };
-  const { calls, stopped, rest, isEmpty } = messageOf(turn, { has: (id) => claimed.has(id), add });
-  return {
-    ...{ calls, stopped, rest, isEmpty },
-    get parts() {
-      const again = new Set<string>();
-      const has = (id: string) => !own.has(id) || again.has(id);
-      return messageOf(turn, { has, add: (id) => again.add(id) }).parts;
-    },
-  };
+  return new MessageAgain(turn, { ...messageOf(turn, { has: (id) => claimed.has(id), add }), own });
+}
+
+/** A message that is read again when its parts are asked for. */
+class MessageAgain implements Message {
+  readonly calls: readonly Call[];
+  readonly stopped: boolean;
+  readonly rest: readonly CodeRecord[];
+  readonly isEmpty: boolean;
+  readonly #turn: ModelTurn;
+  /** The calls that it made, also those that the provider executed. */
+  readonly #own: readonly string[];
+
+  constructor(turn: ModelTurn, message: Message & { readonly own: readonly string[] }) {
+    this.calls = message.calls;
+    this.stopped = message.stopped;
+    this.rest = message.rest;
+    this.isEmpty = message.isEmpty;
+    this.#turn = turn;
+    this.#own = message.own;
+  }
+
+  get parts(): readonly Part[] {
+    const again = new Set<string>();
+    const has = (id: string) => !this.#own.includes(id) || again.has(id);
+    return messageOf(this.#turn, { has, add: (id) => again.add(id) }).parts;
+  }
 }
 
 /**

@@ -75,7 +75,7 @@ function headOf(tree: readonly CodeRecord[], chain: Chain): CodeRecord | undefin
   const members = new Map(tree.map((record) => [record.id, record]));
   const leaf = chain.records
     .filter(({ type }) => type === 'last-prompt')
-    .flatMap(({ traits }) => members.get(traits.leaf) ?? [])
+    .flatMap(({ leaf: id }) => members.get(id) ?? [])
     .at(-1);
   if (leaf === undefined) return ends.at(-1);
   const elsewhere = new Set<CodeRecord>();

@@ -129,7 +129,7 @@ function planPath(
     if (i === settled) fixed = spine.length;
     const isAside = draft.kind.startsWith('x-');
     if (!isAside) spine.push(draft);
-    const part = isAside ? undefined : parts.get(draft.key ?? '');
+    const part = isAside || parts.size === 0 ? undefined : parts.get(draft.key ?? '');
     const aside = part === undefined ? draft : asideDraft(part, `${part.key}:whole`);
     if ((!isAside && part === undefined) || written.has(aside.key ?? '')) continue;
     written.add(aside.key ?? '');

@@ -53,7 +53,7 @@ export function planClaudeCode({
   const isAgent = agents.length === 0 && isSidechain(lines);
   const named = uuid.test(name) ? name : (sessionIn(lines) ?? sessionIn(agentLines) ?? name);
   const { session, key } = identityOf(named, isAgent ? lines : []);
-  const notes = agentNotes([...lines, ...agentLines, ...beside].map(({ value }) => value));
+  const notes = agentNotes([...lines, ...agentLines, ...beside]);
   const top = planFile(main.lines, { key, name: session, kind: 'main' });
   const [first = emptyMain(key, session), ...rest] = top.conversations;
   if (top.conversations.length === 0 && found.length === 0)

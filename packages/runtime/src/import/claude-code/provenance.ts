@@ -23,6 +23,6 @@ export function titleOf(records: readonly CodeRecord[]): string | undefined {
       records.findLast((record) => record.type === type && text(record.raw[field]) !== undefined)?.raw[field],
     );
   const ids = new Set(records.flatMap(({ id }) => id ?? []));
-  const own = records.findLast(({ type, traits }) => type === 'summary' && ids.has(traits.leaf ?? ''));
+  const own = records.findLast(({ type, leaf }) => type === 'summary' && ids.has(leaf ?? ''));
   return last('custom-title', 'customTitle') ?? last('ai-title', 'aiTitle') ?? text(own?.raw.summary);
 }

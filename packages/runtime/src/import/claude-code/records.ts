@@ -3,7 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { type ExportedMark, exportedMark } from '../exported.ts';
 import type { JsonLine } from '../json-lines.ts';
 import { text } from '../text.ts';
-import { TraitPool, type Traits } from './traits.ts';
+import { messageId, type Results, resultsOf, TraitPool, type Traits } from './traits.ts';
 
 /**
  * A record of a Claude Code transcript: the fields that determine its place in the conversation, and the
@@ -31,6 +31,11 @@ export interface CodeRecord {
   readonly bytes: number;
   /** What is asked of it more than once. */
   readonly traits: Traits;
+  /** What the records of its message have in common. */
+  readonly message: string | undefined;
+  readonly results: Results | undefined;
+  /** The record to which it points as the end of the conversation, or of what it sums up. */
+  readonly leaf: string | undefined;
   /** Whether `raw` is read again each time. */
   readonly isAway: boolean;
   readonly raw: JsonObject;
@@ -42,26 +47,36 @@ class LineRecord implements CodeRecord {
   readonly id: string | undefined;
   readonly parent: string | undefined;
   readonly before: string | undefined;
-  readonly key: string;
   readonly uuid: string | undefined;
   readonly type: string;
   readonly sidechain: boolean;
   readonly mark: ExportedMark | undefined;
   readonly traits: Traits;
+  readonly message: string | undefined;
+  readonly results: Results | undefined;
+  readonly leaf: string | undefined;
   readonly #line: JsonLine;
+  readonly #isKey: boolean;
 
-  constructor(line: JsonLine, fields: Omit<CodeRecord, 'raw' | 'bytes' | 'isAway'>) {
+  constructor(line: JsonLine, fields: LineFields) {
     this.ordinal = fields.ordinal;
     this.id = fields.id;
     this.parent = fields.parent;
     this.before = fields.before;
-    this.key = fields.key;
     this.uuid = fields.uuid;
     this.type = fields.type;
     this.sidechain = fields.sidechain;
     this.mark = fields.mark;
     this.traits = fields.traits;
+    this.message = fields.message;
+    this.results = fields.results;
+    this.leaf = fields.leaf;
     this.#line = line;
+    this.#isKey = fields.isKey;
+  }
+
+  get key(): string {
+    return this.#isKey ? `cc:${this.uuid}` : `cc:line:${this.ordinal}`;
   }
 
   get bytes(): number {
@@ -75,6 +90,11 @@ class LineRecord implements CodeRecord {
   get raw(): JsonObject {
     return this.#line.value;
   }
+}
+
+interface LineFields extends Omit<CodeRecord, 'key' | 'raw' | 'bytes' | 'isAway'> {
+  /** Whether its uuid is the key of its entry. */
+  readonly isKey: boolean;
 }
 
 const chainTypes = new Set(['user', 'assistant', 'system', 'attachment', 'progress']);
@@ -110,11 +130,14 @@ export function isClaudeCode(value: JsonObject): boolean {
  * them, follows its predecessor in the file. Of two records with one uuid, the first counts.
  */
 export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
-  const seen = new Set<string>();
+  /** The ids of the file, each as one text: that of a record and those by which others name it. */
+  const seen = new Map<string, string>();
+  const oneText = (id: string | undefined) => (id === undefined ? undefined : (seen.get(id) ?? id));
   const keys = new Set<string>();
   const alone = lines.every(({ value }) => !isEnd(value) || value.isSidechain === true);
   const shared = new TraitPool();
   let before: string | undefined;
+  let message: string | undefined;
   return lines.map((line, i) => {
     const { value } = line;
     const type = text(value.type) ?? '';
@@ -123,23 +146,29 @@ export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
     const original = originalOf(value) ?? uuid;
     const isKey = fresh && original !== undefined && !keys.has(original);
     if (isKey) keys.add(original);
-    const key = isKey ? `cc:${original}` : `cc:line:${i + 1}`;
     const inChain = chainTypes.has(type) && (fresh || uuid === undefined);
     const id = inChain ? (uuid ?? `line:${i + 1}`) : undefined;
     const unlinked = uuid === undefined && value.parentUuid === undefined;
+    const own = messageId(value);
+    // Records of a message follow each other: they share one text.
+    if (own !== undefined && own !== message) message = own;
     const record = new LineRecord(line, {
       ordinal: i + 1,
       id,
-      parent: text(value.parentUuid) ?? text(value.logicalParentUuid) ?? (unlinked ? before : undefined),
+      parent:
+        oneText(text(value.parentUuid) ?? text(value.logicalParentUuid)) ?? (unlinked ? before : undefined),
       before,
-      key,
+      isKey,
       uuid: isKey ? original : uuid,
       type,
       sidechain: value.isSidechain === true,
       mark: exportedMark(value),
       traits: shared.of(value),
+      message: own && message,
+      results: resultsOf(value),
+      leaf: text(value.leafUuid),
     });
-    if (uuid !== undefined) seen.add(uuid);
+    if (fresh) seen.set(uuid, uuid);
     if (canEnd(record) && (alone || !record.sidechain)) before = id;
     return record;
   });

@@ -26,24 +26,16 @@ export interface Traits {
   readonly hasResults: boolean;
   /** Whether it has results alone. */
   readonly isOnlyResults: boolean;
-  /** What the records of one message have in common. */
-  readonly message: string | undefined;
-  /** The calls whose results it has, by the places of their blocks. */
-  readonly results: ReadonlyMap<number, string> | undefined;
-  /** The record to which it points as the end of the conversation, or of what it sums up. */
-  readonly leaf: string | undefined;
 }
+
+/** The calls whose results a record has, by the places of their blocks. */
+export type Results = readonly (readonly [at: number, call: string])[];
 
 /** Pure. */
 function traitsOf(raw: JsonObject): Traits {
   const { type } = raw;
   const blocks = blocksOf(raw);
   const said = blocks.filter((block) => !isBlank(block));
-  const results = new Map<number, string>();
-  for (const [i, block] of type === 'user' ? blocks.entries() : []) {
-    const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
-    if (call !== undefined) results.set(i, call);
-  }
   const isResult = (block: JsonObject) => block.type === 'tool_result';
   return {
     isBoundary: type === 'system' && raw.subtype === 'compact_boundary',
@@ -56,32 +48,36 @@ function traitsOf(raw: JsonObject): Traits {
     hasWords: said.some((block) => !isResult(block)),
     hasResults: blocks.some(isResult),
     isOnlyResults: blocks.every(isResult),
-    message: messageId(raw),
-    results: results.size === 0 ? undefined : results,
-    leaf: text(raw.leafUuid),
   };
 }
 
-function messageId(raw: JsonObject): string | undefined {
+/** The results of a user record; undefined where it has none. Pure. */
+export function resultsOf(raw: JsonObject): Results | undefined {
+  if (raw.type !== 'user') return undefined;
+  const results: (readonly [number, string])[] = [];
+  for (const [at, block] of blocksOf(raw).entries()) {
+    const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
+    if (call !== undefined) results.push([at, call]);
+  }
+  return results.length === 0 ? undefined : results;
+}
+
+/** What the records of one message have in common. Pure. */
+export function messageId(raw: JsonObject): string | undefined {
   const id = isObject(raw.message) ? text(raw.message.id) : undefined;
   return id === undefined ? undefined : `${id} ${text(raw.requestId) ?? ''}`;
 }
 
-/** Gives records that have the same traits one object for them: most have, and so have those of one message. */
+/** Gives records that have the same traits one object for them: there are few. */
 export class TraitPool {
   readonly #known = new Map<string, Traits>();
 
   of(raw: JsonObject): Traits {
     const traits = traitsOf(raw);
-    if (traits.results !== undefined) return traits;
-    const mark = Object.values(traits).join();
+    const mark = Object.values(traits).map(Number).join('');
     const known = this.#known.get(mark);
     if (known !== undefined) return known;
-    // Records of a message follow each other.
-    if (this.#known.size >= poolMax) this.#known.clear();
     this.#known.set(mark, traits);
     return traits;
   }
 }
-
-const poolMax = 1000;

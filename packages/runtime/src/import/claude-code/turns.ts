@@ -132,8 +132,8 @@ function addSummary(turns: (OpenMessage | RecordTurn)[], summary: CodeRecord): v
 }
 
 /** What the records of one message have in common. */
-export function messageId({ traits }: CodeRecord): string | undefined {
-  return traits.message;
+export function messageId({ message }: CodeRecord): string | undefined {
+  return message;
 }
 
 /** Results, and texts that the user did not type, arrive while the model still streams. */

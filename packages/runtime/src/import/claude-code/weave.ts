@@ -129,7 +129,7 @@ function userDrafts(record: CodeRecord, answers: Answers): Draft[] {
   let rest = false;
   const used = answers.records.get(record);
   for (const [i, block] of blocksOf(record.raw).entries()) {
-    if (used?.has(i) === true || isBlank(block)) continue;
+    if (used?.includes(i) === true || isBlank(block)) continue;
     const part = userPart(block);
     if (part) parts.push(part);
     else rest = true;
@@ -144,7 +144,7 @@ function userDrafts(record: CodeRecord, answers: Answers): Draft[] {
 function besideDrafts(record: CodeRecord, answers: Answers): Draft[] {
   const used = answers.records.get(record);
   if (used === undefined) return [asideDraft(record)];
-  const all = blocksOf(record.raw).every((block, i) => used.has(i) || isBlank(block));
+  const all = blocksOf(record.raw).every((block, i) => used.includes(i) || isBlank(block));
   return all ? [] : [asideDraft(record, `${record.key}:rest`)];
 }
 
