@@ -27,7 +27,7 @@ const others: readonly string[] = [
   'check',
   'audit',
   'handoff main next --summary Done.',
-  'rewind main@24',
+  'rewind main@17',
   'new other',
   'alias other third',
   'log --help',

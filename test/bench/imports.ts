@@ -2,19 +2,14 @@ import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   claudeCodeFiles,
+  discover,
   parseJsonLines,
   planClaudeCode,
   readClaudeCodeFiles,
   reconcile,
-} from '@tapedeck/runtime/import';
-import {
-  discover,
-  isUnchanged,
-  openFile,
-  SourceTable,
-  stateOf,
   transcriptTools,
-} from '@tapedeck/runtime/internal';
+} from '@tapedeck/runtime/import';
+import { isUnchanged, openFile, SourceTable, stateOf } from '@tapedeck/runtime/internal';
 import { openTapeStore } from '@tapedeck/tape';
 import { encodeJson } from '@tapedeck/tape/store';
 import { gather } from './measure.ts';

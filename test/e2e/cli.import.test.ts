@@ -30,7 +30,7 @@ const transcript = (...names: string[]): string =>
     .map((record) => `${JSON.stringify(record)}\n`)
     .join('');
 
-test('importing a transcript that has grown adds the new records; one that diverged is refused', async () => {
+test('importing a transcript that has grown adds the new records; one that was rewritten forks its session', async () => {
   using home = tempHome();
   using dir = tempDir();
   const file = dir.file('transcript.jsonl');
@@ -41,13 +41,13 @@ test('importing a transcript that has grown adds the new records; one that diver
   expect((await importing('a', 'b')).code).toBe(0);
   expect(JSON.parse((await importing('a', 'b', 'c', 'd')).stdout)).toMatchObject({ entries: 2 });
   expect(JSON.parse((await importing('a', 'b', 'c', 'd')).stdout)).toMatchObject({ entries: 0 });
-  const before = home.contents();
+  // What is there in place of what was read becomes a session beside it, forked where the two part.
   const other = await importing('a', 'b', 'e', 'f');
-  expect(other.code).toBe(4);
-  expect(JSON.parse(other.stderr)).toMatchObject({
-    error: { code: 'TAPE_CONFLICT', data: { session: 'main', seq: 5 } },
-  });
-  expect(home.contents()).toEqual(before);
+  expect(JSON.parse(other.stdout)).toMatchObject({ names: ['main-2'], files: [{ seen: 'rewritten' }] });
+  expect(JSON.parse((await importing('a', 'b', 'e', 'f')).stdout)).toMatchObject({ entries: 0 });
+  const said = async (name: string) => (await home.here(['log', name, '--oneline'])).stdout;
+  expect(await said('main')).toMatch(/user +c/);
+  expect(await said('main-2')).toMatch(/user +e/);
 });
 
 test('of several files each is imported, one that fails keeps no other from it, and gives the exit code', async () => {
@@ -120,16 +120,16 @@ test('the receipt of a bundle whose session was deleted says how to bring it bac
   );
 });
 
-test('a transcript with a message that cannot be stored leaves nothing, not even its name', async () => {
+test('a message that no entry can hold says how large it was, and is counted', async () => {
   using home = tempHome();
   using dir = tempDir();
-  home.session('other');
   const file = dir.file('large.jsonl');
   writeFileSync(file, transcript('a', 'b').replace('"text":"b"', `"text":"${'x'.repeat(17 * 1024 * 1024)}"`));
-  const before = home.contents();
-  expect(await home.tape(['import', file, '--as', 'main'])).toMatchObject({ code: 2, stdout: '' });
-  expect(home.contents()).toEqual(before);
-  expect(await home.tape(['new', 'main'])).toMatchObject({ code: 0 });
+  const importing = async () =>
+    JSON.parse((await home.here(['import', file, '--as', 'main', '--json'])).stdout);
+  expect(await importing()).toMatchObject({ entries: 3, omitted: 1, counts: { messages: 2 } });
+  expect(await importing()).toMatchObject({ entries: 0, omitted: 0 });
+  expect((await home.here(['log', 'main'])).stdout).toContain('[17825792 characters, too many for an entry]');
 });
 
 test('a dash reads the transcript from stdin', async () => {
@@ -220,7 +220,8 @@ test('records of a session.jsonl become a session, which grows with the file and
   expect(JSON.parse((await importing([...first, compaction])).stdout)).toMatchObject({ entries: 1 });
   expect(shown()).toEqual([expect.stringMatching(/There is a plan\.[\s\S]*Test\./)]);
   expect(shown()[0]).not.toContain('Planned.');
-  expect((await importing([message(1, 'user', 'Other.')])).code).toBe(4);
+  // A file that begins in another way is another session, whose name is taken.
+  expect(JSON.parse((await importing([message(1, 'user', 'Other.')])).stdout).names).toEqual(['main-2']);
 
   // A bad disk or a crash leaves a line that is not JSON: it is left out, and named.
   const bad = dir.file('bad.jsonl');
@@ -250,28 +251,19 @@ test.skipIf(process.platform === 'win32')('a pipe is read once, from its first b
   expect(JSON.parse(stdout)).toMatchObject({ names: ['main'], counts: { records: 2 } });
 });
 
-test('a transcript with an entry that no tape can have, and one of another conversation, are refused with what to do', async () => {
+test('the name of a session that is no import is not taken, unless another one beside it will do', async () => {
   using home = tempHome();
-  const saved = (content: string) => ({
-    ...{ schema_version: 1, agent_id: 'main', permission_level: 'yolo', session_allowances: {} },
-    messages: [{ role: 'user', content }],
-  });
-  writeFileSync(home.file('large.json'), JSON.stringify(saved('x'.repeat(17 * 1024 * 1024))));
-  const large = await home.here(['import', home.file('large.json'), '--json']);
-  expect([large.code, jsonError(large)]).toMatchObject([
-    2,
-    {
-      code: 'TAPE_BAD_ENTRY',
-      message: `cannot import '${home.file('large.json')}': cannot store a message entry: over 16777216 bytes`,
-    },
-  ]);
+  const saved = { schema_version: 1, agent_id: 'main', permission_level: 'yolo', session_allowances: {} };
   home.session('main', user('Mine'));
-  writeFileSync(home.file('other.json'), JSON.stringify(saved('Theirs')));
-  const other = await home.here(['import', home.file('other.json'), '--json']);
-  expect([other.code, jsonError(other)]).toMatchObject([
+  const file = home.file('other.json');
+  writeFileSync(file, JSON.stringify({ ...saved, messages: [{ role: 'user', content: 'Theirs' }] }));
+  const named = await home.here(['import', file, '--as', 'main', '--json']);
+  expect([named.code, jsonError(named)]).toMatchObject([
     4,
     { code: 'TAPE_EXISTS', hint: 'choose another name with: --as NAME' },
   ]);
+  const other = await home.here(['import', file, '--json']);
+  expect([other.code, JSON.parse(other.stdout)]).toMatchObject([0, { names: ['main-2'], entries: 3 }]);
 });
 
 test.runIf(sized(false, true, true))('a pipe without end is refused once it has given too much', async () => {

@@ -1,4 +1,10 @@
-import { parseJsonLines, readClaudeCode, type Transcript } from '@tapedeck/runtime/import';
+import {
+  type ConversationPlan,
+  type ImportPlan,
+  parseJsonLines,
+  planClaudeCode,
+  type TranscriptCounts,
+} from '@tapedeck/runtime/import';
 import type { Draft, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { normalise } from '@tapedeck/tape/store';
@@ -52,9 +58,35 @@ export const returns = (id: string, content: unknown = 'ok', more: More = {}): B
 export const jsonl = (records: readonly unknown[]): string =>
   records.map((r) => `${JSON.stringify(r)}\n`).join('');
 
-/** Imports a file's text, as bytes in one chunk. */
-export const imported = (text: string | Uint8Array): Transcript =>
-  readClaudeCode(parseJsonLines([typeof text === 'string' ? Buffer.from(text) : text]));
+/** The main conversation of a transcript. */
+export interface Imported {
+  readonly session: string;
+  readonly title?: string;
+  /** What the tape gets, in order; without the whole records of which an entry of the conversation has a part. */
+  readonly drafts: readonly Draft[];
+  readonly counts: TranscriptCounts;
+  readonly plan: ImportPlan;
+}
+
+/** Plans the import of a file's text, as bytes in one chunk. */
+export function imported(text: string | Uint8Array): Imported {
+  const { records } = parseJsonLines([typeof text === 'string' ? Buffer.from(text) : text]);
+  const plan = planClaudeCode({ name: 's-1', lines: records });
+  const [main] = plan.conversations;
+  const counts = main && plan.counts.get(main.file);
+  if (main === undefined || counts === undefined) throw new TypeError('nothing was planned');
+  const { title } = main;
+  return { session: plan.session, ...(title !== undefined && { title }), drafts: tapeOf(main), counts, plan };
+}
+
+/** The drafts of a conversation as its tape gets them. */
+export function tapeOf({ spine, asides }: ConversationPlan): readonly Draft[] {
+  const own = asides.filter(({ draft }) => !draft.key?.endsWith(':whole'));
+  return [...spine, undefined].flatMap((draft, i) => [
+    ...own.flatMap((one) => (one.after === i ? [one.draft] : [])),
+    ...(draft === undefined ? [] : [draft]),
+  ]);
+}
 
 /** Drafts as short texts: `user: hi`, `assistant: [read]`, `read → ok`, `# compact/1`, `x-claude-code summary`. */
 export const outline = (drafts: readonly Draft[]): string[] => drafts.map(line);
@@ -109,7 +141,7 @@ function callsIn(payload: unknown): unknown[] {
 }
 
 /** Imports records, and asserts that what comes of them is a valid history. */
-export function read(records: readonly unknown[]): Transcript & { readonly lines: string[] } {
+export function read(records: readonly unknown[]): Imported & { readonly lines: string[] } {
   const transcript = imported(jsonl(records));
   expect(faults(transcript.drafts)).toEqual([]);
   return { ...transcript, lines: outline(transcript.drafts) };

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
-import { discover, type Search, type Source, transcriptTools } from '@tapedeck/runtime/internal';
+import { discover, type Search, type Source, transcriptTools } from '@tapedeck/runtime/import';
 import { afterAll, describe, expect, test } from 'vitest';
 
 const top = mkdtempSync(join(tmpdir(), 'discovery-'));
@@ -127,7 +127,15 @@ describe('where transcripts are', () => {
     expect(await main({ project: '/work/app' })).toEqual(['s1']);
     expect(await main({ project: '/work' })).toEqual(['s1', 's2']);
     expect(await main({ project: '/work/ap' })).toEqual([]);
-    utimesSync(join(home, '.claude/projects/-work-app/s1.jsonl'), 1000, 1000);
+    const old = async (path: string) => {
+      utimesSync(path, 1000, 1000);
+      return await main({ tool: 'claude-code', since: 2_000_000 });
+    };
+    const { files } = await found(home, { project: '/work/app' });
+    const [first, ...others] = files.map(({ path }) => path).toSorted((a, b) => a.length - b.length);
+    // One file that changed has its conversation read.
+    expect(await old(first ?? '')).toEqual(['s1', 's2']);
+    for (const path of others) await old(path);
     expect(await main({ tool: 'claude-code', since: 2_000_000 })).toEqual(['s2']);
   });
 });

@@ -1,6 +1,7 @@
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { standingOf, type TranscriptTool, transcriptTools } from '@tapedeck/runtime/internal';
+import { type TranscriptTool, transcriptTools } from '@tapedeck/runtime/import';
+import { standingOf } from '@tapedeck/runtime/internal';
 import { expect, test } from 'vitest';
 import { memoryDir } from '../support/temp-dir.ts';
 

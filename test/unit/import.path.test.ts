@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { calls, model, person, read, returns, says } from '../support/transcript.ts';
+import { calls, model, outline, person, read, returns, says } from '../support/transcript.ts';
 
 const progress = (uuid: string, parent: string, more = {}) => ({
   type: 'progress',
@@ -9,8 +9,8 @@ const progress = (uuid: string, parent: string, more = {}) => ({
 });
 
 describe('the path', () => {
-  test('leads to the last record; an edited prompt is beside it', () => {
-    const { lines, counts } = read([
+  test('leads to the last record; an edited prompt begins another conversation', () => {
+    const { lines, counts, plan } = read([
       person({ uuid: 'u1' }, 'one'),
       model({ uuid: 'a1', parent: 'u1' }, [says('1')]),
       person({ uuid: 'u2', parent: 'a1' }, 'two'),
@@ -18,15 +18,9 @@ describe('the path', () => {
       person({ uuid: 'u3', parent: 'a1' }, 'two, better'),
       model({ uuid: 'a3', parent: 'u3' }, [says('3')]),
     ]);
-    expect(lines).toEqual([
-      'user: one',
-      'assistant: 1',
-      'x-claude-code u2',
-      'x-claude-code a2',
-      'user: two, better',
-      'assistant: 3',
-    ]);
-    expect(counts).toMatchObject({ records: 6, messages: 4, offPath: 2, dangling: 0 });
+    expect(lines).toEqual(['user: one', 'assistant: 1', 'user: two, better', 'assistant: 3']);
+    expect(outline(plan.conversations[1]?.spine ?? []).slice(2)).toEqual(['user: two', 'assistant: 2']);
+    expect(counts).toMatchObject({ records: 6, messages: 6, offPath: 0, dangling: 0 });
   });
 
   test('runs through progress records, and does not end with one', () => {
@@ -46,17 +40,21 @@ describe('the path', () => {
       'assistant: done',
       'x-claude-code p2',
     ]);
-    expect(counts.offPath).toBe(1);
+    expect(counts.offPath).toBe(2);
   });
 
-  test('leaves subagents inside the file beside it', () => {
-    const { lines, session } = read([
+  test('leaves subagents inside the file to conversations of their own', () => {
+    const { lines, session, plan } = read([
       person({ uuid: 'u1' }, 'one'),
       model({ uuid: 'a1', parent: 'u1' }, [says('1')]),
       person({ uuid: 's1' }, 'a task', { isSidechain: true, agentId: 'x' }),
       model({ uuid: 's2', parent: 's1' }, [calls('t9')], { isSidechain: true, agentId: 'x' }),
     ]);
-    expect(lines).toEqual(['user: one', 'assistant: 1', 'x-claude-code s1', 'x-claude-code s2']);
+    expect(lines).toEqual(['user: one', 'assistant: 1']);
+    expect(plan.conversations.map(({ kind, name }) => [kind, name])).toEqual([
+      ['main', 's-1'],
+      ['subagent', 'agent-x'],
+    ]);
     expect(session).toBe('s-1');
   });
 
@@ -71,14 +69,15 @@ describe('the path', () => {
     expect(session).toBe('agent-b7');
   });
 
-  test('begins where a parent is missing from the file', () => {
-    const { lines, counts } = read([
+  test('bridges a parent that is missing from the file: a derived edge leads to the record before', () => {
+    const { lines, counts, plan } = read([
       person({ uuid: 'u0' }, 'zero'),
       person({ uuid: 'u1', parent: 'gone' }, 'one'),
       model({ uuid: 'a1', parent: 'u1' }, [says('1')]),
     ]);
-    expect(lines).toEqual(['x-claude-code u0', 'user: one', 'assistant: 1']);
+    expect(lines).toEqual(['user: zero', 'user: one', 'assistant: 1']);
     expect(counts.dangling).toBe(1);
+    expect(plan.derived).toEqual([{ of: 'cc:u1', from: 'cc:u0', why: 'parent-missing' }]);
   });
 
   test('ends where its parents run in a circle', () => {
@@ -244,7 +243,7 @@ describe('records beside the path', () => {
   });
 });
 
-test('the session is the last one that the path names: a forked file begins with records of another', () => {
+test('the session is the last one that a record of the conversation names: a forked file begins with records of another', () => {
   const { session } = read([
     person({ uuid: 'u1' }, 'one', { sessionId: 'first' }),
     model({ uuid: 'a1', parent: 'u1' }, [says('1')], { sessionId: 'second' }),

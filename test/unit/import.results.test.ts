@@ -84,14 +84,8 @@ test('a result without a call on the path is kept', () => {
     person({ uuid: 'u2', parent: 'u1' }, [returns('nowhere'), returns('')]),
     person({ uuid: 'u3', parent: 'u2' }, 'on'),
   ]);
-  expect(lines).toEqual([
-    'user: one',
-    'x-claude-code a1',
-    'x-claude-code r1',
-    'x-claude-code u2',
-    'user: on',
-  ]);
-  expect(counts.offPath).toBe(2);
+  expect(lines).toEqual(['user: one', 'x-claude-code u2', 'user: on']);
+  expect(counts.offPath).toBe(1);
 });
 
 test('a result that follows another message is moved to its call', () => {
@@ -111,13 +105,14 @@ test('a result that follows another message is moved to its call', () => {
   expect(counts.reordered).toBe(1);
 });
 
-test('other contents of a record beside the path are kept when its result is used', () => {
-  const { lines } = read([
+test('other contents of a record beside the path begin a branch when its result is used', () => {
+  const { lines, plan } = read([
     asks('t1'),
     person({ uuid: 'r1', parent: 'a1' }, [returns('t1'), says('aside')]),
     model({ uuid: 'a2', parent: 'a1' }, [says('done')]),
   ]);
-  expect(lines).toEqual(['assistant: [t1]', 't1 → ok', 'x-claude-code r1', 'assistant: done']);
+  expect(lines).toEqual(['assistant: [t1]', 't1 → ok', 'assistant: done']);
+  expect(outline(plan.conversations[1]?.spine ?? [])).toEqual(['assistant: [t1]', 't1 → ok', 'user: aside']);
 });
 
 test('a call id that appears twice is one call', () => {

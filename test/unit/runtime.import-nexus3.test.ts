@@ -1,4 +1,4 @@
-import { readTranscript } from '@tapedeck/runtime/import';
+import { readTranscript, reconcile } from '@tapedeck/runtime/import';
 import { view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
@@ -21,16 +21,20 @@ const saved = {
   session_allowances: {},
 };
 
-const read = (value: unknown, format: 'auto' | 'nexus3' = 'auto') =>
+const planned = (value: unknown, format: 'auto' | 'nexus3' = 'auto') =>
   readTranscript('saved.json', { format, chunks: [Buffer.from(JSON.stringify(value, undefined, 2))] });
 
+const read = (value: unknown, format: 'auto' | 'nexus3' = 'auto') => {
+  const plan = planned(value, format);
+  return { ...plan, drafts: plan.conversations[0]?.spine ?? [], counts: [...plan.counts.values()][0] };
+};
+
 test('a saved session is one conversation: each call has a result, and what no model gets is beside it', () => {
-  const { session, format, drafts, counts } = read(saved);
+  const { session, format, counts } = read(saved);
   expect([session, format]).toEqual(['ann', 'nexus3']);
   expect(counts).toMatchObject({ records: 6, messages: 3, offPath: 2, repaired: 1 });
   const store = openStore();
-  store.sessions.open('ann');
-  store.entries.append('ann', drafts);
+  reconcile(store, planned(saved));
   const shown = view(store.views.entries('ann')).messages;
   expect(invalidities(shown)).toEqual([]);
   expect(shown.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
@@ -71,19 +75,20 @@ test('the error names the line of bad JSON, and 200,000 levels are refused', () 
 test('a value in the place of a text, and an id that a message has twice, make a session that verifies', () => {
   const odd = { toString: 1, valueOf: 1 };
   const twice = { id: 'c', name: 'look' };
-  const { drafts, counts } = read({
+  const odds = {
     ...saved,
     messages: [
       { role: 'assistant', content: odd, tool_calls: [{ id: odd, name: odd }, twice, twice] },
       { role: 'tool', content: odd, tool_call_id: odd },
       { role: 'tool', content: 'seen', tool_call_id: 'c' },
     ],
-  });
+  };
+  const { drafts, counts } = read(odds);
   expect(counts).toMatchObject({ messages: 1, offPath: 0, repaired: 1 });
   const store = openStore();
-  store.sessions.open('ann');
-  store.entries.append('ann', drafts);
-  expect(store.sessions.find('ann')).toMatchObject({ settled: drafts.length + 1 });
+  const [done] = reconcile(store, planned(odds));
+  // The first entry says that the session begins.
+  expect(store.sessions.find('ann')).toMatchObject({ settled: Number(done?.added) + 1 });
   expect(drafts.filter(({ kind }) => kind === 'tool-result').length).toBe(3);
 });
 
@@ -97,7 +102,12 @@ test('a session.jsonl with values in the place of texts is read', () => {
     { ...record, recordType: 'compaction', firstKeptSeq: odd, summary: odd },
   ];
   const text = lines.map((line) => JSON.stringify(line)).join('\n');
-  const { drafts, counts } = readTranscript('s/session.jsonl', { chunks: [Buffer.from(text)] });
-  expect(drafts.map(({ kind }) => kind)).toEqual(['message', 'message', 'tool-result', 'anchor']);
-  expect(counts).toMatchObject({ messages: 2, repaired: 0, compactions: 1 });
+  const { conversations, counts } = readTranscript('s/session.jsonl', { chunks: [Buffer.from(text)] });
+  expect(conversations[0]?.spine.map(({ kind }) => kind)).toEqual([
+    'message',
+    'message',
+    'tool-result',
+    'anchor',
+  ]);
+  expect([...counts.values()]).toMatchObject([{ messages: 2, repaired: 0, compactions: 1 }]);
 });

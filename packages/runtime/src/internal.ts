@@ -34,21 +34,7 @@ export {
   withoutMiddle,
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
-export {
-  type Discovery,
-  discover,
-  type Expiring,
-  type FoundFile,
-  makeExcludes,
-  type Place as TranscriptPlace,
-  type Problem,
-  type Retention,
-  type Search,
-  type Stranger,
-  standingOf,
-  type TranscriptTool,
-  transcriptTools,
-} from './discovery/index.ts';
+export { type Expiring, makeExcludes, standingOf } from './discovery/index.ts';
 export {
   resumeCommand,
   type Transcript,

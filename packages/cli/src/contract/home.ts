@@ -104,10 +104,12 @@ const ofBundle = {
   redacted_elsewhere: names('entries that were redacted elsewhere, and have their content here'),
 };
 const ofTranscript = {
-  sessions: count('number of imported sessions: 1'),
+  sessions: count('number of sessions that have it: one for each branch and subagent'),
   entries: count('number of new entries; 0 when all existed before'),
   repaired: count('tool calls without a result, answered as interrupted'),
-  derived: count('number of derived edges: 0'),
+  derived: count('edges that no record names, concluded from the others'),
+  redacted: count('secrets that were replaced in new entries'),
+  omitted: count('new entries that were too large, and say how large'),
   names: names('names of the sessions'),
   counts: z
     .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
@@ -159,6 +161,11 @@ const importedFile = {
     .strictObject({ code: text('why'), message: text('why') })
     .describe('why it was left out')
     .optional(),
+};
+/** A transcript that the user named, with the other files of its conversation. */
+const ofTranscriptFile = {
+  ...ofTranscript,
+  files: listOf('the files of its conversation; none for a stream', importedFile),
 };
 const { counts: _, bad_lines: __, ...sums } = ofTranscript;
 const ofFound = {
@@ -221,9 +228,12 @@ export const homeVerbs: Contracts = {
   import: {
     json: [
       ...printed(ofBundle, 'for a bundle'),
-      ...printed(ofTranscript, 'for a transcript'),
+      ...printed(ofTranscriptFile, 'for a transcript'),
       ...listed(
-        z.union([z.strictObject({ ...inFile, ...ofBundle }), z.strictObject({ ...inFile, ...ofTranscript })]),
+        z.union([
+          z.strictObject({ ...inFile, ...ofBundle }),
+          z.strictObject({ ...inFile, ...ofTranscriptFile }),
+        ]),
         'for several files',
       ),
       ...printed(ofFound, 'for what is found'),

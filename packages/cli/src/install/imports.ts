@@ -112,7 +112,7 @@ async function textOf(parts: readonly Part[]): Promise<string> {
  * @throws UsageError for a path that no line of a file can hold
  */
 async function jobIn({ io, home }: Context): Promise<Job> {
-  const { transcriptTools } = await import('@tapedeck/runtime/internal');
+  const { transcriptTools } = await import('@tapedeck/runtime/import');
   const env: Record<string, string> = {};
   const noted = (name: string, value: string | undefined) => {
     if (value !== undefined && value !== '') env[name] = value;

@@ -1,4 +1,4 @@
-import type { Discovery } from '@tapedeck/runtime/internal';
+import type { Discovery, FileImport } from '@tapedeck/runtime/import';
 import { isoDay } from '../terminal/time.ts';
 import { counted } from './counted.ts';
 import { bytesText } from './refused.ts';
@@ -15,13 +15,6 @@ interface Found {
   readonly bytes: number;
   readonly newBytes: number;
   readonly oldest: number;
-}
-
-/** What an import of one file brought, as much as is shown of it. */
-interface Imported {
-  readonly file: { readonly tool: { readonly name: string } };
-  readonly receipt?: Readonly<Record<string, unknown>>;
-  readonly error?: unknown;
 }
 
 /** What was found on this machine, a line per tool, and what would be imported of it. */
@@ -57,16 +50,20 @@ export function foundJson(
 }
 
 /** What an import brought, a line per tool. */
-export function importedText(tools: readonly Found[], done: readonly Imported[]): string {
+export function importedText(tools: readonly Found[], done: readonly FileImport[]): string {
   const lines = tools.map(({ tool, title, isRead, files }) => {
     if (!isRead) return `${title}: ${counted(files, 'file')}, recognised and not yet read`;
     const own = done.filter(({ file }) => file.tool.name === tool);
-    const entries = own.reduce((sum, { receipt }) => sum + Number(receipt?.entries ?? 0), 0);
-    const brought = own.filter(({ receipt }) => Number(receipt?.entries ?? 0) > 0).length;
+    const entries = own.reduce((sum, one) => sum + entriesOf(one), 0);
+    const brought = own.filter((one) => entriesOf(one) > 0).length;
     const failed = own.filter(({ error }) => error !== undefined).length;
     const out = failed === 0 ? '' : `, ${failed} left out`;
     if (brought === 0) return `${title}: nothing new in ${counted(own.length, 'file')}${out}`;
     return `${title}: ${counted(entries, 'entry', 'entries')} from ${brought} of ${counted(own.length, 'file')}${out}`;
   });
   return lines.length === 0 ? 'No transcripts found' : lines.join('\n');
+}
+
+function entriesOf({ brought }: FileImport): number {
+  return (brought?.sessions ?? []).reduce((sum, { added }) => sum + added, 0);
 }

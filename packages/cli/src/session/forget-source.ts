@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Source, SourceTable } from '@tapedeck/runtime/internal';
+import type { Source, SourceTable } from '@tapedeck/runtime/import';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { userHome } from '../config/searched.ts';
@@ -24,7 +24,7 @@ export async function forgetSource(
   context: Context,
 ): Promise<number> {
   const { io, home, reading, writing, answer } = context;
-  const { SourceTable } = await import('@tapedeck/runtime/internal');
+  const { SourceTable } = await import('@tapedeck/runtime/import');
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const sources = await sourcesOf(named, table, context);
   if (sources.length === 0)
@@ -63,7 +63,8 @@ async function sourcesOf(
   if (known.length > 0)
     return table.all.filter((one) => known.some(({ tool, main }) => one.tool === tool && one.main === main));
   if (!existsSync(path)) return [];
-  const { beginning, discover, transcriptTools } = await import('@tapedeck/runtime/internal');
+  const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
+  const { beginning } = await import('@tapedeck/runtime/internal');
   const place = { env: io.env, home: userHome(io) };
   const { files } = await discover({ place, tools: transcriptTools, paths: [path] });
   return files.map(({ path: at, facts, tool, session, main, role }) => ({

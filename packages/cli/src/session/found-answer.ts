@@ -1,13 +1,13 @@
-import type { Discovery, FoundFile, Source } from '@tapedeck/runtime/internal';
-import { isObject } from '@tapedeck/tape/internal';
+import type { Conversation, Discovery, FileImport, Source } from '@tapedeck/runtime/import';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
 import { jsonText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { foundJson, foundText, importedText } from '../output/found.ts';
-import type { Conversation, ToolFound } from './conversations.ts';
-import type { FileImport } from './import-source.ts';
+import type { Pending, ToolFound } from './conversations.ts';
+import { fileJson, importJson, receiptJson } from './import-receipt.ts';
+import { sayBadLines } from './import-transcript.ts';
 
 /** What a search found. */
 interface Finding {
@@ -19,11 +19,11 @@ interface Finding {
 
 /** Prints what an import would take. */
 export async function sayFound(
-  { found, tools, conversations, isNamed }: Finding & { readonly conversations: readonly Conversation[] },
+  { found, tools, conversations, isNamed }: Finding & { readonly conversations: readonly Pending[] },
   { io, options, status }: Context,
 ): Promise<number> {
   const files = conversations.flatMap(({ files: all, toRead }) =>
-    all.map((file) => ({ ...fileJson(file), new: file.tool.isRead && toRead.includes(file) })),
+    all.map((file) => ({ ...fileJson(file), new: file.tool.plan !== undefined && toRead.includes(file) })),
   );
   const leftOut = leftOutOf(found, isNamed);
   if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
@@ -43,24 +43,33 @@ export async function sayDone(
     tools,
     done,
     gone,
+    forgotten,
     isNamed,
-  }: Finding & { readonly done: readonly FileImport[]; readonly gone: readonly Source[] },
+  }: Finding & {
+    readonly done: readonly FileImport[];
+    readonly gone: readonly Source[];
+    readonly forgotten: readonly Conversation[];
+  },
   { io, options, answer, status }: Context,
 ): Promise<number> {
   const files = done.map(importJson);
   const failed = done.flatMap(({ file, error }) =>
-    error === undefined ? [] : [{ file: file.path, why: describeError(error).message }],
+    error === undefined ? [] : [leftOutBy(file.path, error)],
   );
   const leftOut = [...failed, ...leftOutOf(found, isNamed)];
+  const asWished = forgotten.flatMap(({ files }) =>
+    files.map(({ path }) => ({ file: path, why: 'its session was forgotten' })),
+  );
   const json = {
-    ...totals(done),
+    ...receiptJson(done.flatMap(({ brought }) => brought ?? [])),
     ...foundJson(tools, found),
-    ...{ files, left_out: leftOut, gone: gone.map(({ path }) => path) },
+    ...{ files, left_out: [...leftOut, ...asWished], gone: gone.map(({ path }) => path) },
   };
   if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
   else await answer({ json, quiet: json.names.join('\n'), human: importedText(tools, done) });
   sayLeftOut(leftOut, status);
-  for (const one of done) sayBadLines(one, status);
+  for (const { file, brought } of done) sayBadLines(brought?.bad ?? [], file.path, status);
+  if (forgotten.length > 0) status(`${counted(forgotten.length, 'forgotten conversation')} left out`);
   if (gone.length > 0)
     status(
       `${counted(gone.length, 'file')} of earlier imports ${gone.length === 1 ? 'is' : 'are'} gone; the sessions stay`,
@@ -74,12 +83,18 @@ interface LeftOut {
   readonly why: string;
 }
 
+/** A file that failed, with what can be done. */
+function leftOutBy(file: string, error: unknown): LeftOut {
+  const { message, hint } = describeError(error);
+  return { file, why: hint === undefined ? message : `${message}; ${hint}` };
+}
+
 /** The files that cannot be imported, as far as the search knows. Pure. */
 function leftOutOf({ files, strangers, problems }: Discovery, isNamed: boolean): readonly LeftOut[] {
   const unreadable = problems.map(({ path, why }) => ({ file: path, why }));
   if (!isNamed) return unreadable;
   const unread = files
-    .filter(({ tool }) => !tool.isRead)
+    .filter(({ tool }) => tool.plan === undefined)
     .map(({ path, tool }) => ({ file: path, why: `${tool.file}: recognised, not yet read` }));
   const unknown = strangers.map(({ path, like }) => ({
     file: path,
@@ -88,50 +103,10 @@ function leftOutOf({ files, strangers, problems }: Discovery, isNamed: boolean):
   return [...unreadable, ...unread, ...unknown];
 }
 
-/** How many files are named on stderr, and lines of each. */
+/** How many files are named on stderr. */
 const shownMax = 20;
-const linesMax = 5;
 
 function sayLeftOut(leftOut: readonly LeftOut[], status: (text: string) => void): void {
   for (const { file, why } of leftOut.slice(0, shownMax)) status(`Left out ${file}: ${why}`);
   if (leftOut.length > shownMax) status(`… and ${counted(leftOut.length - shownMax, 'other file')}`);
-}
-
-/** Names the lines of a transcript that were left out: without them it is not whole. */
-function sayBadLines({ file, receipt }: FileImport, status: (text: string) => void): void {
-  const bad = Array.isArray(receipt?.bad_lines) ? receipt.bad_lines.filter(isObject) : [];
-  if (bad.length === 0) return;
-  const places = bad.slice(0, linesMax).map(({ line, offset }) => `line ${line} (byte ${offset})`);
-  const more = bad.length > places.length ? ', …' : '';
-  status(`left out of '${file.path}', since it is not JSON: ${places.join(', ')}${more}`);
-}
-
-interface FileJson {
-  readonly file: string;
-  readonly [field: string]: unknown;
-}
-
-function fileJson({ path, tool, session, role, project, facts }: FoundFile): FileJson {
-  const about = { tool: tool.name, session, role, ...(project !== undefined && { project }) };
-  return { file: path, ...about, bytes: facts.size };
-}
-
-function importJson({ file, seen, receipt, error }: FileImport): FileJson {
-  const { names, entries = 0, counts, bad_lines } = receipt ?? {};
-  const brought = receipt === undefined ? {} : { names, counts, bad_lines };
-  const said = error === undefined ? undefined : describeError(error);
-  return {
-    ...fileJson(file),
-    ...{ seen, entries, ...brought },
-    ...(said !== undefined && { error: { code: said.code, message: said.message } }),
-  };
-}
-
-/** What the import of a single file has in its receipt, as sums over all. */
-function totals(done: readonly FileImport[]) {
-  const receipts = done.map(({ receipt = {} }) => receipt);
-  const sum = (field: string) => receipts.reduce((total, { [field]: n }) => total + Number(n ?? 0), 0);
-  const names = receipts.flatMap(({ names }) => (Array.isArray(names) ? names.map(String) : []));
-  const [sessions, entries, repaired, derived] = ['sessions', 'entries', 'repaired', 'derived'].map(sum);
-  return { sessions, entries, repaired, derived, names: [...new Set(names)] };
 }

@@ -1,16 +1,18 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Discovery, FoundFile, SourceTable } from '@tapedeck/runtime/internal';
+import type { Discovery, FileImport, SourceTable } from '@tapedeck/runtime/import';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { redactIn } from '../config/redact.ts';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { foundText } from '../output/found.ts';
+import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
-import { conversationsIn, foundByTool } from './conversations.ts';
+import { bytesOf, foundByTool, type Pending } from './conversations.ts';
 import { sayDone, sayFound } from './found-answer.ts';
-import { type FileImport, importSource } from './import-source.ts';
 
 /** What of the transcripts on this machine to import. */
 export interface Wanted {
@@ -20,6 +22,7 @@ export interface Wanted {
   readonly project?: string | undefined;
   readonly since?: number | undefined;
   readonly raw?: boolean | undefined;
+  readonly strict?: boolean | undefined;
   readonly yes?: boolean | undefined;
   readonly dryRun?: boolean | undefined;
 }
@@ -27,16 +30,17 @@ export interface Wanted {
 /** Finds transcripts, imports what is new in them, and prints a line per tool. Returns 1 if some were left out. */
 export async function importFound(wanted: Wanted, context: Context): Promise<number> {
   const { io, home, options } = context;
-  const { SourceTable, factsAt, isUnchanged } = await import('@tapedeck/runtime/internal');
+  const { conversationsIn, isRead, SourceTable } = await import('@tapedeck/runtime/import');
+  const { factsAt } = await import('@tapedeck/runtime/internal');
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const found = await find(wanted, table, context);
-  const isRead = ({ path, facts }: FoundFile) => {
-    const source = table.at(path);
-    return source !== undefined && source.goneAt === undefined && isUnchanged(source, facts);
-  };
-  const conversations = conversationsIn(found.files, isRead).filter(
-    ({ tool, session }) => !table.isForgotten({ tool, main: session }),
+  const [forgotten, kept] = parted(conversationsIn(found.files), ({ tool, session }) =>
+    table.isForgotten({ tool: tool.name, main: session }),
   );
+  const conversations = kept.map((one) => ({
+    ...one,
+    toRead: one.files.filter((file) => !isRead(file, table)),
+  }));
   const tools = foundByTool(conversations);
   const isFirst = table.all.length === 0;
   const isNamed = wanted.paths.length > 0;
@@ -50,24 +54,66 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
       return exit.done;
     }
   }
-  // Each transcript is garbage when it is on its tape.
-  io.saveMemory();
-  const done: FileImport[] = [];
-  for (const conversation of conversations) {
-    if (conversation.files.some(({ tool }) => !tool.isRead)) continue;
-    done.push(...(await importSource(conversation, { table, raw: wanted.raw, context })));
-  }
+  const done = await importAll(conversations, { wanted, table, context });
   const seen = new Set(found.files.map(({ path }) => path));
   const isThere = (path: string) => seen.has(path) || factsAt(path) !== undefined;
   const isWhole = !isNamed && existsSync(home.dir);
   const gone = isWhole ? table.markGone(isThere, io.now()) : [];
   if (isWhole) table.searched(io.now());
-  return await sayDone({ found, tools, done, gone, isNamed }, context);
+  return await sayDone({ found, tools, done, gone, forgotten, isNamed }, context);
+}
+
+function parted<T>(list: readonly T[], test: (one: T) => boolean): readonly [T[], T[]] {
+  return [list.filter(test), list.filter((one) => !test(one))];
+}
+
+/** Imports what is new. Opens the home only if there is something. */
+async function importAll(
+  conversations: readonly Pending[],
+  {
+    wanted: { raw, strict },
+    table,
+    context,
+  }: { readonly wanted: Wanted; readonly table: SourceTable; readonly context: Context },
+): Promise<readonly FileImport[]> {
+  const { io, home, writing } = context;
+  const { cleanerFor, importConversation, Origins } = await import('@tapedeck/runtime/import');
+  const readable = conversations.filter(({ tool }) => tool.plan !== undefined);
+  const changed = readable.filter(({ toRead }) => toRead.length > 0);
+  if (changed.length === 0) return readable.flatMap(unchanged);
+  const clean = raw === true ? false : cleanerFor((await redactIn({ io, home })) ?? true);
+  // Each transcript is garbage when it is on its tape.
+  io.saveMemory();
+  const act = async (store: SqliteTapeStore) =>
+    await withProgress(context, async (progress) => {
+      const show = progress('Importing bytes');
+      const total = changed.reduce((sum, { files }) => sum + bytesOf(files), 0);
+      const origins = new Origins(store);
+      const done: FileImport[] = [];
+      let bytes = 0;
+      for (const conversation of readable) {
+        if (io.interrupted) break;
+        if (conversation.toRead.length === 0) {
+          done.push(...unchanged(conversation));
+          continue;
+        }
+        const how = { table, origins, strict: strict === true, now: () => io.now() };
+        done.push(...(await importConversation(store, conversation, { ...how, clean: clean ?? false })));
+        bytes += bytesOf(conversation.files);
+        show({ done: bytes, total });
+      }
+      return done;
+    });
+  return await writing(act, raw === true ? { redact: false } : {});
+}
+
+function unchanged({ files }: Pending): readonly FileImport[] {
+  return files.map((file) => ({ file, seen: 'unchanged' }));
 }
 
 async function find(wanted: Wanted, table: SourceTable, context: Context): Promise<Discovery> {
   const { io } = context;
-  const { discover, transcriptTools } = await import('@tapedeck/runtime/internal');
+  const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
   const { roots, exclude } = await readSearched(context);
   const paths = wanted.paths.map((path) => resolve(io.cwd, path));
   for (const [i, path] of paths.entries())

@@ -1,16 +1,21 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Transcript, TranscriptFormat } from '@tapedeck/runtime/import';
-import { type Draft, note, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import { redactedDraft, redactorFor } from '@tapedeck/tape/internal';
-import { assertDraft, nameFault } from '@tapedeck/tape/store';
+import type {
+  BadLine,
+  Brought,
+  Conversation,
+  FileImport,
+  ImportErrorCode,
+  SourceTable,
+  TranscriptFormat,
+} from '@tapedeck/runtime/import';
+import { TapeError } from '@tapedeck/tape';
+import { nameFault } from '@tapedeck/tape/store';
 import { redactIn } from '../config/redact.ts';
-import type { Answer, Context } from '../context.ts';
+import { readSearched, userHome } from '../config/searched.ts';
+import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { readAll } from '../input.ts';
-import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
-import type { ShowProgress } from '../progress-line.ts';
-import { withKeptTails } from './kept-tails.ts';
+import { receiptOf } from './import-receipt.ts';
 
 /** A transcript to import. */
 export interface Source {
@@ -26,6 +31,13 @@ export interface Source {
 export interface ImportChoices {
   readonly as: string | undefined;
   readonly raw: boolean | undefined;
+}
+
+/** How a transcript is imported. */
+export interface TranscriptChoices extends ImportChoices {
+  readonly format: 'auto' | TranscriptFormat;
+  /** What is known of files; absent for what is none. */
+  readonly table: SourceTable | undefined;
 }
 
 /** The most bytes of what is no file: it is kept in memory, since it is read more than once. */
@@ -47,62 +59,101 @@ async function* bounded(chunks: AsyncIterable<Uint8Array>, named: string): Async
   }
 }
 
-/** Imports a transcript of another agent as one session, and prints what it brought. */
+/** Imports a transcript of another agent, and prints what it brought. */
 export async function importTranscript(
   { path, named, chunks }: Source,
-  { as, raw, format }: ImportChoices & { readonly format: 'auto' | TranscriptFormat },
+  { as, raw, format, table }: TranscriptChoices,
   context: Context,
 ): Promise<void> {
-  const { io, home, writing, answer, status } = context;
-  const { readTranscript } = await import('@tapedeck/runtime/import');
-  const keeps = raw === true ? false : ((await redactIn({ io, home })) ?? true);
-  const redactor = redactorFor(typeof keeps === 'object' ? { ...keeps, in: 'all' } : keeps && 'all');
+  const { io, home, writing } = context;
+  const fault = as === undefined ? undefined : nameFault(as);
+  if (fault !== undefined) throw cannotName(as, { named, fault });
+  const { cleanerFor, importConversation, noCounts, readTranscript, reconcile } = await import(
+    '@tapedeck/runtime/import'
+  );
+  const clean = raw === true ? undefined : cleanerFor((await redactIn({ io, home })) ?? true);
+  const how = { ...(as !== undefined && { as }), ...(clean !== undefined && { clean }) };
+  const writingOptions = raw === true ? { redact: false as const } : {};
+  const isWhole = chunks === undefined && (format === 'auto' || format === 'claude-code');
+  const conversation = isWhole ? await conversationOf({ path, named, table }, context) : undefined;
+  if (conversation !== undefined)
+    return await writing(async (store) => {
+      const done = await importConversation(store, conversation, {
+        ...{ ...how, clean: clean ?? false, again: true, now: () => io.now() },
+        ...(table !== undefined && { table }),
+      });
+      const whose = done.find(({ file, error }) => error !== undefined && file.path === path);
+      const failed = whose ?? done.find(({ file, error }) => error !== undefined && file.role === 'main');
+      if (failed?.error !== undefined) throw failed.error;
+      await say(
+        done.flatMap(({ brought }) => brought ?? []),
+        { named, files: done, context },
+      );
+    }, writingOptions);
   const bytes = chunks === undefined ? {} : { chunks: [await readAll(bounded(chunks, named))] };
-  const transcript = await withProgress(context, (progress) =>
+  const plan = await withProgress(context, (progress) =>
     readTranscript(path, { format, ...bytes, onProgress: progress('Reading bytes') }),
   );
-  const name = as ?? transcript.session;
-  const fault = nameFault(name);
-  if (fault !== undefined)
-    throw new UsageError(`cannot import '${named}' as '${name}': ${fault}`, {
-      hint: 'choose a name with: --as NAME',
-    });
-  for (const draft of transcript.drafts) assertStorable(draft, named);
-  // Before anything is compared with what an earlier import wrote.
-  const clean = (draft: Draft) => (redactor === undefined ? draft : redactedDraft(draft, redactor));
-  const act = async (store: SqliteTapeStore) => {
-    const title = transcript.title && (redactor?.text(transcript.title) ?? transcript.title);
-    const origin = note('import/source', { format: transcript.format, session: transcript.session });
-    const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts.map(clean)];
-    const isNew = store.sessions.find(name) === undefined;
-    const { info, added } = await withProgress(context, (progress) =>
-      storeTranscript(store, {
-        ...{ name, title, drafts },
-        keeps: transcript.keeps ?? new Map(),
-        progress: progress('Adding entries'),
-      }),
-    );
-    const late = answeredLate(store, info.session, drafts);
-    if (late > 0)
-      status(
-        `${counted(late, 'call')} had no result at the first import and got the answer "interrupted": views keep that answer`,
-      );
-    sayLeftOut(transcript, named, status);
-    const back = isNew ? context.inHome(`; undo with: tape archive ${info.session}`) : '';
-    await answer(receiptOf(transcript, { session: info.session, added, back }));
-  };
-  await writing(act, raw === true ? { redact: false } : {});
+  const name = as ?? plan.session;
+  const why = nameFault(name);
+  if (why !== undefined) throw cannotName(name, { named, fault: why });
+  await writing(async (store) => {
+    const sessions = withFile(named, () => reconcile(store, plan, how));
+    const [refused] = sessions.flatMap((one) => one.refused ?? []);
+    if (refused !== undefined) throw refused;
+    const [counts = noCounts] = plan.counts.values();
+    await say([{ sessions, counts, derived: plan.derived.length, bad: plan.bad }], { named, context });
+  }, writingOptions);
 }
 
 /**
- * Refuses an entry that no tape can have, and names the file.
- * @throws as `assertDraft`
+ * The conversation of which a file is part; undefined if no tool knows it.
+ * @throws ImportError for a file that is to be left out, or that cannot be read
  */
-function assertStorable(draft: Draft, named: string): void {
+async function conversationOf(
+  { path, named, table }: Pick<Source, 'path' | 'named'> & Pick<TranscriptChoices, 'table'>,
+  context: Context,
+): Promise<Conversation | undefined> {
+  const { io } = context;
+  const { conversationsIn, discover, ImportError, transcriptTools } = await import(
+    '@tapedeck/runtime/import'
+  );
+  const { exclude } = await readSearched(context);
+  const found = await discover({
+    ...{ place: { env: io.env, home: userHome(io) }, tools: transcriptTools, paths: [path], exclude },
+    known: (one) => table?.at(one),
+  });
+  const refuse = (code: ImportErrorCode, why: string) =>
+    new ImportError(code, `cannot import '${named}': ${why}`, { data: { file: path, why } });
+  if (found.files.length === 0 && found.excluded > 0)
+    throw refuse('IMPORT_EXCLUDED', 'a pattern of import.exclude or of a .tapeignore leaves it out');
+  const conversation = conversationsIn(found.files).find(({ files }) =>
+    files.some((file) => file.path === path),
+  );
+  if (conversation === undefined) return undefined;
+  const { tool, session } = conversation;
+  if (tool.plan === undefined)
+    throw refuse('IMPORT_UNKNOWN_FORMAT', `it is ${tool.file}, which is recognised and not yet read`);
+  if (table?.isForgotten({ tool: tool.name, main: session }) === true)
+    throw refuse('IMPORT_EXCLUDED', 'its session was forgotten');
+  return conversation;
+}
+
+function cannotName(
+  name: string | undefined,
+  { named, fault }: { readonly named: string; readonly fault: string },
+): UsageError {
+  return new UsageError(`cannot import '${named}' as '${name}': ${fault}`, {
+    hint: 'choose a name with: --as NAME',
+  });
+}
+
+/** Names the file in an error of an entry that no tape can have. */
+function withFile<T>(named: string, act: () => T): T {
   try {
-    assertDraft(draft);
+    return act();
   } catch (cause) {
-    if (!(cause instanceof TapeError)) throw cause;
+    if (!(cause instanceof TapeError) || cause.code !== 'TAPE_BAD_ENTRY') throw cause;
     throw new TapeError(cause.code, `cannot import '${named}': ${cause.message}`, {
       data: cause.data,
       cause,
@@ -110,137 +161,27 @@ function assertStorable(draft: Draft, named: string): void {
   }
 }
 
+async function say(
+  brought: readonly Brought[],
+  {
+    named,
+    files = [],
+    context,
+  }: { readonly named: string; readonly files?: readonly FileImport[]; readonly context: Context },
+): Promise<void> {
+  const { answer, status, inHome } = context;
+  for (const { bad } of brought) sayBadLines(bad, named, status);
+  const receipt = receiptOf(brought, files);
+  await answer({ ...receipt, human: inHome(receipt.human) });
+}
+
+/** How many places a line names. */
+const placesMax = 5;
+
 /** Names the lines that were left out: a transcript without them is not whole. */
-function sayLeftOut({ bad = [] }: Transcript, named: string, status: (text: string) => void): void {
+export function sayBadLines(bad: readonly BadLine[], named: string, status: (text: string) => void): void {
   if (bad.length === 0) return;
-  const places = bad.slice(0, 5).map(({ line, offset }) => `line ${line} (byte ${offset})`);
+  const places = bad.slice(0, placesMax).map(({ line, offset }) => `line ${line} (byte ${offset})`);
   const more = bad.length > places.length ? ', …' : '';
   status(`left out of '${named}', since it is not JSON: ${places.join(', ')}${more}`);
-}
-
-function receiptOf(
-  { counts, bad = [] }: Transcript,
-  { session, added, back }: { readonly session: string; readonly added: number; readonly back: string },
-): Answer {
-  const { repaired, offPath, compactions, records } = counts;
-  const json = { sessions: 1, entries: added, repaired, derived: 0, names: [session] };
-  return {
-    json: { ...json, counts: snakeCase(counts), bad_lines: bad },
-    quiet: session,
-    human:
-      added === 0
-        ? `${session} has all records already: nothing to do`
-        : `Imported ${session}: ${counted(added, 'entry', 'entries')} from ${counted(records, 'record')} (${offPath} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${back})`,
-  };
-}
-
-function snakeCase(counts: object): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    Object.entries(counts).map(([name, count]) => [
-      name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`),
-      count,
-    ]),
-  );
-}
-
-interface Importing {
-  readonly name: string;
-  readonly title: string | undefined;
-  readonly drafts: readonly Draft[];
-  /** The first draft that each boundary keeps in view, by the keys of both. */
-  readonly keeps: ReadonlyMap<string, string>;
-  readonly progress: ShowProgress;
-}
-
-const chunkEntries = 500;
-
-/**
- * Writes a new session in unpublished chunks and publishes it at once; appends new records to an existing
- * one.
- */
-async function storeTranscript(
-  store: SqliteTapeStore,
-  importing: Importing,
-): Promise<{ info: SessionInfo; added: number }> {
-  const { name, drafts, keeps } = importing;
-  const existing = store.sessions.find(name);
-  if (existing !== undefined) {
-    const [first] = drafts;
-    const [source] = store.entries.read(name, { from: 2, to: 2, own: true });
-    if (source?.name !== 'import/source' || JSON.stringify(source.payload) !== JSON.stringify(first?.payload))
-      throw new TapeError(
-        'TAPE_EXISTS',
-        `cannot import into '${name}': it is not an import of this transcript`,
-        {
-          data: { session: name, transcript: true },
-        },
-      );
-    assertGrown(store, name, drafts);
-    const known = new Map<string, number>();
-    for (const { key, seq } of store.entries.read(name, { own: true }))
-      if (key?.startsWith('u:') === true) known.set(key.slice(2), seq);
-    const placed = withKeptTails(drafts, keeps, { known, next: existing.head + 1 });
-    const { added } = store.entries.append(name, placed);
-    return { info: store.sessions.find(name) ?? existing, added };
-  }
-  try {
-    // The first entry of a session is its `session/start`.
-    const placed = withKeptTails(drafts, keeps, { known: new Map(), next: 2 });
-    return await storeNew(store, { ...importing, drafts: placed });
-  } catch (error) {
-    // A concurrent import of the same file has published the session: append to it.
-    const isPublished =
-      error instanceof TapeError && (error.code === 'TAPE_NO_SESSION' || error.code === 'TAPE_EXISTS');
-    if (!isPublished || store.sessions.find(name) === undefined) throw error;
-    return await storeTranscript(store, importing);
-  }
-}
-
-async function storeNew(
-  store: SqliteTapeStore,
-  { name, title, drafts, progress }: Omit<Importing, 'keeps'>,
-): Promise<{ info: SessionInfo; added: number }> {
-  const keys = drafts.flatMap(({ key }) => key ?? []);
-  const staged = store.imports.stage(name, { keys, ...(title !== undefined && { title }) });
-  for (let i = 0; i < drafts.length; i += chunkEntries) {
-    // The pause lets other writers take the lock of the database.
-    if (i > 0) await sleep(2);
-    store.imports.append(staged.id, drafts.slice(i, i + chunkEntries));
-    progress({ done: Math.min(i + chunkEntries, drafts.length), total: drafts.length });
-  }
-  const [info = staged] = store.imports.publish([staged.id]);
-  return { info, added: info.head - 1 }; // All but the `session/start` that every session has.
-}
-
-/**
- * Refuses a transcript that lacks records of the earlier import. Such a transcript continued from an earlier
- * record; old and new records in one session would make a conversation that never happened.
- * @throws TAPE_CONFLICT
- */
-function assertGrown(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): void {
-  const keys = new Set(drafts.map(({ key }) => `u:${key}`));
-  for (const { key, seq } of store.entries.read(name, { own: true })) {
-    // The import itself adds an "interrupted" answer to a call without a result; a later import has the real
-    // one.
-    if (key === undefined || !ofMessage.test(key) || key.endsWith(':interrupted') || keys.has(key)) continue;
-    throw new TapeError(
-      'TAPE_CONFLICT',
-      `cannot import into '${name}': the transcript no longer has ${name}@${seq}`,
-      {
-        data: { session: name, seq },
-      },
-    );
-  }
-}
-
-/** Keys of what a file that has grown still has: what Claude Code recorded, messages of NEXUS3, records. */
-const ofMessage = /^u:(?:cc|nx|sj):/;
-
-/** How many calls answered "interrupted" by an earlier import have a real result in the transcript now. */
-function answeredLate(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): number {
-  const keys = new Set(drafts.map(({ key }) => `u:${key}`));
-  let late = 0;
-  for (const { key } of store.entries.read(name, { own: true, kind: 'tool-result' }))
-    if (key?.endsWith(':interrupted') === true && !keys.has(key)) late += 1;
-  return late;
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import type { Expiring, Retention } from '@tapedeck/runtime/internal';
+import type { Retention } from '@tapedeck/runtime/import';
+import type { Expiring } from '@tapedeck/runtime/internal';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { counted } from '../output/counted.ts';
@@ -26,7 +27,8 @@ export async function importsOf(context: Context): Promise<Imports | undefined> 
   const { io, home } = context;
   const place = { env: io.env, home: userHome(io) };
   const file = join(home.dir, 'sources.jsonl');
-  const { SourceTable, standingOf, transcriptTools } = await import('@tapedeck/runtime/internal');
+  const { SourceTable, transcriptTools } = await import('@tapedeck/runtime/import');
+  const { standingOf } = await import('@tapedeck/runtime/internal');
   const table = SourceTable.open(file);
   const { exclude } = await readSearched({ ...context, status: () => {} });
   const search = { place, tools: transcriptTools, exclude, known: (path: string) => table.at(path) };

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import type { TranscriptFormat } from '@tapedeck/runtime/import';
+import { join, resolve } from 'node:path';
+import type { SourceTable, TranscriptFormat } from '@tapedeck/runtime/import';
 import { isBundle } from '@tapedeck/tape/internal';
 import type { Answer, Context } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
@@ -12,7 +12,7 @@ import { exit } from '../exit.ts';
 import { stdinWord, timeOf } from '../input.ts';
 import { type Io, PipeClosed } from '../io.ts';
 import { beginningOf, headOf, importBundle } from '../session/import-bundle.ts';
-import { type ImportChoices, importTranscript } from '../session/import-transcript.ts';
+import { importTranscript, type TranscriptChoices } from '../session/import-transcript.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const importVerb: Verb = defineVerb({
@@ -23,8 +23,8 @@ export const importVerb: Verb = defineVerb({
     'Without a file, finds the transcripts of Claude Code on this machine, in its own folders and in those of import.roots in config.yaml, and imports what is new in them; the first time it says what it found, and asks on a terminal. A file that has not changed since is not read; one that was moved, copied or compressed is known again. What import.exclude or a .tapeignore names is left out: patterns as in .gitignore, for files and for the working directories of sessions. ' +
     'A bundle, which tape export wrote, is verified as a whole before anything of it is visible. Its sessions keep their ids and hashes, and are foreign data: ' +
     'nothing that was approved elsewhere is approved here. Importing it again adds nothing; a bundle that has grown adds what is new; one whose session went on in another way here is refused, or ' +
-    'taken alongside with --as. A transcript of Claude Code becomes one session: the path from its last message back to the first. Records off that path ' +
-    'become entries that views skip. A saved session of NEXUS3 or a session.jsonl becomes one, too; what they permit counts for nothing here. Importing a file that has grown appends the new records. A line that is not JSON is left out, and named on stderr. ' +
+    'taken alongside with --as. A transcript of Claude Code becomes a tree of sessions: its conversation, a fork for each prompt that was typed anew, and a child for each subagent, ' +
+    'which is merged when its result came back. The other files of its session are read with it. Records that are no part of a conversation become entries that views skip. A saved session of NEXUS3 or a session.jsonl becomes one, too; what they permit counts for nothing here. Importing a file that has grown adds what is new; what a file has in place of what was read of it becomes a session beside the first, forked where the two part. A line that is not JSON is left out, and named on stderr. ' +
     'Of several files each is imported for itself: one that cannot be imported keeps no other from it, and gives the exit code. ' +
     '--install has Claude Code start an import at the end of each session, with a hook in its settings; with --timer, systemd, launchd or cron starts one each hour. It shows what it writes, and asks.',
   examples: [
@@ -116,7 +116,7 @@ export const importVerb: Verb = defineVerb({
       return await importFound({ paths: files, tool, project, since: from, raw, yes, dryRun }, context);
     }
     const [file = '', ...others] = files;
-    const how: How = { as, raw, format: format as How['format'] };
+    const how: How = { as, raw, format: format as How['format'], table: await tableOf(context) };
     if (others.length === 0) {
       await importFile(file, how, context);
       return exit.done;
@@ -150,8 +150,14 @@ function sinceOf(since: string | undefined, now: number): number | undefined {
   return from;
 }
 
-interface How extends ImportChoices {
+interface How extends Omit<TranscriptChoices, 'format'> {
   readonly format: 'auto' | 'bundle' | TranscriptFormat;
+}
+
+/** What the home knows of transcripts. */
+async function tableOf({ home }: Pick<Context, 'home'>): Promise<SourceTable> {
+  const { SourceTable } = await import('@tapedeck/runtime/import');
+  return SourceTable.open(join(home.dir, 'sources.jsonl'));
 }
 
 /** Imports files one after the other, each with its receipt. Returns the exit code of the first that failed. */
@@ -179,7 +185,7 @@ async function importAll(files: readonly string[], how: How, context: Context): 
   return failed ?? exit.done;
 }
 
-async function importFile(file: string, { as, raw, format }: How, context: Context): Promise<void> {
+async function importFile(file: string, { as, raw, format, table }: How, context: Context): Promise<void> {
   const { io } = context;
   const isStdin = file === stdinWord;
   const { path, isPipe } = isStdin ? { path: 'stdin', isPipe: true } : await existingFile(file, io);
@@ -188,7 +194,7 @@ async function importFile(file: string, { as, raw, format }: How, context: Conte
   if (format === 'bundle' || (format === 'auto' && (await isBundle(piped?.head ?? (await headOf(path))))))
     return await importBundle(piped?.source ?? path, { as, raw }, context);
   const source = { path, named: isStdin ? 'stdin' : file, chunks: piped?.chunks };
-  await importTranscript(source, { as, raw, format }, context);
+  await importTranscript(source, { as, raw, format, table }, context);
 }
 
 /**

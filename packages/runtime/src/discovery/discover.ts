@@ -1,25 +1,20 @@
 import { existsSync } from 'node:fs';
 import { basename, relative, sep } from 'node:path';
 import { ImportError } from '../import/errors.ts';
+import { type Identity, isJsonLines, type Place, type TranscriptTool } from '../import/format.ts';
 import type { FileFacts, LineFault } from '../lines/index.ts';
-import { isUnchanged, type Role, type Source } from '../sources/index.ts';
+import { isUnchanged, type Source } from '../sources/index.ts';
 import { type Excludes, makeExcludes } from './excludes.ts';
 import { looksLike } from './later-tools.ts';
 import { type Head, peek } from './peek.ts';
-import { isJsonLines, type Place, type TranscriptTool } from './tool.ts';
+
 import { type Problem, Walk, type WalkedFile } from './walk.ts';
 
 /** A transcript that was found, or a part of one. */
-export interface FoundFile {
+export interface FoundFile extends Identity {
   readonly path: string;
   readonly facts: FileFacts;
   readonly tool: TranscriptTool;
-  readonly session: string;
-  /** The main session of its conversation: the files that have the same belong together. */
-  readonly main: string;
-  readonly role: Role;
-  readonly project?: string;
-  readonly first?: string;
 }
 
 /** A file that looks like a transcript and belongs to no tool that is known. */
@@ -55,7 +50,7 @@ export interface Search {
   readonly tool?: string;
   /** The working directory at or below which a session was. */
   readonly project?: string;
-  /** The time before which a file that has not changed since is left out, in milliseconds since 1970. */
+  /** Leaves out conversations of which no file has changed since this time, in milliseconds since 1970. */
   readonly since?: number;
   /** What is known of a path, so that an unchanged file is not opened. */
   readonly known?: (path: string) => Source | undefined;
@@ -77,11 +72,9 @@ export async function discover(search: Search): Promise<Discovery> {
     excluded: 0,
     empty: 0,
   };
-  const isOld = ({ facts }: WalkedFile) =>
-    since !== undefined && BigInt(facts.modified) < BigInt(since) * 1_000_000n;
   const look = async (file: WalkedFile, tool?: TranscriptTool) => await identify(file, tool, looking);
   // A file that needs no look inside waits for nothing.
-  const isDone = (file: WalkedFile) => isOld(file) || isKnown(file, looking);
+  const isDone = (file: WalkedFile) => isKnown(file, looking);
   if (search.paths === undefined) {
     for (const tool of tools.filter(({ name }) => only === undefined || name === only))
       for (const root of tool.roots(place).filter((one) => existsSync(one)))
@@ -91,9 +84,22 @@ export async function discover(search: Search): Promise<Discovery> {
   for (const root of search.paths ?? search.roots ?? [])
     for (const file of walk.files(root, (path) => path === root || isPlausible(path, tools)))
       if (!isDone(file)) await look(file);
+  if (search.paths !== undefined) {
+    // Who names a file of a conversation means all of it.
+    const named = new Set(looking.files.map(idOf));
+    const places = new Map<string, TranscriptTool>();
+    for (const { tool, path, ...identity } of looking.files)
+      for (const place of tool.beside?.(path, identity) ?? []) places.set(place, tool);
+    const strangers = looking.strangers.length;
+    for (const [place, tool] of places)
+      for (const file of walk.files(place, (path) => isPlausible(path, [tool])))
+        if (!isDone(file)) await look(file);
+    looking.strangers.length = strangers;
+    looking.files.splice(0, Number.POSITIVE_INFINITY, ...looking.files.filter((one) => named.has(idOf(one))));
+  }
   const { files, strangers, problems, excluded, empty } = looking;
   return {
-    files: withMain(files).filter(({ project, tool }) => isWanted({ project, tool }, search)),
+    files: changedSince(since, withMain(files)).filter((file) => isWanted(file, search)),
     strangers: only === undefined && search.project === undefined ? strangers : [],
     problems: [...walk.problems, ...problems],
     excluded: walk.excluded + excluded,
@@ -152,7 +158,7 @@ async function lookInto(
   looking: Looking,
 ): Promise<Named | Problem | { readonly like: string | undefined } | undefined> {
   // What is not read yet needs no look inside: its folder says whose it is.
-  if (owner?.isRead === false)
+  if (owner !== undefined && owner.plan === undefined)
     return { tool: owner, session: basename(path), main: basename(path), role: 'main' };
   // The file of a tool's own folder is that tool's; elsewhere, the first that knows it has it.
   const tools = owner === undefined ? looking.search.tools : [owner];
@@ -192,24 +198,33 @@ function isPlausible(path: string, tools: readonly TranscriptTool[]): boolean {
   return isJsonLines(path) || tools.some((tool) => tool.has(path));
 }
 
+/** What the files of one conversation have in common. */
+function idOf({ tool, main }: FoundFile): string {
+  return `${tool.name} ${main}`;
+}
+
+/** The files of the conversations of which one has changed since a time. */
+function changedSince(since: number | undefined, files: readonly FoundFile[]): readonly FoundFile[] {
+  if (since === undefined) return files;
+  const isNew = ({ facts }: FoundFile) => BigInt(facts.modified) >= BigInt(since) * 1_000_000n;
+  const changed = new Set(files.filter(isNew).map(idOf));
+  return files.filter((file) => changed.has(idOf(file)));
+}
+
 /** Files without a working directory of their own have that of their conversation. */
 function withMain(files: readonly FoundFile[]): readonly FoundFile[] {
   if (files.every(({ project }) => project !== undefined)) return files;
-  const id = ({ tool, main }: FoundFile) => `${tool.name} ${main}`;
   const projects = new Map<string, string>();
   for (const file of files)
-    if (file.project !== undefined && (file.role === 'main' || !projects.has(id(file))))
-      projects.set(id(file), file.project);
+    if (file.project !== undefined && (file.role === 'main' || !projects.has(idOf(file))))
+      projects.set(idOf(file), file.project);
   return files.map((file) => {
-    const project = file.project ?? projects.get(id(file));
+    const project = file.project ?? projects.get(idOf(file));
     return project === undefined ? file : { ...file, project };
   });
 }
 
-function isWanted(
-  { project, tool }: { readonly project: string | undefined; readonly tool: TranscriptTool },
-  search: Search,
-): boolean {
+function isWanted({ project, tool }: FoundFile, search: Search): boolean {
   if (search.tool !== undefined && tool.name !== search.tool) return false;
   if (search.project === undefined) return true;
   if (project === undefined) return false;

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
+import { isJsonLines, type Retention, type TranscriptTool } from '../import/format.ts';
 import { isUnchanged } from '../sources/index.ts';
 import { discover, type FoundFile, type Search } from './discover.ts';
 import { makeExcludes } from './excludes.ts';
-import { isJsonLines, type Retention, type TranscriptTool } from './tool.ts';
 import { Walk } from './walk.ts';
 
 /** A transcript that no tape has, or not all of it, and that its tool is about to delete. */

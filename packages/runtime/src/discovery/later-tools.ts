@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { given, isJsonLines, type Place, type TranscriptTool } from './tool.ts';
+import { given, isJsonLines, type Place, type TranscriptTool } from '../import/format.ts';
 
 /** A tool whose transcripts are recognised by their first record, and not read yet. */
 function recognised(
@@ -14,7 +14,6 @@ function recognised(
   return {
     ...rest,
     has,
-    isRead: false,
     identify: ([first], path) => {
       const session = first && sessionIn(first);
       if (session === undefined) return undefined;

@@ -2,7 +2,7 @@ import type { Draft, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
 import { contentMark, type Imported, type Shown } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
-import type { ConversationPlan } from './plan.ts';
+import { type ConversationPlan, isAside } from './plan.ts';
 
 /** What has to be written so that a session reads as its plan. */
 export interface Change {
@@ -46,7 +46,7 @@ export function changeOf(plan: ConversationPlan, tape: Imported): Change {
 
 /** The entries of an import that are part of its conversation. */
 export function spineOf(entries: readonly Shown[]): readonly Shown[] {
-  return entries.filter(({ kind }) => !kind.startsWith('x-'));
+  return entries.filter((entry) => !isAside(entry));
 }
 
 /** How many drafts of the spine of a plan a tape shows in the same order with the same content. */

@@ -8,7 +8,8 @@ export type ImportErrorCode =
   | 'IMPORT_UNKNOWN_FORMAT'
   | 'IMPORT_TOO_LARGE'
   | 'IMPORT_SOURCE_CHANGED'
-  | 'IMPORT_CANNOT_WRITE';
+  | 'IMPORT_CANNOT_WRITE'
+  | 'IMPORT_EXCLUDED';
 
 /** `data` contains `file`; for `IMPORT_BAD_JSON` also `line` and the byte `offset` in the file. */
 export class ImportError extends CodedError<ImportErrorCode> {

@@ -1,5 +1,6 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { ImportPlan } from './plan.ts';
+import { isRefusal } from './refusal.ts';
 
 /**
  * Merges each subagent whose result came back into the session that got it, once. Views do not show the merge: they show
@@ -16,6 +17,12 @@ export function mergeEnded(
     const child = session === undefined ? undefined : store.sessions.find(session);
     if (session === undefined || child?.parent === undefined || ended === undefined) continue;
     const isMerged = child.delivery !== undefined && child.undone !== true;
-    if (!isMerged) store.lineage.merge(session, { context: false, status: ended });
+    if (isMerged) continue;
+    try {
+      store.lineage.merge(session, { context: false, status: ended });
+    } catch (error) {
+      // One of the two is archived or in use: a later import merges it.
+      if (!isRefusal(error)) throw error;
+    }
   }
 }

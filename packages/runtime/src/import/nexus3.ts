@@ -47,7 +47,6 @@ export function readNexus3(saved: JsonObject, { name }: { readonly name: string 
   return {
     session: text(about.agent_id) ?? name,
     drafts,
-    settled: drafts.length,
     counts: {
       ...noCounts,
       records: list.length,

@@ -1,4 +1,12 @@
+/**
+ * Transcripts of other agents as plans of whole sessions, and what writes them. A folder per format, of which there is one,
+ * `claude-code/`, reads all files of a session as a tree of conversations (`plan.ts`); `format.ts` is what each format has to
+ * know. `nexus3.ts` and `session-jsonl.ts` read one conversation from one file, of which `one-conversation.ts` makes such a plan,
+ * too, and `read-transcript.ts` reads one file of any format. `reconcile.ts` writes a plan, by what `imported.ts` finds on a tape and
+ * `change.ts` concludes from it. `json-lines.ts` and the files below it read damaged JSON lines. Imports no other room.
+ */
 import type { Draft, Seq } from '@tapedeck/tape';
+import type { TranscriptCounts } from './transcript.ts';
 
 /** What a conversation is to the one that it comes from. */
 export type ConversationKind = 'main' | 'branch' | 'cleared' | 'subagent';
@@ -43,6 +51,8 @@ export interface ConversationPlan {
   /** Stays the same however far the source has grown. */
   readonly key: string;
   readonly kind: ConversationKind;
+  /** What stands for the file that has it: the key of the first conversation there. */
+  readonly file: string;
   /** The conversation from which it comes. */
   readonly parent?: ParentEdge;
   /** How a subagent ended whose result came back; absent while it has not. */
@@ -82,4 +92,22 @@ export interface ImportPlan {
   readonly exportOf?: string;
   readonly conversations: readonly ConversationPlan[];
   readonly derived: readonly DerivedEdge[];
+  /** What was found in each file, by the `file` of its conversations. */
+  readonly counts: ReadonlyMap<string, TranscriptCounts>;
+  /**
+   * Whether the id is a name that several sessions of the tool may have: one that begins in another way is then another
+   * session, and not another version of the same.
+   */
+  readonly isNamed?: true;
+}
+
+/** Whether a draft or an entry is no part of a conversation: a record as it is, or the instructions that it had. */
+export function isAside({
+  kind,
+  name,
+}: {
+  readonly kind: string;
+  readonly name?: string | undefined;
+}): boolean {
+  return kind.startsWith('x-') || name === 'instructions/text';
 }

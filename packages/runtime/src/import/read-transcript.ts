@@ -3,14 +3,15 @@ import { basename } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
 import { quote } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
-import { readClaudeCode } from './claude-code/read-file.ts';
+import { planClaudeCode } from './claude-code/plan-of.ts';
 import { isClaudeCode } from './claude-code/records.ts';
 import { ImportError } from './errors.ts';
-import { chunksOf, parseJsonLines } from './json-lines.ts';
+import { type BadLine, chunksOf, type JsonLines, parseJsonLines } from './json-lines.ts';
 import { readNexus3 } from './nexus3.ts';
+import { planOf } from './one-conversation.ts';
+import type { ImportPlan } from './plan.ts';
 import { isSavedSession, readSavedSession } from './saved-session.ts';
 import { isSessionRecord, readSessionJsonl } from './session-jsonl.ts';
-import type { Transcript } from './transcript.ts';
 
 /** A supported transcript format. */
 export type TranscriptFormat = 'claude-code' | 'nexus3' | 'session-jsonl';
@@ -25,35 +26,62 @@ export interface ReadOptions {
   readonly onProgress?: OnProgress;
 }
 
+/** One file as a plan. */
+export interface ReadPlan extends ImportPlan {
+  readonly format: TranscriptFormat;
+  /** The places of lines that are not JSON and were left out, the first of them; the counts have all as `skipped`. */
+  readonly bad: readonly BadLine[];
+}
+
 /**
- * Reads a transcript file as one session, named after the file if it names none. The caller writes the
- * drafts to a tape. With `chunks`, `file` is only used in names.
+ * Reads one transcript file as a plan, which {@link reconcile} writes; the session is named after the file if no record names
+ * it. Of a session of Claude Code that has more files, it reads the given one alone. With `chunks`, `file` is only used in
+ * names.
  * @throws ImportError: IMPORT_CANNOT_READ, IMPORT_EMPTY, IMPORT_BAD_JSON with `line` and byte `offset` (see `parseJsonLines`), and
  * IMPORT_UNKNOWN_FORMAT when the file does not have the format
+ * @example
+ * ```ts
+ * import { readTranscript, reconcile } from '@tapedeck/runtime/import';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore('tapes/tape.db');
+ * for (const { session, added } of reconcile(store, readTranscript('transcript.jsonl')))
+ *   console.log(session, added);
+ * ```
  */
 export function readTranscript(
   file: string,
   { format = 'auto', chunks, onProgress }: ReadOptions = {},
-): Transcript & { readonly format: TranscriptFormat } {
+): ReadPlan {
   const all = chunks === undefined ? undefined : [...chunks];
   const bytes = () => all ?? chunksOf(file);
   const shown = () => (onProgress === undefined ? bytes() : counted(bytes(), sizeOf(file, all), onProgress));
-  if (format === 'nexus3' || (format === 'auto' && isSaved(bytes())))
-    return {
-      format: 'nexus3',
-      ...readNexus3(readSavedSession(shown(), file), { name: basename(file, '.json') }),
-    };
+  if (format === 'nexus3' || (format === 'auto' && isSaved(bytes()))) {
+    const saved = readSavedSession(shown(), file);
+    return read('nexus3', planOf('nexus3', readNexus3(saved, { name: basename(file, '.json') })));
+  }
   const lines = parseJsonLines(shown(), { file });
   const has = (test: (value: JsonObject) => boolean) => lines.records.some(({ value }) => test(value));
   if (format !== 'claude-code' && has(isSessionRecord))
-    return { format: 'session-jsonl', ...readSessionJsonl(lines, { file }) };
+    return read('session-jsonl', planOf('session-jsonl', readSessionJsonl(lines, { file })), lines);
   if (format === 'session-jsonl' || !has(isClaudeCode))
     throw new ImportError(
       'IMPORT_UNKNOWN_FORMAT',
       `cannot import ${quote(file)}: it contains no record of ${format === 'auto' ? 'Claude Code or of a session.jsonl, and is no saved session of NEXUS3' : `format ${format}`}`,
       { data: { file } },
     );
-  return { format: 'claude-code', ...readClaudeCode(lines, { name: basename(file, '.jsonl') }) };
+  return read('claude-code', planClaudeCode({ name: basename(file, '.jsonl'), lines: lines.records }), lines);
+}
+
+/** A plan, with what is wrong with the lines of its file among its counts. */
+function read(format: TranscriptFormat, plan: ImportPlan, lines?: JsonLines): ReadPlan {
+  if (lines === undefined) return { ...plan, format, bad: [] };
+  const { glued, truncated, skipped, bad } = lines;
+  const counts = [...plan.counts].map(
+    ([of, one], i) =>
+      [of, i === 0 ? { ...one, glued, truncated, skipped: one.skipped + skipped } : one] as const,
+  );
+  return { ...plan, format, bad, counts: new Map(counts) };
 }
 
 /** Whether a file begins as a saved session. */

@@ -8,12 +8,16 @@ import {
 } from '@tapedeck/tape';
 import { exportedOf, withBase } from './base.ts';
 import { type Change, changeOf, commonOf, spineOf } from './change.ts';
+import type { Cleaner } from './cleaner.ts';
+import { fitting } from './fitting.ts';
 import { forkOf } from './fork-of.ts';
 import { type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
 import { changedLater, LaterDraft, wholeDraft } from './later-draft.ts';
 import { mergeEnded } from './merge-ended.ts';
-import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
+import { Origins, originOf } from './origins.ts';
+import { type Base, type ConversationPlan, type ImportPlan, isAside } from './plan.ts';
 import { withRefs } from './refs.ts';
+import { isRefusal } from './refusal.ts';
 
 /** What an import wrote of one conversation. */
 export interface Reconciled {
@@ -24,12 +28,12 @@ export interface Reconciled {
   /** Entries, without rewinds. */
   readonly added: number;
   readonly rewound: boolean;
-}
-
-/** Replaces what has the form of a secret. The same input gives the same output. */
-export interface Cleaner {
-  draft(draft: Draft): Draft;
-  text(text: string): string;
+  /** Secrets that were replaced in these entries. */
+  readonly redacted: number;
+  /** Those of them that were too large, and say how large. */
+  readonly omitted: number;
+  /** Why the session takes nothing: it was archived or deleted, or is in use. */
+  readonly refused?: TapeError;
 }
 
 /** How an import is written. */
@@ -40,7 +44,14 @@ export interface ReconcileOptions {
    * Whether the source no longer begins with what was read of it. What it has now in place of that becomes a session of its
    * own, forked where the two differ.
    */
-  readonly rewritten?: boolean;
+  readonly rewritten?: boolean | ((conversation: ConversationPlan) => boolean);
+  /**
+   * The name of the session of the main conversation, with which those of its branches begin. The sessions are made even if
+   * the source has others here already.
+   */
+  readonly as?: string;
+  /** Given by who imports many plans: reads the home once. */
+  readonly origins?: Origins;
 }
 
 /**
@@ -50,27 +61,31 @@ export interface ReconcileOptions {
  *
  * A branch is forked where it leaves its parent, before or after the parent changed, so that what the parent has of it is
  * not written again. A session that went on here is not rewound: what its source has beyond the point where the two part
- * becomes a session beside it.
- * @throws TAPE_BUSY when a session that would change is in use
+ * becomes a session beside it. One that is archived, deleted or in use takes nothing, and says so in its receipt.
+ * @throws TAPE_EXISTS when a session has the name of `as` that is no import of this source
  */
 export function reconcile(
   store: SqliteTapeStore,
   plan: ImportPlan,
-  { clean, rewritten = false }: ReconcileOptions = {},
+  { clean, rewritten = false, as, origins = new Origins(store) }: ReconcileOptions = {},
 ): readonly Reconciled[] {
   const done = new Map<string, Reconciled>();
   const before = new Map<string, readonly Shown[]>();
   const exported = exportedOf(store, plan);
   for (const given of plan.conversations) {
     const known = exported === undefined ? given : withBase(given, exported);
-    const conversation = clean === undefined ? known : cleaned(known, clean);
+    const conversation = prepared(known, clean);
     const over = done.get(conversation.parent?.key ?? '');
     const source = conversation.kind === 'main' ? sourceOfCopy(store, plan, conversation) : undefined;
     const from =
       over === undefined || conversation.kind === 'cleared'
         ? source
-        : { session: over.session, earlier: before.get(over.conversation) ?? [] };
-    const writer = new ConversationWriter(store, { plan, conversation, from, rewritten });
+        : { ...over, earlier: before.get(over.conversation) ?? [] };
+    const writer = new ConversationWriter(store, {
+      ...{ plan, conversation, from, origins },
+      rewritten: typeof rewritten === 'function' ? rewritten(conversation) : rewritten,
+      as,
+    });
     before.set(conversation.key, writer.shown);
     done.set(conversation.key, writer.write());
   }
@@ -86,23 +101,21 @@ function sourceOfCopy(
 ): Writing['from'] {
   const name = copyOf === undefined ? undefined : store.sessions.find(copyOf)?.session;
   if (copyOf === undefined || name === undefined) return undefined;
-  const [origin] = store.entries.read(name, { own: true, name: 'import/source', limit: 1 });
-  const isIt = JSON.stringify(origin?.payload) === JSON.stringify({ format, session: copyOf });
+  const isIt = originOf(store, name) === JSON.stringify({ format, session: copyOf });
   const { shown } = importedIn(store, name, conversation.base);
   if (!isIt || commonOf(conversation, spineOf(shown)) === 0) return undefined;
   return { session: name, earlier: [] };
 }
 
-function cleaned(conversation: ConversationPlan, clean: Cleaner): ConversationPlan {
+/** A conversation as it is written, and compared with what was written of it. */
+function prepared(conversation: ConversationPlan, clean: Cleaner | undefined): ConversationPlan {
   const { spine, asides, title } = conversation;
+  const prepare = (draft: Draft) => clean?.draft(fitting(draft)) ?? fitting(draft);
   return {
     ...conversation,
-    ...(title !== undefined && { title: clean.text(title) }),
-    spine: spine.map((draft) => changedLater(draft, (whole) => clean.draft(whole))),
-    asides: asides.map(({ draft, after }) => ({
-      draft: changedLater(draft, (whole) => clean.draft(whole)),
-      after,
-    })),
+    ...(title !== undefined && { title: clean?.text(title) ?? title }),
+    spine: spine.map((draft) => changedLater(draft, prepare)),
+    asides: asides.map(({ draft, after }) => ({ draft: changedLater(draft, prepare), after })),
   };
 }
 
@@ -110,8 +123,12 @@ interface Writing {
   readonly plan: ImportPlan;
   readonly conversation: ConversationPlan;
   /** The session from which it is forked, and what that showed before this import. */
-  readonly from: { readonly session: string; readonly earlier: readonly Shown[] } | undefined;
+  readonly from:
+    | { readonly session: string; readonly refused?: TapeError; readonly earlier: readonly Shown[] }
+    | undefined;
   readonly rewritten: boolean;
+  readonly as: string | undefined;
+  readonly origins: Origins;
 }
 
 /** What a session has, and the head at which it was read. */
@@ -143,31 +160,48 @@ function* chunksOf(drafts: readonly Draft[]): Generator<readonly Draft[]> {
   if (chunk.length > 0) yield chunk;
 }
 
-/** Writes one conversation, to the last of its sessions: it has several where one of them went on here. */
+/**
+ * Writes one conversation. It has several sessions where one of them went on here, or where files of it differ: then to the
+ * one that shows most of it.
+ */
 class ConversationWriter {
   /** What its session shows before it is written. */
   readonly shown: readonly Shown[];
   readonly #store: SqliteTapeStore;
   readonly #writing: Writing;
-  /** The number of its last session, from 1. */
+  /** The number of its session, from 1, and of its next one. */
   #n = 1;
+  #next = 1;
   #session: string;
 
   constructor(store: SqliteTapeStore, writing: Writing) {
     this.#store = store;
     this.#writing = writing;
-    this.#session = this.#nameOf(1);
-    for (let n = 2; this.#exists(this.#session); n += 1) {
-      const next = this.#nameOf(n);
-      if (!this.#exists(next)) break;
-      [this.#n, this.#session] = [n, next];
-    }
-    this.shown = this.#exists(this.#session)
-      ? importedIn(store, this.#session, writing.conversation.base).shown
-      : [];
+    const sessions: string[] = [];
+    for (let one = this.#find(1); one !== undefined; one = this.#find(sessions.length + 1))
+      sessions.push(one);
+    const shown = sessions.map((one) => importedIn(store, one, writing.conversation.base).shown);
+    const common =
+      sessions.length < 2 ? [0] : shown.map((one) => commonOf(writing.conversation, spineOf(one)));
+    const best = common.lastIndexOf(Math.max(...common));
+    this.#next = sessions.length + 1;
+    this.#n = best + 1;
+    this.#session = sessions[best] ?? this.#freeName(1);
+    this.shown = shown[best] ?? [];
   }
 
   write(): Reconciled {
+    const refused = this.#refusal();
+    if (refused !== undefined) return this.#receipt({ ...nothing, refused });
+    try {
+      return this.#written();
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      return this.#receipt({ ...nothing, refused: error });
+    }
+  }
+
+  #written(): Reconciled {
     const { from, conversation } = this.#writing;
     const { base } = conversation;
     const isNothing =
@@ -183,10 +217,24 @@ class ConversationWriter {
     return this.#update([this.#origin()]);
   }
 
+  /** Why nothing is written: it was deleted, or it is part of a session that was. */
+  #refusal(): TapeError | undefined {
+    const { plan, conversation, from, origins, as } = this.#writing;
+    if (this.#next > 1 || as !== undefined) return undefined;
+    if (from?.refused !== undefined && !this.#exists(from.session)) return from.refused;
+    const origin = JSON.stringify(this.#origin(1).payload);
+    const deleted = origins.findDeleted(origin, plan.isNamed === true ? '' : conversation.name);
+    if (deleted === undefined) return undefined;
+    const { id, lifecycle } = deleted;
+    return new TapeError('TAPE_ARCHIVED', `cannot import into '${conversation.name}': it was deleted here`, {
+      data: { session: conversation.name, id, lifecycle },
+    });
+  }
+
   /** An export that no program went on with: its session has all of it. */
   #nothing({ session: id }: Base): Reconciled {
     const session = this.#exists(this.#session) ? this.#session : this.#store.sessions.find(id)?.session;
-    return this.#receipt({ session: session ?? id, created: false, added: 0, rewound: false });
+    return this.#receipt({ ...nothing, session: session ?? id });
   }
 
   /** Whether the session from which a conversation is forked has more of it than its base. */
@@ -218,11 +266,10 @@ class ConversationWriter {
   #goOnBeside({ imported, change: { same } }: ReadTape): Reconciled {
     const { conversation } = this.#writing;
     // A source that only has less than before says nothing new.
-    if (same === conversation.spine.length)
-      return this.#receipt({ created: false, added: 0, rewound: false });
+    if (same === conversation.spine.length) return this.#receipt(nothing);
     const parent = this.#session;
-    this.#n += 1;
-    this.#session = this.#nameOf(this.#n);
+    this.#n = this.#next;
+    this.#session = this.#freeName(this.#n);
     const cut = spineOf(imported.shown)[same - 1]?.seq ?? conversation.base?.cut ?? 1;
     this.#session = this.#fork(parent, { key: `${conversation.key}#${this.#n}`, kind: 'session', cut });
     return this.#update([this.#origin()]);
@@ -233,9 +280,10 @@ class ConversationWriter {
    * rewritten. Entries that no view shows can always be added.
    */
   #parts({ imported, change: { same, rewindTo, drafts } }: ReadTape): boolean {
-    const { rewritten, conversation } = this.#writing;
-    if (rewindTo === undefined && drafts.every(({ kind }) => kind.startsWith('x-'))) return false;
+    const { plan, rewritten, conversation } = this.#writing;
+    if (rewindTo === undefined && drafts.every(isAside)) return false;
     if (rewritten && rewindTo !== undefined) return true;
+    if (plan.isNamed === true && same === 0 && rewindTo !== undefined) return true;
     const last = spineOf(imported.shown)[same - 1]?.seq ?? conversation.base?.cut ?? 0;
     return imported.ownWork !== undefined && imported.ownWork > last;
   }
@@ -251,9 +299,15 @@ class ConversationWriter {
       // Nothing of an import that was killed is continued: its source may have changed since.
       const init = { keys: [], ...(title !== undefined && { title }) };
       const staged = this.#store.imports.stage(this.#session, init);
-      for (const chunk of chunksOf(drafts)) this.#store.imports.append(staged.id, chunk);
+      let [redacted, omitted] = [0, 0];
+      for (const chunk of chunksOf(drafts)) {
+        this.#store.imports.append(staged.id, chunk);
+        const repairs = repairsIn(chunk);
+        redacted += repairs.redacted;
+        omitted += repairs.omitted;
+      }
       this.#store.imports.publish([staged.id]);
-      return this.#receipt({ created: true, added: drafts.length, rewound: false });
+      return this.#receipt({ created: true, added: drafts.length, rewound: false, redacted, omitted });
     } catch (error) {
       // Another import of the same source was faster: the session is there, to be compared like any other.
       const codes = ['TAPE_EXISTS', 'TAPE_NO_SESSION', 'TAPE_KEY_CONFLICT'] as const;
@@ -289,17 +343,17 @@ class ConversationWriter {
   #append(
     { head, hash, imported, change: { rewindTo, drafts } }: ReadTape,
     first: readonly Draft[],
-  ): Pick<Reconciled, 'added' | 'rewound'> {
-    const batch = [...(rewindTo === undefined ? [] : [rewindDraft(rewindTo)]), ...first, ...drafts];
+  ): Omit<Reconciled, 'conversation' | 'session' | 'created'> {
+    const rewind = rewindTo === undefined ? [] : [rewindDraft(rewindTo)];
+    const whole = [...rewind, ...first, ...drafts].map(wholeDraft);
     const { conversation: plan } = this.#writing;
     const shown = imported.shown.filter(({ seq }) => rewindTo === undefined || seq <= rewindTo);
-    if (batch.length > 0)
-      this.#store.entries.append(
-        this.#session,
-        withRefs(batch, { plan, next: head + 1, shown }).map(wholeDraft),
-        { expectHead: hash },
-      );
-    return { added: first.length + drafts.length, rewound: rewindTo !== undefined };
+    if (whole.length > 0)
+      this.#store.entries.append(this.#session, withRefs(whole, { plan, next: head + 1, shown }), {
+        expectHead: hash,
+      });
+    const added = first.length + drafts.length;
+    return { added, rewound: rewindTo !== undefined, ...repairsIn(whole) };
   }
 
   #receipt(wrote: Omit<Reconciled, 'conversation' | 'session'> & { readonly session?: string }): Reconciled {
@@ -310,16 +364,37 @@ class ConversationWriter {
     return this.#store.sessions.find(session) !== undefined;
   }
 
-  /** The name of its nth session: the first of its names that is free, or that it has already. */
-  #nameOf(n: number): string {
-    const base = this.#writing.conversation.name;
+  /** Its nth session, by its name or, if that was changed, by where it comes from. */
+  #find(n: number): string | undefined {
+    const { as, origins } = this.#writing;
     const expected = JSON.stringify(this.#origin(n).payload);
-    for (let i = n; ; i += 1) {
-      const name = i === 1 ? base : `${base}-${i}`;
-      if (!this.#exists(name)) return name;
-      const [source] = this.#store.entries.read(name, { own: true, name: 'import/source', limit: 1 });
-      if (JSON.stringify(source?.payload) === expected) return name;
+    for (let i = n; this.#exists(this.#nameAt(i)); i += 1) {
+      const name = this.#nameAt(i);
+      if (originOf(this.#store, name) === expected) return name;
+      if (name === as)
+        throw new TapeError(
+          'TAPE_EXISTS',
+          `cannot import into '${name}': it is not an import of this transcript`,
+          {
+            data: { session: name, transcript: true },
+          },
+        );
     }
+    return as === undefined ? origins.find(expected)?.session : undefined;
+  }
+
+  /** The first name from the nth on that is free. */
+  #freeName(n: number): string {
+    let i = n;
+    while (this.#exists(this.#nameAt(i))) i += 1;
+    return this.#nameAt(i);
+  }
+
+  #nameAt(i: number): string {
+    const { plan, conversation, as } = this.#writing;
+    const isOfMain = as !== undefined && conversation.name.startsWith(plan.session);
+    const base = isOfMain ? `${as}${conversation.name.slice(plan.session.length)}` : conversation.name;
+    return i === 1 ? base : `${base}-${i}`;
   }
 
   /** Where its nth session comes from, as an event. */
@@ -334,6 +409,15 @@ class ConversationWriter {
     };
     return { ...note('import/source', { format, session, ...more }), key: 'import:source' };
   }
+}
+
+const nothing = { created: false, added: 0, rewound: false, redacted: 0, omitted: 0 };
+
+function repairsIn(drafts: readonly Draft[]): Pick<Reconciled, 'redacted' | 'omitted'> {
+  return {
+    redacted: drafts.reduce((sum, { meta }) => sum + Number(meta?.redacted ?? 0), 0),
+    omitted: drafts.filter(({ meta }) => meta?.omittedBytes !== undefined).length,
+  };
 }
 
 function rewindDraft(to: Seq): Draft {

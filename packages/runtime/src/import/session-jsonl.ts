@@ -72,8 +72,6 @@ export function readSessionJsonl(lines: JsonLines, { file }: { readonly file: st
     session: basename(dirname(file)),
     drafts,
     keeps,
-    settled: drafts.length,
-    bad: lines.bad,
     counts: {
       ...noCounts,
       records: lines.records.length,
@@ -81,9 +79,6 @@ export function readSessionJsonl(lines: JsonLines, { file }: { readonly file: st
       offPath: aside,
       repaired: dialogue.repaired,
       compactions,
-      skipped: lines.skipped,
-      glued: lines.glued,
-      truncated: lines.truncated,
     },
   };
 }

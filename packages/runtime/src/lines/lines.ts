@@ -130,7 +130,7 @@ export class LineReading {
 }
 
 /** A bad line as an error. */
-function errorOf({ code, line, offset, why }: LineFault, file: string): ImportError {
+export function errorOf({ code, line, offset, why }: LineFault, file: string): ImportError {
   return new ImportError(code, `cannot import ${shown(file)}: line ${line}, byte ${offset}: ${why}`, {
     data: { file, line, offset },
   });

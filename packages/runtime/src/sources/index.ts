@@ -4,5 +4,5 @@
  * happened, `table.ts` keeps what is known in a file of the home. Imports the rooms `lines` and `import`.
  */
 export { isUnchanged, recognise, type Seen } from './recognise.ts';
-export type { Role, Source } from './source.ts';
+export type { Source } from './source.ts';
 export { SourceTable } from './table.ts';

@@ -1,7 +1,5 @@
+import type { Role } from '../import/format.ts';
 import type { Compression, FileFacts, ReadState } from '../lines/index.ts';
-
-/** Where a file belongs in the conversation that it was found with. */
-export type Role = 'main' | 'subagent' | 'part';
 
 /**
  * A file in which a session was seen, and how far it was read. It is no truth: without it the file is read from its

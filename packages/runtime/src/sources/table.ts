@@ -36,7 +36,7 @@ export class SourceTable {
   }
 
   /**
-   * Reads a table; one that is not there is empty. A line that is none, as a killed process leaves it, is passed over.
+   * Reads a table; one that is not there is empty. A line that cannot be read, as a killed process leaves it, is passed over.
    * @throws IMPORT_CANNOT_READ
    */
   static open(file: string): SourceTable {

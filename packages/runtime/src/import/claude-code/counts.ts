@@ -1,47 +1,78 @@
 import type { Draft } from '@tapedeck/tape';
-import type { JsonLines } from '../json-lines.ts';
-import type { TranscriptCounts } from '../transcript.ts';
+import { entryBytesMax } from '@tapedeck/tape/store';
+import { LaterDraft } from '../later-draft.ts';
+import type { ConversationPlan } from '../plan.ts';
+import { noCounts, type TranscriptCounts } from '../transcript.ts';
 import type { Answers } from './answers.ts';
 import { holdsOnlyResults } from './blocks.ts';
+import type { Chain } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
 
-/** Counts of what was read, so that the user can judge the import. */
-export function countsOf(
-  lines: JsonLines,
-  { path, turns, answers, beside }: Conversation,
-  drafts: readonly Draft[],
-): TranscriptCounts {
-  const count = (test: (draft: Draft) => boolean): number => drafts.filter(test).length;
-  return {
-    records: lines.records.length,
-    messages: count(({ kind }) => kind === 'message'),
-    offPath: beside.filter((record) => !answers.records.has(record)).length,
-    repaired: count(({ meta }) => meta?.repaired === true),
-    compactions: count(({ mark }) => mark === 'boundary'),
-    merged: turns.filter(isMerged).length,
-    reordered: movedResults(turns, answers),
-    dangling: path.dangling,
-    skipped: lines.skipped + count(({ meta }) => meta?.omittedBytes !== undefined),
-    glued: lines.glued,
-    truncated: lines.truncated,
-  };
+/** What the conversations of a file do not show of how they were read. */
+export type ReadingCounts = Pick<TranscriptCounts, 'merged' | 'reordered' | 'dangling'>;
+
+/** How the paths of a file were read. A message that several have counts once. Pure. */
+export function readingCounts({ records, parents }: Chain, paths: readonly Conversation[]): ReadingCounts {
+  const merged = new Set<string>();
+  const reordered = new Set<string>();
+  for (const { turns, answers } of paths) {
+    for (const turn of turns) if (isMerged(turn)) merged.add(turn.members[0]?.key ?? '');
+    for (const call of movedResults(turns, answers)) reordered.add(call);
+  }
+  const dangling = records.filter(
+    (record) =>
+      record.id !== undefined && record.parent !== undefined && parents.get(record)?.id !== record.parent,
+  );
+  return { merged: merged.size, reordered: reordered.size, dangling: dangling.length };
 }
 
-function isMerged(turn: SpokenTurn): boolean {
+function isMerged(turn: SpokenTurn): turn is Extract<SpokenTurn, { kind: 'assistant' }> {
   return turn.kind === 'assistant' && turn.members.length > 1 && !turn.message.isEmpty;
 }
 
-/** Results that precede their message in the file, or follow a later message. */
-function movedResults(turns: readonly SpokenTurn[], answers: Answers): number {
-  let moved = 0;
+/** The calls whose results precede their message in the file, or follow a later message. */
+function movedResults(turns: readonly SpokenTurn[], answers: Answers): readonly string[] {
+  const moved: string[] = [];
   let next = Number.POSITIVE_INFINITY;
   for (const turn of turns.toReversed()) {
     if (turn.kind === 'assistant')
-      moved += turn.message.calls.filter((call) => {
+      for (const call of turn.message.calls) {
         const at = answers.byCall.get(call)?.record.ordinal;
-        return at !== undefined && (at < turn.at || at > next);
-      }).length;
+        if (at !== undefined && (at < turn.at || at > next))
+          moved.push(`${call.record.key}:${call.toolCallId}`);
+      }
     if (turn.kind !== 'aside' && !(turn.kind === 'user' && holdsOnlyResults(turn.record))) next = turn.at;
   }
   return moved;
+}
+
+/** What became of the records of a file, in all of its conversations. Pure. */
+export function countsOf(
+  records: number,
+  conversations: readonly ConversationPlan[],
+  reading: ReadingCounts,
+): TranscriptCounts {
+  const spine = new Map(
+    conversations.flatMap((one) => one.spine).map((draft) => [draft.key, draft] as const),
+  );
+  const asides = conversations.flatMap((one) => one.asides).map(({ draft }) => draft);
+  const count = (test: (draft: Draft) => boolean): number => [...spine.values()].filter(test).length;
+  return {
+    ...noCounts,
+    ...reading,
+    records,
+    messages: count(({ kind }) => kind === 'message'),
+    offPath: asides.filter(({ key }) => key?.startsWith('cc:') === true && !ofPart.test(key)).length,
+    repaired: count(({ kind, key }) => kind === 'tool-result' && key?.endsWith(':interrupted') === true),
+    compactions: count(({ mark }) => mark === 'boundary'),
+    skipped: asides.filter(isOmitted).length,
+  };
+}
+
+/** Records of which an entry of the conversation has a part, and those of other files. */
+const ofPart = /:(?:rest|whole)$|^cc:(?:agent-meta|journal:|tool-results:)/;
+
+/** Whether an aside names its record only. Its content is not asked for where that would read its line again. */
+function isOmitted(draft: Draft): boolean {
+  return draft instanceof LaterDraft ? draft.bytes > entryBytesMax : draft.meta?.omittedBytes !== undefined;
 }

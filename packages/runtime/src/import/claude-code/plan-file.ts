@@ -5,6 +5,7 @@ import type { ConversationPlan, ImportPlan, PlacedAside } from '../plan.ts';
 import { answersOf } from './answers.ts';
 import { chainOf } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
+import { type ReadingCounts, readingCounts } from './counts.ts';
 import { asideDraft } from './drafts.ts';
 import { keptTails } from './kept.ts';
 import { type Call, messageIn } from './message.ts';
@@ -20,13 +21,17 @@ export interface FileKey {
   readonly key: string;
   readonly name: string;
   readonly kind: ConversationPlan['kind'];
+  /** What stands for the file; `key` if it is absent. */
+  readonly file?: string;
 }
 
 /** The conversations of one file, parents first. */
-export function planFile(
-  lines: readonly JsonLine[],
-  { key, name, kind }: FileKey,
-): Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf'> {
+export interface FilePlan extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf'> {
+  readonly reading: ReadingCounts;
+}
+
+/** Reads the conversations of one file; of one in which nothing is said, one that has its records. */
+export function planFile(lines: readonly JsonLine[], { key, name, kind, file = key }: FileKey): FilePlan {
   const records = readRecords(lines);
   const chain = chainOf(records);
   const trees = chain.trees.filter((tree) => tree.some((record) => speaks(record)));
@@ -52,7 +57,7 @@ export function planFile(
       const own = isRoot ? beside.filter((record) => (later.get(record) ?? 0) === t) : [];
       const plan = planPath(
         { ...conversation, beside: own },
-        { key: id, kind: isRoot ? (t === 0 ? kind : 'cleared') : 'branch' },
+        { key: id, kind: isRoot ? (t === 0 ? kind : 'cleared') : 'branch', file },
         { parent, name: nameOf(name, id === key ? undefined : { first, isRoot }), written, marks },
       );
       made.push(isRoot && title !== undefined ? { ...plan, title } : plan);
@@ -60,8 +65,14 @@ export function planFile(
     before = made[0] ?? before;
     conversations.push(...made);
   }
+  if (conversations.length === 0 && records.length > 0) {
+    const asides = records.map((record) => ({ draft: asideDraft(record), after: 0 }));
+    conversations.push({ key, kind, file, name, spine: [], settled: 0, keeps: new Map(), asides });
+  }
+  const paths = ways.flat().map(({ conversation }) => ({ ...conversation, beside: [] }));
   const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
-  return { conversations, derived, ...(exportOf !== undefined && { exportOf }) };
+  const reading = readingCounts(chain, paths);
+  return { conversations, derived, reading, ...(exportOf !== undefined && { exportOf }) };
 }
 
 /** A path as turns, with the results of its calls. */
@@ -70,12 +81,11 @@ function readPath(
   tree: readonly CodeRecord[],
   taken: Set<CodeRecord>,
 ): { readonly path: TreePath; readonly conversation: Omit<Conversation, 'beside'> } {
-  const steps = { steps: path.steps, dangling: 0 };
   const stretches: { calls: Call[]; from: number; to: number }[] = [];
   // Behind a compaction a call can be repeated, since the model gets it again.
   let claimed = new Set<string>();
   let stretch = { calls: [] as Call[], from: 0, to: Number.POSITIVE_INFINITY };
-  const turns = turnsOf(steps, tree, path.hanging).map((turn): SpokenTurn => {
+  const turns = turnsOf(path.steps, tree, path.hanging).map((turn): SpokenTurn => {
     if (turn.kind === 'boundary') {
       stretches.push({ ...stretch, to: turn.at });
       stretch = { calls: [], from: turn.at, to: Number.POSITIVE_INFINITY };
@@ -94,13 +104,13 @@ function readPath(
   for (const turn of turns) if (turn.kind === 'assistant') for (const one of turn.members) taken.add(one);
   return {
     path,
-    conversation: { path: steps, turns, answers: answersOf(stretches, tree, new Set(path.steps)) },
+    conversation: { turns, answers: answersOf(stretches, tree, new Set(path.steps)) },
   };
 }
 
 function planPath(
   conversation: Conversation,
-  { key, kind }: Pick<ConversationPlan, 'key' | 'kind'>,
+  { key, kind, file }: Pick<ConversationPlan, 'key' | 'kind' | 'file'>,
   {
     parent,
     name,
@@ -140,6 +150,7 @@ function planPath(
   return {
     key,
     kind,
+    file,
     ...(parent !== undefined && { parent: { key: parent.key } }),
     name,
     spine,

@@ -19,6 +19,7 @@ import {
   withoutNested,
   withoutSidechains,
 } from './agents.ts';
+import { countsOf, type ReadingCounts } from './counts.ts';
 import { type SavedOutput, savedDraft } from './outputs.ts';
 import { planFile } from './plan-file.ts';
 
@@ -57,12 +58,15 @@ export function planClaudeCode({
   const top = planFile(main.lines, { key, name: session, kind: 'main' });
   const [first = emptyMain(key, session), ...rest] = top.conversations;
   if (top.conversations.length === 0 && found.length === 0)
-    return { format: 'claude-code', session, conversations: [], derived: [] };
+    return { format: 'claude-code', session, conversations: [], derived: [], counts: new Map() };
   const drafts = [...beside.map(({ key: of, value }) => recordDraft(of, value)), ...outputs.map(savedDraft)];
   const others = drafts.map((draft) => ({ draft, after: first.spine.length }));
   const all: ConversationPlan[] = [{ ...first, asides: [...first.asides, ...others] }, ...rest];
   const derived = [...top.derived];
-  const agentPlans = found.map((agent) => planAgent(agent, { key, notes }));
+  const own = new Set(agents);
+  const agentPlans = found.map((agent) =>
+    planAgent(agent, { key, notes, ...(!own.has(agent) && { file: key }) }),
+  );
   // A subagent of a subagent comes after the one that called it.
   for (let left = agentPlans; left.length > 0; ) {
     const placed = left.filter(
@@ -91,7 +95,33 @@ export function planClaudeCode({
     ...(top.exportOf !== undefined && { exportOf: top.exportOf }),
     conversations: all,
     derived,
+    counts: countsByFile(all, [
+      { file: key, records: lines.length, reading: top.reading },
+      ...agentPlans.map(({ file, records, own: { reading } }) => ({ file, records, reading })),
+    ]),
   };
+}
+
+/** What was found in each file. Subagents inside of a file count as a part of it. */
+function countsByFile(
+  conversations: readonly ConversationPlan[],
+  read: readonly { readonly file: string; readonly records: number; readonly reading: ReadingCounts }[],
+): ImportPlan['counts'] {
+  const byFile = Map.groupBy(read, ({ file }) => file);
+  return new Map(
+    [...byFile].map(([file, [first, ...inside]]) => {
+      const of = conversations.filter((one) => one.file === file);
+      const sum = (name: keyof ReadingCounts) =>
+        [first, ...inside].reduce((total, one) => total + (one?.reading[name] ?? 0), 0);
+      const reading = { merged: sum('merged'), reordered: sum('reordered'), dangling: sum('dangling') };
+      return [file, countsOf(first?.records ?? 0, of, reading)] as const;
+    }),
+  );
+}
+
+/** The key of the first conversation in the file of a subagent. */
+export function agentKey(key: string, id: string): string {
+  return `${key}/agent:${id}`;
 }
 
 /** Claude Code names a file by its session. Records can name another one: those that were copied, or written before. */
@@ -100,11 +130,23 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** A subagent as conversations, the first of which is its own. */
 function planAgent(
   { id, lines, meta, ...agent }: AgentSource,
-  { key, notes }: { readonly key: string; readonly notes: AgentNotes },
+  {
+    key,
+    notes,
+    file,
+  }: {
+    readonly key: string;
+    readonly notes: AgentNotes;
+    /** That of the session, for a subagent that has no file of its own. */
+    readonly file?: string;
+  },
 ) {
   const ofRun = agent.workflow === undefined ? undefined : notes.calls.get(agent.workflow);
   const call = agent.call ?? text(meta?.toolUseId) ?? notes.calls.get(id) ?? ofRun;
-  const own = planFile(lines, { key: `${key}/agent:${id}`, name: agentName(id), kind: 'subagent' });
+  const own = planFile(lines, {
+    ...{ key: agentKey(key, id), name: agentName(id), kind: 'subagent' },
+    ...(file !== undefined && { file }),
+  });
   const [first, ...branches] = own.conversations;
   const ended = notes.ended.get(id) ?? notes.results.get(call ?? '');
   const said = meta === undefined ? [] : [{ draft: recordDraft('cc:agent-meta', meta), after: 0 }];
@@ -119,6 +161,8 @@ function planAgent(
     call,
     context: contextIn(lines),
     workflow: ofRun !== undefined && call === ofRun,
+    file: file ?? agentKey(key, id),
+    records: lines.length,
     own: { ...own, conversations: conversation === undefined ? [] : [conversation, ...branches] },
   };
 }
@@ -161,7 +205,7 @@ function identityOf(
   alone: readonly JsonLine[],
 ): { readonly session: string; readonly key: string } {
   const agent = text(alone.find(({ value }) => text(value.agentId) !== undefined)?.value.agentId);
-  if (agent !== undefined) return { session: agentName(agent), key: `claude-code:${named}/agent:${agent}` };
+  if (agent !== undefined) return { session: agentName(agent), key: agentKey(`claude-code:${named}`, agent) };
   const session = nameFault(named) === undefined ? named : `claude-code-${sha256(named).slice(0, 12)}`;
   return { session, key: `claude-code:${named}` };
 }
@@ -172,16 +216,18 @@ function isSidechain(lines: readonly JsonLine[]): boolean {
 }
 
 function emptyMain(key: string, name: string): ConversationPlan {
-  return { key, kind: 'main', name, spine: [], settled: 0, keeps: new Map(), asides: [] };
+  return { key, kind: 'main', file: key, name, spine: [], settled: 0, keeps: new Map(), asides: [] };
 }
 
 function recordDraft(key: string, payload: JsonObject): Draft {
   return { kind: 'x-claude-code', payload, meta: { source: 'import' }, key };
 }
 
-/** The session of the last record that names one; copies of another session's records name the copy. */
+/** The session of the last record in a chain that names one, or else of any; copies of another session's name the copy. */
 function sessionIn(lines: readonly JsonLine[]): string | undefined {
-  return text(lines.findLast(({ value }) => text(value.sessionId) !== undefined)?.value.sessionId);
+  const names = lines.filter(({ value }) => text(value.sessionId) !== undefined);
+  const last = names.findLast(({ value }) => text(value.uuid) !== undefined) ?? names.at(-1);
+  return text(last?.value.sessionId);
 }
 
 /**

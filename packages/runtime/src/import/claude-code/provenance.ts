@@ -1,17 +1,5 @@
 import { text } from '../text.ts';
-import type { Path } from './path.ts';
 import type { CodeRecord } from './records.ts';
-
-/**
- * The session of a file, as its last records name it: the file of a forked session begins with records of the
- * original session. The file of a subagent carries its parent's session id, so its agent id is used.
- */
-export function sessionOf({ steps }: Path, records: readonly CodeRecord[]): string | undefined {
-  const agent = steps.at(-1)?.sidechain ? text(steps.at(-1)?.raw.agentId) : undefined;
-  if (agent !== undefined) return `agent-${agent}`;
-  const named = (record: CodeRecord): boolean => text(record.raw.sessionId) !== undefined;
-  return text((steps.findLast(named) ?? records.findLast(named))?.raw.sessionId);
-}
 
 /**
  * The title: the user's, or else the model's, or else the last summary of a record in this file. Most

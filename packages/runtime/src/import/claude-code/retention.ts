@@ -1,15 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject } from '@tapedeck/tape/internal';
-
-/** How long a tool keeps a transcript that does not change any more, before it deletes it. */
-export interface Retention {
-  readonly days: number;
-  /** The file of settings that says so; undefined for the default of the tool. */
-  readonly file?: string;
-  /** What is wrong with what it says: what the tool does with that differs from version to version. */
-  readonly fault?: string;
-}
+import type { Retention } from '../format.ts';
 
 /** The days for which Claude Code keeps a transcript whose settings say nothing. */
 const usual = 30;

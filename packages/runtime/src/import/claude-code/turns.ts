@@ -1,4 +1,3 @@
-import type { Path } from './path.ts';
 import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 
 /** A step of the conversation: an assistant message, or a record of another kind. */
@@ -38,7 +37,7 @@ interface OpenMessage {
  * attached to results that are off the path, by the step behind which the model got it.
  */
 export function turnsOf(
-  { steps }: Path,
+  steps: readonly CodeRecord[],
   records: readonly CodeRecord[],
   hanging: ReadonlyMap<CodeRecord, readonly CodeRecord[]> = new Map(),
 ): TranscriptTurn[] {

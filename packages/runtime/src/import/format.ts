@@ -1,8 +1,6 @@
 import type { JsonObject } from '@tapedeck/tape';
-import type { Retention } from '../import/claude-code/retention.ts';
-import type { Role } from '../sources/index.ts';
-
-export type { Retention } from '../import/claude-code/retention.ts';
+import type { JsonLines } from './json-lines.ts';
+import type { ImportPlan } from './plan.ts';
 
 /** Where the user's files are. */
 export interface Place {
@@ -10,6 +8,9 @@ export interface Place {
   /** The home directory of the user. */
   readonly home: string;
 }
+
+/** Where a file belongs in the conversation that it was found with. */
+export type Role = 'main' | 'subagent' | 'part';
 
 /** What the first records of a file say it is. */
 export interface Identity {
@@ -24,14 +25,36 @@ export interface Identity {
   readonly first?: string;
 }
 
-/** A program whose transcripts can be recognised. */
+/** A file of a conversation, as the reader of its format gets it. */
+export interface SourceFile extends Pick<Identity, 'session' | 'role'> {
+  readonly path: string;
+  /** Its records, and what is wrong with its lines. One without a whole record is empty: it may be about to be written. */
+  lines(): Promise<JsonLines>;
+  /** All of it, decompressed. */
+  bytes(): Promise<Uint8Array>;
+}
+
+/** The files of one conversation as one plan. */
+export interface SourcePlan extends ImportPlan {
+  /** The `file` of the conversations that a file holds, by its path; a file that is not named brought no conversation. */
+  readonly files: ReadonlyMap<string, string>;
+}
+
+/** How long a tool keeps a transcript that does not change any more, before it deletes it. */
+export interface Retention {
+  readonly days: number;
+  /** The file of settings that says so; undefined for the default of the tool. */
+  readonly file?: string;
+  /** What is wrong with what it says: what the tool does with that differs from version to version. */
+  readonly fault?: string;
+}
+
+/** A program whose transcripts can be recognised, and with `plan` imported. */
 export interface TranscriptTool {
   readonly name: string;
   readonly title: string;
   /** One of its files, in words: `a Codex rollout`. */
   readonly file: string;
-  /** Whether its transcripts can be imported, and not only be recognised. */
-  readonly isRead: boolean;
   /** The folders in which it keeps its transcripts, in this environment. */
   roots(place: Place): readonly string[];
   /** Whether a file in its folders is one of its transcripts, or belongs to one, by the path below the root. */
@@ -40,6 +63,10 @@ export interface TranscriptTool {
   identify(records: readonly JsonObject[], path: string): Identity | undefined;
   /** How long it keeps its transcripts; absent for one that deletes none. */
   retention?(place: Place): Retention;
+  /** Files and folders where the other files of a conversation may be; without it, each file is a whole conversation. */
+  beside?(path: string, identity: Identity): readonly string[];
+  /** Reads the files of one conversation, its main file first if it is there. */
+  plan?(files: readonly SourceFile[]): Promise<SourcePlan>;
 }
 
 /** The value of an environment variable; an empty one says nothing. */

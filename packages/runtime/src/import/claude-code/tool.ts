@@ -1,19 +1,22 @@
-import { basename, join } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
-import { isClaudeCode } from '../import/claude-code/records.ts';
-import { retentionIn } from '../import/claude-code/retention.ts';
-import { firstText, given, type Identity, isJsonLines, type Place, type TranscriptTool } from './tool.ts';
+import { firstText, given, type Identity, isJsonLines, type Place, type TranscriptTool } from '../format.ts';
+import { planSource } from './plan-source.ts';
+import { isClaudeCode } from './records.ts';
+import { retentionIn } from './retention.ts';
 
 /** Claude Code, which deletes a transcript 30 days after its last use unless its settings say otherwise. */
 export const claudeCode: TranscriptTool = {
   name: 'claude-code',
   title: 'Claude Code',
   file: 'a Claude Code transcript',
-  isRead: true,
   roots: (place) => [join(directoryOf(place), 'projects')],
   retention: (place) => retentionIn(directoryOf(place)),
   has: (path) => isJsonLines(path) || partOf.test(path),
   identify,
+  beside,
+  plan: planSource,
 };
 
 /** Where it keeps its settings, and all else. */
@@ -27,6 +30,9 @@ const partOf = /[/\\](?:subagents[/\\].*\.(?:jsonl|json)|tool-results[/\\][^/\\]
 /** The folder of a session in a path, and what lies in it. */
 const inFolder = /([^/\\]+)[/\\](subagents|tool-results)[/\\](?:.*[/\\])?([^/\\]+)$/;
 
+/** The name of a file of the program itself, which says what session it is. Records may be copies of another one's. */
+const ownName = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl/;
+
 function identify(records: readonly JsonObject[], path: string): Identity | undefined {
   const [, main, folder, name = ''] = inFolder.exec(path) ?? [];
   const facts = factsOf(records);
@@ -39,7 +45,8 @@ function identify(records: readonly JsonObject[], path: string): Identity | unde
   const agent = firstText(records, 'agentId');
   if (main !== undefined)
     return { session: `${main}/agent-${agent ?? nameOf(name).slice(6)}`, role: 'subagent', main, ...facts };
-  const session = firstText(records, 'sessionId') ?? nameOf(basename(path));
+  const file = basename(path);
+  const session = ownName.exec(file)?.[1] ?? firstText(records, 'sessionId') ?? nameOf(file);
   // A version of 2025 kept subagents beside their session, in files of their own.
   const isAlone = records.every(({ isSidechain }) => isSidechain !== false) && agent !== undefined;
   if (isAlone) return { session: `${session}/agent-${agent}`, role: 'subagent', main: session, ...facts };
@@ -62,4 +69,16 @@ function factsOf(records: readonly JsonObject[]): Pick<Identity, 'project' | 'fi
 
 function nameOf(file: string): string {
   return file.replace(/\.jsonl(?:\.\w+)?$/, '');
+}
+
+/** The main file, the folder of the session, and subagents of the version that kept them beside it. */
+function beside(path: string, { main }: Identity): readonly string[] {
+  const inside = inFolder.exec(path);
+  const place = inside === null ? dirname(path) : path.slice(0, inside.index);
+  const folder = inside === null ? nameOf(basename(path)) : main;
+  const agents = readdirSync(place).filter((name) => /^agent-[^/\\]*\.jsonl/.test(name));
+  const files = ['', '.zst', '.gz'].map((end) => join(place, `${folder}.jsonl${end}`));
+  return [...files, join(place, folder), ...agents.map((name) => join(place, name))].filter((one) =>
+    existsSync(one),
+  );
 }

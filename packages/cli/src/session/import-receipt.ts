@@ -1,0 +1,94 @@
+import type { Brought, FileImport, FoundFile, Reconciled } from '@tapedeck/runtime/import';
+import type { Answer } from '../context.ts';
+import { describeError } from '../errors/describe.ts';
+import { counted } from '../output/counted.ts';
+
+/** What the import of one source says of it, for programs. */
+export interface ReceiptJson {
+  readonly sessions: number;
+  readonly entries: number;
+  readonly repaired: number;
+  readonly derived: number;
+  readonly redacted: number;
+  readonly omitted: number;
+  readonly names: readonly string[];
+}
+
+/** Sums of what several files brought. Pure. */
+export function receiptJson(brought: readonly Brought[]): ReceiptJson {
+  const sessions = brought.flatMap((one) => one.sessions);
+  const names = [...new Set(sessions.map(({ session }) => session))];
+  const sum = (of: (one: Brought) => number) => brought.reduce((total, one) => total + of(one), 0);
+  const wrote = (of: (one: Reconciled) => number) => sessions.reduce((total, one) => total + of(one), 0);
+  return {
+    sessions: names.length,
+    entries: wrote(({ added }) => added),
+    repaired: sum(({ counts }) => counts.repaired),
+    derived: sum(({ derived }) => derived),
+    redacted: wrote(({ redacted }) => redacted),
+    omitted: wrote(({ omitted }) => omitted),
+    names,
+  };
+}
+
+/** The counts of several files, as fields of JSON. Pure. */
+export function countsJson(brought: readonly Brought[]): Readonly<Record<string, number>> {
+  const sums = new Map<string, number>();
+  for (const { counts } of brought)
+    for (const [name, count] of Object.entries(counts)) {
+      const field = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      sums.set(field, (sums.get(field) ?? 0) + count);
+    }
+  return Object.fromEntries(sums);
+}
+
+/** A file as fields of JSON. */
+export interface FileJson {
+  readonly file: string;
+  readonly [field: string]: unknown;
+}
+
+/** A file that was found, as fields of JSON. Pure. */
+export function fileJson({ path, tool, session, role, project, facts }: FoundFile): FileJson {
+  const about = { tool: tool.name, session, role, ...(project !== undefined && { project }) };
+  return { file: path, ...about, bytes: facts.size };
+}
+
+/** What became of a file, as fields of JSON. Pure. */
+export function importJson({ file, seen, brought, error }: FileImport): FileJson {
+  const said = error === undefined ? undefined : describeError(error);
+  const { entries = 0, names } = brought === undefined ? {} : receiptJson([brought]);
+  return {
+    ...fileJson(file),
+    ...{ seen, entries },
+    ...(brought !== undefined && { names, counts: countsJson([brought]), bad_lines: brought.bad }),
+    ...(said !== undefined && { error: { code: said.code, message: said.message } }),
+  };
+}
+
+/** The most sessions that a line names. */
+const namedMax = 3;
+
+/** The receipt of one source. Pure. */
+export function receiptOf(brought: readonly Brought[], files: readonly FileImport[] = []): Answer {
+  const receipt = receiptJson(brought);
+  const counts = countsJson(brought);
+  const { entries, names, sessions } = receipt;
+  const [name = ''] = names;
+  const made = brought.flatMap((one) => one.sessions).filter(({ created }) => created);
+  const undo = made.map(({ session }) => `tape archive ${session}`).join('; ');
+  const back = made.length > 0 && made.length <= namedMax ? `; undo with: ${undo}` : '';
+  const among = sessions > 1 ? ` in ${counted(sessions, 'session')}` : '';
+  const { records = 0, off_path = 0, compactions = 0, repaired = 0 } = counts;
+  return {
+    json: {
+      ...receipt,
+      ...{ counts, bad_lines: brought.flatMap(({ bad }) => bad), files: files.map(importJson) },
+    },
+    quiet: name,
+    human:
+      entries === 0
+        ? `${name} has all records already: nothing to do`
+        : `Imported ${name}: ${counted(entries, 'entry', 'entries')}${among} from ${counted(records, 'record')} (${off_path} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${back})`,
+  };
+}

@@ -1,0 +1,171 @@
+import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import type { FoundFile } from '../discovery/index.ts';
+import { type Cleaner, cleanerFor } from '../import/cleaner.ts';
+import { ImportError } from '../import/errors.ts';
+import type { SourcePlan } from '../import/format.ts';
+import type { BadLine } from '../import/json-lines.ts';
+import type { ConversationPlan } from '../import/plan.ts';
+import { type Reconciled, type ReconcileOptions, reconcile } from '../import/reconcile.ts';
+import { noCounts, type TranscriptCounts } from '../import/transcript.ts';
+import { factsAt, type OpenFile, openFile } from '../lines/index.ts';
+import { isUnchanged, recognise, type Seen, type Source, type SourceTable } from '../sources/index.ts';
+import type { Conversation } from './conversations.ts';
+import { FileReading } from './read-file.ts';
+
+/** What the import of one file brought. */
+export interface FileImport {
+  readonly file: FoundFile;
+  /** What the file was to what had been read before. */
+  readonly seen: Seen['as'];
+  /** What became of its conversations; absent when nothing had to be read, and for what is a part of another file. */
+  readonly brought?: Brought;
+  /** Why it was left out, or a part of it. */
+  readonly error?: ImportError | TapeError;
+}
+
+/** What one file brought. */
+export interface Brought {
+  readonly sessions: readonly Reconciled[];
+  readonly counts: TranscriptCounts;
+  /** Edges that no record names. */
+  readonly derived: number;
+  /** The places of lines that were left out, the first of them; the counts have all as `skipped`. */
+  readonly bad: readonly BadLine[];
+}
+
+/** How a conversation is imported. */
+export interface ImportingOptions extends Omit<ReconcileOptions, 'rewritten' | 'clean'> {
+  /** Replaces what has the form of a secret, as {@link cleanerFor} does by default; false keeps it. */
+  readonly clean?: Cleaner | false;
+  /** What is known of files: an unchanged one is not read, and what was read is recorded. */
+  readonly table?: SourceTable;
+  /** Reads the files even if none of them has changed. */
+  readonly again?: boolean;
+  /** Refuses a file at its first bad line. */
+  readonly strict?: boolean;
+  /** The time that is recorded, in milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** Whether a file is as it was when it was read. */
+export function isRead({ path, facts }: FoundFile, table: SourceTable | undefined): boolean {
+  const source = table?.at(path);
+  return source !== undefined && source.goneAt === undefined && isUnchanged(source, facts);
+}
+
+/**
+ * Imports what is new in the files of a conversation, and records what was read of them once the tapes have it. Reads all of
+ * them if one has changed. A file that cannot be read keeps no other from it, unless it is the main one: without that, the
+ * others have no place.
+ * @throws TypeError for a tool whose transcripts are only recognised
+ */
+export async function importConversation(
+  store: SqliteTapeStore,
+  { tool, files }: Conversation,
+  options: ImportingOptions = {},
+): Promise<readonly FileImport[]> {
+  const { table, again, strict = false, now = Date.now, clean = cleanerFor(), ...how } = options;
+  if (tool.plan === undefined) throw new TypeError(`transcripts of ${tool.title} are not read`);
+  if (again !== true && files.every((file) => isRead(file, table)))
+    return files.map((file) => ({ file, seen: 'unchanged' }));
+  const opened: Opened[] = [];
+  const failed = new Map<FoundFile, FileError>();
+  try {
+    for (const file of files) {
+      try {
+        opened.push(await open(file, { table, strict }));
+      } catch (error) {
+        if (file.role === 'main' || !isFileError(error)) throw error;
+        failed.set(file, error);
+      }
+    }
+    const plan = await tool.plan(opened.map(({ reading }) => reading));
+    for (const { reading } of opened) reading.assertWhole();
+    const apart = new Set(
+      opened.filter(({ seen }) => isOther(seen)).flatMap(({ file }) => plan.files.get(file.path) ?? []),
+    );
+    const rewritten = (conversation: ConversationPlan) => apart.has(conversation.file);
+    const done = reconcile(store, plan, { ...how, rewritten, ...(clean && { clean }) });
+    if (table !== undefined && done.every(({ refused }) => refused === undefined))
+      await record(table, opened, now());
+    const brought = opened.map((one) => importOf(one, plan, done));
+    return [...brought, ...[...failed].map(([file, error]) => ({ file, seen: 'new', error }) as const)];
+  } catch (error) {
+    if (!isFileError(error)) throw error;
+    const [whose = files[0]] = files.filter(({ path }) => path === error.data.file);
+    return files.map((file) => ({
+      ...{ file, seen: opened.find((one) => one.file === file)?.seen.as ?? 'new' },
+      ...(file === whose && { error }),
+    }));
+  } finally {
+    for (const { handle } of opened) handle.close();
+  }
+}
+
+/** What can be wrong with one file, and with no other. */
+type FileError = ImportError | TapeError;
+
+/** What a tape says of an entry, a name or a source: other errors are those of the home. */
+const ofSource: ReadonlySet<string> = new Set(['TAPE_BAD_ENTRY', 'TAPE_BAD_NAME', 'TAPE_EXISTS']);
+
+function isFileError(error: unknown): error is FileError {
+  if (error instanceof ImportError) return error.code !== 'IMPORT_CANNOT_WRITE';
+  return error instanceof TapeError && ofSource.has(error.code);
+}
+
+/** A file that is open for this import. */
+interface Opened {
+  readonly file: FoundFile;
+  readonly seen: Seen;
+  readonly handle: OpenFile;
+  readonly reading: FileReading;
+}
+
+async function open(
+  file: FoundFile,
+  { table, strict }: { readonly table: SourceTable | undefined; readonly strict: boolean },
+): Promise<Opened> {
+  const { path, tool, session } = file;
+  const elsewhere = table?.of({ tool: tool.name, session, path }) ?? [];
+  const seen = await recognise(path, { here: table?.at(path), elsewhere });
+  const handle = openFile(path);
+  return { file, seen, handle, reading: new FileReading(file, handle, { strict }) };
+}
+
+/** Whether a file lacks a part of what was read of its session: what it has in place of that goes beside it. */
+function isOther({ as }: Seen): boolean {
+  return as === 'rewritten' || as === 'version';
+}
+
+async function record(table: SourceTable, opened: readonly Opened[], at: number): Promise<void> {
+  for (const { file, seen, reading } of opened) {
+    const { path, tool, session, main, role, project, first } = file;
+    if (reading.error !== undefined || isRead(file, table)) continue;
+    const about = { ...(project !== undefined && { project }), ...(first !== undefined && { first }) };
+    const read = await reading.read();
+    table.put([{ path, ...read, at, tool: tool.name, session, main, role, ...about } satisfies Source]);
+    // A file that has moved, or was compressed, is known by its new path alone.
+    const before = seen.as === 'moved' || seen.as === 'compressed' ? seen.source.path : path;
+    if (before !== path && factsAt(before) === undefined) table.remove(before);
+  }
+}
+
+function importOf(
+  { file, seen, reading }: Opened,
+  plan: SourcePlan,
+  done: readonly Reconciled[],
+): FileImport {
+  const key = plan.files.get(file.path);
+  const keys = new Set(plan.conversations.filter((one) => one.file === key).map((one) => one.key));
+  const sessions = done.filter(({ conversation }) => keys.has(conversation));
+  const error = reading.error ?? sessions.find(({ refused }) => refused !== undefined)?.refused;
+  const said = { file, seen: seen.as, ...(error !== undefined && { error }) };
+  if (key === undefined) return said;
+  const { bad, skipped, ...faults } = reading.faults;
+  const counts = plan.counts.get(key) ?? noCounts;
+  const brought: Brought = {
+    ...{ sessions, bad, derived: file.role === 'main' ? plan.derived.length : 0 },
+    counts: { ...counts, ...faults, skipped: counts.skipped + skipped },
+  };
+  return { ...said, brought };
+}

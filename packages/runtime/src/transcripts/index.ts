@@ -1,0 +1,74 @@
+/**
+ * Transcripts of other agents: found on a machine, read as plans of whole sessions, and written as tapes.
+ *
+ * @privateRemarks
+ * `tools.ts` lists the formats that are known, `conversations.ts` says which files belong together, and what is new in them
+ * is brought by `import-conversation.ts`; `read-file.ts` is one file for the reader of its format. Imports the rooms `discovery`,
+ * `sources`, `lines` and `import`.
+ *
+ * @module @tapedeck/runtime/import
+ */
+
+export {
+  type Discovery,
+  discover,
+  type FoundFile,
+  type Problem,
+  type Search,
+  type Stranger,
+} from '../discovery/index.ts';
+export type { AgentSource } from '../import/claude-code/agents.ts';
+export {
+  type AgentFile,
+  type ClaudeCodeFiles,
+  claudeCodeFiles,
+  readClaudeCodeFiles,
+} from '../import/claude-code/files.ts';
+export { type ClaudeCodeSource, planClaudeCode } from '../import/claude-code/plan-of.ts';
+export { claudeCode } from '../import/claude-code/tool.ts';
+export { type Cleaner, cleanerFor } from '../import/cleaner.ts';
+export { ImportError, type ImportErrorCode } from '../import/errors.ts';
+export type {
+  Identity,
+  Place,
+  Retention,
+  Role,
+  SourceFile,
+  SourcePlan,
+  TranscriptTool,
+} from '../import/format.ts';
+export {
+  type BadLine,
+  type JsonLine,
+  type JsonLines,
+  type LineOptions,
+  parseJsonLines,
+  readJsonLines,
+} from '../import/json-lines.ts';
+export { Origins } from '../import/origins.ts';
+export type {
+  ConversationKind,
+  ConversationPlan,
+  DerivedEdge,
+  ImportPlan,
+  ParentEdge,
+  PlacedAside,
+} from '../import/plan.ts';
+export {
+  type ReadOptions,
+  type ReadPlan,
+  readTranscript,
+  type TranscriptFormat,
+} from '../import/read-transcript.ts';
+export { type Reconciled, type ReconcileOptions, reconcile } from '../import/reconcile.ts';
+export { noCounts, type TranscriptCounts } from '../import/transcript.ts';
+export { type Source, SourceTable } from '../sources/index.ts';
+export { type Conversation, conversationsIn } from './conversations.ts';
+export {
+  type Brought,
+  type FileImport,
+  type ImportingOptions,
+  importConversation,
+  isRead,
+} from './import-conversation.ts';
+export { transcriptTools } from './tools.ts';

@@ -1,0 +1,108 @@
+import type { FoundFile } from '../discovery/index.ts';
+import { ImportError } from '../import/errors.ts';
+import type { SourceFile } from '../import/format.ts';
+import type { BadLine, JsonLine, JsonLines } from '../import/json-lines.ts';
+import {
+  compressionIn,
+  contentOf,
+  errorOf,
+  KeptLines,
+  type LineFault,
+  LineReading,
+  type OpenFile,
+  type ReadState,
+  stateOf,
+} from '../lines/index.ts';
+import type { Source } from '../sources/index.ts';
+
+/** The most places of bad lines that are kept. */
+const badLinesMax = 100;
+
+/** One reading of a file of a conversation, which knows afterwards what was read. */
+export class FileReading implements SourceFile {
+  readonly path: string;
+  readonly session: string;
+  readonly role: FoundFile['role'];
+  readonly #file: OpenFile;
+  readonly #strict: boolean;
+  #lines: JsonLines | undefined;
+  #state: ReadState | undefined;
+  #error: ImportError | undefined;
+
+  constructor({ path, session, role }: FoundFile, file: OpenFile, { strict }: { readonly strict: boolean }) {
+    this.path = path;
+    this.session = session;
+    this.role = role;
+    this.#file = file;
+    this.#strict = strict;
+  }
+
+  /** Why nothing of it was read, though its conversation can do without it. */
+  get error(): ImportError | undefined {
+    return this.#error;
+  }
+
+  async lines(): Promise<JsonLines> {
+    try {
+      this.#lines ??= await this.#read();
+    } catch (error) {
+      if (this.role === 'main' || !(error instanceof ImportError)) throw error;
+      this.#error = error;
+      this.#lines = { records: [], glued: 0, truncated: 0, skipped: 0, bad: [] };
+    }
+    return this.#lines;
+  }
+
+  async bytes(): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    // A piece is good until the next one only.
+    for await (const piece of contentOf(this.#file)) pieces.push(Uint8Array.from(piece));
+    return Buffer.concat(pieces);
+  }
+
+  /** What was wrong with its lines; nothing, if they were not read. */
+  get faults(): Pick<JsonLines, 'glued' | 'truncated' | 'skipped' | 'bad'> {
+    const { glued = 0, truncated = 0, skipped = 0, bad = [] } = this.#lines ?? {};
+    return { glued, truncated, skipped, bad };
+  }
+
+  /** What is to be recorded of it. */
+  async read(): Promise<Pick<Source, keyof OpenFile['facts'] | 'compression' | 'read'>> {
+    const compression = compressionIn(this.#file);
+    const read = this.#state ?? (await stateOf(this.#file));
+    return { ...this.#file.facts, ...(compression !== undefined && { compression }), read };
+  }
+
+  /**
+   * Refuses a file of which something else was read than is there now.
+   * @throws IMPORT_SOURCE_CHANGED
+   */
+  assertWhole(): void {
+    const became = this.#file.since();
+    if (became === 'none' || became === 'grown' || became === 'gone') return;
+    throw new ImportError(
+      'IMPORT_SOURCE_CHANGED',
+      `cannot import '${this.path}': it was ${became} while it was read`,
+      { data: { file: this.path, why: `it was ${became} while it was read` } },
+    );
+  }
+
+  async #read(): Promise<JsonLines> {
+    const reading = new LineReading(this.#file, { strict: this.#strict });
+    // A line of a compressed file cannot be read again without all before it.
+    const kept = compressionIn(this.#file) === undefined ? new KeptLines(this.#file) : undefined;
+    const records: JsonLine[] = [];
+    const bad: BadLine[] = [];
+    let first: LineFault | undefined;
+    for await (const batch of reading.batches()) {
+      for (const record of kept?.keep(batch.records) ?? batch.records) records.push(record);
+      first ??= batch.faults[0];
+      for (const { line, offset } of batch.faults) if (bad.length < badLinesMax) bad.push({ line, offset });
+    }
+    const { faults, glued } = reading.counts;
+    if (first !== undefined && faults > records.length) throw errorOf(first, this.path);
+    this.#state = reading.state;
+    const truncated = reading.unfinished === undefined ? 0 : 1;
+    return { records, glued, truncated, skipped: faults, bad };
+  }
+}
