@@ -32,7 +32,7 @@ export function receiptJson(brought: readonly Brought[]): ReceiptJson {
 }
 
 /** The counts of several files, as fields of JSON. Pure. */
-export function countsJson(brought: readonly Brought[]): Readonly<Record<string, number>> {
+function countsJson(brought: readonly Brought[]): Readonly<Record<string, number>> {
   const sums = new Map<string, number>();
   for (const { counts } of brought)
     for (const [name, count] of Object.entries(counts)) {

@@ -72,7 +72,7 @@ class MessageAgain implements Message {
  * Builds a message from its records. `claimed` holds the ids of all earlier calls and receives those of this
  * message: a second call with the same id could never have a result.
  */
-export function messageOf({ members }: ModelTurn, claimed: Claimed): Message {
+function messageOf({ members }: ModelTurn, claimed: Claimed): Message {
   const parts: Part[] = [];
   const calls: Call[] = [];
   const rest = new Set<CodeRecord>();
