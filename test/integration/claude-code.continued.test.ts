@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { claudeCodeFiles, planClaudeCode, readClaudeCodeFiles, reconcile } from '@tapedeck/runtime/import';
 import {
   assistant,
   compaction,
@@ -106,11 +107,46 @@ test('a session of Claude Code that went on here is resumed there, with all that
     assistant('Here, too.'),
   );
 
-  const { id } = await exported(session);
+  const { id, file } = await exported(session);
   const request = await claude('Go on.', '--resume', id);
 
   expect(beforePrompt(request)).toEqual(await shown(home, session));
   expect(JSON.stringify(request)).toContain('hello');
+
+  // What was added there comes back as a fork, and so does a fork of that.
+  const copied = await claude('And fork.', '--resume', id, '--fork-session');
+  const files = () => readdirSync(dirname(file)).filter((name) => name.endsWith('.jsonl'));
+  const takeAll = () => {
+    using taking = home.open();
+    // Those that are copied first.
+    const inOrder = files().toSorted(
+      (a, b) => statSync(join(dirname(file), a)).birthtimeMs - statSync(join(dirname(file), b)).birthtimeMs,
+    );
+    for (const name of inOrder) {
+      const found = claudeCodeFiles(join(dirname(file), name));
+      reconcile(taking, planClaudeCode(readClaudeCodeFiles(found)));
+    }
+  };
+  takeAll();
+  using store = home.open();
+  expect(store.sessions.find(id)?.parent).toBe(session);
+  const [copy] = store.sessions.list().filter(({ parent }) => parent === id);
+  expect(copy).toBeDefined();
+  const texts = (messages: readonly WireMessage[]) =>
+    JSON.stringify(messages).match(/"text":"[^<"][^"]*"/g) ?? [];
+  const back = texts(await viewOnTheWire(store, copy?.session ?? ''));
+  expect(back).toEqual(expect.arrayContaining(texts(copied)));
+  const all = store.sessions.list().flatMap((one) => [...store.entries.read(one.id, { own: true })]);
+  for (const text of ['What does a.txt say?', 'And here?', 'Here, too.', 'Go on.', 'And fork.'])
+    expect(
+      all.filter(({ kind, payload }) => kind === 'message' && JSON.stringify(payload).includes(`"${text}"`)),
+      text,
+    ).toHaveLength(1);
+  const before = all.length;
+  takeAll();
+  expect(store.sessions.list().flatMap((one) => [...store.entries.read(one.id, { own: true })])).toHaveLength(
+    before,
+  );
 });
 
 test('forks, rewinds, merges, kept tails and files of a session go on in Claude Code', async () => {

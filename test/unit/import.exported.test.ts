@@ -239,3 +239,25 @@ test('a compaction there keeps entries of the tape', async () => {
   );
   expect(JSON.stringify(seen(store, compacted.id))).not.toContain('All is well.');
 });
+
+test('what the session went through since has no part in what returns: a rewind, or a call that was open', async () => {
+  using store = family();
+  const given = await exported(store, 'main');
+  const before = seen(store, 'main') as object[];
+  store.history.rewind('main', 5);
+  const back = continued(given, prompt('Go on.'), answer('On.'));
+  imported(store, back);
+  expect(seen(store, back.id)).toMatchObject([...before, { role: 'user' }, { role: 'assistant' }]);
+
+  const call = { toolCallId: 'open', toolName: 'look' };
+  store.sessions.open('cut');
+  store.entries.append('cut', [user('Look.'), assistant([toolCall('open', 'look', {})])]);
+  store.entries.append('cut', [user('Later.'), assistant('Yes.')]);
+  const shown = seen(store, 'cut') as object[];
+  const later = continued(await exported(store, 'cut'), prompt('Go on.'), answer('On.'));
+  store.entries.append('cut', [toolResult(call, 'late')]);
+  imported(store, later);
+  expect(seen(store, later.id)).toMatchObject([...shown, { role: 'user' }, { role: 'assistant' }]);
+  expect(imported(store, later)).toMatchObject([{ added: 0 }]);
+  expect([...store.verify()]).toEqual([]);
+});

@@ -1,4 +1,4 @@
-import type { Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { Draft, Seq, SqliteTapeStore } from '@tapedeck/tape';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 
 /** The entries of an exported session, by their hashes. */
@@ -26,14 +26,10 @@ export function exportedOf(store: SqliteTapeStore, plan: ImportPlan): Exported |
 export function withBase(conversation: ConversationPlan, { session, seqs }: Exported): ConversationPlan {
   const { exported, spine, settled, asides } = conversation;
   if (exported === undefined) return conversation;
+  const known = knownOf(spine, { exported, seqs });
   const places = new Map<string, Seq>();
-  let [known, cut] = [0, 0];
-  for (const { key = '' } of spine) {
-    const seq = seqs.get(exported.get(key) ?? '');
-    if (seq === undefined) break;
-    places.set(key, seq);
-    [known, cut] = [known + 1, Math.max(cut, seq)];
-  }
+  for (const { key = '' } of spine.slice(0, known)) places.set(key, seqs.get(exported.get(key) ?? '') ?? 0);
+  const cut = Math.max(...places.values());
   if (known === 0) return conversation;
   return {
     ...conversation,
@@ -44,4 +40,23 @@ export function withBase(conversation: ConversationPlan, { session, seqs }: Expo
       .filter(({ draft }) => !exported.has(draft.key ?? ''))
       .map(({ draft, after }) => ({ draft, after: Math.max(0, after - known) })),
   };
+}
+
+/**
+ * How many drafts a conversation begins with whose entries are there. A call without a result ends them: nothing can be forked
+ * behind it.
+ */
+function knownOf(
+  spine: readonly Draft[],
+  { exported, seqs }: { readonly exported: ReadonlyMap<string, string> } & Pick<Exported, 'seqs'>,
+): number {
+  let message = { at: 0, hash: '' };
+  for (const [at, { key = '', kind }] of spine.entries()) {
+    const hash = exported.get(key) ?? '';
+    if (!seqs.has(hash)) return at;
+    // The record of a result that the tape lacks was made of the message.
+    if (kind === 'tool-result' && hash === message.hash) return message.at;
+    if (kind === 'message') message = { at, hash };
+  }
+  return spine.length;
 }
