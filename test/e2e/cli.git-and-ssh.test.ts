@@ -77,6 +77,7 @@ test.runIf(atFullSize)('push, pull and clone reach a home on another machine', a
   expect(jsonError(nowhere)).toMatchObject({
     code: 'TAPE_REMOTE_FAILED',
     message: expect.stringContaining('there is no such directory'),
+    hint: `name another path; or make the home there with: tape init --home ${there.path}/none`,
   });
   const served = await here.process(['raw', 'serve', '--json']);
   expect(served).toMatchObject({ code: 2, stderr: expect.stringContaining('stdin and stdout') });
