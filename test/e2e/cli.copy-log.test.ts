@@ -202,7 +202,7 @@ test('the copy of a whole log has the same view, whatever rewinds, boundaries, p
       }
     }),
     {
-      numRuns: sized(3, 60, 2_000),
+      numRuns: sized(3, 30, 2_000),
       seed: Number(process.env.TAPEDECK_SEED ?? 2073023779),
       // A rewind of a fork to its very start, which hides what it was asked.
       examples: [
