@@ -80,13 +80,16 @@ const lanes = [
   'test/docs/verb-examples.test.ts',
   ...[
     'import.continued',
+    'graph.file-faults',
     'import.growing',
     'import.pieces',
     'later-store',
     'recorded.histories',
     'runner',
+    'runtime.bad-input',
     'runtime.slow-subscribers',
     'tape.bundle-hostile',
+    'tape.database-faults',
     'tape.forged-records',
     'tape.forged-views',
     'tape.query-plan',
@@ -136,6 +139,9 @@ const lanes = [
   ].map((name) => `test/integration/${name}.test.ts`),
 ];
 
+/** The projects that use a disk: at full size those of files and processes. The others write to memory. */
+const onDisk = sized<readonly string[]>([], ['integration', 'lanes'], ['integration', 'lanes']);
+
 /** How long a test may take that sets no limit of its own. */
 const testTimeout = sized(60_000, 60_000, 3_600_000);
 
@@ -146,7 +152,8 @@ function project(
   const { include = [`test/${name}/**/*.test.ts`], ...rest } = more;
   // The lanes run on the usual store alone; on the other one, the full size runs them as the tests of the runtime.
   const exclude = name === 'lanes' ? [] : name === 'later' ? elsewhere : lanes;
-  return { extends: true as const, test: { name, include, exclude, ...rest } };
+  const setupFiles = onDisk.includes(name) ? [] : ['./test/support/use-memory.ts'];
+  return { extends: true as const, test: { name, include, exclude, setupFiles, ...rest } };
 }
 
 export default defineConfig({

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { jsonError, jsonLines } from '../support/cli.ts';
 import { assertParsersAgree } from '../support/parsers.ts';
 import { type Project, project } from '../support/project.ts';
+import { atFullSize } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 /** A home with a session and these aliases. */
@@ -170,7 +171,7 @@ describe('an alias of a verb', () => {
     expect(await offered('nonsense', 'ma')).toEqual([]);
   });
 
-  test('of a model verb loads the configuration of the project', async () => {
+  test.runIf(atFullSize)('of a model verb loads the configuration of the project', async () => {
     using p = project();
     p.write('answers.json', [{ text: 'Hi.' }]);
     p.write(
@@ -183,30 +184,33 @@ describe('an alias of a verb', () => {
   });
 });
 
-test('an alias of another user is not run, shown or completed until this user sets it', async () => {
-  using p = project();
-  const env = { env: { TAPE_TRUST_HOME: '', HOME: dirname(p.path) } };
-  const here = async (...args: readonly string[]) => await p.here(args, env);
-  await here('new', 'main');
-  copyFileSync(join(p.home, 'tape.db'), p.file('copy.db'));
-  renameSync(p.file('copy.db'), join(p.home, 'tape.db'));
-  p.write('.tape/config.yaml', 'alias: { lg: log --oneline, go: run --model script:evil.json }\n');
-  const refused = async (name: string) => jsonError(await here(name, 'main', '--json'));
-  const isRefused = { code: 'CLI_FOREIGN_HOME', hint: expect.stringContaining('tape config set alias.lg') };
-  expect(await refused('lg')).toMatchObject(isRefused);
-  expect((await here('config', 'set', 'alias.lg', 'log')).stderr).toContain('tape trust');
-  await here('trust', '.tape');
-  expect(await refused('lg')).toMatchObject(isRefused);
-  expect((await here('help')).stdout).not.toContain('Aliases');
-  expect((await here('__complete', 'lg', 'ma')).stdout).toBe('');
-  expect((await here('config')).stderr).toContain('Ignored alias.lg, alias.go of');
-  expect((await here('config', 'set', 'alias.lg', 'log --oneline')).stderr).toContain('with alias.go');
-  await here('config', 'unset', 'alias.go');
-  expect(await refused('lg')).toMatchObject(isRefused);
-  const set = await here('config', 'set', 'alias.lg', 'log --oneline');
-  expect(set).toMatchObject({ code: 0 });
-  expect((await here('lg', 'main')).code).toBe(0);
-});
+test.runIf(atFullSize)(
+  'an alias of another user is not run, shown or completed until this user sets it',
+  async () => {
+    using p = project();
+    const env = { env: { TAPE_TRUST_HOME: '', HOME: dirname(p.path) } };
+    const here = async (...args: readonly string[]) => await p.here(args, env);
+    await here('new', 'main');
+    copyFileSync(join(p.home, 'tape.db'), p.file('copy.db'));
+    renameSync(p.file('copy.db'), join(p.home, 'tape.db'));
+    p.write('.tape/config.yaml', 'alias: { lg: log --oneline, go: run --model script:evil.json }\n');
+    const refused = async (name: string) => jsonError(await here(name, 'main', '--json'));
+    const isRefused = { code: 'CLI_FOREIGN_HOME', hint: expect.stringContaining('tape config set alias.lg') };
+    expect(await refused('lg')).toMatchObject(isRefused);
+    expect((await here('config', 'set', 'alias.lg', 'log')).stderr).toContain('tape trust');
+    await here('trust', '.tape');
+    expect(await refused('lg')).toMatchObject(isRefused);
+    expect((await here('help')).stdout).not.toContain('Aliases');
+    expect((await here('__complete', 'lg', 'ma')).stdout).toBe('');
+    expect((await here('config')).stderr).toContain('Ignored alias.lg, alias.go of');
+    expect((await here('config', 'set', 'alias.lg', 'log --oneline')).stderr).toContain('with alias.go');
+    await here('config', 'unset', 'alias.go');
+    expect(await refused('lg')).toMatchObject(isRefused);
+    const set = await here('config', 'set', 'alias.lg', 'log --oneline');
+    expect(set).toMatchObject({ code: 0 });
+    expect((await here('lg', 'main')).code).toBe(0);
+  },
+);
 
 test('words of an alias are those of a shell', async () => {
   for (const [text, words] of [

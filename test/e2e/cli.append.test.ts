@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assistant, note, processOwner, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError, jsonLines, startTape } from '../support/cli.ts';
+import { atFullSize } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 const say = (content: string, more: object = {}) => `${JSON.stringify({ content, ...more })}\n`;
@@ -242,7 +243,7 @@ test('the next process that opens the home drains the inbox of a process that di
   expect((await home.tape(['log', 'main', '-n', '1'])).stdout).toContain('Do not forget me');
 });
 
-test('many processes that create one name create one session', async () => {
+test.runIf(atFullSize)('many processes that create one name create one session', async () => {
   using home = tempHome();
   const made = await Promise.all(Array.from({ length: 8 }, () => home.process(['new', 'main', '--json'])));
   expect(made.map(({ code }) => code)).toEqual(Array(8).fill(0));

@@ -476,6 +476,18 @@ test.each([
     says: "no such field 'colour' (the fields are model, settings, summarizer, titles, instructions, prompt, limits, builtin_tools, mcp_servers, routes, personas, compaction, windows, view, redact, record, permissions, import, remotes, alias)",
   },
   {
+    name: 'a setting of another agent that stands at the top',
+    yaml: 'keep_recent_tokens: 4000\n',
+    line: 1,
+    says: "no such field 'keep_recent_tokens'; did you mean compaction.keep_recent_tokens? (the fields are",
+  },
+  {
+    name: 'a limit that stands at the top',
+    yaml: 'max_steps: 4\n',
+    line: 1,
+    says: "no such field 'max_steps'; did you mean limits.max_steps?",
+  },
+  {
     name: 'an unknown limit',
     yaml: 'limits:\n  max_steps: 1\n  maxSteps: 2\n',
     line: 3,

@@ -4,6 +4,7 @@ import {
   compaction,
   type Draft,
   handoff,
+  note,
   prune,
   type SqliteTapeStore,
   TapeError,
@@ -127,7 +128,7 @@ function shown(store: SqliteTapeStore, session: string): string {
 
 const chosen = { a: fc.nat(), b: fc.nat() };
 const turns = [
-  ...['say', 'say', 'call', 'call', 'anchor', 'handoff', 'compact', 'prune'],
+  ...['say', 'say', 'call', 'call', 'anchor', 'handoff', 'compact', 'prune', 'omit'],
   ...['rewind', 'undo', 'redact', 'fork', 'since', 'merge'],
 ] as const;
 const turn = fc.record({ does: fc.constantFrom(...turns), ...chosen });
@@ -158,6 +159,7 @@ function act(store: SqliteTapeStore, name: string, all: readonly { does: string;
         const { seq: at = 1 } = results[b % Math.max(1, results.length)] ?? {};
         return add(prune([{ seq: at, toolCallId: 'c', tokens: 5 }], { trigger: 'manual' }));
       },
+      omit: () => add(note('context/omitted', { entries: [seq, 1 + (a % head)] })),
       rewind: () => store.history.rewind(session, seq),
       undo: () => store.history.unrewind(session),
       redact: () => store.entries.redact(session, seq, 'test'),
@@ -200,7 +202,7 @@ test('the copy of a whole log has the same view, whatever rewinds, boundaries, p
       }
     }),
     {
-      numRuns: sized(3, 60, 2_000),
+      numRuns: sized(3, 30, 2_000),
       seed: Number(process.env.TAPEDECK_SEED ?? 2073023779),
       // A rewind of a fork to its very start, which hides what it was asked.
       examples: [
@@ -210,6 +212,17 @@ test('the copy of a whole log has the same view, whatever rewinds, boundaries, p
             { does: 'rewind', a: 1, b: 1 },
           ],
           false,
+        ],
+        // A fork is compacted with a tail that reaches back behind its handoff.
+        [
+          [
+            { does: 'fork', a: 0, b: 0 },
+            { does: 'say', a: 1, b: 0 },
+            { does: 'handoff', a: 1, b: 0 },
+            { does: 'say', a: 1, b: 0 },
+            { does: 'compact', a: 1, b: 4 },
+          ],
+          true,
         ],
       ],
     },
@@ -223,6 +236,35 @@ function placeless(line: Record<string, unknown>): object {
   const { tape, session, ...rest } = keyless(line) as Record<string, unknown>;
   return rest;
 }
+
+test('the copy of a fork shows its task once, also where a tail reaches back behind an earlier boundary', async () => {
+  using home = tempHome();
+  using store = home.open();
+  store.sessions.open('main');
+  store.lineage.fork('main', { name: 'fork', intention: { nextSteps: 'Do it.' } });
+  const say = (text: string) => [user(text), assistant(`${text}, too`)];
+  const compact = (summary: string, keepFrom: number) => compaction({ summary, range: [1, 4] }, { keepFrom });
+  const steps: (readonly Draft[] | number)[] = [
+    [...say('four'), handoff('next', { summary: 'six' }), ...say('seven')],
+    [compact('Behind the handoff.', 5), ...say('ten')],
+    [compact('Behind the task.', 2), ...say('thirteen')],
+    // The handoff begins the view again.
+    8,
+    [compact('From the first message on.', 4)],
+    // The task itself is rewound.
+    2,
+    [compact('From what is hidden on.', 5), ...say('nineteen')],
+  ];
+  for (const [i, step] of steps.entries()) {
+    if (typeof step === 'number') store.history.rewind('fork', step);
+    else store.entries.append('fork', step);
+    const stdin = (await home.here(['log', 'fork', '--jsonl'])).stdout;
+    const done = await home.here(['append', `copy-${i}`, ...(i % 2 === 0 ? [] : ['--each'])], { stdin });
+    expect(done.code, done.stderr).toBe(0);
+    expect(shown(store, `copy-${i}`)).toBe(shown(store, 'fork'));
+    expect(shown(store, 'fork').split('Do it.')).toHaveLength(2);
+  }
+});
 
 test('a rewind stays one in the copy: what it hides is there, and can be shown again', async () => {
   using home = tempHome();

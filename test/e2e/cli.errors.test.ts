@@ -195,6 +195,14 @@ test('a slip in an option before the verb, or a word in the place of an option, 
   const slip = 'Error: cannot use --verison: no such option; did you mean --version?';
   expect(await usage('--verison')).toBe(slip);
   expect(await usage('--verison', 'log')).toBe(slip);
+  expect(await usage('--verison', 'log', 'main')).toBe(slip);
+  for (const words of [['-x'], ['-0x'], ['-x', 'log'], ['-xq', 'log', 'main']])
+    expect(await usage(...words)).toBe('Error: cannot use -x: no such option');
+  expect(await usage('-')).toBe('Error: cannot run tape: a verb is missing');
+  expect(await home.here(['-0', 'sessions', '--quiet'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('main\0'),
+  });
   expect(await usage('--quiet')).toBe('Error: cannot run tape: a verb is missing');
   const task = "Error: --task is missing; did you mean --task 'fast two'?";
   expect(await usage('delegate', 'main', 'fast two')).toBe(task);

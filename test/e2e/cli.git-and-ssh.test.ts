@@ -2,6 +2,7 @@ import { user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { gitIn, skipsGit } from '../support/repository.ts';
+import { atFullSize } from '../support/size.ts';
 import { noSsh, tapeThere } from '../support/ssh-homes.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -59,7 +60,7 @@ test.skipIf(skipsGit('the verbs with a git repository'))(
   },
 );
 
-test('push, pull and clone reach a home on another machine', async () => {
+test.runIf(atFullSize)('push, pull and clone reach a home on another machine', async () => {
   using there = tempHome();
   using here = tempHome();
   using third = tempHome();
@@ -76,6 +77,7 @@ test('push, pull and clone reach a home on another machine', async () => {
   expect(jsonError(nowhere)).toMatchObject({
     code: 'TAPE_REMOTE_FAILED',
     message: expect.stringContaining('there is no such directory'),
+    hint: `name another path; or make the home there with: tape init --home ${there.path}/none`,
   });
   const served = await here.process(['raw', 'serve', '--json']);
   expect(served).toMatchObject({ code: 2, stderr: expect.stringContaining('stdin and stdout') });

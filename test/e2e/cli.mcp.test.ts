@@ -6,7 +6,7 @@ import { openTapeStore, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { startTape, tapeProcess } from '../support/cli.ts';
 import { tapeProgram } from '../support/programs.ts';
-import { sized } from '../support/size.ts';
+import { atFullSize, sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -85,77 +85,83 @@ test('an agent keeps its work in sessions, forks one and merges it back', async 
   });
 });
 
-test('errors are results of calls with their stable code, and answers come in pages', async () => {
-  using home = tempHome();
-  const long = Array.from({ length: 40 }, (_, i) => user(`${i}: ${'x'.repeat(30_000)}`));
-  home.session('main', ...long, user('y'.repeat(300_000)));
-  await using agent = await connect(['--home', home.path]);
-  const { answer, code, client } = agent;
-  expect(await code('log', { session: 'mian' })).toBe('TAPE_NO_SESSION');
-  expect(await code('trace', { session: 'main', at: '99' })).toBe('TAPE_NO_SEQ');
-  expect(await code('anchor', { session: 'main', name: '--help' })).toBe('TAPE_BAD_NAME');
-  expect(await code('check', { session: '--fix' })).toBe('TAPE_NO_SESSION');
-  expect(await code('merge', { child: 'main' })).toBe('TAPE_CONFLICT');
-  const wrong: [string, Record<string, unknown>][] = [
-    ['log', { session: 7 }],
-    ['log', { session: 'main', limit: 1e9 }],
-    ['log', { session: 'main', file: '/etc/passwd' }],
-    ['append', { session: 'main', messages: [] }],
-    ['append', { session: 'main', messages: [said('user', 'z'.repeat(1_000_001))] }],
-    ['search', {}],
-    ['nothing', {}],
-  ];
-  for (const [name, given] of wrong) expect([name, await code(name, given)]).toEqual([name, 'CLI_USAGE']);
-  await expect(client.readResource({ uri: 'tape://session/mian' })).rejects.toThrow(
-    /cannot find session 'mian'/,
-  );
-  await expect(client.readResource({ uri: 'file:///etc/passwd' })).rejects.toThrow(/cannot/);
-  const seen: number[] = [];
-  for (let from: number | null = 1; from !== null; ) {
-    const { text, json } = await answer('log', { session: 'main', from, limit: 200 });
-    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(65_536);
-    seen.push(...json.entries.map(({ seq }: { readonly seq: number }) => seq));
-    from = json.next;
-  }
-  expect(seen).toEqual(Array.from({ length: 42 }, (_, i) => i + 1));
-  for (const [name, given] of [
-    ['log', {}],
-    ['view', {}],
-  ] as const) {
-    const { text } = await answer(name, { session: 'main', ...given });
-    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(65_536);
-  }
-});
+test.runIf(atFullSize)(
+  'errors are results of calls with their stable code, and answers come in pages',
+  async () => {
+    using home = tempHome();
+    const long = Array.from({ length: 40 }, (_, i) => user(`${i}: ${'x'.repeat(30_000)}`));
+    home.session('main', ...long, user('y'.repeat(300_000)));
+    await using agent = await connect(['--home', home.path]);
+    const { answer, code, client } = agent;
+    expect(await code('log', { session: 'mian' })).toBe('TAPE_NO_SESSION');
+    expect(await code('trace', { session: 'main', at: '99' })).toBe('TAPE_NO_SEQ');
+    expect(await code('anchor', { session: 'main', name: '--help' })).toBe('TAPE_BAD_NAME');
+    expect(await code('check', { session: '--fix' })).toBe('TAPE_NO_SESSION');
+    expect(await code('merge', { child: 'main' })).toBe('TAPE_CONFLICT');
+    const wrong: [string, Record<string, unknown>][] = [
+      ['log', { session: 7 }],
+      ['log', { session: 'main', limit: 1e9 }],
+      ['log', { session: 'main', file: '/etc/passwd' }],
+      ['append', { session: 'main', messages: [] }],
+      ['append', { session: 'main', messages: [said('user', 'z'.repeat(1_000_001))] }],
+      ['search', {}],
+      ['nothing', {}],
+    ];
+    for (const [name, given] of wrong) expect([name, await code(name, given)]).toEqual([name, 'CLI_USAGE']);
+    await expect(client.readResource({ uri: 'tape://session/mian' })).rejects.toThrow(
+      /cannot find session 'mian'/,
+    );
+    await expect(client.readResource({ uri: 'file:///etc/passwd' })).rejects.toThrow(/cannot/);
+    const seen: number[] = [];
+    for (let from: number | null = 1; from !== null; ) {
+      const { text, json } = await answer('log', { session: 'main', from, limit: 200 });
+      expect(Buffer.byteLength(text)).toBeLessThanOrEqual(65_536);
+      seen.push(...json.entries.map(({ seq }: { readonly seq: number }) => seq));
+      from = json.next;
+    }
+    expect(seen).toEqual(Array.from({ length: 42 }, (_, i) => i + 1));
+    for (const [name, given] of [
+      ['log', {}],
+      ['view', {}],
+    ] as const) {
+      const { text } = await answer(name, { session: 'main', ...given });
+      expect(Buffer.byteLength(text)).toBeLessThanOrEqual(65_536);
+    }
+  },
+);
 
-test('read-only it offers what reads alone, and a home that came from elsewhere is read, and not written', async () => {
-  await using dir = tempDir();
-  const shipped = dir.file('.tape');
-  mkdirSync(shipped, { mode: 0o700 });
-  {
-    using store = openTapeStore(join(shipped, 'tape.db'));
-    store.sessions.open('main');
-    store.entries.append('main', [user('Go')]);
-  }
-  const env = { TAPE_TRUST_HOME: '', HOME: dir.file('user') };
-  await using agent = await connect([], { cwd: dir.path, env });
-  expect(await agent.call('sessions')).toMatchObject({ sessions: [{ session: 'main' }] });
-  expect(await agent.code('append', { session: 'main', messages: [said('user', 'x')] })).toBe(
-    'CLI_FOREIGN_HOME',
-  );
-  await using reader = await connect(['--read-only'], { cwd: dir.path, env });
-  const { tools } = await reader.client.listTools();
-  expect(tools.map(({ name }) => name)).toEqual([
-    'sessions',
-    'log',
-    'search',
-    'view',
-    'diff',
-    'trace',
-    'check',
-  ]);
-  expect(tools.every(({ annotations }) => annotations?.readOnlyHint === true)).toBe(true);
-  expect(await reader.code('append', { session: 'main', messages: [said('user', 'x')] })).toBe('CLI_USAGE');
-});
+test.runIf(atFullSize)(
+  'read-only it offers what reads alone, and a home that came from elsewhere is read, and not written',
+  async () => {
+    await using dir = tempDir();
+    const shipped = dir.file('.tape');
+    mkdirSync(shipped, { mode: 0o700 });
+    {
+      using store = openTapeStore(join(shipped, 'tape.db'));
+      store.sessions.open('main');
+      store.entries.append('main', [user('Go')]);
+    }
+    const env = { TAPE_TRUST_HOME: '', HOME: dir.file('user') };
+    await using agent = await connect([], { cwd: dir.path, env });
+    expect(await agent.call('sessions')).toMatchObject({ sessions: [{ session: 'main' }] });
+    expect(await agent.code('append', { session: 'main', messages: [said('user', 'x')] })).toBe(
+      'CLI_FOREIGN_HOME',
+    );
+    await using reader = await connect(['--read-only'], { cwd: dir.path, env });
+    const { tools } = await reader.client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      'sessions',
+      'log',
+      'search',
+      'view',
+      'diff',
+      'trace',
+      'check',
+    ]);
+    expect(tools.every(({ annotations }) => annotations?.readOnlyHint === true)).toBe(true);
+    expect(await reader.code('append', { session: 'main', messages: [said('user', 'x')] })).toBe('CLI_USAGE');
+  },
+);
 
 // On a push processes write one session at once in tests of the store.
 test.runIf(sized(false, true, true))(

@@ -186,6 +186,21 @@ test('a time refers to the last entry by then', async () => {
   expect(await shown(home, 'old@{2026-03-01T10:01:59}')).toBe('old@4');
 });
 
+test('months and years are those of the calendar: of a month that lacks the day, its last one', async () => {
+  using home = family();
+  const now = () => Date.parse('2024-02-29T12:00:00Z');
+  for (const [time, by] of [
+    ['2 years ago', '2022-02-28T12:00:00.000Z'],
+    ['4y', '2020-02-29T12:00:00.000Z'],
+    ['3 months ago', '2023-11-29T12:00:00.000Z'],
+    ['14 mo', '2022-12-29T12:00:00.000Z'],
+  ] as const)
+    expect(jsonError(await home.here(['show', `release@{${time}}`, '--json'], { now })).message).toBe(
+      `cannot find an entry of 'release' from before ${by}: all are later`,
+    );
+  expect((await refused(home, ['show', 'release@{999999999 years}'])).message).toContain('it is no time');
+});
+
 /** Command lines of one user, who has a directory for the state of programs. */
 function asUser(home: TempHome): { tape(...args: string[]): Promise<CliResult>; [Symbol.dispose](): void } {
   const state = tempDir();

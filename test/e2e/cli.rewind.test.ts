@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { anchor, assistant, user } from '@tapedeck/tape';
+import { anchor, assistant, note, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { disagreements } from '../support/python.ts';
@@ -135,6 +135,12 @@ test('rewind refuses an invalid point, names the valid ones, and writes nothing'
       "cannot undo 'empty': it has no rewind, and its view has no summary, no pruned outputs, and no anchor, handoff or merge of its own",
   });
   expect(home.contents()).toEqual(before);
+  store.entries.append('empty', [note('import/source', { format: 'claude-code' })]);
+  store.sessions.update('empty', { name: 'title' });
+  expect(jsonError(await home.here(['undo', 'empty', '--json']))).toMatchObject({
+    code: 'SESSION_CANNOT_UNDO',
+    hint: 'take back its new name with: tape rename title empty; or the import with: tape archive empty',
+  });
   store.history.rewind('main', 3);
   expect(jsonError(await home.here(['rewind', 'main@4', '--json']))).toMatchObject({
     code: 'TAPE_BAD_POINT',

@@ -6,6 +6,7 @@ import { json, jsonError, jsonLines, startTape } from '../support/cli.ts';
 import { modeOf } from '../support/provider/modes.ts';
 import { lastUserText, startProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
+import { atFullSize } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 function script(home: TempHome, ...answers: readonly object[]): string {
@@ -138,25 +139,28 @@ test('Ctrl-C during run exits with 130, keeps the partial answer, and leaves a v
   });
 });
 
-test('Ctrl-C during delegate ends its children, merges them as aborted, and exits with 130', async () => {
-  using home = tempHome();
-  home.session('main');
-  const model = script(home, { text: 'never', delayMs: 60_000 });
-  const args = ['delegate', 'main', '--task', 'a', '--task', 'b', '--model', model, '--json'];
-  const running = startTape(args, { home: home.path });
-  await running.until('Forked main-a');
-  await sleep(300);
-  running.child.kill('SIGINT');
-  const result = await running.done;
-  expect(result.code).toBe(130);
-  expect(json(result)).toMatchObject({
-    children: [
-      { status: 'aborted', merged: true },
-      { status: 'aborted', merged: true },
-    ],
-  });
-  expect(await home.tape(['verify'])).toMatchObject({ code: 0 });
-});
+test.runIf(atFullSize)(
+  'Ctrl-C during delegate ends its children, merges them as aborted, and exits with 130',
+  async () => {
+    using home = tempHome();
+    home.session('main');
+    const model = script(home, { text: 'never', delayMs: 60_000 });
+    const args = ['delegate', 'main', '--task', 'a', '--task', 'b', '--model', model, '--json'];
+    const running = startTape(args, { home: home.path });
+    await running.until('Forked main-a');
+    await sleep(300);
+    running.child.kill('SIGINT');
+    const result = await running.done;
+    expect(result.code).toBe(130);
+    expect(json(result)).toMatchObject({
+      children: [
+        { status: 'aborted', merged: true },
+        { status: 'aborted', merged: true },
+      ],
+    });
+    expect(await home.tape(['verify'])).toMatchObject({ code: 0 });
+  },
+);
 
 test('Ctrl-C ends a waiting append or merge at once', async () => {
   using home = tempHome();
@@ -303,7 +307,7 @@ test('a delegation that was killed half-way can be inspected, merged by hand, an
   expect(await home.tape(['verify'])).toMatchObject({ code: 0 });
 });
 
-test('run says when to come back to a provider that takes no calls for long', async () => {
+test.runIf(atFullSize)('run says when to come back to a provider that takes no calls for long', async () => {
   using home = tempHome();
   await using provider = await startProvider((_, index) =>
     index === 0
@@ -326,7 +330,7 @@ test('run says when to come back to a provider that takes no calls for long', as
   expect(provider.requests).toHaveLength(3);
 });
 
-test('run prints what the AI SDK warns of as one line', async () => {
+test.runIf(atFullSize)('run prints what the AI SDK warns of as one line', async () => {
   using home = tempHome();
   const asked = { calls: [{ id: 'c', name: 'none', arguments: {} }] };
   await using provider = await startProvider(

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { anchor } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonLines, startTape } from '../support/cli.ts';
+import { atFullSize } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 function slowScript(home: TempHome): string {
@@ -16,45 +17,48 @@ interface Shown {
   readonly phase?: string;
 }
 
-test('status shows another process which process runs what, in which phase, and what waits', async () => {
-  using home = tempHome();
-  home.session('calm');
-  const running = startTape(['run', 'main', 'Go', '--model', slowScript(home)], { home: home.path });
-  await running.until('Created session main');
-  let found: Shown[] = [];
-  while (found[0]?.phase !== 'streaming') found = json(await home.tape(['status', '--json']));
-  await home.tape(['send', 'main', 'later']);
-  const { pid } = running.child;
-  expect(json(await home.tape(['status', 'main', '--json']))).toEqual([
-    {
-      session: 'main',
-      state: 'busy',
-      phase: 'streaming',
-      run: expect.stringMatching(/^[0-9A-Z]{26}$/),
-      started_at: expect.stringMatching(/^\d{4}-.+Z$/),
-      lifecycle: 'active',
-      queued: 1,
-      waiting: [],
-      owner: { id: expect.any(String), pid, host: expect.any(String) },
-    },
-  ]);
-  expect((await home.tape(['status'])).stdout).toBe(
-    `main  busy, streaming  lifecycle active  1 queued  process ${pid}\n`,
-  );
-  expect(await home.tape(['doctor'])).toMatchObject({ code: 0 });
-  running.child.kill('SIGKILL');
-  await running.done;
-  // A dead process runs nothing, whatever it left behind; its run has no end.
-  expect((await home.tape(['status'])).stdout).toBe(
-    'main  interrupted  lifecycle active  1 queued  continue it with: tape recover main\n',
-  );
-  expect(json(await home.tape(['sessions', '--json']))).toMatchObject([
-    { session: 'main', interrupted: true },
-    { session: 'calm' },
-  ]);
-  expect((await home.tape(['sessions'])).stdout).toMatch(/^main\tsession\tinterrupted\t/);
-  expect((await home.tape(['status', '--all', '--quiet'])).stdout).toBe('main\ncalm\n');
-});
+test.runIf(atFullSize)(
+  'status shows another process which process runs what, in which phase, and what waits',
+  async () => {
+    using home = tempHome();
+    home.session('calm');
+    const running = startTape(['run', 'main', 'Go', '--model', slowScript(home)], { home: home.path });
+    await running.until('Created session main');
+    let found: Shown[] = [];
+    while (found[0]?.phase !== 'streaming') found = json(await home.tape(['status', '--json']));
+    await home.tape(['send', 'main', 'later']);
+    const { pid } = running.child;
+    expect(json(await home.tape(['status', 'main', '--json']))).toEqual([
+      {
+        session: 'main',
+        state: 'busy',
+        phase: 'streaming',
+        run: expect.stringMatching(/^[0-9A-Z]{26}$/),
+        started_at: expect.stringMatching(/^\d{4}-.+Z$/),
+        lifecycle: 'active',
+        queued: 1,
+        waiting: [],
+        owner: { id: expect.any(String), pid, host: expect.any(String) },
+      },
+    ]);
+    expect((await home.tape(['status'])).stdout).toBe(
+      `main  busy, streaming  lifecycle active  1 queued  process ${pid}\n`,
+    );
+    expect(await home.tape(['doctor'])).toMatchObject({ code: 0 });
+    running.child.kill('SIGKILL');
+    await running.done;
+    // A dead process runs nothing, whatever it left behind; its run has no end.
+    expect((await home.tape(['status'])).stdout).toBe(
+      'main  interrupted  lifecycle active  1 queued  continue it with: tape recover main\n',
+    );
+    expect(json(await home.tape(['sessions', '--json']))).toMatchObject([
+      { session: 'main', interrupted: true },
+      { session: 'calm' },
+    ]);
+    expect((await home.tape(['sessions'])).stdout).toMatch(/^main\tsession\tinterrupted\t/);
+    expect((await home.tape(['status', '--all', '--quiet'])).stdout).toBe('main\ncalm\n');
+  },
+);
 
 test('status reports no active runs, no home, and no session', async () => {
   using home = tempHome();
@@ -106,7 +110,7 @@ test('status --watch prints a line for every change until Ctrl-C, and writes not
   expect(states.at(-1)).toBe('main idle');
 });
 
-test('status --watch notices a process that is killed', async () => {
+test.runIf(atFullSize)('status --watch notices a process that is killed', async () => {
   using home = tempHome();
   home.session('main');
   const watching = startTape(['status', '--watch'], { home: home.path });

@@ -19,7 +19,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { json, jsonError, jsonLines } from '../support/cli.ts';
 import { type Project, project } from '../support/project.ts';
-import { sized } from '../support/size.ts';
+import { atFullSize, sized } from '../support/size.ts';
 
 /** A configuration that shows that it was run. */
 function leavesTrace(p: Project, name = 'tape.config.mts'): string {
@@ -226,7 +226,7 @@ test('the list marks changed and missing configurations, and a missing one can b
   expect(json<unknown[]>(await p.here(['trust', '--json']))).toHaveLength(2);
 });
 
-test('concurrent changes lose nothing, and every read is complete', async () => {
+test.runIf(atFullSize)('concurrent changes lose nothing, and every read is complete', async () => {
   using p = project();
   const names = Array.from({ length: sized(3, 8, 8) }, (_, i) => `p${i}`);
   for (const name of names) {

@@ -4,20 +4,29 @@ import { expect, test } from 'vitest';
 import { inLanes } from '../support/fault-sweep.ts';
 import { startProvider } from '../support/provider.ts';
 import { type Death, effectsOf, faultsAfterRun, nextAnswer, runWorker } from '../support/run-crash.ts';
-import type { RunLine } from '../support/run-worker.ts';
 import { seeded } from '../support/seeded.ts';
 import { sized } from '../support/size.ts';
-import { tempHome } from '../support/temp-home.ts';
+import { dirInside, tempDir } from '../support/temp-dir.ts';
+import { homeIn, memoryHome, type TempHome } from '../support/temp-home.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261122);
 
+// On a store that answers later the order of things is another one: a few deaths show that it holds there too.
+const isLater = process.env.TAPEDECK_STORE === 'later';
+const isPush = sized(true, false, false);
+
+/** The points that a whole run passed, and the calls that it ran. */
+interface Whole {
+  readonly passed: readonly string[];
+  readonly effects: readonly string[];
+}
+
 /**
- * Deaths at each point that a whole run passed; those of one list befall processes that work one after another in the
- * same home. On a push one at each of its own points, in one home, and right after the calls that are safe to repeat;
- *  in full one for each of
- * them and for every second other name, and every one around a call, each in its own home; in a soak all of them.
+ * Deaths at the points that a whole run passed. On a push one at each of its own points, and right after the calls that
+ * are safe to repeat; in full one for each of them and for every second other name, and every one around a call; in a
+ * soak all of them.
  */
-function deathsAmong(passed: readonly string[], effects: readonly string[]): Death[][] {
+function deathsAmong({ passed, effects }: Whole): Death[] {
   const random = seeded(seed);
   const names = [...new Set(passed)];
   const timesOf = (name: string) => passed.filter((point) => point === name).length;
@@ -27,73 +36,92 @@ function deathsAmong(passed: readonly string[], effects: readonly string[]): Dea
   const repeated = every('call/ran').filter((_, i) => effects[i]?.startsWith('r'));
   const around = ['call/ran', 'answer/recorded'];
   const own = (name: string) => (runPoints as readonly string[]).includes(name);
-  const alone = (deaths: readonly Death[]) => deaths.map((death) => [death]);
   return sized(
     [
-      names.filter((name) => own(name) && name !== 'call/ran').map((point) => ({ point, nth: 1 })),
-      ...alone(repeated),
+      ...names.filter((name) => own(name) && name !== 'call/ran').map((point) => ({ point, nth: 1 })),
+      ...repeated,
     ],
-    alone([
+    [
       ...names.filter((name, i) => !around.includes(name) && (own(name) || i % 2 === 0)).map(oneOf),
       ...around.flatMap(every),
-    ]),
-    alone(names.flatMap(every)),
+    ],
+    names.flatMap(every),
   );
 }
 
-test('a run killed at any point resumes: no request is refused, no effect repeated, no reported entry lost', {
-  timeout: sized(900_000, 900_000, 3_600_000),
-}, async () => {
-  await using provider = await startProvider(nextAnswer);
-  const common = { url: provider.url };
-  const { passed, effects } = await (async () => {
-    using home = tempHome();
-    const { lines } = await runWorker(home, { ...common, points: home.file('points') });
-    expect(faultsAfterRun(home, lines)).toEqual([]);
-    const effects = effectsOf(home);
-    expect(effects).toEqual(['w1', 'r1', 'p1', 'w2', 'w3', 'r2', 'p2', 'w4', 'f1', 'w6']);
-    return { passed: readFileSync(home.file('points'), 'utf8').split('\n').slice(0, -1), effects };
-  })();
+/** Does a whole run, which copies its home into a directory whenever it passes a point of its own. */
+async function wholeRun(url: string, copies?: string): Promise<Whole> {
+  using home = memoryHome();
+  await runWorker([home], {
+    url,
+    points: home.file('points'),
+    ...(copies !== undefined && { copies: { dir: copies, points: runPoints } }),
+  });
+  expect(faultsAfterRun(home)).toEqual([]);
+  const effects = effectsOf(home);
+  expect(effects).toEqual(['w1', 'r1', 'p1', 'w2', 'w3', 'r2', 'p2', 'w4', 'f1', 'w6']);
+  const passed = readFileSync(home.file('points'), 'utf8').split('\n').slice(0, -1);
   expect(runPoints.filter((point) => !passed.includes(point) && point !== 'batch/waiting')).toEqual([]);
-  // On a store that answers later the order of things is another one: a few deaths show that it holds there too.
-  const isLater = process.env.TAPEDECK_STORE === 'later';
-  const few = isLater && sized(true, true, false);
-  const chains = deathsAmong(passed, effects).filter((_, i) => !few || i % 5 === seed % 5);
-  const died: Death[] = [];
-  const repeated = new Set<string>();
-  const runKilled = async (chain: readonly Death[]): Promise<string[]> => {
-    using home = tempHome();
-    const lines: RunLine[] = [];
-    let done = 0;
-    for (const dieAt of chain) {
-      const ended = await runWorker(home, { ...common, dieAt });
-      lines.push(...ended.lines);
-      done += 1;
-      if (!ended.killed) break;
-      died.push(dieAt);
-    }
-    const after = await runWorker(home, common);
-    const effects = effectsOf(home);
-    for (const id of effects) if (effects.indexOf(id) !== effects.lastIndexOf(id)) repeated.add(id);
-    const at = chain.slice(0, done).map(({ point, nth }) => `${point} for time ${nth}`);
-    const found = faultsAfterRun(home, [...lines, ...after.lines]);
-    const rest = chain.slice(done);
-    return [
-      ...found.map((fault) => `killed at ${at.join(', then ')}: ${fault}`),
-      // A process that ended by itself left nothing to do for those after it.
-      ...(rest.length > 0 ? await runKilled(rest) : []),
-    ];
-  };
-  const faults = await inLanes(2, chains, runKilled);
-  expect(faults).toEqual([]);
-  expect(provider.refusals).toEqual([]);
-  expect(died.length).toBeGreaterThanOrEqual(sized(12, isLater ? 6 : 30, 40));
-  // How often live answers are saved depends on the time that they take: the last of these may not come.
-  const missed = chains
-    .flat()
-    .filter((death) => !died.includes(death))
-    .map(({ point }) => point);
-  expect(missed.filter((point) => !/^(?:stream|commit)\//.test(point))).toEqual([]);
-  // Calls that are safe to repeat were repeated, where their outcome was unknown.
-  if (!isLater) expect([...repeated].sort()).toEqual(['r1', 'r2']);
-});
+  return { passed, effects };
+}
+
+/** What is wrong with homes that were completed after a death each. */
+function faultsOf(homes: readonly TempHome[], deaths: readonly Death[]): string[] {
+  return homes.flatMap((home, i) =>
+    faultsAfterRun(home).map((fault) => `after ${JSON.stringify(deaths[i])}: ${fault}`),
+  );
+}
+
+/** The calls that were run more than once in a home. */
+function repeatedIn(homes: readonly TempHome[]): string[] {
+  const repeated = homes.flatMap((home) => effectsOf(home).filter((id, i, all) => all.indexOf(id) !== i));
+  return [...new Set(repeated)].sort();
+}
+
+// In place of the processes that the full size kills: each of them would cost half a second.
+test.runIf(isPush)(
+  'what a run has written when it passes any point resumes: no request is refused, no effect repeated, nothing is lost',
+  async () => {
+    await using provider = await startProvider(nextAnswer);
+    using copies = tempDir();
+    const deaths = deathsAmong(await wholeRun(provider.url, copies.path));
+    const homes = deaths.map(({ point, nth }) =>
+      homeIn(dirInside(copies, `${point.replace('/', ' ')} ${nth}`)),
+    );
+    await runWorker(homes, { url: provider.url });
+    expect(faultsOf(homes, deaths)).toEqual([]);
+    expect(provider.refusals).toEqual([]);
+    expect(homes.length).toBeGreaterThanOrEqual(12);
+    expect(repeatedIn(homes)).toEqual(['r1', 'r2']);
+  },
+);
+
+test.skipIf(isPush)(
+  'a run killed at any point resumes: no request is refused, no effect repeated, no reported entry lost',
+  { timeout: sized(900_000, 900_000, 3_600_000) },
+  async () => {
+    await using provider = await startProvider(nextAnswer);
+    const { url } = provider;
+    const whole = await wholeRun(url);
+    const few = isLater && sized(true, true, false);
+    const deaths = deathsAmong(whole).filter((_, i) => !few || i % 5 === seed % 5);
+    const died: Death[] = [];
+    using stack = new DisposableStack();
+    const homes = deaths.map(() => stack.use(memoryHome()));
+    await inLanes(2, homes.entries(), async ([i, home]) => {
+      const dieAt = deaths[i];
+      if (dieAt !== undefined && (await runWorker([home], { url, dieAt }))) died.push(dieAt);
+      return [];
+    });
+    // One process completes them all, in half of the time that one for each would take.
+    await runWorker(homes, { url });
+    expect(faultsOf(homes, deaths)).toEqual([]);
+    expect(provider.refusals).toEqual([]);
+    expect(died.length).toBeGreaterThanOrEqual(isLater ? sized(6, 6, 40) : sized(30, 30, 40));
+    // How often live answers are saved depends on the time that they take: the last of these may not come.
+    const missed = deaths.filter((death) => !died.includes(death)).map(({ point }) => point);
+    expect(missed.filter((point) => !/^(?:stream|commit)\//.test(point))).toEqual([]);
+    // Calls that are safe to repeat were repeated, where their outcome was unknown.
+    if (!isLater) expect(repeatedIn(homes)).toEqual(['r1', 'r2']);
+  },
+);

@@ -11,6 +11,7 @@ import { z } from 'zod';
 import { json } from '../support/cli.ts';
 import { openDeck } from '../support/deck.ts';
 import { type ChatAnswer, isAfterTools, lastUserText, startProvider } from '../support/provider.ts';
+import { sized } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 // Real transcripts, read in place: they are not part of the project.
@@ -54,7 +55,7 @@ function answerTo(request: Parameters<Parameters<typeof startProvider>[0]>[0]): 
   };
 }
 
-describe.each([
+const jobs = [
   { file: 'the demo’s transcript', path: shipped },
   {
     file: 'entire-small-fork.jsonl (skipped unless ../shared/samples is there)',
@@ -64,7 +65,9 @@ describe.each([
     file: 'entire-orphan-tooluse.jsonl (skipped unless ../shared/samples is there)',
     path: `${samples}entire-orphan-tooluse.jsonl`,
   },
-])('the main job on $file', ({ path }) => {
+];
+
+describe.each(sized(jobs.slice(0, 1), jobs, jobs))('the main job on $file', ({ path }) => {
   test.skipIf(!existsSync(path))('delegates in parallel, merges once each, and proves it', async () => {
     using home = tempHome();
     await using provider = await startProvider(answerTo);

@@ -14,7 +14,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { program } from '../support/programs.ts';
 import { scriptedDeck } from '../support/scripted.ts';
-import { sized } from '../support/size.ts';
+import { atFullSize, sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 const exporter = new InMemorySpanExporter();
@@ -213,7 +213,7 @@ test('a merge has one span, whether the caller performs it, or the owner of a bu
   expect(named('merge').map(linked)).toEqual([waits, stays].map(({ id }) => runOf(id).map(idOf)));
 });
 
-test('after a kill the next run is linked to the one that was cut off', async () => {
+test.runIf(atFullSize)('after a kill the next run is linked to the one that was cut off', async () => {
   using home = tempHome();
   const script = home.file('answers.json');
   writeFileSync(script, JSON.stringify([{ text: 'Planned.' }]));

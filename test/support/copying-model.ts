@@ -1,4 +1,4 @@
-import type { Entry, JsonObject, Seq, View, ViewPolicy } from '@tapedeck/tape';
+import type { Entry, Json, JsonObject, Seq, View, ViewPolicy } from '@tapedeck/tape';
 import {
   assistantText,
   clientCalls,
@@ -146,7 +146,11 @@ export class CopiedSession {
         : base === 'last-boundary'
           ? Math.min(start.ref ?? startSeq, startSeq)
           : startSeq;
-    let shown = seen.filter((seq) => seq >= keep && seq !== startSeq).map((seq) => this.at(seq));
+    const omitted = base === 'full' ? [] : seen.flatMap((seq) => leftOutBy(this.at(seq)));
+    let shown = seen
+      .filter((seq) => seq >= keep && seq !== startSeq)
+      .map((seq) => this.at(seq))
+      .filter(({ kind, seq }) => kind !== 'message' || !omitted.includes(seq));
     for (const rule of rules) shown = narrowed(shown, rule);
     const intention = this.structural('intention', head);
     if (intention !== undefined) {
@@ -168,6 +172,11 @@ export class CopiedSession {
     const { fromAnchor } = policy;
     return entries.findLast((e) => isAnchor(e) && (e.seq === fromAnchor || e.name === fromAnchor));
   }
+}
+
+function leftOutBy({ seq, name, payload }: Entry): Json[] {
+  const { entries } = name === 'context/omitted' && isObject(payload) ? payload : {};
+  return Array.isArray(entries) ? entries.filter((one) => Number(one) < seq) : [];
 }
 
 function narrowed(shown: Entry[], { window }: ViewWindow): Entry[] {

@@ -22,17 +22,19 @@ export interface DelegateHome {
   readonly graph: string;
   /** Where tools write the ids of their calls, each line synced to the disk. */
   readonly effects: string;
+  /** The address of its provider. */
+  readonly url: string;
 }
 
 /** Opens a home with the tools of its scene; the store is closed with the deck. */
-export async function delegateDeck(home: DelegateHome, url: string): Promise<Deck> {
+export async function delegateDeck(home: DelegateHome): Promise<Deck> {
   const store = openTapeStore(home.db, { journal: openJournal(home.graph), durability: 'fast' });
   const deck = await openDeck({
     home: home.path,
     store,
     tools: toolsOf(home),
     model: 'openai-compatible/test-model',
-    env: { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'test-key' },
+    env: { OPENAI_BASE_URL: home.url, OPENAI_API_KEY: 'test-key' },
   });
   return {
     ...deck,

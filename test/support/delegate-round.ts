@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type DelegateHome,
@@ -8,11 +9,11 @@ import {
   untilReported,
 } from './delegate-acts.ts';
 import { faultsOfDelegation } from './delegate-faults.ts';
-import { lastText, type Scene, scenes } from './delegate-scenes.ts';
-import type { DelegateServer } from './delegate-server.ts';
+import { lastText, scenes } from './delegate-scenes.ts';
+import type { Asked, DelegateServer } from './delegate-server.ts';
 import type { DelegateOrder } from './delegate-worker.ts';
 import { startWorker } from './killed-worker.ts';
-import { tempHome } from './temp-home.ts';
+import { memoryHome, type TempHome } from './temp-home.ts';
 
 /** Where a process dies, or how many milliseconds after it began. */
 export type DelegateDeath = NonNullable<DelegateOrder['dieAt']> | { readonly afterMs: number };
@@ -21,6 +22,7 @@ export type DelegateDeath = NonNullable<DelegateOrder['dieAt']> | { readonly aft
 export interface DelegateWork {
   readonly act: DelegateOrder['act'];
   readonly death?: DelegateDeath;
+  readonly copies?: DelegateOrder['copies'];
 }
 
 /** The processes in the same homes, one after another, and in each stage at once. */
@@ -28,7 +30,6 @@ export interface DelegateRound {
   /** Distinguishes its homes from those of other rounds. */
   readonly id: string;
   readonly stages: readonly (readonly DelegateWork[])[];
-  readonly scenes?: readonly Scene[];
 }
 
 /** The outcome of a round. */
@@ -38,49 +39,42 @@ export interface RoundEnd {
   readonly deaths: readonly DelegateDeath[];
 }
 
-export interface RoundPlace {
-  readonly server: DelegateServer;
-  readonly points?: string;
-}
-
 /** Does a round in new homes, runs their parents again, and says what is wrong. */
-export async function delegateRound(place: RoundPlace, round: DelegateRound): Promise<RoundEnd> {
+export async function delegateRound(server: DelegateServer, round: DelegateRound): Promise<RoundEnd> {
   using stack = new DisposableStack();
-  const homes = (round.scenes ?? scenes).map((scene, i): DelegateHome => {
-    const { path, db, graph, file } = stack.use(tempHome());
-    return { id: `${round.id}-${i}`, scene, path, db, graph, effects: file('effects') };
-  });
+  const homes = scenes.map((scene, i) =>
+    delegateHome(stack.use(memoryHome()), { id: `${round.id}-${i}`, scene, url: server.url }),
+  );
   const deaths: DelegateDeath[] = [];
   for (const stage of round.stages)
     await Promise.all(
       stage.map(async (work) => {
-        const killed = await runWork(place, homes, work);
+        const killed = await runWork(homes, work);
         if (killed && work.death !== undefined) deaths.push(work.death);
       }),
     );
-  const { server } = place;
   const faults: string[] = [];
-  for (const home of homes) {
-    faults.push(
-      ...faultsOfDelegation(home, server.asked(home.id), 'recovered').map((fault) => `recovered: ${fault}`),
-    );
-    await continueText(home, server.url);
-    faults.push(...faultsOfDelegation(home, server.asked(home.id), 'over'));
-  }
+  for (const home of homes) faults.push(...(await faultsInTheEnd(home, () => server.asked(home.id))));
   return { faults, deaths };
 }
 
+/** A home with a scene, in a new directory or in a copy of one. */
+export function delegateHome(
+  { path, db, graph }: Pick<TempHome, 'path' | 'db' | 'graph'>,
+  more: Pick<DelegateHome, 'id' | 'scene' | 'url'>,
+): DelegateHome {
+  return { ...more, path, db, graph, effects: join(path, 'effects') };
+}
+
 /** Whether the process was killed. */
-async function runWork(
-  { server, points }: RoundPlace,
+export async function runWork(
   homes: readonly DelegateHome[],
-  { act, death }: DelegateWork,
+  { act, death, copies }: DelegateWork,
 ): Promise<boolean> {
   const order: DelegateOrder = {
-    url: server.url,
     homes,
     act,
-    points,
+    copies,
     ...(death !== undefined && 'point' in death && { dieAt: death }),
   };
   const worker = startWorker('delegate-worker.ts', order);
@@ -92,9 +86,16 @@ async function runWork(
   return (await worker.ended).killed;
 }
 
+/** What is wrong with a home that was recovered, and once its parent has run again. */
+export async function faultsInTheEnd(home: DelegateHome, asked: () => readonly Asked[]): Promise<string[]> {
+  const recovered = faultsOfDelegation(home, asked(), 'recovered').map((fault) => `recovered: ${fault}`);
+  await continueText(home);
+  return [...recovered, ...faultsOfDelegation(home, asked(), 'over')];
+}
+
 /** Settles the parent, repeats the delegations of a program, and sends the parent one more message. */
-async function continueText(home: DelegateHome, url: string): Promise<void> {
-  await using deck = await delegateDeck(home, url);
+async function continueText(home: DelegateHome): Promise<void> {
+  await using deck = await delegateDeck(home);
   const here = { deck, home };
   const main = await deck.session('main');
   if (home.scene === 'program') await settleMain(deck, main);

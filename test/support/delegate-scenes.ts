@@ -12,16 +12,18 @@ export const scenes = ['program', 'call', 'notice', 'elsewhere', 'waits'] as con
 
 export type Scene = (typeof scenes)[number];
 
-/** All that a program may give; on a push some, which pass the same points of a delegation. */
+/** All tasks of some scenes; on a push some, which pass the same points of a delegation. */
 const ofProgram = ['p1', 'p2', 'p3', 'p4', 'p5', 'p6', 'p7', 'p8'];
+const ofNotice = ['n1', 'n2', 'n3'];
+const ofWaits = ['a1', 'a2', 'a3'];
 
 /** The tasks of a scene that `main` delegates. */
 export const tasksOf: Readonly<Record<Scene, readonly string[]>> = {
-  program: sized(['p2', 'p3', 'p5', 'p7', 'p8'], ofProgram, ofProgram),
+  program: sized(['p5', 'p7'], ofProgram, ofProgram),
   call: ['c1', 'c2', 'c3', 'c4'],
-  notice: ['n1', 'n2', 'n3'],
+  notice: sized(['n2', 'n3'], ofNotice, ofNotice),
   elsewhere: ['e1', 'e2', 'e3'],
-  waits: ['a1', 'a2', 'a3'],
+  waits: sized(['a1', 'a2'], ofWaits, ofWaits),
 };
 
 /** JSON Schema of the structured result of these tasks. */

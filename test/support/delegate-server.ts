@@ -15,9 +15,11 @@ export interface DelegateServer extends Provider {
   asked(home: string): readonly Asked[];
 }
 
-export async function startDelegateServer(): Promise<DelegateServer> {
+/** Starts one whose requests have the numbers from `first`. */
+export async function startDelegateServer(first = 0): Promise<DelegateServer> {
   const byHome = new Map<string, Asked[]>();
-  const provider = await startProvider((request, index, sentAt) => {
+  const provider = await startProvider((request, nth, sentAt) => {
+    const index = first + nth;
     const about = aboutOf(request);
     const digest = createHash('sha256').update(JSON.stringify(request.messages)).digest('hex');
     const asked = byHome.get(about.home) ?? [];

@@ -9,20 +9,16 @@ import type { TempHome } from './temp-home.ts';
 /** Where a worker is killed. */
 export type Death = NonNullable<RunOrder['dieAt']>;
 
-/** How a `run-worker.ts` ended, and the acknowledgements that it had received by then. */
-export interface RunEnded {
-  readonly killed: boolean;
-  readonly lines: readonly RunLine[];
-}
-
-/** Runs a worker on a home to its end. @throws when it failed by itself, with what it wrote to stderr */
+/** Runs a worker on homes to its end. Says whether it was killed. @throws when it failed by itself, with its stderr */
 export async function runWorker(
-  home: TempHome,
-  order: Pick<RunOrder, 'url' | 'points' | 'dieAt'>,
-): Promise<RunEnded> {
-  const whole: RunOrder = { db: home.db, graph: home.graph, effects: home.file('effects'), ...order };
-  const { killed, lines } = await startWorker('run-worker.ts', whole).ended;
-  return { killed, lines: lines.map((line) => JSON.parse(line) as RunLine) };
+  homes: readonly TempHome[],
+  order: Omit<RunOrder, 'homes'>,
+): Promise<boolean> {
+  const whole: RunOrder = {
+    homes: homes.map(({ db, graph, file }) => ({ db, graph, effects: file('effects'), said: file('said') })),
+    ...order,
+  };
+  return (await startWorker('run-worker.ts', whole).ended).killed;
 }
 
 const asking = (name: string, ids: readonly string[], args: Json = {}) =>
@@ -68,7 +64,7 @@ function words(text: string): string[] {
 }
 
 /** The faults of a home whose worker was killed, and which another has completed. */
-export function faultsAfterRun(home: TempHome, lines: readonly RunLine[]): string[] {
+export function faultsAfterRun(home: TempHome): string[] {
   using store = home.open();
   const entries = [...store.entries.read('main')];
   const info = store.sessions.find('main');
@@ -80,7 +76,7 @@ export function faultsAfterRun(home: TempHome, lines: readonly RunLine[]): strin
     ...store.inbox.list('main').map(({ key }) => `${key} waits in the inbox`),
     ...store.live.read('main').map(({ run }) => `the live answer of ${run} is left`),
     ...store.leases.list().map(({ owner }) => `${owner.id} has the lease`),
-    ...lines.flatMap((line) => lost(entries, line)),
+    ...saidIn(home).flatMap((line) => lost(entries, line)),
     ...['go', 'then'].flatMap((key) =>
       countFault(
         `message ${key}`,
@@ -96,9 +92,17 @@ export function faultsAfterRun(home: TempHome, lines: readonly RunLine[]): strin
   ];
 }
 
+/** What workers acknowledged. A line that a kill cut off does not count. */
+function saidIn(home: TempHome): RunLine[] {
+  return linesOf(home.file('said')).map((line) => JSON.parse(line) as RunLine);
+}
+
 /** The calls that were run, in the order in which they were, each as often as it was. */
 export function effectsOf(home: TempHome): string[] {
-  const file = home.file('effects');
+  return linesOf(home.file('effects'));
+}
+
+function linesOf(file: string): string[] {
   return existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
 }
 

@@ -15,3 +15,6 @@ function sizeOf(name: string): (typeof sizes)[number] {
 export function sized<T>(push: T, full: T, soak: T): T {
   return { push, full, soak }[size];
 }
+
+/** Whether the run has the full size, or a larger one: `test.runIf(atFullSize)` is a test that a push leaves out. */
+export const atFullSize: boolean = sized(false, true, true);

@@ -27,3 +27,9 @@ export function dirIn(place: string): TempDir {
     [Symbol.dispose]: () => made.remove(),
   };
 }
+
+/** A directory in another one, with which it goes away. */
+export function dirInside(dir: TempDir, name: string): TempDir {
+  const path = dir.file(name);
+  return { path, file: (name) => join(path, name), [Symbol.dispose]: () => {} };
+}

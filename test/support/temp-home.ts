@@ -3,7 +3,7 @@ import { openJournal } from '@tapedeck/graph/journal';
 import { type Draft, openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { type CliOptions, type CliResult, type HereOptions, tape, tapeHere, tapeProcess } from './cli.ts';
-import { tempDir } from './temp-dir.ts';
+import { memoryDir, type TempDir, tempDir } from './temp-dir.ts';
 
 /** A tape home that goes away with the block: `using home = tempHome()`. */
 export interface TempHome extends Disposable {
@@ -36,7 +36,16 @@ interface Contents {
 type GraphLine = Readonly<Record<string, unknown>>;
 
 export function tempHome(): TempHome {
-  const dir = tempDir();
+  return homeIn(tempDir());
+}
+
+/** The same in memory where the system has such a place: a kill loses nothing of what was written there either. */
+export function memoryHome(): TempHome {
+  return homeIn(memoryDir());
+}
+
+/** A home in a directory, with which it goes away. */
+export function homeIn(dir: TempDir): TempHome {
   const db = dir.file('tape.db');
   const graph = dir.file('session_graph.jsonl');
   const open = () => openTapeStore(db, { journal: openJournal(graph), durability: 'fast' });

@@ -1,20 +1,20 @@
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
-import { sized } from './size.ts';
+import { memoryVariable } from './use-memory.ts';
 
 const memory = '/dev/shm';
-/** What the files of a push take at most, with room to spare, in bytes. */
+/** What the files of a run take at most, with room to spare, in bytes. */
 const needed = 4e9;
 
 /**
- * Keeps the temporary files of a push in memory where there is room for them: a sync to a disk takes milliseconds,
- * and the tests make tens of thousands. The full size uses the disk, and so does a push that is given a `TMPDIR`.
+ * Makes a directory for temporary files in memory, where there is room for them: a sync to a disk takes milliseconds, and
+ * the tests make tens of thousands. A run that is given a `TMPDIR` uses that alone.
  */
 export default function tempInMemory(): (() => void) | undefined {
-  if (!sized(true, false, false) || process.env.TMPDIR !== undefined || roomIn(memory) < needed) return;
+  if (process.env.TMPDIR !== undefined || roomIn(memory) < needed) return;
   const dir = mkdtempSync(`${memory}/tapedeck-tests-`);
-  process.env.TMPDIR = dir;
+  process.env[memoryVariable] = dir;
   return () => {
-    delete process.env.TMPDIR;
+    delete process.env[memoryVariable];
     rmSync(dir, { recursive: true, force: true });
   };
 }

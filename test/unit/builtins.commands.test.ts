@@ -5,7 +5,7 @@ import { type BuiltinOptions, builtins } from '@tapedeck/runtime';
 import { afterAll, expect, test } from 'vitest';
 import { isAlive } from '../support/is-alive.ts';
 import { keptMemory } from '../support/kept-memory.ts';
-import { sized } from '../support/size.ts';
+import { atFullSize, sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const dir = tempDir();
@@ -131,17 +131,20 @@ test('an abort ends the command', async () => {
   await gone(pidIn('pid'));
 });
 
-test('a gigabyte of output leaves its beginning and its end, and no memory taken', async () => {
-  const { run } = desk({ outputBytes: 3_000 });
-  const before = keptMemory();
-  const bytes = sized(20_000_000, 1_000_000_000, 1_000_000_000);
-  const end = await run(`echo first; yes xxxxxxx | head -c ${bytes}; echo last`);
-  const after = keptMemory();
-  expect(end).toMatchObject({ ended: 'exit', exit_code: 0 });
-  expect(end.output).toMatch(
-    /^first\n(?:x+\n)+\[cut: \d+ of \d{8,10} bytes are left out here; .*\]\n(?:x+\n)+last\n$/,
-  );
-  expect(end.output.length).toBeLessThan(3_200);
-  expect(after.heapUsed - before.heapUsed).toBeLessThan(bytes);
-  expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(bytes);
-});
+test.runIf(atFullSize)(
+  'a gigabyte of output leaves its beginning and its end, and no memory taken',
+  async () => {
+    const { run } = desk({ outputBytes: 3_000 });
+    const before = keptMemory();
+    const bytes = sized(20_000_000, 1_000_000_000, 1_000_000_000);
+    const end = await run(`echo first; yes xxxxxxx | head -c ${bytes}; echo last`);
+    const after = keptMemory();
+    expect(end).toMatchObject({ ended: 'exit', exit_code: 0 });
+    expect(end.output).toMatch(
+      /^first\n(?:x+\n)+\[cut: \d+ of \d{8,10} bytes are left out here; .*\]\n(?:x+\n)+last\n$/,
+    );
+    expect(end.output.length).toBeLessThan(3_200);
+    expect(after.heapUsed - before.heapUsed).toBeLessThan(bytes);
+    expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(bytes);
+  },
+);

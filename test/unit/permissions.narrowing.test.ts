@@ -88,7 +88,7 @@ function expected(line: readonly Scopes[], grants: readonly string[], claims: re
 
 test('random lineages decide as the rules say, and only narrow', () => {
   const random = seeded(seed);
-  const many = sized(800, 10_000, 500_000);
+  const many = sized(400, 10_000, 500_000);
   const seen = new Set<string>();
   for (let i = 0; i < many; i += 1) {
     const deck = { manifest: rulesOf(random, 3), project: rulesOf(random, 2) };

@@ -15,6 +15,7 @@ import { expect, test } from 'vitest';
 import { audited } from '../support/audited.ts';
 import { fixedClock } from '../support/clock.ts';
 import { playScript } from '../support/script.ts';
+import { atFullSize } from '../support/size.ts';
 import { openStore, refusal } from '../support/store.ts';
 
 /** A store whose clock does not move, so that no lease expires, with a session `main`. */
@@ -397,7 +398,7 @@ test('an audit writes nothing', async () => {
   expect(refusal(() => store.sessions.find('main')).code).toBe('TAPE_CLOSED');
 });
 
-test('audit covers more sessions than it reads at a time', async () => {
+test.runIf(atFullSize)('audit covers more sessions than it reads at a time', async () => {
   const store = withMain();
   for (let n = 0; n < 450; n += 1)
     store.lineage.fork('main', { name: `c${n}`, inherit: 'nothing', deliver: 'merge' });

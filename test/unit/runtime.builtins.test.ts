@@ -7,6 +7,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { generateText, isStepCount, type ToolSet } from 'ai';
 import { afterAll, expect, test } from 'vitest';
 import { scriptedDeck } from '../support/scripted.ts';
+import { atFullSize } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const dir = tempDir();
@@ -83,7 +84,7 @@ test('a name that no built-in tool has is refused', async () => {
   });
 });
 
-test('a session goes on after files and commands that cannot be', async () => {
+test.runIf(atFullSize)('a session goes on after files and commands that cannot be', async () => {
   await using home = await desk(
     ofCalls([
       ['read_file', { path: 'pipe' }],

@@ -8,7 +8,7 @@ import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { byAgent, call, desk, done, run } from '../support/ruled.ts';
-import { sized } from '../support/size.ts';
+import { atFullSize, sized } from '../support/size.ts';
 
 test('a model reads the home directory of the user as ~ in a refusal', async () => {
   const path = join(homedir(), '.ssh/config');
@@ -539,20 +539,23 @@ test('of calls side by side, each is decided on when it runs: an earlier one can
   expect(existsSync(join(s.cwd, '../outside/x'))).toBe(false);
 });
 
-test('a command that is longer than a system takes is refused, and the session goes on', async () => {
-  const longest = `echo ${'x'.repeat(131_072 - 5)}`;
-  const bytes = sized(1, 10, 10) * 1024 * 1024 + 1;
-  const long = [`${longest}x`, `echo ${'x'.repeat(bytes - 5)}`, "a'".repeat(sized(1, 5, 5) * 1024 * 1024)];
-  await using s = await desk([run(longest, 'c0'), ...long.map((text, i) => run(text, `l${i}`)), done], {
-    permissions: ['allow *', 'deny exec(rm *)'],
-    limits: { maxSteps: 20 },
-  });
-  expect(await s.main.run('Go')).toMatchObject({ finish: 'stop', text: 'Done.' });
-  expect(s.ran).toEqual([longest]);
-  for (const refused of s.outputs().slice(1))
-    expect(refused).toMatch(/^exec\(.{400,700}is not allowed: it is longer than 131072 bytes$/s);
-  expect(s.events('permission/decided')).toHaveLength(long.length);
-});
+test.runIf(atFullSize)(
+  'a command that is longer than a system takes is refused, and the session goes on',
+  async () => {
+    const longest = `echo ${'x'.repeat(131_072 - 5)}`;
+    const bytes = sized(1, 10, 10) * 1024 * 1024 + 1;
+    const long = [`${longest}x`, `echo ${'x'.repeat(bytes - 5)}`, "a'".repeat(sized(1, 5, 5) * 1024 * 1024)];
+    await using s = await desk([run(longest, 'c0'), ...long.map((text, i) => run(text, `l${i}`)), done], {
+      permissions: ['allow *', 'deny exec(rm *)'],
+      limits: { maxSteps: 20 },
+    });
+    expect(await s.main.run('Go')).toMatchObject({ finish: 'stop', text: 'Done.' });
+    expect(s.ran).toEqual([longest]);
+    for (const refused of s.outputs().slice(1))
+      expect(refused).toMatch(/^exec\(.{400,700}is not allowed: it is longer than 131072 bytes$/s);
+    expect(s.events('permission/decided')).toHaveLength(long.length);
+  },
+);
 
 test('a tool whose argument is the directory of its command is asked about both, and each can be answered for good', async () => {
   const commands: string[] = [];
@@ -584,35 +587,38 @@ test('a tool whose argument is the directory of its command is asked about both,
   ]);
 });
 
-test('hostile arguments and names of tools give typed results, small notes, and a session that goes on', async () => {
-  const long = `${'x/'.repeat(sized(1, 10, 10) * 512 * 1024)}x`;
-  const paths = [
-    long,
-    'a\0b',
-    '../../../../etc/x',
-    '\u202egpj.exe',
-    '\u001b]52;c;aGk=\u0007',
-    'file:///etc/%00',
-  ];
-  await using s = await desk(
-    [
-      ...paths.map(
-        (path, i): ScriptAnswer => ({ toolCalls: [{ id: `c${i}`, name: 'write_file', input: { path } }] }),
-      ),
-      { toolCalls: [{ id: 'n1', name: '\u001b]52;c;aGk=\u0007', input: {} }] },
-      done,
-    ],
-    { permissions: ['sandboxed'], limits: { maxSteps: 20 } },
-  );
-  expect(await s.main.run('Go')).toMatchObject({ finish: 'stop', text: 'Done.' });
-  const results = s.outputs().map(String);
-  expect(results).toHaveLength(paths.length + 1);
-  expect(results[0]).toMatch(/^write\(x\/x.{400,600}is not allowed: it is longer than 4096 bytes$/s);
-  expect(results[1]).toContain('is not allowed: it contains a null character');
-  expect(results[2]).toContain('by the rule: deny write(**)');
-  // Odd names are names: they are written in the workspace.
-  expect(results.slice(3, 5)).toEqual(['written', 'written']);
-  expect(results[5]).toContain('is not allowed');
-  const notes = s.events('permission/decided').map((payload) => JSON.stringify(payload).length);
-  expect(Math.max(...notes)).toBeLessThan(2_000);
-});
+test.runIf(atFullSize)(
+  'hostile arguments and names of tools give typed results, small notes, and a session that goes on',
+  async () => {
+    const long = `${'x/'.repeat(sized(1, 10, 10) * 512 * 1024)}x`;
+    const paths = [
+      long,
+      'a\0b',
+      '../../../../etc/x',
+      '\u202egpj.exe',
+      '\u001b]52;c;aGk=\u0007',
+      'file:///etc/%00',
+    ];
+    await using s = await desk(
+      [
+        ...paths.map(
+          (path, i): ScriptAnswer => ({ toolCalls: [{ id: `c${i}`, name: 'write_file', input: { path } }] }),
+        ),
+        { toolCalls: [{ id: 'n1', name: '\u001b]52;c;aGk=\u0007', input: {} }] },
+        done,
+      ],
+      { permissions: ['sandboxed'], limits: { maxSteps: 20 } },
+    );
+    expect(await s.main.run('Go')).toMatchObject({ finish: 'stop', text: 'Done.' });
+    const results = s.outputs().map(String);
+    expect(results).toHaveLength(paths.length + 1);
+    expect(results[0]).toMatch(/^write\(x\/x.{400,600}is not allowed: it is longer than 4096 bytes$/s);
+    expect(results[1]).toContain('is not allowed: it contains a null character');
+    expect(results[2]).toContain('by the rule: deny write(**)');
+    // Odd names are names: they are written in the workspace.
+    expect(results.slice(3, 5)).toEqual(['written', 'written']);
+    expect(results[5]).toContain('is not allowed');
+    const notes = s.events('permission/decided').map((payload) => JSON.stringify(payload).length);
+    expect(Math.max(...notes)).toBeLessThan(2_000);
+  },
+);

@@ -362,7 +362,7 @@ test('after an undo the view equals, byte for byte, that before the act; after t
         chain = [];
       }
     }),
-    { numRuns: sized(24, 60, 2_000) },
+    { numRuns: sized(12, 60, 2_000) },
   );
   for (const what of ['rewind', 'compaction', 'prune', 'handoff', 'chain'])
     expect(tally.get(what), what).toBeGreaterThan(sized(1, 5, 100));

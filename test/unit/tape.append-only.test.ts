@@ -1,6 +1,7 @@
+import { copyFileSync } from 'node:fs';
 import { user } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { facts, type RawDb, rawDb } from '../support/raw-db.ts';
 import { playScript } from '../support/script.ts';
 import { openStore } from '../support/store.ts';
@@ -74,11 +75,18 @@ const attacks: Readonly<Record<string, string>> = {
 };
 
 /** A file with facts of all kinds in it. */
-function played(): { dir: TempDir; path: string } {
+const played = tempDir();
+{
+  using store = openStore(played.file('tape.db'));
+  playScript(store);
+}
+afterAll(() => played[Symbol.dispose]());
+
+/** A copy of it, for an attack of its own. */
+function copied(): { dir: TempDir; path: string } {
   const dir = tempDir();
   const path = dir.file('tape.db');
-  using store = openStore(path);
-  playScript(store);
+  copyFileSync(played.file('tape.db'), path);
   return { dir, path };
 }
 
@@ -89,7 +97,7 @@ describe.each(['ON', 'OFF'])('with recursive_triggers %s', (recursive) => {
   };
 
   test.each(Object.entries(attacks))('no statement can %s', (_, sql) => {
-    const { dir, path } = played();
+    const { dir, path } = copied();
     using _dir = dir;
     using db = rawDb(path);
     const before = facts(db);
@@ -98,7 +106,7 @@ describe.each(['ON', 'OFF'])('with recursive_triggers %s', (recursive) => {
   });
 
   test('a recorded redaction allows its body to be erased, once and whole', () => {
-    const { dir, path } = played();
+    const { dir, path } = copied();
     using _dir = dir;
     using db = rawDb(path);
     db.exec(`INSERT INTO entry (tape_id, seq, kind, mark, ref, at, epoch, body_hash, hash)
@@ -121,7 +129,7 @@ describe.each(['ON', 'OFF'])('with recursive_triggers %s', (recursive) => {
 });
 
 test('columns other than facts may change: life cycle, title, and rebuilt tables', () => {
-  const { dir, path } = played();
+  const { dir, path } = copied();
   using _dir = dir;
   using db = rawDb(path);
   expect(db.run(`UPDATE tape SET title = 'New', lifecycle = 'archived' WHERE id = 1`)).toBe(1);
@@ -130,7 +138,7 @@ test('columns other than facts may change: life cycle, title, and rebuilt tables
 });
 
 test('a store continues with its file, and keeps what the file contains', () => {
-  const { dir, path } = played();
+  const { dir, path } = copied();
   using _dir = dir;
   using db = rawDb(path);
   const before = db.all<{ payload: string; hash: Uint8Array }>('SELECT payload, hash FROM entry ORDER BY id');

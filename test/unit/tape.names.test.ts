@@ -1,7 +1,7 @@
 import { type SqliteTapeStore, sessionName, user } from '@tapedeck/tape';
 import { derivedNameMax, nameFault, nameKey, nameMax, parseName, taskSlug } from '@tapedeck/tape/store';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';
 import { countedIds } from '../support/ids.ts';
 import { badNames, goodNames } from '../support/names.ts';
@@ -17,11 +17,13 @@ const naming: Readonly<Record<string, (store: SqliteTapeStore, name: string) => 
 };
 
 describe('a bad name', () => {
+  const store = openStore();
+  store.sessions.open('origin');
+  afterAll(() => store.close());
+
   test.each(badNames.map((name) => [name.slice(0, 60), name] as const))(
     '%j is refused by every act',
     (_, name) => {
-      using store = openStore();
-      store.sessions.open('origin');
       for (const [act, give] of Object.entries(naming)) {
         const { code, message } = refusal(() => give(store, name));
         expect(code, act).toBe('TAPE_BAD_NAME');

@@ -43,7 +43,7 @@ const closed: Draft = {
   },
 };
 
-const histories = sized(30, 400, 20_000);
+const histories = sized(30, 200, 20_000);
 
 describe.skipIf(skipsPython('the verifier in Python'))(
   'a program written from the specification alone',

@@ -10,7 +10,7 @@ import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
-const histories = sized(350, 4_000, 200_000);
+const histories = sized(250, 4_000, 200_000);
 const timeout = sized(300_000, 300_000, 6 * 3_600_000);
 
 /**
@@ -40,6 +40,7 @@ const atLeast: Readonly<Record<string, number>> = {
   handoff: 800,
   compaction: 800,
   prune: 800,
+  omit: 800,
   rewind: 1500,
   unrewind: 150,
   fork: 1500,
@@ -68,6 +69,7 @@ const atLeast: Readonly<Record<string, number>> = {
   'a view with the intention': 1000,
   'a view with what a merge brought': 150,
   'a view with an output left out': 150,
+  'a view with a message left out': 500,
   'a view with a call that nothing answered': 4000,
   'a view where the user begins': 4000,
   'a view where the user tells to go on': 1500,

@@ -13,7 +13,7 @@ import {
   type ViewPolicy,
   view,
 } from '@tapedeck/tape';
-import { type Manifest, viewVersion } from '@tapedeck/tape/internal';
+import { type Manifest, omit, viewVersions } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyHistory } from '../support/golden/arbitrary-history.ts';
@@ -38,7 +38,7 @@ describe('a manifest of a view', () => {
     const shown = view(store.views.entries('main'), { target: { provider: 'anthropic' } });
     expect(shown.manifest()).toEqual({
       policy: 'last-boundary',
-      version: viewVersion,
+      version: viewVersions[0],
       target: 'anthropic',
       head: 3,
       in: [[1, 3]],
@@ -108,6 +108,16 @@ describe('a manifest of a view', () => {
     ]);
     expect(manifest(store, 'last-boundary').pruned).toBe(1);
     expect(manifest(store, 'full').pruned).toBeUndefined();
+  });
+
+  test('has the rules that leave messages out where they do, and older rules elsewhere', () => {
+    using store = openStore();
+    store.sessions.open('main');
+    store.entries.append('main', [user('2'), user('3'), omit([2, 4, 9]), user('5')]);
+    const { version, out } = manifest(store, 'last-boundary');
+    expect({ version, out }).toEqual({ version: viewVersions[1], out: [[2, 2, 'left out']] });
+    for (const policy of ['full', { window: 2 }, { fromAnchor: 3 }] as const)
+      expect(manifest(store, policy).version).toBe(viewVersions[0]);
   });
 
   test.each([

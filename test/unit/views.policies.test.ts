@@ -13,7 +13,7 @@ import {
   type ViewPolicy,
   view,
 } from '@tapedeck/tape';
-import { policyText } from '@tapedeck/tape/internal';
+import { omit, policyText } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 
@@ -91,6 +91,19 @@ describe('a window', () => {
     ]);
     expect(shown(store, { window: { tokens: 900 } })).toContain('a'.repeat(400));
     expect(read(store, { window: { tokens: 150 } })).toEqual([4, 5, 6, 7]);
+  });
+
+  test('does not count a message that is left out, unless the view is full', () => {
+    using store = openStore();
+    store.sessions.open('main');
+    store.entries.append('main', [user('1'), user('2'), user('a'.repeat(400)), user('4'), omit([4])]);
+    expect(shown(store, { window: 3 })).toBe('1 2 4');
+    expect(shown(store, { window: { tokens: 3 } })).toBe('1 2 4');
+    expect(shown(store, ['full', { window: 2 }])).toBe(`${'a'.repeat(400)} 4`);
+    store.entries.append('main', [omit([2, 3])]);
+    expect(shown(store, { window: 3 })).toBe('4');
+    store.history.rewind('main', 6);
+    expect(shown(store, { window: 3 })).toBe('1 2 4');
   });
 });
 

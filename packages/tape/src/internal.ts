@@ -61,6 +61,7 @@ export { fitResult, isClientCall, legalCallId } from './view/fit-call.ts';
 export { fitAssistantPart, fitUserPart } from './view/fit-part.ts';
 export { lastCallWithin, lastPolicy } from './view/last-policy.ts';
 export type { Manifest, Remake } from './view/manifest.ts';
+export { isOmission, omit, omittedIn, omittedMessages } from './view/omitted.ts';
 export {
   policyText,
   rulesOf,
@@ -71,7 +72,7 @@ export {
 } from './view/policy.ts';
 export { isPrune, type PrunedOutput, prunedOutputs } from './view/pruned.ts';
 export { renderEntry, renderState } from './view/render.ts';
-export { type Selection, select, viewVersion } from './view/select.ts';
+export { type Selection, select, viewVersions } from './view/select.ts';
 export type { ViewEnd } from './view/stream.ts';
 export { type CountTokens, entryTokens, estimateTokens, textTokens, usedSinceStep } from './view/tokens.ts';
 export { legalToolName } from './view/tool-name.ts';

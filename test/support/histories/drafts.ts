@@ -14,6 +14,7 @@ import {
   toolResult,
   user,
 } from '@tapedeck/tape';
+import { omit } from '@tapedeck/tape/internal';
 import type { Random } from '../seeded.ts';
 import { sealedFor, type Words } from './words.ts';
 
@@ -225,6 +226,10 @@ const makers: Readonly<Record<string, Maker>> = {
       ),
     ];
   },
+  /** Positions of messages, of other entries, and of what is not there. */
+  omit: ({ random, floor, head }) => [
+    omit(Array.from({ length: 1 + random.below(4) }, () => floor + random.below(head - floor + 3))),
+  ],
 };
 
 /** How often each is made, compared with the others. */

@@ -16,7 +16,7 @@ export function situations(
   }: { json: string; shown: Selection; look: Look; target: Target; session: CopiedSession },
 ): readonly string[] {
   const { policy, at } = look;
-  const { start, entries, pruned } = shown;
+  const { start, entries, pruned, omitted } = shown;
   const shows = {
     'as of an earlier position': at < session.head,
     'as of an inherited position': at <= session.base,
@@ -31,6 +31,7 @@ export function situations(
       ({ meta }) => meta.source === 'merge' && meta.context !== false,
     ),
     'with an output left out': entries.some(({ seq }) => pruned.has(seq)) && json.includes('<output pruned'),
+    'with a message left out': omitted.size > 0,
     'with a call that nothing answered': json.includes(noResult),
     'where the user begins': json.includes(noStart),
     'where the user tells to go on': json.includes(continueText),

@@ -15,9 +15,12 @@ import { verbAt } from './verb-in.ts';
 export async function askedVerb(argv: readonly string[], aliases: readonly string[] = []): Promise<Verb> {
   const at = verbAt(argv);
   const word = argv[at];
-  if (word === undefined) throw new UsageError(withoutVerb(argv));
+  const option = unknownOption(argv.slice(0, word === undefined ? undefined : at));
+  if (word === undefined) throw new UsageError(option ?? 'cannot run tape: a verb is missing');
   const verb = await verbNamed(word);
   if (verb !== undefined) return verb;
+  // What was taken for its value may be the verb.
+  if (option !== undefined) throw new UsageError(option);
   throw new UsageError(`cannot run ${quote(word)}: no such verb${meantVerbs(word, aliases)}`);
 }
 
@@ -37,14 +40,20 @@ function nearBy({ length }: string): { readonly within: number } {
   return { within: length < 7 ? 1 : 2 };
 }
 
-/** Why a line without a verb cannot run: often it has an option that there is not. */
-function withoutVerb(argv: readonly string[]): string {
+/** Why the words before a verb cannot be used: one is an option that there is not. Undefined where all are known. */
+function unknownOption(words: readonly string[]): string | undefined {
   const known = [...Object.keys(commonOptions), 'help', 'version'];
-  const option = argv.find((word) => word.startsWith('--') && !known.includes(nameIn(word)));
-  if (option === undefined) return 'cannot run tape: a verb is missing';
-  const near = nearNames(nameIn(option), known).map((name) => `--${name}`);
-  const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
-  return `cannot use --${nameIn(option)}: no such option${hint}`;
+  for (const word of words) {
+    const name = nameIn(word);
+    if (/^--./.test(word) && !known.includes(name)) {
+      const near = nearNames(name, known).map((one) => `--${one}`);
+      const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
+      return `cannot use --${name}: no such option${hint}`;
+    }
+    const [letter] = /^-[^-]/.test(word) ? word.slice(1).replace(/^[0hv]+/, '') : '';
+    if (letter !== undefined) return `cannot use -${letter}: no such option`;
+  }
+  return undefined;
 }
 
 /** The name in the word of an option. */

@@ -20,7 +20,7 @@ export function verbAt(argv: readonly string[]): number {
 
 /** Whether the next word is the value of an option that stands before the verb: also of an unknown option. */
 function takesNext(option: string): boolean {
-  if (/=|^--no-|^-[hv]$|^--(?:help|version)$/.test(option)) return false;
+  if (/=|^--no-|^-[0hv]+$|^--(?:help|version)$/.test(option)) return false;
   return options[option.slice(2)]?.type !== 'boolean';
 }
 

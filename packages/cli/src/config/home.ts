@@ -16,7 +16,7 @@ import { ConfigError } from '../errors/kinds.ts';
 import type { Home } from '../home.ts';
 import { decode } from '../input.ts';
 import { homeConfigFile } from './find.ts';
-import { camelCase, keys, snakeCase } from './keys.ts';
+import { camelCase, keys, keysInside, snakeCase } from './keys.ts';
 import { inOwnNames, isOtherName, NamesFault, type OtherNamed, otherNamesIn } from './other-names.ts';
 import { remoteNameFault } from './remotes.ts';
 import { offsetIn } from './rule-place.ts';
@@ -173,6 +173,12 @@ interface Reading {
   readonly refuse: (why: string, offset: number, field?: string) => ConfigError;
 }
 
+/** The keys that a field may mean which stands in the wrong place. */
+function meantKeys(name: string): string {
+  const meant = keysInside(name);
+  return meant.length === 0 ? '' : `; did you mean ${meant.join(' or ')}?`;
+}
+
 /** The fields of a mapping, under their camelCase names. */
 function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<string, unknown>> {
   const { document, places, refuse } = reading;
@@ -183,7 +189,7 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
     const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0;
     if (!known.has(name) && !isOtherName(`${inside}${name}`))
       throw refuse(
-        `no such field '${inside}${name}' (the fields are ${[...known].join(', ')})`,
+        `no such field '${inside}${name}'${meantKeys(name)} (the fields are ${[...known].join(', ')})`,
         offset,
         `${inside}${name}`,
       );

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { nearNames } from '@tapedeck/tape/store';
 import { UsageError } from '../errors/kinds.ts';
-import { isOtherName, ownPath } from './other-names.ts';
+import { isOtherName, otherKeys, ownPath } from './other-names.ts';
 
 /** The names on the way to a field of `config.yaml`. */
 export type Path = readonly string[];
@@ -67,6 +67,13 @@ export const keys: readonly string[] = [
   'alias.*',
 ];
 
+const fixedKeys = keys.filter((key) => !key.includes('*'));
+
+/** The keys that end with a name: where a field belongs that stands elsewhere. */
+export function keysInside(name: string): readonly string[] {
+  return [...fixedKeys, ...otherKeys].filter((key) => key.endsWith(`.${name}`));
+}
+
 /** The fields that have names which the user chooses in them. */
 const openFields: readonly string[] = keys
   .filter((key) => key.includes('*') && !/^(?:mcp_servers|personas)\./.test(key))
@@ -96,15 +103,16 @@ export function parseKey(key: string, act: string): Path {
   if (isOtherName(path.join('.'))) return act === 'set' || act === 'unset' ? path : ownPath(path);
   const pattern = patternOf(path);
   if (isKnown(pattern)) return path;
-  const fixed = keys.filter((one) => !one.includes('*'));
-  const inside = fixed.filter((one) => one.endsWith(`.${pattern}`));
-  const near = inside.length > 0 ? inside : nearNames(pattern, fixed, { within: pattern.length < 7 ? 1 : 2 });
+  const inside = keysInside(pattern);
+  const near =
+    inside.length > 0 ? inside : nearNames(pattern, fixedKeys, { within: pattern.length < 7 ? 1 : 2 });
   const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
   throw new UsageError(`cannot ${act} '${key}': there is no such key${hint}`, {
     data: { key, near },
-    hint: /key|token|secret|password/i.test(key)
-      ? 'keys of providers are read from the environment: tape help models'
-      : 'see: tape help config',
+    hint:
+      near.length === 0 && /key|token|secret|password/i.test(key)
+        ? 'keys of providers are read from the environment: tape help models'
+        : 'see: tape help config',
   });
 }
 

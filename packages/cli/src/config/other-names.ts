@@ -58,6 +58,9 @@ const table: readonly OtherName[] = [
   },
 ];
 
+/** The keys of all of them. */
+export const otherKeys: readonly string[] = table.map(({ key }) => key);
+
 /** Settings of other agents that have the same name here. */
 const sameNames: readonly string[] = [
   ...['enabled', 'reserve_tokens', 'retry_on_transient'],
@@ -90,7 +93,7 @@ export class NamesFault extends Error {
 
 /** Whether another agent gives a setting this name, and there is no setting of the name here. */
 export function isOtherName(key: string): boolean {
-  return table.some((one) => one.key === key);
+  return otherKeys.includes(key);
 }
 
 /** The setting of a key, which may be another name of it. */

@@ -113,6 +113,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'TAPE_MISSING_BASE':
       return 'import the bundles in the order in which they were made, or pull: tape pull';
     case 'TAPE_REMOTE_FAILED':
+      if (typeof data.home === 'string')
+        return `name another path; or make the home there with: tape init --home ${shellWord(data.home)}`;
       return data.missing === true
         ? 'mount it, or push to it first: tape push; when it is gone for good, add another with: tape remote add NAME URL'
         : undefined;
@@ -144,7 +146,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         ? undefined
         : `see the request and the answer of the model: tape log ${String(data.summarizer)} --own`;
     case 'SESSION_CANNOT_UNDO':
-      if (data.after === undefined) return undefined;
+      if (data.after === undefined) return wayBackHint(session, data);
       if (data.before !== undefined)
         return `rewind to before the message that it followed: tape rewind ${session}@${String(data.before)}`;
       return data.message === undefined
@@ -210,6 +212,19 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     default:
       return undefined;
   }
+}
+
+/** How to take back what was done with a session, and is no act of it. */
+function wayBackHint(
+  session: string,
+  { renamed, imported }: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const name = shellWord(session);
+  const ways = [
+    ...(typeof renamed === 'string' ? [`its new name with: tape rename ${shellWord(renamed)} ${name}`] : []),
+    ...(imported === true ? [`the import with: tape archive ${name}`] : []),
+  ];
+  return ways.length === 0 ? undefined : `take back ${ways.join('; or ')}`;
 }
 
 /** How many tools a hint names. */

@@ -1,8 +1,9 @@
 import type { Draft, Json, Seq } from '@tapedeck/tape';
-import { isObject, isPrune, renderEntry } from '@tapedeck/tape/internal';
+import { isObject, isOmission, isPrune, omit, renderEntry } from '@tapedeck/tape/internal';
 import { CopiedCalls } from './copied-calls.ts';
 import { CopiedPlaces } from './copied-places.ts';
-import { prunedIn, statedIn, viewedIn } from './copied-references.ts';
+import { omittedOf, prunedIn, statedIn, viewedIn } from './copied-references.ts';
+import { CopiedTask } from './copied-task.ts';
 import type { LoggedLine } from './draft-line.ts';
 
 /**
@@ -11,11 +12,10 @@ import type { LoggedLine } from './draft-line.ts';
  */
 export type Planned = (at: (entry: number) => Seq) => Draft;
 
-/** What begins a fork: no rewind hides it, and what it was asked is shown after each boundary, too. */
+/** What begins a fork, which no rewind hides. */
 interface Start {
   readonly seq: Seq;
   readonly state: Draft | undefined;
-  intention?: Draft;
 }
 
 /**
@@ -32,6 +32,7 @@ export class CopiedLog {
   #planned: Planned[] = [];
   readonly #calls = new CopiedCalls();
   #start: Start | undefined;
+  #task: CopiedTask | undefined;
 
   /** Plans an entry that is of no log. */
   plain(draft: Draft): readonly Planned[] {
@@ -44,7 +45,7 @@ export class CopiedLog {
   logged(line: LoggedLine): readonly Planned[] {
     if (line.seq <= this.#places.last) this.#begin();
     this.#take(line);
-    this.#places.keep(line.seq);
+    this.#places.keep(line.seq, line.draft.kind === 'message' && line.draft.payload !== null);
     return this.#planned.splice(0);
   }
 
@@ -58,7 +59,7 @@ export class CopiedLog {
     this.#close();
     this.#places.begin();
     this.#calls.clear();
-    this.#start = undefined;
+    [this.#start, this.#task] = [undefined, undefined];
   }
 
   #add(planned: Planned): void {
@@ -71,7 +72,7 @@ export class CopiedLog {
     const isIntention = kind === 'anchor' && name === 'intention';
     // Events and entries of applications can have null as their content.
     const isErased = payload === null && !/^(?:event$|ui$|x-)/.test(kind);
-    if (isIntention) this.#intend(draft, isOwn);
+    if (isIntention) this.#intend(seq, draft, isOwn);
     else if (isAct) this.acts += 1;
     else if (isErased) this.erased += 1;
     if (isAct) {
@@ -89,6 +90,11 @@ export class CopiedLog {
     if (isObject(payload) && isPrune(draft)) {
       const pruned = prunedIn(payload, this.#places);
       this.#add((at) => ({ ...draft, payload: pruned(at) }));
+      return;
+    }
+    if (isObject(payload) && isOmission(draft)) {
+      const omitted = omittedOf(payload, this.#places);
+      this.#add((at) => ({ ...draft, payload: omitted(at) }));
       return;
     }
     if (kind === 'message') this.#calls.call(payload);
@@ -119,26 +125,25 @@ export class CopiedLog {
       seq,
       state: hasState ? { kind: 'anchor', mark: 'boundary', name, payload: { state } } : undefined,
     };
-    this.#show(seq);
+    this.#begins(seq);
   }
 
   /** What a session was asked becomes a message with what its views say. */
-  #intend(draft: Draft, isOwn: boolean): void {
+  #intend(seq: Seq, draft: Draft, isOwn: boolean): void {
     const rendered = renderEntry({ ...draft, payload: draft.payload as Json, meta: {} });
     if (rendered?.type !== 'message') return;
     const { role, content } = rendered.message;
     const message: Draft = { kind: 'message', payload: { role, content } };
-    if (isOwn && this.#start !== undefined) this.#start.intention = message;
+    if (isOwn) this.#task = new CopiedTask(seq, message);
     this.#add(() => message);
   }
 
-  /** Begins the view at a position with what begins a fork. */
-  #show(seq: Seq): void {
-    const { state, intention } = this.#start ?? {};
+  /** Begins the view at a position with the state of a fork, unless a boundary does. */
+  #begins(seq: Seq): void {
+    const { state } = this.#start ?? {};
     const { first, count: own } = this.#places;
     if (state !== undefined && !this.#places.isBounded(seq))
       this.#add((at) => (first < own ? { ...state, ref: at(first) } : state));
-    if (intention !== undefined) this.#add(() => intention);
   }
 
   #rewind(seq: Seq, to: Seq, draft: Draft): void {
@@ -147,19 +152,26 @@ export class CopiedLog {
     this.#add((at) => ({ ...draft, ref: at(last), payload: { ...payload, to: at(last) } }));
     this.#places.rewind(seq, to);
     this.#calls.clear();
-    const { seq: begun = 0, intention } = this.#start ?? {};
-    if (to < begun) this.#show(seq);
-    else if (to === begun && intention !== undefined) this.#add(() => intention);
+    if (to < (this.#start?.seq ?? 0)) this.#begins(seq);
+    if (this.#task?.rewind(seq, to) === true) this.#say(this.#task);
   }
 
   #bound(seq: Seq, ref: Seq, draft: Draft): void {
     const keep = Math.min(ref, seq);
-    const [kept, own] = [this.#places.before(keep), this.#places.count];
+    const own = this.#places.count;
+    const { kept, omitted, hides } = this.#task?.bound(seq, keep, this.#places) ?? {
+      kept: this.#places.before(keep),
+      omitted: [],
+      hides: false,
+    };
     const payload = statedIn(draft, this.#places);
     this.#add((at) => ({ ...draft, payload: payload(at), ...(kept < own && { ref: at(kept) }) }));
     this.#places.bound(seq);
-    const { intention, seq: begun } = this.#start ?? { seq };
-    // Views show it again after a boundary that hides it.
-    if (intention !== undefined && keep > begun + 1) this.#add(() => intention);
+    if (omitted.length > 0) this.#add((at) => omit(omitted.map(at)));
+    if (hides && this.#task !== undefined) this.#say(this.#task);
+  }
+
+  #say({ message }: CopiedTask): void {
+    this.#add(() => message);
   }
 }

@@ -6,7 +6,7 @@ export class CopiedPlaces {
   count = 0;
   first = 0;
   /** The positions of the log, each with the number of entries that were planned up to it. */
-  #lines: { readonly seq: Seq; readonly count: number }[] = [];
+  #lines: { readonly seq: Seq; readonly count: number; readonly isMessage: boolean }[] = [];
   /** Its boundaries and rewinds, each with whether a boundary begins the view after it. */
   #marks: { readonly seq: Seq; readonly isBounded: boolean }[] = [];
   /** Which entry each result of the log is in the copy, by its position. */
@@ -24,9 +24,15 @@ export class CopiedPlaces {
     return this.#lines.at(-1)?.seq ?? 0;
   }
 
-  /** Keeps the place of a line: the entries that were planned last. */
-  keep(seq: Seq): void {
-    this.#lines.push({ seq, count: this.count });
+  /** Keeps the place of a line: the entries that were planned last, and whether that is one message. */
+  keep(seq: Seq, isMessage: boolean): void {
+    this.#lines.push({ seq, count: this.count, isMessage });
+  }
+
+  /** The entry that a message is; undefined for one that was erased, and for what is no message of the log. */
+  message(seq: Seq): number | undefined {
+    const line = lastUpTo(this.#lines, seq);
+    return line?.seq === seq && line.isMessage ? line.count - 1 : undefined;
   }
 
   /** Keeps which entry a result is: the one that is planned next. */
@@ -66,7 +72,7 @@ export class CopiedPlaces {
 }
 
 /** The last of some places, which are in order, that is not after a position. */
-function lastUpTo<Place extends { readonly seq: Seq }>(
+export function lastUpTo<Place extends { readonly seq: Seq }>(
   places: readonly Place[],
   seq: Seq,
 ): Place | undefined {

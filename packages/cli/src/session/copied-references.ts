@@ -1,5 +1,5 @@
 import type { Draft, Json, JsonObject, Seq } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { isObject, omittedIn } from '@tapedeck/tape/internal';
 import type { CopiedPlaces } from './copied-places.ts';
 
 /** What has references to positions, once it is known where the entries of a copy are. */
@@ -57,4 +57,10 @@ export function prunedIn(payload: JsonObject, places: Pick<CopiedPlaces, 'result
     ...payload,
     outputs: outputs.map(({ output, number }) => ({ ...output, seq: at(number) })),
   });
+}
+
+/** The payload of an omission, of the same messages of the copy. */
+export function omittedOf(payload: JsonObject, places: Pick<CopiedPlaces, 'message'>): Referring<JsonObject> {
+  const numbers = omittedIn(payload).flatMap((seq) => places.message(seq) ?? []);
+  return (at) => ({ ...payload, entries: numbers.map(at) });
 }

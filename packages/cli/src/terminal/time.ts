@@ -11,14 +11,37 @@ const units: readonly (readonly [names: RegExp, ms: number])[] = [
   [/^w(?:eeks?)?$/, 7 * day],
 ];
 
-/** Reads `2 hours ago`, `90 min`, `3d`, `now`, `today` or `yesterday`: days begin in UTC. Undefined for another text. */
+/** How many months a unit has that is as long as the calendar says. */
+const months: readonly (readonly [names: RegExp, count: number])[] = [
+  [/^mo(?:n(?:ths?)?)?$/, 1],
+  [/^y(?:(?:ea)?rs?)?$/, 12],
+];
+
+/**
+ * Reads `2 hours ago`, `90 min`, `3d`, `2 years ago`, `now`, `today` or `yesterday`: days begin in UTC. Undefined for
+ * another text.
+ */
 export function readRelativeTime(text: string, now: number): number | undefined {
   const today = now - (now % day);
   const word = { now, today, yesterday: today - day }[text];
   if (word !== undefined) return word;
   const [, count, name = ''] = /^(\d{1,9})\s*([a-z]+)(?:\s+ago)?$/.exec(text) ?? [];
+  if (count === undefined) return undefined;
   const unit = units.find(([names]) => names.test(name));
-  return count === undefined || unit === undefined ? undefined : now - Number(count) * unit[1];
+  if (unit !== undefined) return now - Number(count) * unit[1];
+  const month = months.find(([names]) => names.test(name));
+  return month === undefined ? undefined : monthsBefore(now, Number(count) * month[1]);
+}
+
+/** The same time of the same day, some months before; of a month that has no such day the last one. */
+function monthsBefore(now: number, count: number): number | undefined {
+  const date = new Date(now);
+  const day = date.getUTCDate();
+  date.setUTCDate(1);
+  date.setUTCMonth(date.getUTCMonth() - count);
+  const last = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  const time = date.setUTCDate(Math.min(day, last));
+  return Number.isNaN(time) ? undefined : time;
 }
 
 /** How long ago a time is, in few columns: `now`, `5 min ago`, `3 h ago`, `2 days ago`, and from 30 days on its date. */

@@ -1,6 +1,6 @@
 import { TapeError } from '@tapedeck/tape';
 import { changeHomeConfig } from '../config/change.ts';
-import { forgetRemote, readRemotes, remoteFor, remoteNameFault } from '../config/remotes.ts';
+import { forgetRemote, readRemotes, remoteFor, remoteNameFault, remotesIn } from '../config/remotes.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText, safe, shellWord } from '../escape.ts';
@@ -53,7 +53,9 @@ async function list(context: Context): Promise<number> {
   else if (options.json === true) await io.out(`${jsonText(remotes)}\n`);
   else if (options.quiet === true) for (const { name } of remotes) await io.out(`${safe(name)}\n`);
   else for (const { name, url } of remotes) await io.out(`${safe(tabbed([[name, url]]))}\n`);
-  if (remotes.length === 0 && options.json !== true && options.jsonl !== true)
+  // Those that are ignored have been named.
+  const isNone = remotes.length === 0 && (await remotesIn(home)).length === 0;
+  if (isNone && options.json !== true && options.jsonl !== true)
     status('No remotes (add one with: tape remote add NAME URL)');
   return exit.done;
 }

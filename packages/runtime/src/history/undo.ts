@@ -93,7 +93,7 @@ function undoable(entry: Entry): Act | undefined {
 /** The newest act that can be undone: an own rewind, or another one that is visible. */
 async function getNewest(
   store: TapeStore,
-  { id, session: name }: SessionInfo,
+  { id, session: name, title = '', aliases }: SessionInfo,
   only: UndoOptions['only'],
 ): Promise<Act> {
   const rewinds =
@@ -110,8 +110,17 @@ async function getNewest(
     rewind: 'it has no rewind',
     compaction: 'its view has no summary and no pruned outputs',
   }[only ?? 'all'];
+  const [source] =
+    only === undefined
+      ? await Array.fromAsync(store.entries.read(id, { name: 'import/source', own: true, last: 1 }))
+      : [];
   throw new SessionError('SESSION_CANNOT_UNDO', `cannot undo '${name}': ${what}`, {
-    data: { session: name },
+    data: {
+      session: name,
+      // What was done with it is no entry that a rewind could hide.
+      ...(only === undefined && aliases.includes(title) && { renamed: title }),
+      ...(source !== undefined && { imported: true }),
+    },
   });
 }
 

@@ -5,7 +5,7 @@ import { indexedTo, newestId } from '../search/text-index.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { isLive, type LeaseRow } from '../tape/lease.ts';
 import { refIn, type TapeRow } from '../tape/tape.ts';
-import { viewVersion } from '../view/select.ts';
+import { viewVersions } from '../view/select.ts';
 
 /**
  * Something left over or out of date that is no damage: a leftover of a crash, a projection to rebuild, or a record
@@ -99,8 +99,7 @@ function* unprovedViews(db: Db, realm: string): Generator<Finding> {
     `SELECT t.ulid, t.realm, t.name, t.incarnation, t.lifecycle, count(*) AS n, json_group_array(DISTINCT v.version) AS versions
        FROM (${viewsIn('meta', '$.view')} UNION ALL ${viewsIn('payload', '$.view')} AND e.kind = 'event'
          UNION ALL ${viewsIn('payload', '$.state.asked')} AND e.kind = 'anchor') v
-       JOIN tape t ON t.id = v.tape_id WHERE v.version IS NOT @version GROUP BY t.id ORDER BY t.id`,
-    { version: viewVersion },
+       JOIN tape t ON t.id = v.tape_id WHERE coalesce(v.version, 0) NOT IN (${viewVersions.join(', ')}) GROUP BY t.id ORDER BY t.id`,
   );
   for (const { n, versions, ...tape } of tapes) {
     const views = n === 1 ? '1 view' : `${n} views`;
@@ -109,7 +108,7 @@ function* unprovedViews(db: Db, realm: string): Generator<Finding> {
       ...finding(
         'views-unproved',
         refIn(realm, tape),
-        `${views} of '${shownIn(realm, tape)}' by other rules (version ${made.join(', ')}) cannot be compared; this build has ${viewVersion}`,
+        `${views} of '${shownIn(realm, tape)}' by other rules (version ${made.join(', ')}) cannot be compared; this build has ${viewVersions.join(' and ')}`,
       ),
       fixable: false,
     };

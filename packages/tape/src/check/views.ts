@@ -5,7 +5,8 @@ import type { Db } from '../sqlite/sqlite.ts';
 import { readEntries } from '../tape/read.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 import { remakeOf } from '../view/manifest.ts';
-import { viewVersion } from '../view/select.ts';
+import { isOmission } from '../view/omitted.ts';
+import { viewVersions } from '../view/select.ts';
 import { viewEntries } from '../view/source.ts';
 import { view } from '../view/view.ts';
 import { type Problem, problemsOf } from './problem.ts';
@@ -101,7 +102,7 @@ function recordedAt(db: Db, tape: TapeRow, seq: Seq): Recorded[] {
  */
 function isContradicted(db: Db, { manifest, of, ownOnly }: Recorded): boolean {
   const remake = remakeOf(manifest);
-  if (remake === undefined || manifest.version !== viewVersion) return false;
+  if (remake === undefined || !viewVersions.some((version) => version === manifest.version)) return false;
   const { policy, target, at } = remake;
   if (at > of.head_seq) return true;
   try {
@@ -109,7 +110,9 @@ function isContradicted(db: Db, { manifest, of, ownOnly }: Recorded): boolean {
       ? [...readEntries(db, of, { own: true, to: at })]
       : [...viewEntries(db, { ...of, head_seq: at }, policy)];
     if (entries.some(({ payload }) => payload === null)) return false;
-    return view(entries, { policy, target }).digest !== manifest.digest;
+    // Rules 5 leave no message out: an older build can have recorded a view by them after an omission.
+    const known = manifest.version === 5 ? entries.filter((entry) => !isOmission(entry)) : entries;
+    return view(known, { policy, target }).digest !== manifest.digest;
   } catch (error) {
     // An anchor that the view began at is gone.
     if (error instanceof TapeError && error.code === 'TAPE_NO_ANCHOR') return true;

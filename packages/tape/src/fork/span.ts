@@ -90,7 +90,7 @@ export function resolveSince(
 /** Returns the position before the n-th last message. A call and its result are never separated there. */
 function floorOfLast(db: Writer['db'], tape: TapeRow, { last, base }: { last: number; base: Seq }): Seq {
   // Messages that a rewind hides do not count.
-  const start = windowStart(newestFirst(db, tape, visible(db, tape, base)), last, { prunes: false });
+  const start = windowStart(newestFirst(db, tape, visible(db, tape, base)), last, { isFull: true });
   return start === undefined ? Math.min(tape.floor_seq, base) : start - 1;
 }
 

@@ -69,7 +69,15 @@ export function packNumber(name: string): number | undefined {
 export function remoteError(
   code: Extract<TapeErrorCode, 'TAPE_REMOTE_FAILED' | 'TAPE_BAD_REMOTE'>,
   { act, url, why }: { readonly act: string; readonly url: string; readonly why: string },
-  { cause, ...data }: { readonly cause?: unknown; readonly pack?: string; readonly missing?: true } = {},
+  {
+    cause,
+    ...data
+  }: {
+    readonly cause?: unknown;
+    readonly pack?: string;
+    readonly missing?: true;
+    readonly home?: string;
+  } = {},
 ): TapeError {
   return new TapeError(code, `cannot ${act} '${url}': ${why}`, { data: { url, ...data }, cause });
 }

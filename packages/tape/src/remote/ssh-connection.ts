@@ -38,7 +38,7 @@ export async function connected<T>(
   }: SshOptions & { readonly act: (served: Served) => Promise<T> },
 ): Promise<T> {
   const child = startProgram(wordsOf(address, env), { env: { ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
-  const ssh = new Ssh(child, { url: address.url, doing, idleMs });
+  const ssh = new Ssh(child, { address, doing, idleMs });
   try {
     await once(child, 'spawn');
     await ssh.greeted();
@@ -60,7 +60,7 @@ function wordsOf({ words, home }: SshAddress, env: NonNullable<SshOptions['env']
 class Ssh implements Served {
   readonly wire: Wire;
   readonly #child: ChildProcess;
-  readonly #at: { readonly url: string; readonly doing: string };
+  readonly #at: { readonly address: SshAddress; readonly doing: string };
   #said = '';
   #isGreeted = false;
   /** It says what it must not, or nothing: its end is not waited for. */
@@ -68,7 +68,7 @@ class Ssh implements Served {
 
   constructor(
     child: ChildProcess,
-    { idleMs, ...at }: { readonly url: string; readonly doing: string; readonly idleMs: number },
+    { idleMs, ...at }: { readonly address: SshAddress; readonly doing: string; readonly idleMs: number },
   ) {
     this.#child = child;
     this.#at = at;
@@ -96,16 +96,17 @@ class Ssh implements Served {
 
   async failure(error: unknown): Promise<unknown> {
     if (error instanceof TapeError) return error;
-    const { url, doing } = this.#at;
-    const failed = (why: string) =>
-      remoteError('TAPE_REMOTE_FAILED', { act: doing, url, why }, { cause: error });
+    const { address, doing } = this.#at;
+    const { url, home } = address;
+    const failed = (why: string, data: { readonly home?: string } = {}) =>
+      remoteError('TAPE_REMOTE_FAILED', { act: doing, url, why }, { cause: error, ...data });
     const { code, syscall, message } = error as NodeJS.ErrnoException;
     if (syscall?.startsWith('spawn') === true)
       return failed(code === 'ENOENT' ? 'ssh is not installed' : `ssh cannot be run: ${message}`);
     if (!(error instanceof WireError)) return error;
     if (!error.isLost) {
       this.#isWrong = true;
-      return failed(message);
+      return failed(message, error.isMissing ? { home } : {});
     }
     // What ssh says of it comes with its end.
     await this.#ended();

@@ -20,13 +20,20 @@ export type Message = Readonly<Record<string, unknown>>;
 export class WireError extends Error {
   /** Whether the other side is gone. */
   readonly isLost: boolean;
+  /** Whether the other side says that it has no such home. */
+  readonly isMissing: boolean;
 
   constructor(
     message: string,
-    { isLost = false, cause }: { readonly isLost?: boolean; readonly cause?: unknown } = {},
+    {
+      isLost = false,
+      isMissing = false,
+      cause,
+    }: { readonly isLost?: boolean; readonly isMissing?: boolean; readonly cause?: unknown } = {},
   ) {
     super(message, { cause });
     this.isLost = isLost;
+    this.isMissing = isMissing;
   }
 }
 
@@ -79,7 +86,7 @@ export class Wire {
   async receive(): Promise<Message> {
     for (let alive = 0; alive < aliveMax; alive += 1) {
       const message = parsedLine(await this.#line());
-      if (isObject(message.error)) throw new WireError(`it says '${textIn(message.error.message)}'`);
+      if (isObject(message.error)) throw toldBy(message.error);
       if (message.alive !== true) return message;
     }
     throw new WireError('it says nothing but that it works');
@@ -158,6 +165,13 @@ export class Wire {
       silence.catch(() => {});
     }
   }
+}
+
+/** An error of the other side. */
+function toldBy({ message, data }: Message): WireError {
+  return new WireError(`it says '${textIn(message)}'`, {
+    isMissing: isObject(data) && data.missing === true,
+  });
 }
 
 function parsedLine(line: string): Message {

@@ -3,7 +3,7 @@ import { isObject, type Json } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
 import type { Target } from './dialect.ts';
 import { parsePolicy, policyText, rulesOf, type ViewPolicy } from './policy.ts';
-import { beforeStart, beforeWindow, isStructural, type Selection, viewVersion } from './select.ts';
+import { beforeStart, beforeWindow, isStructural, type Selection, versionOf } from './select.ts';
 
 /**
  * What a view was made of, so that it can be made again: the ranges of entries that were in and out of it,
@@ -12,7 +12,7 @@ import { beforeStart, beforeWindow, isStructural, type Selection, viewVersion } 
 export interface Manifest {
   /** The policy in the form of `policyText`. */
   readonly policy: string;
-  /** The version of the view rules (`viewVersion`). */
+  /** The version of the view rules, one of `viewVersions`. */
   readonly version: number;
   /** The target provider. */
   readonly target?: string;
@@ -48,7 +48,7 @@ export function manifestOf(
   const prunedIn = [...pruned.keys()].filter((seq) => shown.has(seq)).length;
   return {
     policy: policyText(policy),
-    version: viewVersion,
+    version: versionOf(selection),
     ...(provider !== undefined && { target: provider }),
     head,
     in: rangesOf([...shown].sort((a, b) => a - b)),

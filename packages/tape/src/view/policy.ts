@@ -6,7 +6,7 @@ import { TapeError } from '../errors.ts';
 export type ViewBase =
   /** Start with the state of the newest boundary and its kept tail. */
   | 'last-boundary'
-  /** Start with the first entry; ignore boundaries and prunes. */
+  /** Start with the first entry; ignore boundaries, omissions and prunes. */
   | 'full'
   /** Start with the state of an anchor, given by position or name (the last anchor of that name). */
   | { readonly fromAnchor: Seq | string };

@@ -1,14 +1,21 @@
 import type { Entry, Seq } from '../entry/entry.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
+import { omittedMessages } from './omitted.ts';
 import { rulesOf, type ViewBase, type ViewPolicy } from './policy.ts';
 import { prunedOutputs } from './pruned.ts';
 import { windowStart } from './window.ts';
 
 /**
- * Version of the selection and rendering rules. It changes when the same entries would give other messages.
+ * Versions of the selection and rendering rules: a new one when the same entries would give other messages. By rules 6
+ * messages can be left out; a view that shows all is that of rules 5, and is recorded as such.
  */
-export const viewVersion = 5;
+export const viewVersions = [5, 6] as const;
+
+/** The version of the rules by which a selection was made. */
+export function versionOf({ omitted }: Pick<Selection, 'omitted'>): number {
+  return viewVersions[omitted.size === 0 ? 0 : 1];
+}
 
 /** The entries that a view shows, in order, and the reason why each entry is in or out. */
 export interface Selection {
@@ -19,11 +26,13 @@ export interface Selection {
   readonly keep: Seq;
   /** Positions of results whose outputs are pruned, with their former tokens; empty for a full view. */
   readonly pruned: ReadonlyMap<Seq, number>;
+  /** Positions of messages that are left out; empty for a full view. */
+  readonly omitted: ReadonlySet<Seq>;
   readonly reasons: ReadonlyMap<Seq, { readonly in: boolean; readonly why: string }>;
 }
 
 /**
- * Applies rewinds, then boundaries, windows and prunes, to the entries of a session. Pure. All entries and
+ * Applies rewinds, then boundaries, windows, omissions and prunes, to the entries of a session. Pure. All entries and
  * only those that `store.views.entries` reads give the same selection.
  * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not visible
  */
@@ -53,10 +62,15 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
     }
   let shown: readonly Entry[] = begun;
   for (const { window } of windows) {
-    const from = windowStart(shown.toReversed(), window, { prunes: base !== 'full' }) ?? 0;
+    const from = windowStart(shown.toReversed(), window, { isFull: base === 'full' }) ?? 0;
     for (const { seq } of shown) if (seq < from) reasons.set(seq, { in: false, why: beforeWindow });
     shown = shown.filter(({ seq }) => seq >= from);
   }
+  const named = omittedMessages(base === 'full' ? [] : seen);
+  const left = shown.filter(({ kind, seq }) => kind === 'message' && named.has(seq));
+  const omitted = new Set(left.map(({ seq }) => seq));
+  for (const seq of omitted) reasons.set(seq, { in: false, why: 'left out' });
+  shown = shown.filter(({ seq }) => !omitted.has(seq));
   const pruned = prunedOutputs(base === 'full' ? [] : seen);
   for (const seq of pruned.keys())
     if (reasons.get(seq)?.in === true) reasons.set(seq, { in: true, why: 'in view, its output pruned' });
@@ -78,6 +92,7 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
       intention,
     ),
     pruned,
+    omitted,
     reasons,
   };
 }

@@ -32,7 +32,7 @@ interface Needed {
 function needed(db: Db, tape: TapeRow, policy: ViewPolicy): Needed {
   const { base, windows } = rulesOf(policy);
   const { spans, start } = begun(db, tape, base);
-  const shown = windowed(db, tape, spans, { windows, prunes: base !== 'full' });
+  const shown = windowed(db, tape, spans, { windows, isFull: base === 'full' });
   const isMissing = start !== undefined && isIn(spans, start) && !isIn(shown, start);
   const single = [
     ...structuralEntries(db, tape),
@@ -103,11 +103,11 @@ function windowed(
   db: Db,
   tape: TapeRow,
   spans: readonly Interval[],
-  { windows, prunes }: { readonly windows: readonly ViewWindow[]; readonly prunes: boolean },
+  { windows, isFull }: { readonly windows: readonly ViewWindow[]; readonly isFull: boolean },
 ): readonly Interval[] {
   let left = spans;
   for (const { window } of windows) {
-    const from = windowStart(newestFirst(db, tape, left), window, { prunes });
+    const from = windowStart(newestFirst(db, tape, left), window, { isFull });
     if (from !== undefined)
       left = left.flatMap(({ lo, hi }) => (hi < from ? [] : [{ lo: Math.max(lo, from - 1), hi }]));
   }

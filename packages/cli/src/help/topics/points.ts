@@ -47,7 +47,7 @@ export const points: Topic = {
               ['`NAME@{1 hour ago}`', 'The last entry that was written by then'],
               [
                 '`NAME@{2026-11-21T10:00}`',
-                'The same, in UTC or with an offset; also `@{yesterday}`, `@{3d}`',
+                'The same, in UTC or with an offset; also `@{yesterday}`, `@{3d}`, `@{2 years ago}`',
               ],
             ],
           },
