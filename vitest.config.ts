@@ -80,6 +80,7 @@ const lanes = [
   'test/docs/verb-examples.test.ts',
   ...[
     'import.continued',
+    'import.explained',
     'import.growing',
     'import.pieces',
     'later-store',

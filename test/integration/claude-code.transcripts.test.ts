@@ -17,6 +17,8 @@ import {
   runClaudeCode,
   startScriptedModel,
 } from '../support/claude-code-program.ts';
+import { objectsIn } from '../support/claude-reader.ts';
+import { unexplained } from '../support/claude-records.ts';
 import type { Answer, ChatRequest } from '../support/provider/protocol.ts';
 import { type Said, saidIn } from '../support/said.ts';
 import { openStore } from '../support/store.ts';
@@ -200,6 +202,10 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
     agree(forked.get(fork), got('In a fork'));
     expect(model.faults).toEqual([]);
     expect([...store.verify()]).toEqual([]);
+    // Each record of each file is in the view of a session, or beside it for a reason.
+    const files = globSync('projects/**/*.jsonl', { cwd: config });
+    const records = files.flatMap((file) => objectsIn(readFileSync(join(config, file), 'utf8')).objects);
+    expect(unexplained(store, { names: forked.keys(), records })).toEqual([]);
     store.close();
     expectPiecesToAgree(place);
   }, 300_000);
