@@ -81,6 +81,7 @@ const lanes = [
   ...[
     'import.continued',
     'import.explained',
+    'import.exported-samples',
     'import.growing',
     'import.pieces',
     'later-store',

@@ -276,15 +276,17 @@ class ConversationWriter {
   }
 
   /**
-   * Whether what the source has is no continuation of what the session shows: the session went on here, or the source was
-   * rewritten. Entries that no view shows can always be added.
+   * Whether what the source has is no continuation of what the session shows: the session went on here, the source was
+   * rewritten, or it is a transcript that was exported of this session, which nothing of it rewinds. Entries that no view shows can always be added.
    */
   #parts({ imported, change: { same, rewindTo, drafts } }: ReadTape): boolean {
     const { plan, rewritten, conversation } = this.#writing;
     if (rewindTo === undefined && drafts.every(isAside)) return false;
-    if (rewritten && rewindTo !== undefined) return true;
+    const { base } = conversation;
+    const isExported = base !== undefined && this.#store.sessions.find(this.#session)?.id === base.session;
+    if ((rewritten || isExported) && rewindTo !== undefined) return true;
     if (plan.isNamed === true && same === 0 && rewindTo !== undefined) return true;
-    const last = spineOf(imported.shown)[same - 1]?.seq ?? conversation.base?.cut ?? 0;
+    const last = spineOf(imported.shown)[same - 1]?.seq ?? base?.cut ?? 0;
     return imported.ownWork !== undefined && imported.ownWork > last;
   }
 

@@ -176,14 +176,19 @@ function exportedIn(
   if (marks.size === 0) return marks;
   return new Map(
     drafts.flatMap(({ key = '' }) => {
-      const entry = marks.get(key) ?? marks.get(key.slice(0, keyLength));
+      const entry = markOfKey(key, marks);
       return entry === undefined ? [] : [[key, entry] as const];
     }),
   );
 }
 
-/** The characters of a key that is made of a uuid. */
-const keyLength = 'cc:'.length + 36;
+function markOfKey(key: string, marks: ReadonlyMap<string, string>): string | undefined {
+  for (let end = key.length; end > 0; end = key.lastIndexOf(':', end - 1)) {
+    const entry = marks.get(key.slice(0, end));
+    if (entry !== undefined) return entry;
+  }
+  return undefined;
+}
 
 /** The name of a conversation beside the main one, from the record that begins it. */
 function nameOf(
