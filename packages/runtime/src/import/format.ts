@@ -61,6 +61,8 @@ export interface TranscriptTool {
   has(path: string): boolean;
   /** What a file is; undefined for one of another program. `records`: the first ones; `path`: the whole path. */
   identify(records: readonly JsonObject[], path: string): Identity | undefined;
+  /** The working directory that a record names: a session can leave the one in which it began. */
+  directoryOf?(record: JsonObject): string | undefined;
   /** How long it keeps its transcripts; absent for one that deletes none. */
   retention?(place: Place): Retention;
   /** Files and folders where the other files of a conversation may be; without it, each file is a whole conversation. */

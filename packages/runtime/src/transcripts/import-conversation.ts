@@ -1,4 +1,5 @@
 import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { quote } from '@tapedeck/tape/internal';
 import type { FoundFile } from '../discovery/index.ts';
 import { type Cleaner, cleanerFor } from '../import/cleaner.ts';
 import { ImportError } from '../import/errors.ts';
@@ -41,6 +42,8 @@ export interface ImportingOptions extends Omit<ReconcileOptions, 'rewritten' | '
   readonly table?: SourceTable;
   /** Reads the files even if none of them has changed. */
   readonly again?: boolean;
+  /** Whether the sessions of a working directory are left out: one that was there for a while is, as a whole. */
+  readonly excludes?: (directory: string) => boolean;
   /** Refuses a file at its first bad line. */
   readonly strict?: boolean;
   /** The time that is recorded, in milliseconds since 1970. */
@@ -64,7 +67,7 @@ export async function importConversation(
   { tool, files }: Conversation,
   options: ImportingOptions = {},
 ): Promise<readonly FileImport[]> {
-  const { table, again, strict = false, now = Date.now, clean = cleanerFor(), ...how } = options;
+  const { table, again, excludes, strict = false, now = Date.now, clean = cleanerFor(), ...how } = options;
   if (tool.plan === undefined) throw new TypeError(`transcripts of ${tool.title} are not read`);
   if (again !== true && files.every((file) => isRead(file, table)))
     return files.map((file) => ({ file, seen: 'unchanged' }));
@@ -80,7 +83,10 @@ export async function importConversation(
       }
     }
     const plan = await tool.plan(opened.map(({ reading }) => reading));
-    for (const { reading } of opened) reading.assertWhole();
+    for (const { reading } of opened) {
+      reading.assertWhole();
+      if (excludes !== undefined) assertIncluded(reading, excludes);
+    }
     const apart = new Set(
       opened.filter(({ seen }) => isOther(seen)).flatMap(({ file }) => plan.files.get(file.path) ?? []),
     );
@@ -100,6 +106,16 @@ export async function importConversation(
   } finally {
     for (const { handle } of opened) handle.close();
   }
+}
+
+/** @throws IMPORT_EXCLUDED */
+function assertIncluded({ path, directories }: FileReading, excludes: (directory: string) => boolean): void {
+  const directory = [...directories].find((one) => one !== '' && excludes(one));
+  if (directory === undefined) return;
+  const why = `its session was in ${quote(directory)}, which a pattern leaves out`;
+  throw new ImportError('IMPORT_EXCLUDED', `cannot import ${quote(path)}: ${why}`, {
+    data: { file: path, directory, why },
+  });
 }
 
 /** What can be wrong with one file, and with no other. */

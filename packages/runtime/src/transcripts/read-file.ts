@@ -1,6 +1,6 @@
 import type { FoundFile } from '../discovery/index.ts';
 import { ImportError } from '../import/errors.ts';
-import type { SourceFile } from '../import/format.ts';
+import type { SourceFile, TranscriptTool } from '../import/format.ts';
 import type { BadLine, JsonLine, JsonLines } from '../import/json-lines.ts';
 import {
   compressionIn,
@@ -25,16 +25,23 @@ export class FileReading implements SourceFile {
   readonly role: FoundFile['role'];
   readonly #file: OpenFile;
   readonly #strict: boolean;
+  readonly #directoryOf: TranscriptTool['directoryOf'];
+  readonly #directories = new Set<string>();
   #lines: JsonLines | undefined;
   #state: ReadState | undefined;
   #error: ImportError | undefined;
 
-  constructor({ path, session, role }: FoundFile, file: OpenFile, { strict }: { readonly strict: boolean }) {
+  constructor(
+    { path, session, role, tool }: FoundFile,
+    file: OpenFile,
+    { strict }: { readonly strict: boolean },
+  ) {
     this.path = path;
     this.session = session;
     this.role = role;
     this.#file = file;
     this.#strict = strict;
+    this.#directoryOf = tool.directoryOf?.bind(tool);
   }
 
   /** Why nothing of it was read, though its conversation can do without it. */
@@ -58,6 +65,11 @@ export class FileReading implements SourceFile {
     // A piece is good until the next one only.
     for await (const piece of contentOf(this.#file)) pieces.push(Uint8Array.from(piece));
     return Buffer.concat(pieces);
+  }
+
+  /** The working directories that its records name; none, if they were not read. */
+  get directories(): ReadonlySet<string> {
+    return this.#directories;
   }
 
   /** What was wrong with its lines; nothing, if they were not read. */
@@ -95,6 +107,8 @@ export class FileReading implements SourceFile {
     const bad: BadLine[] = [];
     let first: LineFault | undefined;
     for await (const batch of reading.batches()) {
+      for (const { value } of this.#directoryOf === undefined ? [] : batch.records)
+        this.#directories.add(this.#directoryOf?.(value) ?? '');
       for (const record of kept?.keep(batch.records) ?? batch.records) records.push(record);
       first ??= batch.faults[0];
       for (const { line, offset } of batch.faults) if (bad.length < badLinesMax) bad.push({ line, offset });
