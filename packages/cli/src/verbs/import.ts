@@ -114,7 +114,10 @@ export const importVerb: Verb = defineVerb({
         throw new UsageError(`cannot search for files of the format ${format}: name each`);
       const { importFound } = await import('../session/import-found.ts');
       const from = sinceOf(since, context.io.now());
-      return await importFound({ paths: files, tool, project, since: from, raw, strict, yes, dryRun }, context);
+      return await importFound(
+        { paths: files, tool, project, since: from, raw, strict, yes, dryRun },
+        context,
+      );
     }
     const [file = '', ...others] = files;
     const how: How = { as, raw, strict, format: format as How['format'], table: await tableOf(context) };
@@ -186,7 +189,11 @@ async function importAll(files: readonly string[], how: How, context: Context): 
   return failed ?? exit.done;
 }
 
-async function importFile(file: string, { as, raw, strict, format, table }: How, context: Context): Promise<void> {
+async function importFile(
+  file: string,
+  { as, raw, strict, format, table }: How,
+  context: Context,
+): Promise<void> {
   const { io } = context;
   const isStdin = file === stdinWord;
   const { path, isPipe } = isStdin ? { path: 'stdin', isPipe: true } : await existingFile(file, io);
