@@ -85,6 +85,15 @@ export function contentMark(payload: string, meta: string): string {
   return sha256(`${meta}\n${payload}`).slice(0, 32);
 }
 
+/** What a session has of an import, where the tokens that other sessions counted for a key count no more. */
+export function countedElsewhere(imported: Imported, others: readonly Pick<Imported, 'counted'>[]): Imported {
+  if (others.length === 0) return imported;
+  const counted = new Map(imported.counted);
+  for (const other of others)
+    for (const [key, usage] of other.counted) counted.set(key, most(counted.get(key), usage));
+  return { ...imported, counted };
+}
+
 /** Whether an entry is part of a conversation. What a merge delivers of a subagent of the import is not. */
 function isSaid({ kind, mark, meta }: Entry): boolean {
   if (meta.source === 'merge' && meta.context === false) return false;

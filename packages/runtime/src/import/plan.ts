@@ -13,11 +13,15 @@ export type ConversationKind = 'main' | 'branch' | 'cleared' | 'subagent';
 
 /** An edge that no record names, and what it was concluded from. */
 export interface DerivedEdge {
+  /** The key of the conversation in which it is; of an edge between two, that of the later one. */
+  readonly conversation: string;
   /** The key of the record whose predecessor was concluded, or of a conversation. */
   readonly of: string;
   /** The key of what precedes it. */
   readonly from: string;
-  readonly why: 'parent-missing' | 'compaction' | 'cleared' | 'workflow';
+  readonly why: 'parent-missing' | 'compaction' | 'cleared' | 'workflow' | 'subagent';
+  /** What says so, for people. */
+  readonly evidence: string;
 }
 
 /** An entry that no view shows, and its place. */

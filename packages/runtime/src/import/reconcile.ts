@@ -3,21 +3,26 @@ import {
   type ForkRequest,
   note,
   type Seq,
+  type SessionInfo,
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
 import { exportedOf, withBase } from './base.ts';
 import { type Change, changeOf, commonOf, spineOf } from './change.ts';
 import type { Cleaner } from './cleaner.ts';
+import { beginsLike } from './copies.ts';
+import { recordDerived } from './derived.ts';
+import { linkSessions } from './edges.ts';
 import { fitting } from './fitting.ts';
 import { forkOf } from './fork-of.ts';
-import { type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
+import { countedElsewhere, type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
 import { changedLater, LaterDraft, wholeDraft } from './later-draft.ts';
 import { mergeEnded } from './merge-ended.ts';
 import { Origins, originOf } from './origins.ts';
 import { type Base, type ConversationPlan, type ImportPlan, isAside } from './plan.ts';
 import { withRefs } from './refs.ts';
 import { isRefusal } from './refusal.ts';
+import { saveTitle } from './titles.ts';
 
 /** What an import wrote of one conversation. */
 export interface Reconciled {
@@ -34,6 +39,8 @@ export interface Reconciled {
   readonly omitted: number;
   /** Why the session takes nothing: it was archived or deleted, or is in use. */
   readonly refused?: TapeError;
+  /** Edges inside of it, or to it, that no record names. */
+  readonly derived: number;
 }
 
 /** How an import is written. */
@@ -69,14 +76,17 @@ export function reconcile(
   plan: ImportPlan,
   { clean, rewritten = false, as, origins = new Origins(store) }: ReconcileOptions = {},
 ): readonly Reconciled[] {
-  const done = new Map<string, Reconciled>();
+  const done = new Map<string, Written>();
   const before = new Map<string, readonly Shown[]>();
   const exported = exportedOf(store, plan);
+  const titles = new Map<string, string | undefined>();
   for (const given of plan.conversations) {
     const known = exported === undefined ? given : withBase(given, exported);
     const conversation = prepared(known, clean);
     const over = done.get(conversation.parent?.key ?? '');
-    const source = conversation.kind === 'main' ? sourceOfCopy(store, plan, conversation) : undefined;
+    // Who names the session wants another one beside those that are here.
+    const isCopy = conversation.kind === 'main' && as === undefined;
+    const source = isCopy ? likeIt(store, plan, conversation) : undefined;
     const from =
       over === undefined || conversation.kind === 'cleared'
         ? source
@@ -87,24 +97,25 @@ export function reconcile(
       as,
     });
     before.set(conversation.key, writer.shown);
+    titles.set(conversation.key, conversation.title);
     done.set(conversation.key, writer.write());
   }
-  mergeEnded(store, plan, (key) => done.get(key)?.session);
-  return [...done.values()];
+  const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
+  linkSessions(store, plan, placed, { copies: as === undefined });
+  mergeEnded(store, plan, (key) => placed(key)?.session);
+  return [...done.values()].map((one) => {
+    const { conversation, session, refused } = one;
+    if (refused !== undefined) return { ...one, derived: 0 };
+    saveTitle(store, session, titles.get(conversation));
+    return { ...one, derived: recordDerived(store, session, plan, conversation) };
+  });
 }
 
-/** The session of which a conversation is a copy, if it was imported and both begin alike. */
-function sourceOfCopy(
-  store: SqliteTapeStore,
-  { format, copyOf }: ImportPlan,
-  conversation: ConversationPlan,
-): Writing['from'] {
-  const name = copyOf === undefined ? undefined : store.sessions.find(copyOf)?.session;
-  if (copyOf === undefined || name === undefined) return undefined;
-  const isIt = originOf(store, name) === JSON.stringify({ format, session: copyOf });
-  const { shown } = importedIn(store, name, conversation.base);
-  if (!isIt || commonOf(conversation, spineOf(shown)) === 0) return undefined;
-  return { session: name, earlier: [] };
+/** The session from which a new main conversation is forked, since both begin alike. */
+function likeIt(store: SqliteTapeStore, plan: ImportPlan, conversation: ConversationPlan): Writing['from'] {
+  if (store.sessions.find(conversation.name) !== undefined) return undefined;
+  const session = beginsLike(store, plan, conversation);
+  return session === undefined ? undefined : { session, earlier: [] };
 }
 
 /** A conversation as it is written, and compared with what was written of it. */
@@ -139,6 +150,9 @@ interface ReadTape {
   /** What has to be written so that it reads as its plan. */
   readonly change: Change;
 }
+
+/** What was written of a conversation itself. */
+type Written = Omit<Reconciled, 'derived'>;
 
 /** How often a session is read anew after another writer was faster. */
 const triesMax = 10;
@@ -190,7 +204,7 @@ class ConversationWriter {
     this.shown = shown[best] ?? [];
   }
 
-  write(): Reconciled {
+  write(): Written {
     const refused = this.#refusal();
     if (refused !== undefined) return this.#receipt({ ...nothing, refused });
     try {
@@ -201,7 +215,7 @@ class ConversationWriter {
     }
   }
 
-  #written(): Reconciled {
+  #written(): Written {
     const { from, conversation } = this.#writing;
     const { base } = conversation;
     const isNothing =
@@ -232,7 +246,7 @@ class ConversationWriter {
   }
 
   /** An export that no program went on with: its session has all of it. */
-  #nothing({ session: id }: Base): Reconciled {
+  #nothing({ session: id }: Base): Written {
     const session = this.#exists(this.#session) ? this.#session : this.#store.sessions.find(id)?.session;
     return this.#receipt({ ...nothing, session: session ?? id });
   }
@@ -249,7 +263,7 @@ class ConversationWriter {
    * Writes what an existing session lacks; to a new one beside it, if the two part. `first` begins what a session has that
    * was forked just now.
    */
-  #update(first: readonly Draft[] = []): Reconciled {
+  #update(first: readonly Draft[] = []): Written {
     for (let tries = 1; ; tries += 1) {
       const tape = this.#tape();
       if (first.length === 0 && this.#parts(tape)) return this.#goOnBeside(tape);
@@ -263,7 +277,7 @@ class ConversationWriter {
     }
   }
 
-  #goOnBeside({ imported, change: { same } }: ReadTape): Reconciled {
+  #goOnBeside({ imported, change: { same } }: ReadTape): Written {
     const { conversation } = this.#writing;
     // A source that only has less than before says nothing new.
     if (same === conversation.spine.length) return this.#receipt(nothing);
@@ -291,16 +305,14 @@ class ConversationWriter {
   }
 
   /** A new session without a parent, which appears when all of it is written. */
-  #create(): Reconciled {
+  #create(): Written {
     const { conversation } = this.#writing;
-    const { title } = conversation;
     const batch = [this.#origin(), ...changeOf(conversation, nothingImported).drafts];
     // The first entry of a session says that it begins.
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
     try {
       // Nothing of an import that was killed is continued: its source may have changed since.
-      const init = { keys: [], ...(title !== undefined && { title }) };
-      const staged = this.#store.imports.stage(this.#session, init);
+      const staged = this.#store.imports.stage(this.#session, { keys: [] });
       let [redacted, omitted] = [0, 0];
       for (const chunk of chunksOf(drafts)) {
         this.#store.imports.append(staged.id, chunk);
@@ -320,12 +332,10 @@ class ConversationWriter {
 
   /** Forks a session, and returns the name of the child: that of an earlier fork, if one was killed behind it. */
   #fork(parent: string, request: ForkRequest): string {
-    const { title } = this.#writing.conversation;
     try {
       return this.#store.lineage.fork(parent, {
         name: this.#session,
         key: this.#writing.conversation.key,
-        ...(title !== undefined && { title }),
         ...request,
       }).session;
     } catch (error) {
@@ -336,16 +346,27 @@ class ConversationWriter {
 
   #tape(): ReadTape {
     // The head first: what is appended while the tape is read is then not overlooked.
-    const { head = 0, headHash } = this.#store.sessions.find(this.#session) ?? {};
-    const imported = importedIn(this.#store, this.#session, this.#writing.conversation.base);
+    const info = this.#store.sessions.find(this.#session);
+    const { head = 0, headHash } = info ?? {};
+    const own = importedIn(this.#store, this.#session, this.#writing.conversation.base);
+    const imported = countedElsewhere(own, this.#copied(info));
     return { head, hash: headHash, imported, change: changeOf(this.#writing.conversation, imported) };
+  }
+
+  /** What the sessions have of which a main conversation is a copy, or that are copies of it and were here before. */
+  #copied({ parentId, link }: Pick<SessionInfo, 'parentId' | 'link'> = {}): readonly Imported[] {
+    if (this.#writing.conversation.kind !== 'main') return [];
+    const ids = new Set([parentId, link?.parentId].filter((id) => id !== undefined));
+    return [...ids].flatMap((id) =>
+      this.#store.sessions.find(id) === undefined ? [] : [importedIn(this.#store, id)],
+    );
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
   #append(
     { head, hash, imported, change: { rewindTo, drafts } }: ReadTape,
     first: readonly Draft[],
-  ): Omit<Reconciled, 'conversation' | 'session' | 'created'> {
+  ): Omit<Written, 'conversation' | 'session' | 'created'> {
     const rewind = rewindTo === undefined ? [] : [rewindDraft(rewindTo)];
     const whole = [...rewind, ...first, ...drafts].map(wholeDraft);
     const { conversation: plan } = this.#writing;
@@ -358,7 +379,7 @@ class ConversationWriter {
     return { added, rewound: rewindTo !== undefined, ...repairsIn(whole) };
   }
 
-  #receipt(wrote: Omit<Reconciled, 'conversation' | 'session'> & { readonly session?: string }): Reconciled {
+  #receipt(wrote: Omit<Written, 'conversation' | 'session'> & { readonly session?: string }): Written {
     return { conversation: this.#writing.conversation.key, session: this.#session, ...wrote };
   }
 
@@ -415,7 +436,7 @@ class ConversationWriter {
 
 const nothing = { created: false, added: 0, rewound: false, redacted: 0, omitted: 0 };
 
-function repairsIn(drafts: readonly Draft[]): Pick<Reconciled, 'redacted' | 'omitted'> {
+function repairsIn(drafts: readonly Draft[]): Pick<Written, 'redacted' | 'omitted'> {
   return {
     redacted: drafts.reduce((sum, { meta }) => sum + Number(meta?.redacted ?? 0), 0),
     omitted: drafts.filter(({ meta }) => meta?.omittedBytes !== undefined).length,

@@ -1,9 +1,9 @@
 import type { Draft } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
 import type { JsonLine } from '../json-lines.ts';
-import type { ConversationPlan, ImportPlan, PlacedAside } from '../plan.ts';
+import type { ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from '../plan.ts';
 import { answersOf } from './answers.ts';
-import { chainOf } from './chain.ts';
+import { chainOf, type DerivedLink } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
 import { type ReadingCounts, readingCounts } from './counts.ts';
 import { asideDraft } from './drafts.ts';
@@ -36,7 +36,8 @@ export function planFile(lines: readonly JsonLine[], { key, name, kind, file = k
   const chain = chainOf(records);
   const trees = chain.trees.filter((tree) => tree.some((record) => speaks(record)));
   const title = titleOf(records);
-  const derived = [...chain.derived];
+  const derived: DerivedEdge[] = [];
+  const links = new Map(chain.derived.map((one) => [one.record, one]));
   const taken = new Set<CodeRecord>();
   const ways = trees.map((tree) => pathsOf(tree, chain).map((path) => readPath(path, tree, taken)));
   // Records of a tree that says nothing, and those without a place in a tree, go with the first conversation.
@@ -53,7 +54,12 @@ export function planFile(lines: readonly JsonLine[], { key, name, kind, file = k
       const isRoot = p === 0;
       const id = isRoot ? (t === 0 ? key : `${key}/clear:${first?.key}`) : `${key}/branch:${first?.key}`;
       const parent = isRoot ? before : made[path.from ?? 0];
-      if (isRoot && t > 0 && parent !== undefined) derived.push({ of: id, from: parent.key, why: 'cleared' });
+      derived.push(...edgesOf(path.steps, id, links));
+      if (isRoot && t > 0 && parent !== undefined)
+        derived.push({
+          ...{ conversation: id, of: id, from: parent.key, why: 'cleared' },
+          evidence: `record ${first?.ordinal} of the file has no parent: the conversation before it was cleared`,
+        });
       const own = isRoot ? beside.filter((record) => (later.get(record) ?? 0) === t) : [];
       const plan = planPath(
         { ...conversation, beside: own },
@@ -69,10 +75,27 @@ export function planFile(lines: readonly JsonLine[], { key, name, kind, file = k
     const asides = records.map((record) => ({ draft: asideDraft(record), after: 0 }));
     conversations.push({ key, kind, file, name, spine: [], settled: 0, keeps: new Map(), asides });
   }
+  // The others are of records that say nothing.
+  derived.push(...edgesOf([...links.keys()], key, links));
   const paths = ways.flat().map(({ conversation }) => ({ ...conversation, beside: [] }));
   const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
   const reading = readingCounts(chain, paths);
   return { conversations, derived, reading, ...(exportOf !== undefined && { exportOf }) };
+}
+
+/** The edges of records that no record names, taken out of `left`: those of steps that ways share are in the first of them. */
+function edgesOf(
+  steps: readonly CodeRecord[],
+  conversation: string,
+  left: Map<CodeRecord, DerivedLink>,
+): readonly DerivedEdge[] {
+  return steps.flatMap((record) => {
+    const one = left.get(record);
+    if (one === undefined) return [];
+    left.delete(record);
+    const { parent, why, evidence } = one;
+    return [{ conversation, of: record.key, from: parent.key, why, evidence }];
+  });
 }
 
 /** A path as turns, with the results of its calls. */
