@@ -1,13 +1,14 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { spineOf } from './change.ts';
 import { copiesIn, firstKey } from './copies.ts';
-import { importedIn, keyOf } from './imported.ts';
+import { importedIn } from './imported.ts';
 
 /** A main conversation, and what its readers see of its source. */
 export interface Alike {
   readonly session: string;
   /** It names the session of which it is a copy, and that is here. */
   readonly isPlaced: boolean;
+  /** Its entries, by their keys and contents: records without an id have the same keys in any file. */
   readonly keys: readonly string[];
   /** When it said each of these, by its source: infinite where that does not tell. */
   readonly times: readonly number[];
@@ -34,7 +35,11 @@ export function alike(store: SqliteTapeStore, session: string): readonly Alike[]
       [...store.entries.read(one)].map(({ seq, meta }) => [seq, Date.parse(String(meta.timestamp))]),
     );
     return {
-      ...{ session: info.session, isPlaced: copies.isPlaced(one), keys: spine.map(keyOf) },
+      ...{
+        session: info.session,
+        isPlaced: copies.isPlaced(one),
+        keys: spine.map(({ key, content = '' }) => `${key} ${content}`),
+      },
       times: spine.map(({ seq }) => times.get(seq) ?? Number.NaN),
     };
   });

@@ -27,6 +27,7 @@ export {
 export { type ClaudeCodeSource, planClaudeCode } from '../import/claude-code/plan-of.ts';
 export { claudeCode } from '../import/claude-code/tool.ts';
 export { type Cleaner, cleanerFor } from '../import/cleaner.ts';
+export { derivedIn, type RecordedEdge } from '../import/derived.ts';
 export { ImportError, type ImportErrorCode } from '../import/errors.ts';
 export type {
   Identity,
