@@ -1,4 +1,10 @@
-import { parseJsonLines, planClaudeCode, type Reconciled, reconcile } from '@tapedeck/runtime/import';
+import {
+  derivedIn,
+  parseJsonLines,
+  planClaudeCode,
+  type Reconciled,
+  reconcile,
+} from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
@@ -36,10 +42,7 @@ const cleared: readonly Raw[] = [
 
 test('/clear ends one session and begins the next, joined by a derived link that an import makes once', () => {
   const store = openStore();
-  expect(take(store, cleared).map(({ session, derived }) => [session, derived])).toEqual([
-    ['s-1', 0],
-    ['s-1-clear-u2', 1],
-  ]);
+  expect(take(store, cleared).map(({ session }) => session)).toEqual(['s-1', 's-1-clear-u2']);
   expect(store.sessions.find('s-1-clear-u2')).toMatchObject({
     link: { parent: 's-1', type: 'clear', derived: true, evidence: expect.stringContaining('record 3') },
   });
@@ -144,4 +147,29 @@ test('a title that changes in the source changes that of the session, unless a p
   store.sessions.update('s-1', { name: 'mine' });
   take(store, titled('Something else'));
   expect(title()).toBe('mine');
+});
+
+test('what is concluded inside of a session is listed with its evidence, once, and no more when a record names it', () => {
+  const store = openStore();
+  const records = [
+    ...cleared.slice(0, 2),
+    person({ uuid: 'u2', parent: 'late' }, 'go on'),
+    model({ uuid: 'a2', parent: 'u2' }, [says('second')]),
+  ];
+  for (const times of [1, 2]) {
+    take(store, records);
+    expect([times, derivedIn(store, 's-1')]).toEqual([
+      times,
+      [
+        {
+          ...{ of: 'cc:u2', from: 'cc:a1', why: 'parent-missing' },
+          evidence: 'its parent late is not in the file; record 2 is the one before it',
+        },
+      ],
+    ]);
+  }
+  const entries = () => [...store.entries.read('s-1', { kind: 'x-derived' })].length;
+  expect(entries()).toBe(1);
+  take(store, [...records, model({ uuid: 'late', parent: 'a1' }, [says('late')])]);
+  expect([derivedIn(store, 's-1'), entries()]).toEqual([[], 2]);
 });

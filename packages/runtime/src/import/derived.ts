@@ -1,7 +1,7 @@
 import type { Draft, SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { isBetween } from './edges.ts';
 import { appendBeside } from './beside.ts';
+import { isBetween } from './edges.ts';
 import { keyOf } from './imported.ts';
 import type { DerivedEdge, ImportPlan } from './plan.ts';
 
@@ -18,16 +18,15 @@ export interface RecordedEdge {
 
 /**
  * Records the derived edges inside of the session of a conversation: each once, again when it changed, and as gone when
- * the source names the predecessor by now. Returns how many there are, with the one to another session.
+ * the source names the predecessor by now.
  */
 export function recordDerived(
   store: SqliteTapeStore,
   session: string,
   { derived }: Pick<ImportPlan, 'derived'>,
   conversation: string,
-): number {
-  const all = derived.filter((edge) => edge.conversation === conversation);
-  const edges = all.filter((edge) => !isBetween(edge));
+): void {
+  const edges = derived.filter((edge) => !isBetween(edge) && edge.conversation === conversation);
   const there = new Map<string, { readonly text: string; readonly times: number }>();
   for (const entry of store.entries.read(session, { own: true, kind: derivedKind })) {
     const of = keyOf(entry).replace(/^derived:/, '');
@@ -44,7 +43,6 @@ export function recordDerived(
   const now = new Set(edges.map(({ of }) => of));
   for (const of of there.keys()) if (!now.has(of)) say(of, { of, gone: true });
   if (drafts.length > 0) appendBeside(store, session, drafts);
-  return all.length;
 }
 
 function payloadOf({ of, from, why, evidence }: DerivedEdge): { readonly [field: string]: string } {

@@ -39,8 +39,6 @@ export interface Reconciled {
   readonly omitted: number;
   /** Why the session takes nothing: it was archived or deleted, or is in use. */
   readonly refused?: TapeError;
-  /** Edges inside of it, or to it, that no record names. */
-  readonly derived: number;
 }
 
 /** How an import is written. */
@@ -76,7 +74,7 @@ export function reconcile(
   plan: ImportPlan,
   { clean, rewritten = false, as, origins = new Origins(store) }: ReconcileOptions = {},
 ): readonly Reconciled[] {
-  const done = new Map<string, Written>();
+  const done = new Map<string, Reconciled>();
   const before = new Map<string, readonly Shown[]>();
   const exported = exportedOf(store, plan);
   const titles = new Map<string, string | undefined>();
@@ -103,12 +101,12 @@ export function reconcile(
   const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
   linkSessions(store, plan, placed, { copies: as === undefined });
   mergeEnded(store, plan, (key) => placed(key)?.session);
-  return [...done.values()].map((one) => {
-    const { conversation, session, refused } = one;
-    if (refused !== undefined) return { ...one, derived: 0 };
+  for (const { conversation, session, refused } of done.values()) {
+    if (refused !== undefined) continue;
     saveTitle(store, session, titles.get(conversation));
-    return { ...one, derived: recordDerived(store, session, plan, conversation) };
-  });
+    recordDerived(store, session, plan, conversation);
+  }
+  return [...done.values()];
 }
 
 /** The session from which a new main conversation is forked, since both begin alike. */
@@ -150,9 +148,6 @@ interface ReadTape {
   /** What has to be written so that it reads as its plan. */
   readonly change: Change;
 }
-
-/** What was written of a conversation itself. */
-type Written = Omit<Reconciled, 'derived'>;
 
 /** How often a session is read anew after another writer was faster. */
 const triesMax = 10;
@@ -204,7 +199,7 @@ class ConversationWriter {
     this.shown = shown[best] ?? [];
   }
 
-  write(): Written {
+  write(): Reconciled {
     const refused = this.#refusal();
     if (refused !== undefined) return this.#receipt({ ...nothing, refused });
     try {
@@ -215,7 +210,7 @@ class ConversationWriter {
     }
   }
 
-  #written(): Written {
+  #written(): Reconciled {
     const { from, conversation } = this.#writing;
     const { base } = conversation;
     const isNothing =
@@ -246,7 +241,7 @@ class ConversationWriter {
   }
 
   /** An export that no program went on with: its session has all of it. */
-  #nothing({ session: id }: Base): Written {
+  #nothing({ session: id }: Base): Reconciled {
     const session = this.#exists(this.#session) ? this.#session : this.#store.sessions.find(id)?.session;
     return this.#receipt({ ...nothing, session: session ?? id });
   }
@@ -263,7 +258,7 @@ class ConversationWriter {
    * Writes what an existing session lacks; to a new one beside it, if the two part. `first` begins what a session has that
    * was forked just now.
    */
-  #update(first: readonly Draft[] = []): Written {
+  #update(first: readonly Draft[] = []): Reconciled {
     for (let tries = 1; ; tries += 1) {
       const tape = this.#tape();
       if (first.length === 0 && this.#parts(tape)) return this.#goOnBeside(tape);
@@ -277,7 +272,7 @@ class ConversationWriter {
     }
   }
 
-  #goOnBeside({ imported, change: { same } }: ReadTape): Written {
+  #goOnBeside({ imported, change: { same } }: ReadTape): Reconciled {
     const { conversation } = this.#writing;
     // A source that only has less than before says nothing new.
     if (same === conversation.spine.length) return this.#receipt(nothing);
@@ -305,7 +300,7 @@ class ConversationWriter {
   }
 
   /** A new session without a parent, which appears when all of it is written. */
-  #create(): Written {
+  #create(): Reconciled {
     const { conversation } = this.#writing;
     const batch = [this.#origin(), ...changeOf(conversation, nothingImported).drafts];
     // The first entry of a session says that it begins.
@@ -366,7 +361,7 @@ class ConversationWriter {
   #append(
     { head, hash, imported, change: { rewindTo, drafts } }: ReadTape,
     first: readonly Draft[],
-  ): Omit<Written, 'conversation' | 'session' | 'created'> {
+  ): Omit<Reconciled, 'conversation' | 'session' | 'created'> {
     const rewind = rewindTo === undefined ? [] : [rewindDraft(rewindTo)];
     const whole = [...rewind, ...first, ...drafts].map(wholeDraft);
     const { conversation: plan } = this.#writing;
@@ -379,7 +374,7 @@ class ConversationWriter {
     return { added, rewound: rewindTo !== undefined, ...repairsIn(whole) };
   }
 
-  #receipt(wrote: Omit<Written, 'conversation' | 'session'> & { readonly session?: string }): Written {
+  #receipt(wrote: Omit<Reconciled, 'conversation' | 'session'> & { readonly session?: string }): Reconciled {
     return { conversation: this.#writing.conversation.key, session: this.#session, ...wrote };
   }
 
@@ -436,7 +431,7 @@ class ConversationWriter {
 
 const nothing = { created: false, added: 0, rewound: false, redacted: 0, omitted: 0 };
 
-function repairsIn(drafts: readonly Draft[]): Pick<Written, 'redacted' | 'omitted'> {
+function repairsIn(drafts: readonly Draft[]): Pick<Reconciled, 'redacted' | 'omitted'> {
   return {
     redacted: drafts.reduce((sum, { meta }) => sum + Number(meta?.redacted ?? 0), 0),
     omitted: drafts.filter(({ meta }) => meta?.omittedBytes !== undefined).length,
