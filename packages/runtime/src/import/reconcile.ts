@@ -307,7 +307,9 @@ class ConversationWriter {
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
     try {
       // Nothing of an import that was killed is continued: its source may have changed since.
-      const staged = this.#store.imports.stage(this.#session, { keys: [] });
+      const { title } = conversation;
+      const init = { keys: [], ...(title !== undefined && { title }) };
+      const staged = this.#store.imports.stage(this.#session, init);
       let [redacted, omitted] = [0, 0];
       for (const chunk of chunksOf(drafts)) {
         this.#store.imports.append(staged.id, chunk);
@@ -327,10 +329,12 @@ class ConversationWriter {
 
   /** Forks a session, and returns the name of the child: that of an earlier fork, if one was killed behind it. */
   #fork(parent: string, request: ForkRequest): string {
+    const { title } = this.#writing.conversation;
     try {
       return this.#store.lineage.fork(parent, {
         name: this.#session,
         key: this.#writing.conversation.key,
+        ...(title !== undefined && { title }),
         ...request,
       }).session;
     } catch (error) {

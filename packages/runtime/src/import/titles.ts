@@ -5,8 +5,8 @@ import { appendBeside } from './beside.ts';
 const keyPrefix = 'import:title';
 
 /**
- * Gives a session the title that its source has now. That of a rename, which a person gave it, comes before it; so does
- * that of its creation. Writes nothing where the source has the same title as before.
+ * Gives a session the title that its source has now, where it was created with another one. That of a rename, which a
+ * person gave it, comes before both.
  */
 export function saveTitle(store: SqliteTapeStore, session: string, title: string | undefined): void {
   const line = title === undefined ? undefined : titleLine(title);
@@ -14,8 +14,11 @@ export function saveTitle(store: SqliteTapeStore, session: string, title: string
   const own = [...store.entries.read(session, { own: true, name: titleEvent })].filter(({ key = '' }) =>
     key.replace(/^u:/, '').startsWith(keyPrefix),
   );
-  const last = own.at(-1)?.payload;
-  if (JSON.stringify(last) === JSON.stringify({ title: line })) return;
-  const key = own.length === 0 ? keyPrefix : `${keyPrefix}:${own.length + 1}`;
-  appendBeside(store, session, [{ ...note(titleEvent, { title: line }), key }]);
+  const payload = { title: line, source: 'import' };
+  const isSaid =
+    own.length === 0
+      ? titleLine(store.sessions.find(session)?.title ?? '') === line
+      : JSON.stringify(own.at(-1)?.payload) === JSON.stringify(payload);
+  if (!isSaid)
+    appendBeside(store, session, [{ ...note(titleEvent, payload), key: `${keyPrefix}:${own.length + 1}` }]);
 }
