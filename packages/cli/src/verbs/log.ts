@@ -130,9 +130,7 @@ export const log: Verb = defineVerb({
         `cannot list entries of kind '${args.kind}': it must be ${[...kinds].join(', ')} or x-…`,
       );
     if (args.place === undefined && args.derived !== true)
-      throw new UsageError('cannot show a log: no session is named', {
-        hint: 'tape log NAME; for the derived edges of all sessions: tape log --derived',
-      });
+      throw new UsageError('cannot show a log: no session is named', { hint: 'see: tape log --help' });
     return await context.reading(async (store) => {
       const { place } = args;
       if (args.derived === true || place === undefined) return await listDerived(store, place, context);
