@@ -72,12 +72,26 @@ export function importedIn(store: SqliteTapeStore, session: string, base?: Base)
 }
 
 function shownOf({ seq, kind, mark, name, ref, payload, meta }: Entry, key: string): Shown {
-  const { again: _, usageBefore: __, ...own } = meta;
+  const own = JSON.stringify(comparedMeta(meta));
   return {
     ...{ seq, kind, mark, name, ref, key },
-    content: payload === null ? undefined : contentMark(JSON.stringify(payload), JSON.stringify(own)),
+    content: payload === null ? undefined : contentMark(JSON.stringify(payload), own),
     calls: kind === 'message' ? clientCalls(payload) : [],
   };
+}
+
+/**
+ * What of a meta is compared: not how often it was written, and not the place and the version, which a program writes anew in
+ * the records that it copies.
+ */
+export function comparedMeta({
+  again: _,
+  usageBefore: __,
+  place: ___,
+  version: ____,
+  ...meta
+}: JsonObject): JsonObject {
+  return meta;
 }
 
 /** What content is known by, as the texts of JSON as which it is stored. Pure. */
