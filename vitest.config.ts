@@ -80,6 +80,7 @@ const lanes = [
   'test/docs/verb-examples.test.ts',
   ...[
     'import.continued',
+    'import.counts',
     'import.explained',
     'import.exported-samples',
     'import.growing',
@@ -115,6 +116,7 @@ const lanes = [
     'faults.power-cut',
     'faults.sync-order',
     'faults.syscalls',
+    'import.processes',
     'mcp.reference-servers',
     'pi.opens',
     'providers.quiet',
