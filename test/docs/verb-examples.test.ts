@@ -124,6 +124,7 @@ const needs: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> = 
   },
   restore: async ({ first }) => await first('backup ~/tapes-friday.db'),
   'tape run --continue "And the tests?"': async ({ first }) => await first('run plan Plan it.'),
+  'tape link fix --undo': async ({ first }) => await first('link fix --root'),
   'tape undo main': async ({ first }) => await first('rewind main@42'),
   'tape undo main@42': async ({ first }) => await first('rewind main@40'),
   'tape fork main --as fix --workspace worktree': ({ dir }) => repository(dir),

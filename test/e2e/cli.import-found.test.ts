@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
+import { processOwner } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json } from '../support/cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -212,4 +213,62 @@ test('a conversation that is forgotten loses its content, and is not taken again
   expect(await user.imports()).toMatchObject({ entries: 0, files: [{ session: 's2' }] });
   expect((await user.says('log', 's2')).stdout).toContain('user 0');
   expect((await user.says('import', '--forget', 'nothing')).code).toBe(3);
+});
+
+test('a session that was deleted or is in use takes nothing, and keeps no other from it', async () => {
+  const names = ['s1', 's2', 's3', 's4'];
+  const files = names.map((one) => [`${projects}/a/${one}.jsonl`, transcript(one, 1)] as const);
+  using user = userWith(Object.fromEntries(files));
+  await user.imports();
+  expect((await user.says('archive', 's1')).code).toBe(0);
+  expect((await user.says('delete', 's2')).code).toBe(0);
+  for (const one of names) writeFileSync(user.file(`a/${one}.jsonl`), transcript(one, 2));
+  {
+    using store = user.home.open();
+    const lease = store.leases.acquire('s3', processOwner('holder'));
+    const said = await user.says('import');
+    expect(said).toMatchObject({ code: 1, stdout: 'Claude Code: 4 entries from 2 of 4 files, 2 left out\n' });
+    expect(said.stderr).toMatch(/s2.jsonl: .*deleted here; bring it back with: tape undo [0-9A-Z]{26}\n/);
+    expect(said.stderr).toMatch(/s3.jsonl: .*; wait until it is idle with: tape wait s3/);
+    // An archived session goes on, and stays where it is.
+    expect(store.sessions.find('s1')).toMatchObject({ lifecycle: 'archived' });
+    store.leases.release(lease);
+  }
+  // What the user did to a session is no failure of an import.
+  const { code, stderr } = await user.says('import');
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^Left out .*s2.jsonl: .*tape undo .*\n$/)]);
+  const id = /tape undo (\w+)/.exec(stderr)?.[1] ?? '';
+  expect((await user.says('undo', id)).code).toBe(0);
+  expect(await user.imports()).toMatchObject({ entries: 2, left_out: [] });
+});
+
+test('a session that was in a directory that is left out is left out as a whole; so are tape homes', async () => {
+  using user = userWith({
+    [`${projects}/a/s1.jsonl`]:
+      transcript('s1', 1) + transcript('s1', 2, '/secret/app').split('\n').slice(2).join('\n'),
+    [`${projects}/a/s2.jsonl`]: transcript('s2', 1),
+    'home/tape.db': '',
+    'home/s3.jsonl': transcript('s3', 1),
+  });
+  await user.says('config', 'set', 'import.roots', `[${JSON.stringify(user.dir.path)}]`);
+  await user.says('config', 'set', 'import.exclude', '["/secret/"]');
+  const said = await user.imports();
+  expect(said).toMatchObject({
+    names: ['s2'],
+    left_out: [{ file: user.file('a/s1.jsonl'), why: expect.stringContaining("in '/secret/app'") }],
+  });
+});
+
+test('with --strict a transcript with a bad line is left out, and no other', async () => {
+  using user = userWith({
+    [`${projects}/a/s1.jsonl`]: `${transcript('s1', 1)}{"type": oops}\n${transcript('s1', 2).split('\n').slice(2).join('\n')}`,
+    [`${projects}/a/s2.jsonl`]: transcript('s2', 1),
+  });
+  const strict = await user.says('import', '--strict');
+  expect(strict.code).toBe(1);
+  expect(strict.stderr).toMatch(/Left out ~.*s1.jsonl: .*: line 3, byte \d+: /);
+  expect((await user.says('sessions', '--quiet')).stdout).toBe('s2\n');
+  const one = await user.says('import', user.file('a/s1.jsonl'), '--strict');
+  expect([one.code, one.stderr]).toEqual([1, expect.stringMatching(/line 3, byte \d+/)]);
+  expect(await user.imports()).toMatchObject({ names: ['s1'], files: [{ bad_lines: [{ line: 3 }] }, {}] });
 });

@@ -1,6 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { claudeCodeFiles, planClaudeCode, readClaudeCodeFiles, reconcile } from '@tapedeck/runtime/import';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   assistant,
   compaction,
@@ -107,27 +106,16 @@ test('a session of Claude Code that went on here is resumed there, with all that
     assistant('Here, too.'),
   );
 
-  const { id, file } = await exported(session);
+  const { id } = await exported(session);
   const request = await claude('Go on.', '--resume', id);
 
   expect(beforePrompt(request)).toEqual(await shown(home, session));
   expect(JSON.stringify(request)).toContain('hello');
 
   // What was added there comes back as a fork, and so does a fork of that.
+  await imported();
   const copied = await claude('And fork.', '--resume', id, '--fork-session');
-  const files = () => readdirSync(dirname(file)).filter((name) => name.endsWith('.jsonl'));
-  const takeAll = () => {
-    using taking = home.open();
-    // Those that are copied first.
-    const inOrder = files().toSorted(
-      (a, b) => statSync(join(dirname(file), a)).birthtimeMs - statSync(join(dirname(file), b)).birthtimeMs,
-    );
-    for (const name of inOrder) {
-      const found = claudeCodeFiles(join(dirname(file), name));
-      reconcile(taking, planClaudeCode(readClaudeCodeFiles(found)));
-    }
-  };
-  takeAll();
+  await imported();
   using store = home.open();
   expect(store.sessions.find(id)?.parent).toBe(session);
   const [copy] = store.sessions.list().filter(({ parent }) => parent === id);
@@ -143,7 +131,7 @@ test('a session of Claude Code that went on here is resumed there, with all that
       text,
     ).toHaveLength(1);
   const before = all.length;
-  takeAll();
+  await imported();
   expect(store.sessions.list().flatMap((one) => [...store.entries.read(one.id, { own: true })])).toHaveLength(
     before,
   );

@@ -1,12 +1,6 @@
-import { globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  claudeCodeFiles,
-  parseJsonLines,
-  planClaudeCode,
-  readClaudeCodeFiles,
-  reconcile,
-} from '@tapedeck/runtime/import';
+import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isBlobRef } from '@tapedeck/tape/store';
@@ -17,6 +11,9 @@ import {
   runClaudeCode,
   startScriptedModel,
 } from '../support/claude-code-program.ts';
+import { objectsIn } from '../support/claude-reader.ts';
+import { unexplained } from '../support/claude-records.ts';
+import { importFiles } from '../support/import-files.ts';
 import type { Answer, ChatRequest } from '../support/provider/protocol.ts';
 import { type Said, saidIn } from '../support/said.ts';
 import { openStore } from '../support/store.ts';
@@ -48,7 +45,7 @@ const hooks = {
 /** The answers of the model, by what the last prompt says. */
 function answerTo(request: ChatRequest, project: string): Answer {
   const [first] = request.messages;
-  const last = JSON.stringify(request.messages.at(-1));
+  const last = JSON.stringify(request.messages.findLast(({ role }) => role === 'user'));
   if (last.includes('create a detailed summary')) return { text: '<summary>They read a note.</summary>' };
   if (JSON.stringify(first).includes('SUBTASK') && !last.includes('tool_result'))
     return {
@@ -86,18 +83,15 @@ function answerTo(request: ChatRequest, project: string): Answer {
 }
 
 /** Imports all sessions of a place, and says what each of them shows. */
-function importAll(store: SqliteTapeStore, { config }: ClaudeCodePlace): ReadonlyMap<string, Said[]> {
-  const projects = join(config, 'projects');
-  const names = readdirSync(projects).flatMap((project) =>
-    readdirSync(join(projects, project))
-      .filter((file) => file.endsWith('.jsonl'))
-      .sort()
-      .flatMap((file) =>
-        reconcile(store, planClaudeCode(readClaudeCodeFiles(claudeCodeFiles(join(projects, project, file))))),
-      )
-      .map((written) => written.session),
+async function importAll(
+  store: SqliteTapeStore,
+  { config }: ClaudeCodePlace,
+  form: { readonly plain: boolean },
+): Promise<ReadonlyMap<string, Said[]>> {
+  const { names } = await importFiles(store, [join(config, 'projects')], { clean: false });
+  return new Map(
+    names.map((name) => [name, saidIn(view(store.views.entries(name), { target }).messages, form)]),
   );
-  return new Map(names.map((name) => [name, saidIn(view(store.views.entries(name), { target }).messages)]));
 }
 
 /** Each beginning of the main transcript, imported in order into one store, reads as it does alone. */
@@ -117,90 +111,106 @@ function expectPiecesToAgree({ config }: ClaudeCodePlace): void {
 }
 
 describe('transcripts that Claude Code 2.1.330 writes', () => {
-  test('show what the model got: files, reminders, prompts that waited, outputs that were moved, compactions, forks', async () => {
-    using dir = tempDir();
-    const [config, project] = [dir.file('config'), dir.file('project')];
-    for (const folder of [config, project]) mkdirSync(folder);
-    writeFileSync(join(project, 'note.txt'), 'hello note\n');
-    writeFileSync(join(project, 'CLAUDE.md'), 'Be terse.\n');
-    writeFileSync(join(project, 'dot.png'), Buffer.from(dot, 'base64'));
-    writeFileSync(join(config, 'settings.json'), JSON.stringify({ hooks }));
-    let queue = (): void => {};
-    await using model = await startScriptedModel((request) => {
-      queue();
-      return answerTo(request, project);
-    });
-    const place = { program: await claudeCodeProgram(), config, project, url: model.url };
-    const common = ['-p', '--dangerously-skip-permissions', '--model', 'claude-sonnet-4-5'];
-    const run = async (args: readonly string[], typing?: Parameters<typeof runClaudeCode>[2]) => {
-      const { status, stderr } = await runClaudeCode(place, [...common, ...args], typing);
-      expect(status, stderr).toBe(0);
-    };
-    /** What the model got in the last request with a text. */
-    const got = (text: string): readonly Said[] => {
-      const request = model.requests.findLast(({ messages }) => JSON.stringify(messages).includes(text));
-      return saidIn(request?.messages ?? []);
-    };
-    const agree = (shown: readonly Said[] | undefined, sent: readonly Said[]) => {
-      expect(sent.length).toBeGreaterThan(0);
-      // A session shows the answer as well.
-      expect(shown?.slice(0, -1)).toEqual(sent);
-    };
-    const store = openStore();
-
-    // A prompt with files, and one that comes while the first is worked on.
-    const prompt = (text: string) =>
-      `${JSON.stringify({ type: 'user', message: { role: 'user', content: [{ type: 'text', text }] } })}\n`;
-    const stream = [
-      '--session-id',
-      session,
-      '--input-format',
-      'stream-json',
-      '--output-format',
-      'stream-json',
-    ];
-    await run([...stream, '--verbose'], (write, end) => {
-      queue = () => {
-        queue = () => {};
-        write(prompt('What waited'));
-        end();
+  test.each([
+    ['reminders before the prompts', 'claude-sonnet-4-5'],
+    ['turns of the system behind them', 'claude-opus-5-5'],
+  ])(
+    'show what the model got, in %s',
+    async (form, name) => {
+      const said = { plain: form !== 'reminders before the prompts' };
+      using dir = tempDir();
+      const [config, project] = [dir.file('config'), dir.file('project')];
+      for (const folder of [config, project]) mkdirSync(folder);
+      writeFileSync(join(project, 'note.txt'), 'hello note\n');
+      writeFileSync(join(project, 'CLAUDE.md'), 'Be terse.\n');
+      writeFileSync(join(project, 'dot.png'), Buffer.from(dot, 'base64'));
+      writeFileSync(join(config, 'settings.json'), JSON.stringify({ hooks }));
+      let queue = (): void => {};
+      await using model = await startScriptedModel((request) => {
+        queue();
+        return answerTo(request, project);
+      });
+      const place = { program: await claudeCodeProgram(), config, project, url: model.url };
+      const common = ['-p', '--dangerously-skip-permissions', '--model', name];
+      const run = async (args: readonly string[], typing?: Parameters<typeof runClaudeCode>[2]) => {
+        const { status, stderr } = await runClaudeCode(place, [...common, ...args], typing);
+        expect(status, stderr).toBe(0);
       };
-      write(prompt('STEP-READ @note.txt @dot.png'));
-    });
-    const first = importAll(store, place).get(session);
-    agree(first, got('What waited'));
-    // The whole of an output that was moved is on the tape, beside the beginning that the model got.
-    expect(JSON.stringify(first)).toContain('<persisted-output>');
-    const [moved] = [...store.entries.read(session)].flatMap(({ meta }) => meta.savedAs ?? []);
-    const [saved] = [...store.entries.read(session, { kind: 'x-claude-code' })].flatMap(({ payload }) =>
-      isObject(payload) && payload.file === moved && isBlobRef(payload.content) ? [payload.content.hash] : [],
-    );
-    const numbers = Array.from({ length: 30_000 }, (_, i) => `${i + 1}\n`).join('');
-    expect(
-      Buffer.from(store.entries.blob(saved ?? ''))
-        .toString()
-        .trim(),
-    ).toBe(numbers.trim());
+      /** What the model got in the last request with a text. */
+      const got = (text: string): readonly Said[] => {
+        const request = model.requests.findLast(({ messages }) => JSON.stringify(messages).includes(text));
+        return saidIn(request?.messages ?? [], said);
+      };
+      const agree = (shown: readonly Said[] | undefined, sent: readonly Said[]) => {
+        expect(sent.length).toBeGreaterThan(0);
+        // A session shows the answer as well.
+        expect(shown?.slice(0, -1)).toEqual(sent);
+      };
+      const store = openStore();
 
-    // Subagents, a failed call, commands of its own, in later runs.
-    const resumed = ['--resume', session];
-    for (const text of ['STEP-DELEGATE', 'STEP-FAIL', '/cost', 'Go on']) await run([text, ...resumed]);
-    const second = importAll(store, place);
-    agree(second.get(session), got('Go on'));
-    const agent = [...second.keys()].find((name) => name.startsWith('agent-')) ?? '';
-    const asked = model.requests.findLast(({ messages }) => JSON.stringify(messages[0]).includes('SUBTASK'));
-    agree(second.get(agent), saidIn(asked?.messages ?? []));
+      // A prompt with files, and one that comes while the first is worked on.
+      const prompt = (text: string) =>
+        `${JSON.stringify({ type: 'user', message: { role: 'user', content: [{ type: 'text', text }] } })}\n`;
+      const stream = [
+        '--session-id',
+        session,
+        '--input-format',
+        'stream-json',
+        '--output-format',
+        'stream-json',
+      ];
+      await run([...stream, '--verbose'], (write, end) => {
+        queue = () => {
+          queue = () => {};
+          write(prompt('What waited'));
+          end();
+        };
+        write(prompt('STEP-READ @note.txt @dot.png'));
+      });
+      const first = (await importAll(store, place, said)).get(session);
+      agree(first, got('What waited'));
+      // The whole of an output that was moved is on the tape, beside the beginning that the model got.
+      expect(JSON.stringify(first)).toContain('<persisted-output>');
+      const [moved] = [...store.entries.read(session)].flatMap(({ meta }) => meta.savedAs ?? []);
+      const [saved] = [...store.entries.read(session, { kind: 'x-claude-code' })].flatMap(({ payload }) =>
+        isObject(payload) && payload.file === moved && isBlobRef(payload.content)
+          ? [payload.content.hash]
+          : [],
+      );
+      const numbers = Array.from({ length: 30_000 }, (_, i) => `${i + 1}\n`).join('');
+      expect(
+        Buffer.from(store.entries.blob(saved ?? ''))
+          .toString()
+          .trim(),
+      ).toBe(numbers.trim());
 
-    for (const text of ['/compact', 'After it']) await run([text, ...resumed]);
-    agree(importAll(store, place).get(session), got('After it'));
+      // Subagents, a failed call, commands of its own, in later runs.
+      const resumed = ['--resume', session];
+      for (const text of ['STEP-DELEGATE', 'STEP-FAIL', '/cost', 'Go on']) await run([text, ...resumed]);
+      const second = await importAll(store, place, said);
+      agree(second.get(session), got('Go on'));
+      const agent = [...second.keys()].find((name) => name.startsWith('agent-')) ?? '';
+      const asked = model.requests.findLast(({ messages }) =>
+        JSON.stringify(messages[0]).includes('SUBTASK'),
+      );
+      agree(second.get(agent), saidIn(asked?.messages ?? [], said));
 
-    await run(['In a fork', ...resumed, '--fork-session']);
-    const forked = importAll(store, place);
-    const fork = [...forked.keys()].find((name) => name !== session && !name.startsWith('agent-')) ?? '';
-    agree(forked.get(fork), got('In a fork'));
-    expect(model.faults).toEqual([]);
-    expect([...store.verify()]).toEqual([]);
-    store.close();
-    expectPiecesToAgree(place);
-  }, 300_000);
+      for (const text of ['/compact', 'After it']) await run([text, ...resumed]);
+      agree((await importAll(store, place, said)).get(session), got('After it'));
+
+      await run(['In a fork', ...resumed, '--fork-session']);
+      const forked = await importAll(store, place, said);
+      const fork = [...forked.keys()].find((name) => name !== session && !name.startsWith('agent-')) ?? '';
+      agree(forked.get(fork), got('In a fork'));
+      expect(model.faults).toEqual([]);
+      expect([...store.verify()]).toEqual([]);
+      // Each record of each file is in the view of a session, or beside it for a reason.
+      const files = globSync('projects/**/*.jsonl', { cwd: config });
+      const records = files.flatMap((file) => objectsIn(readFileSync(join(config, file), 'utf8')).objects);
+      expect(unexplained(store, { names: forked.keys(), records })).toEqual([]);
+      store.close();
+      expectPiecesToAgree(place);
+    },
+    300_000,
+  );
 });

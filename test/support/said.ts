@@ -8,9 +8,13 @@ export interface Said {
 
 /**
  * What messages of Anthropic's protocol or of a view say, in a form in which both can be compared: consecutive messages of
- * one side are one, and so are the results of calls and what the user says with them.
+ * one side are one, and so are the results of calls and what the user says with them. With `plain`, the texts of a side are
+ * one text without the frames of reminders, which turns of the system do not have.
  */
-export function saidIn(messages: readonly unknown[]): Said[] {
+export function saidIn(
+  messages: readonly unknown[],
+  { plain = false }: { readonly plain?: boolean } = {},
+): Said[] {
   const said: { role: Said['role']; items: string[] }[] = [];
   for (const message of messages) {
     if (!isObject(message)) continue;
@@ -20,11 +24,20 @@ export function saidIn(messages: readonly unknown[]): Said[] {
     if (last?.role === role) last.items.push(...items);
     else said.push({ role, items });
   }
+  if (plain) return said.map(({ role, items }) => ({ role, items: [plainText(items)] }));
   // What is attached to a result is sent at its end: the order within a side that has results is not compared.
   return said.map(({ role, items }) => ({
     role,
     items: items.some((item) => item.startsWith('result ')) ? items.toSorted() : items,
   }));
+}
+
+function plainText(items: readonly string[]): string {
+  return items
+    .join('\n')
+    .replace(/<\/?system-reminder>/g, '')
+    .replace(/\s*\n\s*/g, '\n')
+    .trim();
 }
 
 function itemsIn(content: unknown): string[] {

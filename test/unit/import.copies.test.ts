@@ -1,6 +1,8 @@
 import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { treeParentOf } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
+import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
 
@@ -21,8 +23,11 @@ const more: readonly Raw[] = [
   },
 ];
 
+/** The place and the version are those of the copying program. */
 const copy = (change: (record: Raw, i: number) => Raw): readonly Raw[] =>
-  original.slice(0, 2).map((record, i) => ({ ...change(record, i), sessionId: 's-2' }));
+  original
+    .slice(0, 2)
+    .map((record, i) => ({ ...change(record, i), sessionId: 's-2', cwd: '/elsewhere', version: '2.1.330' }));
 
 /** The ways in which Claude Code has written a session that begins as a copy. */
 const copies: Readonly<{ [way: string]: readonly Raw[] }> = {
@@ -66,10 +71,115 @@ describe.each(Object.entries(copies))('a session that begins as a copy, %s', (_,
     expect(output).toBe(7);
   });
 
-  test('is a session of its own where the other one is not there', () => {
+  test('is a session of its own where the other one is not there, and its copy when that comes', () => {
     const store = openStore();
     take(store, records);
     expect(store.sessions.find('s-2')?.parent).toBeUndefined();
     expect(texts(store, 's-2')).toEqual(['plan it', 'a plan', 'do it elsewhere', 'done']);
+    take(store, original);
+    // The source inherits from its copy, which was here first; in the tree it is the source.
+    expect([...store.entries.read('s-1', { own: true, kind: 'message' })]).toHaveLength(1);
+    const other = openStore();
+    for (const one of [original, records]) take(other, one);
+    expect(stateOf(store)).toEqual(stateOf(other));
+    expect([...store.verify()]).toEqual([]);
   });
+
+  test('counts its tokens once when it is imported piece by piece, before or after its source', () => {
+    for (const order of [0, 1]) {
+      const store = openStore();
+      if (order === 0) take(store, original);
+      for (let n = 1; n <= records.length; n += 1) take(store, records.slice(0, n));
+      if (order === 1) for (let n = 1; n <= original.length; n += 1) take(store, original.slice(0, n));
+      const other = openStore();
+      for (const one of [original, records]) take(other, one);
+      expect(stateOf(store)).toEqual(stateOf(other));
+    }
+  });
+});
+
+/** What readers find of a home: the conversations, their places in the tree and what all of them cost. */
+function stateOf(store: SqliteTapeStore) {
+  const sessions = store.sessions.list({ all: true });
+  return {
+    sessions: Object.fromEntries(
+      sessions
+        .toSorted((a, b) => (a.session < b.session ? -1 : 1))
+        .map((info) => [
+          info.session,
+          { texts: texts(store, info.session), parent: treeParentOf(info).parent, delivery: info.delivery },
+        ]),
+    ),
+    output: store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0),
+  };
+}
+
+const at = (record: Raw, minute: number): Raw => ({
+  ...record,
+  timestamp: `2026-03-01T10:${String(minute).padStart(2, '0')}:00.000Z`,
+});
+
+/** A session that goes on, two copies of it, a copy of a copy, and one that has the same records and names no session. */
+function family(): readonly (readonly Raw[])[] {
+  const begun = original.slice(0, 2).map((record, i) => at(record, i));
+  const answer = (uuid: string, parent: string, text: string, minute: number): Raw =>
+    at(model({ uuid, parent }, [says(text)], { usage: { output_tokens: 3 } }), minute);
+  const source = [...begun, at(original[2] ?? {}, 2), answer('a2', 'u2', 'did it', 3)];
+  const forked = (session: string, records: readonly Raw[], from: string): readonly Raw[] =>
+    records.map((record) => ({
+      ...record,
+      sessionId: session,
+      forkedFrom: { sessionId: from, messageUuid: record.uuid },
+    }));
+  const own = (session: string, records: readonly Raw[]): readonly Raw[] =>
+    records.map((record) => ({ ...record, sessionId: session }));
+  const first = [...forked('s-2', begun, 's-1'), ...own('s-2', [answer('c1', 'a1', 'first copy', 10)])];
+  const second = [...forked('s-3', begun, 's-1'), ...own('s-3', [answer('c2', 'a1', 'second copy', 20)])];
+  const ofCopy = [...forked('s-4', first, 's-2'), ...own('s-4', [answer('c3', 'c1', 'copy of a copy', 30)])];
+  const resumed = own('s-5', [...begun, answer('c4', 'a1', 'resumed', 40)]);
+  return [source, first, second, ofCopy, resumed];
+}
+
+function orders<T>(all: readonly T[]): readonly (readonly T[])[] {
+  if (all.length <= 1) return [all];
+  return all.flatMap((one, i) => orders(all.toSpliced(i, 1)).map((rest) => [one, ...rest]));
+}
+
+test('a family of copies ends in the same tree, views and tokens in whatever order its files are imported', () => {
+  const files = family();
+  const expected = openStore();
+  for (const file of files) take(expected, file);
+  expect(stateOf(expected)).toMatchObject({
+    output: 5 + 5 * 3,
+    sessions: {
+      's-1': { parent: undefined },
+      's-2': { parent: 's-1' },
+      's-3': { parent: 's-1' },
+      's-4': { parent: 's-2' },
+      's-5': { parent: 's-1' },
+    },
+  });
+  // All 120 of them take 20 s.
+  const step = sized(13, 13, 1);
+  for (const order of orders(files).filter((_, i) => i % step === 0)) {
+    const store = openStore();
+    for (const file of order) take(store, file);
+    const names = order.map((one) => one.at(-1)?.sessionId ?? 's-1');
+    expect([names, stateOf(store)]).toEqual([names, stateOf(expected)]);
+    // Importing again moves nothing.
+    const before = [...store.lineage.read()].length;
+    for (const file of order) take(store, file);
+    expect([names, [...store.lineage.read()].length]).toEqual([names, before]);
+  }
+});
+
+test('a copy that a person moved stays where it was put', () => {
+  const [source = [], first = []] = family();
+  const store = openStore();
+  take(store, first);
+  store.sessions.open('elsewhere');
+  store.lineage.link('s-2', 'elsewhere');
+  for (const file of [source, first]) take(store, file);
+  expect(treeParentOf(store.sessions.find('s-2') ?? {}).parent).toBe('elsewhere');
+  expect(treeParentOf(store.sessions.find('s-1') ?? {}).parent).toBeUndefined();
 });

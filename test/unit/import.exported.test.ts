@@ -51,7 +51,16 @@ function continued({ id, records }: Transcript, ...more: readonly JsonObject[]):
     const parentUuid = fields.parentUuid === undefined ? last : fields.parentUuid;
     last = uuid;
     const timestamp = new Date(Date.UTC(2027, 0, 1, 0, 0, ids)).toISOString();
-    return { parentUuid, isSidechain: false, ...fields, uuid, timestamp, sessionId: id, cwd: '/' };
+    return {
+      parentUuid,
+      isSidechain: false,
+      ...fields,
+      uuid,
+      timestamp,
+      sessionId: id,
+      cwd: '/',
+      version: '2.1.9',
+    };
   });
   return { id, records: [...records, ...written] };
 }
@@ -195,7 +204,8 @@ test('a transcript of Claude Code goes here and back as one lineage', async () =
   // Unchanged, it keeps its id, and its records their uuids.
   const same = await exported(store, id);
   expect(same.id).toBe(id);
-  expect(same.records.slice(0, 2).map(({ uuid }) => uuid)).toEqual(own.records.map(({ uuid }) => uuid));
+  for (const [i, { uuid, version, timestamp }] of own.records.entries())
+    expect(same.records[i]).toMatchObject({ uuid, version, timestamp, sessionId: id });
   expect(imported(store, same)).toMatchObject([{ session: id, added: 0 }]);
 
   store.entries.append(id, [user('Here.'), assistant('Two.')]);

@@ -88,7 +88,12 @@ test('a missing parent does not cut the history off, and is reported', () => {
     person({ uuid: 'u2', parent: 'gone' }, 'go on'),
   ];
   expect(spines(records)).toEqual([['main', 'user: hi', 'assistant: hello', 'user: go on']]);
-  expect(planned(records).derived).toEqual([{ of: 'cc:u2', from: 'cc:a1', why: 'parent-missing' }]);
+  expect(planned(records).derived).toEqual([
+    {
+      ...{ conversation: 'claude-code:s-1', of: 'cc:u2', from: 'cc:a1', why: 'parent-missing' },
+      evidence: 'its parent gone is not in the file; record 2 is the one before it',
+    },
+  ]);
 });
 
 test('after /clear another session begins', () => {

@@ -42,6 +42,7 @@ export {
   transcriptFor,
   transcriptPath,
 } from './export/transcript.ts';
+export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
 export {
   beginning,
   compressionIn,

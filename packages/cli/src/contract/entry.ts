@@ -196,6 +196,15 @@ const logEmptied = flag(
   'false: others used the file, or the disk failed, and the file or its WAL still has the content',
 );
 
+const DerivedEdge: z.ZodObject = shape('DerivedEdge', 'What an import concluded, since no record names it.', {
+  session,
+  seq: count('position of what follows; null for an edge between two sessions').nullable(),
+  parent: text('the session before it: the same one, or its parent in the tree').nullable(),
+  parent_seq: count('position of what precedes; null as `seq` is').nullable(),
+  type: text('`clear`, `copy`, `workflow`, `subagent`; inside of a session `parent-missing`, `compaction`'),
+  evidence: text('what says so').optional(),
+});
+
 /** Verbs that write, read and follow entries. */
 export const entryVerbs: Contracts = {
   append: {
@@ -279,8 +288,9 @@ export const entryVerbs: Contracts = {
         },
         '`--stat`',
       ),
+      ...listed(DerivedEdge, 'with `--derived`'),
     ],
-    quiet: 'the positions, one a line; with `--stat` the number of entries',
+    quiet: 'the positions, one a line; with `--stat` the number of entries, with `--derived` the sessions',
     exits: { ...noPoint },
   },
   show: {

@@ -48,3 +48,8 @@ function timeOf({ first, facts }: FoundFile): number {
   const recorded = first === undefined ? Number.NaN : Date.parse(first);
   return Number.isNaN(recorded) ? Number(BigInt(facts.modified) / 1_000_000n) : recorded;
 }
+
+/** What of a list passes a test, and what does not. */
+export function parted<T>(list: readonly T[], test: (one: T) => boolean): readonly [T[], T[]] {
+  return [list.filter(test), list.filter((one) => !test(one))];
+}

@@ -1,11 +1,11 @@
-import type { Conversation, Discovery, FileImport, Source } from '@tapedeck/runtime/import';
+import type { Conversation, Discovery, FileImport, FoundFile, Source } from '@tapedeck/runtime/import';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
 import { jsonText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { foundJson, foundText, importedText } from '../output/found.ts';
-import type { Pending, ToolFound } from './conversations.ts';
+import { type Pending, parted, type ToolFound } from './conversations.ts';
 import { fileJson, importJson, receiptJson } from './import-receipt.ts';
 import { sayBadLines } from './import-transcript.ts';
 
@@ -53,23 +53,27 @@ export async function sayDone(
   { io, options, answer, status }: Context,
 ): Promise<number> {
   const files = done.map(importJson);
-  const failed = done.flatMap(({ file, error }) =>
-    error === undefined ? [] : [leftOutBy(file.path, error)],
-  );
-  const leftOut = [...failed, ...leftOutOf(found, isNamed)];
-  const asWished = forgotten.flatMap(({ files }) =>
-    files.map(({ path }) => ({ file: path, why: 'its session was forgotten' })),
-  );
+  const failed = done.flatMap(({ file, error }) => (error === undefined ? [] : [leftOutBy(file, error)]));
+  const [asWished, others] = parted(failed, ({ code }) => !isNamed && wished.has(code));
+  const [excluded, refused] = parted(asWished, ({ code }) => code === 'IMPORT_EXCLUDED');
+  const silent: readonly LeftOut[] = [
+    ...excluded,
+    ...forgotten.flatMap(({ files }) =>
+      files.map(({ path }) => ({ file: path, why: 'its session was forgotten' })),
+    ),
+  ];
+  const leftOut = [...others, ...leftOutOf(found, isNamed)];
   const json = {
     ...receiptJson(done.flatMap(({ brought }) => brought ?? [])),
     ...foundJson(tools, found),
-    ...{ files, left_out: [...leftOut, ...asWished], gone: gone.map(({ path }) => path) },
+    ...{ files, left_out: [...leftOut, ...refused, ...silent].map(({ file, why }) => ({ file, why })) },
+    gone: gone.map(({ path }) => path),
   };
   if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
   else await answer({ json, quiet: json.names.join('\n'), human: importedText(tools, done) });
-  sayLeftOut(leftOut, status);
+  sayLeftOut([...leftOut, ...refused], status);
   for (const { file, brought } of done) sayBadLines(brought?.bad ?? [], file.path, status);
-  if (forgotten.length > 0) status(`${counted(forgotten.length, 'forgotten conversation')} left out`);
+  if (silent.length > 0) status(`${counted(silent.length, 'file')} left out by patterns, or as forgotten`);
   if (gone.length > 0)
     status(
       `${counted(gone.length, 'file')} of earlier imports ${gone.length === 1 ? 'is' : 'are'} gone; the sessions stay`,
@@ -83,10 +87,13 @@ interface LeftOut {
   readonly why: string;
 }
 
+/** Why a file is left out that its user left out before, by a pattern, or by what became of its session. */
+const wished: ReadonlySet<string> = new Set(['IMPORT_EXCLUDED', 'TAPE_ARCHIVED']);
+
 /** A file that failed, with what can be done. */
-function leftOutBy(file: string, error: unknown): LeftOut {
-  const { message, hint } = describeError(error);
-  return { file, why: hint === undefined ? message : `${message}; ${hint}` };
+function leftOutBy({ path: file }: FoundFile, error: unknown): LeftOut & { readonly code: string } {
+  const { code, message, hint } = describeError(error);
+  return { file, code, why: hint === undefined ? message : `${message}; ${hint}` };
 }
 
 /** The files that cannot be imported, as far as the search knows. Pure. */

@@ -11,7 +11,7 @@ import { exit } from '../exit.ts';
 import { foundText } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
-import { bytesOf, foundByTool, type Pending } from './conversations.ts';
+import { bytesOf, foundByTool, type Pending, parted } from './conversations.ts';
 import { sayDone, sayFound } from './found-answer.ts';
 
 /** What of the transcripts on this machine to import. */
@@ -54,7 +54,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
       return exit.done;
     }
   }
-  const done = await importAll(conversations, { wanted, table, context });
+  const done = await importAll(conversations, { wanted, found, table, context });
   const seen = new Set(found.files.map(({ path }) => path));
   const isThere = (path: string) => seen.has(path) || factsAt(path) !== undefined;
   const isWhole = !isNamed && existsSync(home.dir);
@@ -63,18 +63,20 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   return await sayDone({ found, tools, done, gone, forgotten, isNamed }, context);
 }
 
-function parted<T>(list: readonly T[], test: (one: T) => boolean): readonly [T[], T[]] {
-  return [list.filter(test), list.filter((one) => !test(one))];
-}
-
 /** Imports what is new. Opens the home only if there is something. */
 async function importAll(
   conversations: readonly Pending[],
   {
     wanted: { raw, strict },
+    found: { excludesProject: excludes },
     table,
     context,
-  }: { readonly wanted: Wanted; readonly table: SourceTable; readonly context: Context },
+  }: {
+    readonly wanted: Wanted;
+    readonly found: Discovery;
+    readonly table: SourceTable;
+    readonly context: Context;
+  },
 ): Promise<readonly FileImport[]> {
   const { io, home, writing } = context;
   const { cleanerFor, importConversation, Origins } = await import('@tapedeck/runtime/import');
@@ -97,7 +99,7 @@ async function importAll(
           done.push(...unchanged(conversation));
           continue;
         }
-        const how = { table, origins, strict: strict === true, now: () => io.now() };
+        const how = { table, origins, strict: strict === true, excludes, now: () => io.now() };
         done.push(...(await importConversation(store, conversation, { ...how, clean: clean ?? false })));
         bytes += bytesOf(conversation.files);
         show({ done: bytes, total });

@@ -36,6 +36,7 @@ export interface ImportChoices {
 /** How a transcript is imported. */
 export interface TranscriptChoices extends ImportChoices {
   readonly format: 'auto' | TranscriptFormat;
+  readonly strict: boolean | undefined;
   /** What is known of files; absent for what is none. */
   readonly table: SourceTable | undefined;
 }
@@ -62,7 +63,7 @@ async function* bounded(chunks: AsyncIterable<Uint8Array>, named: string): Async
 /** Imports a transcript of another agent, and prints what it brought. */
 export async function importTranscript(
   { path, named, chunks }: Source,
-  { as, raw, format, table }: TranscriptChoices,
+  { as, raw, strict, format, table }: TranscriptChoices,
   context: Context,
 ): Promise<void> {
   const { io, home, writing } = context;
@@ -81,6 +82,7 @@ export async function importTranscript(
       const done = await importConversation(store, conversation, {
         ...{ ...how, clean: clean ?? false, again: true, now: () => io.now() },
         ...(table !== undefined && { table }),
+        ...{ strict: strict === true, excludes: conversation.excludes },
       });
       const whose = done.find(({ file, error }) => error !== undefined && file.path === path);
       const failed = whose ?? done.find(({ file, error }) => error !== undefined && file.role === 'main');
@@ -92,7 +94,12 @@ export async function importTranscript(
     }, writingOptions);
   const bytes = chunks === undefined ? {} : { chunks: [await readAll(bounded(chunks, named))] };
   const plan = await withProgress(context, (progress) =>
-    readTranscript(path, { format, ...bytes, onProgress: progress('Reading bytes') }),
+    readTranscript(path, {
+      format,
+      ...bytes,
+      strict: strict === true,
+      onProgress: progress('Reading bytes'),
+    }),
   );
   const name = as ?? plan.session;
   const why = nameFault(name);
@@ -113,7 +120,7 @@ export async function importTranscript(
 async function conversationOf(
   { path, named, table }: Pick<Source, 'path' | 'named'> & Pick<TranscriptChoices, 'table'>,
   context: Context,
-): Promise<Conversation | undefined> {
+): Promise<(Conversation & { readonly excludes: (directory: string) => boolean }) | undefined> {
   const { io } = context;
   const { conversationsIn, discover, ImportError, transcriptTools } = await import(
     '@tapedeck/runtime/import'
@@ -136,7 +143,7 @@ async function conversationOf(
     throw refuse('IMPORT_UNKNOWN_FORMAT', `it is ${tool.file}, which is recognised and not yet read`);
   if (table?.isForgotten({ tool: tool.name, main: session }) === true)
     throw refuse('IMPORT_EXCLUDED', 'its session was forgotten');
-  return conversation;
+  return { ...conversation, excludes: found.excludesProject };
 }
 
 function cannotName(

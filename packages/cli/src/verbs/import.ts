@@ -51,6 +51,7 @@ export const importVerb: Verb = defineVerb({
       describe: 'Format of the file',
     },
     raw: { type: 'boolean', describe: 'Keep what has the form of a secret' },
+    strict: { type: 'boolean', describe: 'Leave out a transcript that has a line that is no record' },
     tool: {
       type: 'string',
       choices: ['claude-code', 'codex', 'pi', 'gemini-cli', 'opencode'],
@@ -76,12 +77,12 @@ export const importVerb: Verb = defineVerb({
     hook: { type: 'boolean', hidden: true },
   },
   conflicts: {
-    forget: ['as', 'raw', 'tool', 'project', 'since', 'yes'],
+    forget: ['as', 'raw', 'strict', 'tool', 'project', 'since', 'yes'],
     install: ['uninstall', 'forget', 'as', 'raw', 'tool', 'project', 'since'],
     uninstall: ['forget', 'as', 'raw', 'tool', 'project', 'since'],
   },
   run: async (args, context) => {
-    const { files = [], as, format, raw, tool, project, since, yes, dryRun, forget } = args;
+    const { files = [], as, format, raw, strict, tool, project, since, yes, dryRun, forget } = args;
     if (args.hook === true) {
       const { startAside } = await import('../install/start-aside.ts');
       return startAside(context);
@@ -113,10 +114,13 @@ export const importVerb: Verb = defineVerb({
         throw new UsageError(`cannot search for files of the format ${format}: name each`);
       const { importFound } = await import('../session/import-found.ts');
       const from = sinceOf(since, context.io.now());
-      return await importFound({ paths: files, tool, project, since: from, raw, yes, dryRun }, context);
+      return await importFound(
+        { paths: files, tool, project, since: from, raw, strict, yes, dryRun },
+        context,
+      );
     }
     const [file = '', ...others] = files;
-    const how: How = { as, raw, format: format as How['format'], table: await tableOf(context) };
+    const how: How = { as, raw, strict, format: format as How['format'], table: await tableOf(context) };
     if (others.length === 0) {
       await importFile(file, how, context);
       return exit.done;
@@ -185,7 +189,11 @@ async function importAll(files: readonly string[], how: How, context: Context): 
   return failed ?? exit.done;
 }
 
-async function importFile(file: string, { as, raw, format, table }: How, context: Context): Promise<void> {
+async function importFile(
+  file: string,
+  { as, raw, strict, format, table }: How,
+  context: Context,
+): Promise<void> {
   const { io } = context;
   const isStdin = file === stdinWord;
   const { path, isPipe } = isStdin ? { path: 'stdin', isPipe: true } : await existingFile(file, io);
@@ -194,7 +202,7 @@ async function importFile(file: string, { as, raw, format, table }: How, context
   if (format === 'bundle' || (format === 'auto' && (await isBundle(piped?.head ?? (await headOf(path))))))
     return await importBundle(piped?.source ?? path, { as, raw }, context);
   const source = { path, named: isStdin ? 'stdin' : file, chunks: piped?.chunks };
-  await importTranscript(source, { as, raw, format, table }, context);
+  await importTranscript(source, { as, raw, strict, format, table }, context);
 }
 
 /**

@@ -16,7 +16,7 @@ export const link: Verb = defineVerb({
   examples: [
     ['tape link fix main', 'Put fix under main'],
     ['tape link fix --root', 'Make fix a root of its own'],
-    ['tape link fix --undo', 'Put it back where it was'],
+    ['tape link fix --undo', 'Put it back where it was before'],
   ],
   arguments: { name: 'Session', parent: 'Its parent in the tree' },
   options: {

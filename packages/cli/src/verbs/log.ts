@@ -1,7 +1,7 @@
 import { type Entry, type Point, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
-import { jsonText } from '../escape.ts';
+import { jsonText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { timeOf } from '../input.ts';
 import { printArray } from '../output/array.ts';
@@ -14,7 +14,8 @@ import { conditionsIn, whereHelp } from '../transcript/where.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 interface Options {
-  readonly place: string;
+  readonly place: string | undefined;
+  readonly derived: boolean | undefined;
   readonly from: number | undefined;
   readonly to: number | undefined;
   readonly since: string | undefined;
@@ -38,7 +39,7 @@ interface Options {
 }
 
 export const log: Verb = defineVerb({
-  command: 'log <place>',
+  command: 'log [place]',
   group: 'Look',
   paged: true,
   summary: 'Show the conversation of a session',
@@ -60,6 +61,7 @@ export const log: Verb = defineVerb({
     ['tape log main --follow', 'Show the conversation, then what any process adds'],
     ['tape log main --stat', 'Sum up messages, calls, tokens, children and files'],
     ['tape log main --graph', 'Draw the session and its descendants, with their anchors'],
+    ['tape log --derived', 'List what imports concluded, of all sessions'],
   ],
   arguments: {
     place: 'SESSION, SESSION@POINT for the conversation up to there, or SESSION@POINT..POINT, both included',
@@ -109,25 +111,35 @@ export const log: Verb = defineVerb({
       describe: 'Sum up the entries: messages, calls, tokens, files; and the children',
     },
     graph: { type: 'boolean', describe: 'Draw the session and its descendants, with their anchors' },
+    derived: {
+      type: 'boolean',
+      describe:
+        'List the edges that an import concluded, with their evidence; without a place those of all sessions',
+    },
     follow: { type: 'boolean', alias: 'f', describe: 'Show new entries as they are written, until Ctrl-C' },
   },
   conflicts: {
     graph: ['json', 'jsonl', 'stat'],
     follow: ['json', 'to', 'until', 'graph', 'stat'],
     oneline: ['full'],
+    derived: ['graph', 'stat', 'follow'],
   },
   run: async (args, context) => {
     if (args.kind !== undefined && !kinds.has(args.kind) && !/^x-[a-z0-9-]+$/.test(args.kind))
       throw new UsageError(
         `cannot list entries of kind '${args.kind}': it must be ${[...kinds].join(', ')} or x-…`,
       );
+    if (args.place === undefined && args.derived !== true)
+      throw new UsageError('cannot show a log: no session is named', { hint: 'see: tape log --help' });
     return await context.reading(async (store) => {
-      const range = readRange(store, args.place);
+      const { place } = args;
+      if (args.derived === true || place === undefined) return await listDerived(store, place, context);
+      const range = readRange(store, place);
       const { session, point } =
-        range === undefined ? readPlace(store, args.place) : { ...range, point: `@${range.to}` };
+        range === undefined ? readPlace(store, place) : { ...range, point: `@${range.to}` };
       const info = needSession(store, session);
-      if (point !== undefined) assertEndsOnce(args);
-      if (range !== undefined) assertBeginsOnce(args);
+      if (point !== undefined) assertEndsOnce({ ...args, place });
+      if (range !== undefined) assertBeginsOnce({ ...args, place });
       if (args.graph === true) return await draw(store, info, context);
       const from = range?.from ?? args.from;
       const selection = selectionOf(store, info, {
@@ -164,7 +176,7 @@ const kinds: ReadonlySet<string> = new Set([
  * Refuses what conflicts with `SESSION@POINT`, which ends the selection.
  * @throws UsageError
  */
-function assertEndsOnce({ place, to, until, follow, graph }: Options): void {
+function assertEndsOnce({ place = '', to, until, follow, graph }: Options): void {
   const named = Object.entries({ to, until, follow, graph }).find(([, value]) => value !== undefined);
   if (named !== undefined)
     throw new UsageError(`cannot use --${named[0]} with the point of '${place}': it ends the selection`);
@@ -174,10 +186,39 @@ function assertEndsOnce({ place, to, until, follow, graph }: Options): void {
  * Refuses what conflicts with `SESSION@A..B`, which also begins the selection.
  * @throws UsageError
  */
-function assertBeginsOnce({ place, from, since }: Options): void {
+function assertBeginsOnce({ place = '', from, since }: Options): void {
   const named = from !== undefined ? 'from' : since !== undefined ? 'since' : undefined;
   if (named !== undefined)
     throw new UsageError(`cannot use --${named} with the range of '${place}': it begins the selection`);
+}
+
+/** Lists the derived edges of a session, or of all. */
+async function listDerived(
+  store: SqliteTapeStore,
+  place: string | undefined,
+  { io, options, status }: Context,
+): Promise<number> {
+  const { derivedRows, derivedText } = await import('../session/derived-edges.ts');
+  const infos =
+    place === undefined ? store.readSessions({ all: true, deleted: false }) : [needSession(store, place)];
+  let count = 0;
+  const rows = Iterator.from(infos).flatMap((info) => derivedRows(store, info));
+  const counted = rows.map((row) => {
+    count += 1;
+    return { ...row };
+  });
+  if (options.json === true) await printArray(io, counted);
+  else
+    for (const row of counted)
+      await io.out(
+        options.jsonl === true
+          ? `${jsonText(row)}\n`
+          : options.quiet === true
+            ? `${row.session}\n`
+            : `${safe(derivedText(row))}\n`,
+      );
+  if (count === 0) status('No derived edges');
+  return 0;
 }
 
 async function draw(store: SqliteTapeStore, { id }: SessionInfo, context: Context): Promise<number> {

@@ -19,6 +19,7 @@ import { newestIn } from '../session/listing.ts';
 import { meantSession } from '../session/meant.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
+import { offerDirectory } from '../session/recorded-directory.ts';
 import { roleOf } from '../transcript/wanted.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -80,6 +81,7 @@ export const run: Verb = defineVerb({
         input === undefined ? name : await meantSession(store, name, { isNew: args.new, context });
       const session =
         input === undefined ? refOf(store, needSession(store, name)) : ensure(store, meant, context);
+      offerDirectory(store, session, context);
       await using deck = await openDeckAt(config, store, context);
       const handle = await deck.session(session);
       const first = handle.run(input, {

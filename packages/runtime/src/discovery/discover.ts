@@ -34,6 +34,8 @@ export interface Discovery {
   readonly excluded: number;
   /** How many files have no content. */
   readonly empty: number;
+  /** Whether the sessions of a working directory are left out. */
+  readonly excludesProject: (directory: string) => boolean;
 }
 
 /** What to search for, and where. */
@@ -104,11 +106,12 @@ export async function discover(search: Search): Promise<Discovery> {
     problems: [...walk.problems, ...problems],
     excluded: walk.excluded + excluded,
     empty,
+    excludesProject: excludes.excludesProject,
   };
 }
 
 /** A search in progress. */
-interface Looking extends Mutable<Omit<Discovery, 'files' | 'strangers' | 'problems'>> {
+interface Looking extends Mutable<Pick<Discovery, 'excluded' | 'empty'>> {
   readonly search: Search;
   readonly excludes: Excludes;
   readonly files: FoundFile[];

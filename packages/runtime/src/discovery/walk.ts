@@ -16,6 +16,9 @@ export interface Problem {
   readonly why: string;
 }
 
+/** The file that makes a folder a tape home. */
+const database = 'tape.db';
+
 /** One search through folders, each of which is entered once, whichever links lead to it. */
 export class Walk {
   readonly #excludes: Excludes;
@@ -49,7 +52,10 @@ export class Walk {
     if (this.#isExcluded(path, true) || !isFirst(this.#entered, factsOf(stat))) return;
     const folder = path.endsWith(sep) ? path : `${path}${sep}`;
     const mayExclude = this.#excludes.mayExcludeIn(path);
-    for (const entry of this.#entriesOf(path)) {
+    const entries = this.#entriesOf(path);
+    // A tape home has its own: what was imported lies there already.
+    if (entries.some(({ name }) => name === database)) return;
+    for (const entry of entries) {
       const inside = folder + entry.name;
       if (entry.isDirectory() || entry.isSymbolicLink()) yield* this.files(inside, has);
       // A file whose name is none of a transcript costs no look.

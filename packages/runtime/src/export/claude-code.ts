@@ -7,8 +7,8 @@ import { markOf } from './mark.ts';
 import { type Transcript, uuidFrom } from './transcript.ts';
 import { type BoundaryTurn, type SaidTurn, turnsOf } from './turns.ts';
 
-/** The version of Claude Code whose records these are. */
-const version = '2.1.330';
+/** The version of Claude Code whose records these are; one that was imported keeps its own. */
+const thisVersion = '2.1.330';
 
 /**
  * Writes a transcript of Claude Code: a record for each content block and result, linked in one line. A compaction is a
@@ -176,7 +176,7 @@ class RecordWriter {
       userType: 'external',
       cwd: project,
       sessionId: id,
-      version,
+      version: typeof entry.meta.version === 'string' ? entry.meta.version : thisVersion,
       ...(branch !== undefined && { gitBranch: branch }),
       tapedeck: markOf(this.#source.info.id, entry),
     };

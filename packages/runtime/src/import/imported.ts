@@ -44,7 +44,13 @@ export function keyOf({ key = '' }: { readonly key?: string | undefined }): stri
 }
 
 /** Reads what a session has of an import, of what is shown that behind a base. */
-export function importedIn(store: SqliteTapeStore, session: string, base?: Base): Imported {
+export function importedIn(
+  store: SqliteTapeStore,
+  session: string,
+  base?: Base,
+  /** The first position that is read. */
+  from: Seq = 1,
+): Imported {
   const since = base?.cut ?? 0;
   const ranges = store.views.ranges(session).filter(({ hiddenBy }) => hiddenBy === undefined);
   const written = new Map<string, number>();
@@ -53,7 +59,7 @@ export function importedIn(store: SqliteTapeStore, session: string, base?: Base)
   const shown: Shown[] = [];
   let ownWork: Seq | undefined;
   let range = 0;
-  for (const entry of store.entries.read(session)) {
+  for (const entry of store.entries.read(session, { from })) {
     while (range < ranges.length && entry.seq > (ranges[range]?.to ?? 0)) range += 1;
     const isShown = entry.seq >= (ranges[range]?.from ?? Number.POSITIVE_INFINITY);
     // A base that a rewind hides is nothing to go on from.
@@ -72,12 +78,26 @@ export function importedIn(store: SqliteTapeStore, session: string, base?: Base)
 }
 
 function shownOf({ seq, kind, mark, name, ref, payload, meta }: Entry, key: string): Shown {
-  const { again: _, usageBefore: __, ...own } = meta;
+  const own = JSON.stringify(comparedMeta(meta));
   return {
     ...{ seq, kind, mark, name, ref, key },
-    content: payload === null ? undefined : contentMark(JSON.stringify(payload), JSON.stringify(own)),
+    content: payload === null ? undefined : contentMark(JSON.stringify(payload), own),
     calls: kind === 'message' ? clientCalls(payload) : [],
   };
+}
+
+/**
+ * What of a meta is compared: not how often it was written, and not the place and the version, which a program writes anew in
+ * the records that it copies.
+ */
+export function comparedMeta({
+  again: _,
+  usageBefore: __,
+  place: ___,
+  version: ____,
+  ...meta
+}: JsonObject): JsonObject {
+  return meta;
 }
 
 /** What content is known by, as the texts of JSON as which it is stored. Pure. */
@@ -85,8 +105,17 @@ export function contentMark(payload: string, meta: string): string {
   return sha256(`${meta}\n${payload}`).slice(0, 32);
 }
 
+/** What a session has of an import, where the tokens that other sessions counted for a key count no more. */
+export function countedElsewhere(imported: Imported, others: readonly Pick<Imported, 'counted'>[]): Imported {
+  if (others.length === 0) return imported;
+  const counted = new Map(imported.counted);
+  for (const other of others)
+    for (const [key, usage] of other.counted) counted.set(key, most(counted.get(key), usage));
+  return { ...imported, counted };
+}
+
 /** Whether an entry is part of a conversation. What a merge delivers of a subagent of the import is not. */
-function isSaid({ kind, mark, meta }: Entry): boolean {
+export function isSaid({ kind, mark, meta }: Entry): boolean {
   if (meta.source === 'merge' && meta.context === false) return false;
   return kind === 'message' || kind === 'tool-result' || mark === 'boundary';
 }

@@ -44,6 +44,8 @@ export interface LineOptions {
   readonly file?: string | undefined;
   /** Whether a file that has no whole record yet is no fault. */
   readonly growing?: boolean | undefined;
+  /** Whether one bad line makes the file bad. */
+  readonly strict?: boolean | undefined;
 }
 
 /** The most places that are kept, and the most bad lines before as many records: a file may have nothing else. */
@@ -65,7 +67,7 @@ export function readJsonLines(file: string, { growing }: Pick<LineOptions, 'grow
  */
 export function parseJsonLines(
   chunks: Iterable<Uint8Array>,
-  { file, growing = false }: LineOptions = {},
+  { file, growing = false, strict = false }: LineOptions = {},
 ): JsonLines {
   const records: JsonLine[] = [];
   const bad: BadLine[] = [];
@@ -76,7 +78,7 @@ export function parseJsonLines(
     first ??= fault;
     badCount += 1;
     const { line, offset } = fault.data;
-    if (badCount > records.length + badLinesMax) throw first;
+    if (strict || badCount > records.length + badLinesMax) throw first;
     if (bad.length < badLinesMax) bad.push({ line: Number(line), offset: Number(offset) });
   };
   for (const line of byteLines(chunks, { bytesMax: lineBytesMax })) {

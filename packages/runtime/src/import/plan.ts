@@ -6,6 +6,7 @@
  * `change.ts` concludes from it. `json-lines.ts` and the files below it read damaged JSON lines. Imports no other room.
  */
 import type { Draft, Seq } from '@tapedeck/tape';
+import type { OpenEnd } from './open-end.ts';
 import type { TranscriptCounts } from './transcript.ts';
 
 /** What a conversation is to the one that it comes from. */
@@ -13,11 +14,15 @@ export type ConversationKind = 'main' | 'branch' | 'cleared' | 'subagent';
 
 /** An edge that no record names, and what it was concluded from. */
 export interface DerivedEdge {
+  /** The key of the conversation in which it is; of an edge between two, that of the later one. */
+  readonly conversation: string;
   /** The key of the record whose predecessor was concluded, or of a conversation. */
   readonly of: string;
   /** The key of what precedes it. */
   readonly from: string;
-  readonly why: 'parent-missing' | 'compaction' | 'cleared' | 'workflow';
+  readonly why: 'parent-missing' | 'compaction' | 'cleared' | 'workflow' | 'subagent';
+  /** What says so, for people. */
+  readonly evidence: string;
 }
 
 /** An entry that no view shows, and its place. */
@@ -99,6 +104,8 @@ export interface ImportPlan {
    * session, and not another version of the same.
    */
   readonly isNamed?: true;
+  /** Where a longer version of its main file can be read from. */
+  readonly end?: OpenEnd;
 }
 
 /** Whether a draft or an entry is no part of a conversation: a record as it is, or the instructions that it had. */

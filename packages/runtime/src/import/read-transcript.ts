@@ -22,6 +22,8 @@ export interface ReadOptions {
   readonly format?: 'auto' | TranscriptFormat;
   /** The bytes of a transcript that is no file. */
   readonly chunks?: Iterable<Uint8Array>;
+  /** Refuses a file that has a line that is no record. */
+  readonly strict?: boolean;
   /** Receives how many bytes were read. */
   readonly onProgress?: OnProgress;
 }
@@ -51,7 +53,7 @@ export interface ReadPlan extends ImportPlan {
  */
 export function readTranscript(
   file: string,
-  { format = 'auto', chunks, onProgress }: ReadOptions = {},
+  { format = 'auto', chunks, strict = false, onProgress }: ReadOptions = {},
 ): ReadPlan {
   const all = chunks === undefined ? undefined : [...chunks];
   const bytes = () => all ?? chunksOf(file);
@@ -60,7 +62,7 @@ export function readTranscript(
     const saved = readSavedSession(shown(), file);
     return read('nexus3', planOf('nexus3', readNexus3(saved, { name: basename(file, '.json') })));
   }
-  const lines = parseJsonLines(shown(), { file });
+  const lines = parseJsonLines(shown(), { file, strict });
   const has = (test: (value: JsonObject) => boolean) => lines.records.some(({ value }) => test(value));
   if (format !== 'claude-code' && has(isSessionRecord))
     return read('session-jsonl', planOf('session-jsonl', readSessionJsonl(lines, { file })), lines);

@@ -3,21 +3,26 @@ import {
   type ForkRequest,
   note,
   type Seq,
+  type SessionInfo,
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
 import { exportedOf, withBase } from './base.ts';
 import { type Change, changeOf, commonOf, spineOf } from './change.ts';
 import type { Cleaner } from './cleaner.ts';
+import { beginsLike } from './copies.ts';
+import { recordDerived } from './derived.ts';
+import { linkSessions } from './edges.ts';
 import { fitting } from './fitting.ts';
 import { forkOf } from './fork-of.ts';
-import { type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
+import { countedElsewhere, type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
 import { changedLater, LaterDraft, wholeDraft } from './later-draft.ts';
 import { mergeEnded } from './merge-ended.ts';
 import { Origins, originOf } from './origins.ts';
 import { type Base, type ConversationPlan, type ImportPlan, isAside } from './plan.ts';
 import { withRefs } from './refs.ts';
 import { isRefusal } from './refusal.ts';
+import { saveTitle } from './titles.ts';
 
 /** What an import wrote of one conversation. */
 export interface Reconciled {
@@ -72,11 +77,14 @@ export function reconcile(
   const done = new Map<string, Reconciled>();
   const before = new Map<string, readonly Shown[]>();
   const exported = exportedOf(store, plan);
+  const titles = new Map<string, string | undefined>();
   for (const given of plan.conversations) {
     const known = exported === undefined ? given : withBase(given, exported);
     const conversation = prepared(known, clean);
     const over = done.get(conversation.parent?.key ?? '');
-    const source = conversation.kind === 'main' ? sourceOfCopy(store, plan, conversation) : undefined;
+    // Who names the session wants another one beside those that are here.
+    const isCopy = conversation.kind === 'main' && as === undefined;
+    const source = isCopy ? likeIt(store, plan, conversation) : undefined;
     const from =
       over === undefined || conversation.kind === 'cleared'
         ? source
@@ -87,28 +95,29 @@ export function reconcile(
       as,
     });
     before.set(conversation.key, writer.shown);
+    titles.set(conversation.key, conversation.title);
     done.set(conversation.key, writer.write());
   }
-  mergeEnded(store, plan, (key) => done.get(key)?.session);
+  const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
+  linkSessions(store, plan, placed, { copies: as === undefined });
+  mergeEnded(store, plan, (key) => placed(key)?.session);
+  for (const { conversation, session, refused } of done.values()) {
+    if (refused !== undefined) continue;
+    saveTitle(store, session, titles.get(conversation));
+    recordDerived(store, session, plan, conversation);
+  }
   return [...done.values()];
 }
 
-/** The session of which a conversation is a copy, if it was imported and both begin alike. */
-function sourceOfCopy(
-  store: SqliteTapeStore,
-  { format, copyOf }: ImportPlan,
-  conversation: ConversationPlan,
-): Writing['from'] {
-  const name = copyOf === undefined ? undefined : store.sessions.find(copyOf)?.session;
-  if (copyOf === undefined || name === undefined) return undefined;
-  const isIt = originOf(store, name) === JSON.stringify({ format, session: copyOf });
-  const { shown } = importedIn(store, name, conversation.base);
-  if (!isIt || commonOf(conversation, spineOf(shown)) === 0) return undefined;
-  return { session: name, earlier: [] };
+/** The session from which a new main conversation is forked, since both begin alike. */
+function likeIt(store: SqliteTapeStore, plan: ImportPlan, conversation: ConversationPlan): Writing['from'] {
+  if (store.sessions.find(conversation.name) !== undefined) return undefined;
+  const session = beginsLike(store, plan, conversation);
+  return session === undefined ? undefined : { session, earlier: [] };
 }
 
 /** A conversation as it is written, and compared with what was written of it. */
-function prepared(conversation: ConversationPlan, clean: Cleaner | undefined): ConversationPlan {
+export function prepared(conversation: ConversationPlan, clean: Cleaner | undefined): ConversationPlan {
   const { spine, asides, title } = conversation;
   const prepare = (draft: Draft) => clean?.draft(fitting(draft)) ?? fitting(draft);
   return {
@@ -276,27 +285,29 @@ class ConversationWriter {
   }
 
   /**
-   * Whether what the source has is no continuation of what the session shows: the session went on here, or the source was
-   * rewritten. Entries that no view shows can always be added.
+   * Whether what the source has is no continuation of what the session shows: the session went on here, the source was
+   * rewritten, or it is a transcript that was exported of this session, which nothing of it rewinds. Entries that no view shows can always be added.
    */
   #parts({ imported, change: { same, rewindTo, drafts } }: ReadTape): boolean {
     const { plan, rewritten, conversation } = this.#writing;
     if (rewindTo === undefined && drafts.every(isAside)) return false;
-    if (rewritten && rewindTo !== undefined) return true;
+    const { base } = conversation;
+    const isExported = base !== undefined && this.#store.sessions.find(this.#session)?.id === base.session;
+    if ((rewritten || isExported) && rewindTo !== undefined) return true;
     if (plan.isNamed === true && same === 0 && rewindTo !== undefined) return true;
-    const last = spineOf(imported.shown)[same - 1]?.seq ?? conversation.base?.cut ?? 0;
+    const last = spineOf(imported.shown)[same - 1]?.seq ?? base?.cut ?? 0;
     return imported.ownWork !== undefined && imported.ownWork > last;
   }
 
   /** A new session without a parent, which appears when all of it is written. */
   #create(): Reconciled {
     const { conversation } = this.#writing;
-    const { title } = conversation;
     const batch = [this.#origin(), ...changeOf(conversation, nothingImported).drafts];
     // The first entry of a session says that it begins.
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
     try {
       // Nothing of an import that was killed is continued: its source may have changed since.
+      const { title } = conversation;
       const init = { keys: [], ...(title !== undefined && { title }) };
       const staged = this.#store.imports.stage(this.#session, init);
       let [redacted, omitted] = [0, 0];
@@ -334,9 +345,20 @@ class ConversationWriter {
 
   #tape(): ReadTape {
     // The head first: what is appended while the tape is read is then not overlooked.
-    const { head = 0, headHash } = this.#store.sessions.find(this.#session) ?? {};
-    const imported = importedIn(this.#store, this.#session, this.#writing.conversation.base);
+    const info = this.#store.sessions.find(this.#session);
+    const { head = 0, headHash } = info ?? {};
+    const own = importedIn(this.#store, this.#session, this.#writing.conversation.base);
+    const imported = countedElsewhere(own, this.#copied(info));
     return { head, hash: headHash, imported, change: changeOf(this.#writing.conversation, imported) };
+  }
+
+  /** What the sessions have of which a main conversation is a copy, or that are copies of it and were here before. */
+  #copied({ parentId, link }: Pick<SessionInfo, 'parentId' | 'link'> = {}): readonly Imported[] {
+    if (this.#writing.conversation.kind !== 'main') return [];
+    const ids = new Set([parentId, link?.parentId].filter((id) => id !== undefined));
+    return [...ids].flatMap((id) =>
+      this.#store.sessions.find(id) === undefined ? [] : [importedIn(this.#store, id)],
+    );
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
@@ -413,14 +435,15 @@ class ConversationWriter {
 
 const nothing = { created: false, added: 0, rewound: false, redacted: 0, omitted: 0 };
 
-function repairsIn(drafts: readonly Draft[]): Pick<Reconciled, 'redacted' | 'omitted'> {
+export function repairsIn(drafts: readonly Draft[]): Pick<Reconciled, 'redacted' | 'omitted'> {
   return {
     redacted: drafts.reduce((sum, { meta }) => sum + Number(meta?.redacted ?? 0), 0),
     omitted: drafts.filter(({ meta }) => meta?.omittedBytes !== undefined).length,
   };
 }
 
-function rewindDraft(to: Seq): Draft {
+/** The entry behind which readers see nothing of what is behind a position before it. */
+export function rewindDraft(to: Seq): Draft {
   return { kind: 'rewind', mark: 'rewind', ref: to, payload: { to, mode: 'import' } };
 }
 

@@ -1,4 +1,5 @@
 import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { quote } from '@tapedeck/tape/internal';
 import type { FoundFile } from '../discovery/index.ts';
 import { type Cleaner, cleanerFor } from '../import/cleaner.ts';
 import { ImportError } from '../import/errors.ts';
@@ -9,6 +10,7 @@ import { type Reconciled, type ReconcileOptions, reconcile } from '../import/rec
 import { noCounts, type TranscriptCounts } from '../import/transcript.ts';
 import { factsAt, type OpenFile, openFile } from '../lines/index.ts';
 import { isUnchanged, recognise, type Seen, type Source, type SourceTable } from '../sources/index.ts';
+import { continueConversation, saveEnd } from './continue-conversation.ts';
 import type { Conversation } from './conversations.ts';
 import { FileReading } from './read-file.ts';
 
@@ -41,6 +43,8 @@ export interface ImportingOptions extends Omit<ReconcileOptions, 'rewritten' | '
   readonly table?: SourceTable;
   /** Reads the files even if none of them has changed. */
   readonly again?: boolean;
+  /** Whether the sessions of a working directory are left out: one that was there for a while is, as a whole. */
+  readonly excludes?: (directory: string) => boolean;
   /** Refuses a file at its first bad line. */
   readonly strict?: boolean;
   /** The time that is recorded, in milliseconds since 1970. */
@@ -64,10 +68,22 @@ export async function importConversation(
   { tool, files }: Conversation,
   options: ImportingOptions = {},
 ): Promise<readonly FileImport[]> {
-  const { table, again, strict = false, now = Date.now, clean = cleanerFor(), ...how } = options;
+  const { table, again, excludes, strict = false, now = Date.now, clean = cleanerFor(), ...how } = options;
   if (tool.plan === undefined) throw new TypeError(`transcripts of ${tool.title} are not read`);
   if (again !== true && files.every((file) => isRead(file, table)))
     return files.map((file) => ({ file, seen: 'unchanged' }));
+  const mayGoOn = table !== undefined && again !== true && how.as === undefined;
+  const continued = mayGoOn
+    ? await grown(
+        store,
+        { tool, files },
+        {
+          ...{ table, strict, excludes, at: now() },
+          clean: clean === false ? undefined : clean,
+        },
+      )
+    : undefined;
+  if (continued !== undefined) return continued;
   const opened: Opened[] = [];
   const failed = new Map<FoundFile, FileError>();
   try {
@@ -80,14 +96,19 @@ export async function importConversation(
       }
     }
     const plan = await tool.plan(opened.map(({ reading }) => reading));
-    for (const { reading } of opened) reading.assertWhole();
+    for (const { reading } of opened) {
+      reading.assertWhole();
+      if (excludes !== undefined) assertIncluded(reading, excludes);
+    }
     const apart = new Set(
       opened.filter(({ seen }) => isOther(seen)).flatMap(({ file }) => plan.files.get(file.path) ?? []),
     );
     const rewritten = (conversation: ConversationPlan) => apart.has(conversation.file);
     const done = reconcile(store, plan, { ...how, rewritten, ...(clean && { clean }) });
-    if (table !== undefined && done.every(({ refused }) => refused === undefined))
+    if (table !== undefined && done.every(({ refused }) => refused === undefined)) {
       await record(table, opened, now());
+      rememberEnd(store, plan, { done, opened, table });
+    }
     const brought = opened.map((one) => importOf(one, plan, done));
     return [...brought, ...[...failed].map(([file, error]) => ({ file, seen: 'new', error }) as const)];
   } catch (error) {
@@ -100,6 +121,64 @@ export async function importConversation(
   } finally {
     for (const { handle } of opened) handle.close();
   }
+}
+
+/** @throws IMPORT_EXCLUDED */
+function assertIncluded({ path, directories }: FileReading, excludes: (directory: string) => boolean): void {
+  const directory = [...directories].find((one) => one !== '' && excludes(one));
+  if (directory === undefined) return;
+  const why = `its session was in ${quote(directory)}, which a pattern leaves out`;
+  throw new ImportError('IMPORT_EXCLUDED', `cannot import ${quote(path)}: ${why}`, {
+    data: { file: path, directory, why },
+  });
+}
+
+/** What the end of a file that has grown brought; undefined where all of its conversation has to be read. */
+async function grown(
+  store: SqliteTapeStore,
+  { tool, files }: Pick<Conversation, 'tool' | 'files'>,
+  how: Pick<Parameters<typeof continueConversation>[2], 'table' | 'strict' | 'clean' | 'excludes' | 'at'>,
+): Promise<readonly FileImport[] | undefined> {
+  try {
+    const isKnown = (file: FoundFile) => isRead(file, how.table);
+    const one = await continueConversation(store, { tool, files }, { ...how, isRead: isKnown });
+    if (one === undefined) return undefined;
+    const { bad, skipped, ...faults } = one.reading.faults;
+    const counts = { ...noCounts, ...faults, records: one.records, skipped };
+    const brought: Brought = { sessions: [one.wrote], counts, derived: 0, bad };
+    return files.map((file) =>
+      file === one.file ? { file, seen: 'grown', brought } : { file, seen: 'unchanged' },
+    );
+  } catch (error) {
+    // Whatever is wrong with the file, its whole reading says it.
+    if (!isFileError(error)) throw error;
+    return undefined;
+  }
+}
+
+/** Records where the main file can be read on when it has grown. */
+function rememberEnd(
+  store: SqliteTapeStore,
+  { end, session, copyOf, isNamed, conversations }: SourcePlan,
+  {
+    done,
+    opened,
+    table,
+  }: {
+    readonly done: readonly Reconciled[];
+    readonly opened: readonly Opened[];
+    readonly table: SourceTable;
+  },
+): void {
+  const main = opened.find(({ file }) => file.role === 'main');
+  const source = main && table.at(main.file.path);
+  const wrote = done.find(({ conversation }) => conversation === end?.conversation);
+  const plan = conversations.find(({ key }) => key === end?.conversation);
+  if (main === undefined || source === undefined || wrote === undefined || plan === undefined) return;
+  const open = copyOf === undefined && isNamed === undefined ? end : undefined;
+  const { key, name } = plan;
+  const directories = [...main.reading.directories];
+  saveEnd(store, { table, source, handle: main.handle, open }, { session, key, name, directories, wrote });
 }
 
 /** What can be wrong with one file, and with no other. */

@@ -1,6 +1,6 @@
 import type { FoundFile } from '../discovery/index.ts';
 import { ImportError } from '../import/errors.ts';
-import type { SourceFile } from '../import/format.ts';
+import type { SourceFile, TranscriptTool } from '../import/format.ts';
 import type { BadLine, JsonLine, JsonLines } from '../import/json-lines.ts';
 import {
   compressionIn,
@@ -18,23 +18,34 @@ import type { Source } from '../sources/index.ts';
 /** The most places of bad lines that are kept. */
 const badLinesMax = 100;
 
+/** How a file is read. */
+interface ReadingOptions {
+  /** Refuses it at its first bad line. */
+  readonly strict: boolean;
+  /** Where to begin; without it, at its first line. */
+  readonly from?: ReadState;
+}
+
 /** One reading of a file of a conversation, which knows afterwards what was read. */
 export class FileReading implements SourceFile {
   readonly path: string;
   readonly session: string;
   readonly role: FoundFile['role'];
   readonly #file: OpenFile;
-  readonly #strict: boolean;
+  readonly #options: ReadingOptions;
+  readonly #directoryOf: TranscriptTool['directoryOf'];
+  readonly #directories = new Set<string>();
   #lines: JsonLines | undefined;
   #state: ReadState | undefined;
   #error: ImportError | undefined;
 
-  constructor({ path, session, role }: FoundFile, file: OpenFile, { strict }: { readonly strict: boolean }) {
+  constructor({ path, session, role, tool }: FoundFile, file: OpenFile, options: ReadingOptions) {
     this.path = path;
     this.session = session;
     this.role = role;
     this.#file = file;
-    this.#strict = strict;
+    this.#options = options;
+    this.#directoryOf = tool.directoryOf?.bind(tool);
   }
 
   /** Why nothing of it was read, though its conversation can do without it. */
@@ -58,6 +69,11 @@ export class FileReading implements SourceFile {
     // A piece is good until the next one only.
     for await (const piece of contentOf(this.#file)) pieces.push(Uint8Array.from(piece));
     return Buffer.concat(pieces);
+  }
+
+  /** The working directories that its records name; none, if they were not read. */
+  get directories(): ReadonlySet<string> {
+    return this.#directories;
   }
 
   /** What was wrong with its lines; nothing, if they were not read. */
@@ -88,13 +104,15 @@ export class FileReading implements SourceFile {
   }
 
   async #read(): Promise<JsonLines> {
-    const reading = new LineReading(this.#file, { strict: this.#strict });
+    const reading = new LineReading(this.#file, this.#options);
     // A line of a compressed file cannot be read again without all before it.
     const kept = compressionIn(this.#file) === undefined ? new KeptLines(this.#file) : undefined;
     const records: JsonLine[] = [];
     const bad: BadLine[] = [];
     let first: LineFault | undefined;
     for await (const batch of reading.batches()) {
+      for (const { value } of this.#directoryOf === undefined ? [] : batch.records)
+        this.#directories.add(this.#directoryOf?.(value) ?? '');
       for (const record of kept?.keep(batch.records) ?? batch.records) records.push(record);
       first ??= batch.faults[0];
       for (const { line, offset } of batch.faults) if (bad.length < badLinesMax) bad.push({ line, offset });

@@ -35,7 +35,7 @@ export interface SessionInfo {
   /** Id of the tool call that requested the session. */
   readonly spawnCall?: string;
   /**
-   * The title of its last rename, else the one that it was created with, else the one that a model wrote for it later; where the query requests titles,
+   * The title of its last rename, else the one that its source got after it was imported, else the one that it was created with, else the one that a model wrote for it later; where the query requests titles,
    * else the beginning of its first prompt, or of its task.
    */
   readonly title?: string;
@@ -230,6 +230,7 @@ export function infoOf(db: Db, row: TapeRow): SessionInfo {
 export function toInfo(row: InfoRow): SessionInfo {
   const title =
     eventTitle(row.renamed_event) ??
+    importTitle(row.title_event) ??
     row.title ??
     eventTitle(row.title_event) ??
     titleLine(beginningOf(row.first_text ?? null));
@@ -290,6 +291,12 @@ export function treeParentOf({
 
 function eventTitle(payload: string | null): string | undefined {
   return payload === null ? undefined : titleIn(parsed(payload));
+}
+
+/** The title that the source of an import got after the session was created. */
+function importTitle(payload: string | null): string | undefined {
+  const said = parsed(payload);
+  return said.source === 'import' ? titleIn(said) : undefined;
 }
 
 function countsIn(json: string): SessionCounts {

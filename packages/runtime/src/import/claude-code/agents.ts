@@ -11,6 +11,8 @@ export interface AgentSource {
   readonly lines: readonly JsonLine[];
   /** The id of the call. */
   readonly call?: string;
+  /** No record names that call: it is the last one before the subagent. */
+  readonly isNear?: true;
   /** The run of a workflow that started it. */
   readonly workflow?: string;
   /** What the tool wrote of it beside its records. */
@@ -81,7 +83,10 @@ export function withoutSidechains(lines: readonly JsonLine[]): Parted {
     agents.set(id, agent);
     agent.lines.push(line);
   }
-  return { lines: left, agents: [...agents].map(([id, { lines: own, call }]) => sourceOf(id, own, call)) };
+  return {
+    lines: left,
+    agents: [...agents].map(([id, { lines: own, call }]) => ({ ...sourceOf(id, own, call), isNear: true })),
+  };
 }
 
 /** The tools that start a subagent. */

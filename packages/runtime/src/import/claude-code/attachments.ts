@@ -25,6 +25,17 @@ export function isQueued({ type, attachment }: JsonObject): boolean {
 }
 
 /**
+ * Whether requests have turns of the system, as a snapshot of one says; undefined for any other record. Newer models take such
+ * turns behind a prompt, in place of reminders before it.
+ */
+export function systemTurnsIn({ type, attachment }: JsonObject): boolean | undefined {
+  if (type !== 'attachment' || !isObject(attachment) || attachment.type !== 'prompt_snapshot')
+    return undefined;
+  // A snapshot that is written before a request says nothing of its form.
+  return attachment.tools === undefined ? undefined : attachment.systemTurns === true;
+}
+
+/**
  * An attachment of a version that did not record what it rendered, or of a file that is no text. Those are rendered as
  * Claude Code 2.1.330 does it, as far as the attachment holds what the model read; any other kind gives nothing, as its words
  * were those of one version and are in no record.

@@ -8,7 +8,14 @@ export interface Chain {
   readonly parents: ReadonlyMap<CodeRecord, CodeRecord>;
   /** The records that are part of a chain, by their trees; the roots are in the order of the file. */
   readonly trees: readonly (readonly CodeRecord[])[];
-  readonly derived: readonly DerivedEdge[];
+  /** The links that no record names: the record, its predecessor, and why. */
+  readonly derived: readonly DerivedLink[];
+}
+
+/** A link of a record to a predecessor that it does not name. */
+export interface DerivedLink extends Pick<DerivedEdge, 'why' | 'evidence'> {
+  readonly record: CodeRecord;
+  readonly parent: CodeRecord;
 }
 
 /**
@@ -29,11 +36,14 @@ export function chainOf(records: readonly CodeRecord[]): Chain {
     if (parent !== undefined) parents.set(record, parent);
   }
   cutCircles(chained, parents);
-  const derived = chained.flatMap((record): DerivedEdge[] => {
+  const derived = chained.flatMap((record): DerivedLink[] => {
     const parent = parents.get(record);
     if (parent === undefined || parent === found(record.parent)) return [];
     const why = isBoundary(record) || isSummary(record) ? 'compaction' : 'parent-missing';
-    return [{ of: record.key, from: parent.key, why }];
+    const named =
+      record.parent === undefined ? 'it names no parent' : `its parent ${record.parent} is not in the file`;
+    const evidence = `${named}; record ${parent.ordinal} is the one before it`;
+    return [{ record, parent, why, evidence }];
   });
   return { records, parents, trees: treesOf(chained, parents), derived };
 }

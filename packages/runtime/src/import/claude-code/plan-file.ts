@@ -1,17 +1,19 @@
 import type { Draft } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
 import type { JsonLine } from '../json-lines.ts';
-import type { ConversationPlan, ImportPlan, PlacedAside } from '../plan.ts';
+import type { OpenEnd } from '../open-end.ts';
+import type { ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from '../plan.ts';
 import { answersOf } from './answers.ts';
-import { chainOf } from './chain.ts';
+import { chainOf, type DerivedLink } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
 import { type ReadingCounts, readingCounts } from './counts.ts';
 import { asideDraft } from './drafts.ts';
 import { keptTails } from './kept.ts';
 import { type Call, messageIn } from './message.ts';
+import { openEndOf } from './open-end.ts';
 import { pathsOf, speaks, type TreePath } from './paths.ts';
 import { titleOf } from './provenance.ts';
-import { type CodeRecord, readRecords } from './records.ts';
+import { type CodeRecord, type RecordStart, readRecords } from './records.ts';
 import { turnsOf } from './turns.ts';
 import { weave } from './weave.ts';
 
@@ -26,17 +28,25 @@ export interface FileKey {
 }
 
 /** The conversations of one file, parents first. */
-export interface FilePlan extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf'> {
+export interface FilePlan extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf' | 'end'> {
   readonly reading: ReadingCounts;
 }
 
-/** Reads the conversations of one file; of one in which nothing is said, one that has its records. */
-export function planFile(lines: readonly JsonLine[], { key, name, kind, file = key }: FileKey): FilePlan {
-  const records = readRecords(lines);
+/**
+ * Reads the conversations of one file; of one in which nothing is said, one that has its records. `start`: what is before the
+ * first line that is given.
+ */
+export function planFile(
+  lines: readonly JsonLine[],
+  { key, name, kind, file = key }: FileKey,
+  start?: RecordStart,
+): FilePlan {
+  const records = readRecords(lines, start);
   const chain = chainOf(records);
   const trees = chain.trees.filter((tree) => tree.some((record) => speaks(record)));
   const title = titleOf(records);
-  const derived = [...chain.derived];
+  const derived: DerivedEdge[] = [];
+  const links = new Map(chain.derived.map((one) => [one.record, one]));
   const taken = new Set<CodeRecord>();
   const ways = trees.map((tree) => pathsOf(tree, chain).map((path) => readPath(path, tree, taken)));
   // Records of a tree that says nothing, and those without a place in a tree, go with the first conversation.
@@ -46,6 +56,7 @@ export function planFile(lines: readonly JsonLine[], { key, name, kind, file = k
   const written = new Set<string>();
   const marks = marksOf(records);
   let before: ConversationPlan | undefined;
+  let end: OpenEnd | undefined;
   for (const [t, paths] of ways.entries()) {
     const made: ConversationPlan[] = [];
     for (const [p, { path, conversation }] of paths.entries()) {
@@ -53,13 +64,20 @@ export function planFile(lines: readonly JsonLine[], { key, name, kind, file = k
       const isRoot = p === 0;
       const id = isRoot ? (t === 0 ? key : `${key}/clear:${first?.key}`) : `${key}/branch:${first?.key}`;
       const parent = isRoot ? before : made[path.from ?? 0];
-      if (isRoot && t > 0 && parent !== undefined) derived.push({ of: id, from: parent.key, why: 'cleared' });
+      derived.push(...edgesOf(path.steps, id, links));
+      if (isRoot && t > 0 && parent !== undefined)
+        derived.push({
+          ...{ conversation: id, of: id, from: parent.key, why: 'cleared' },
+          evidence: `record ${first?.ordinal} of the file has no parent: the conversation before it was cleared`,
+        });
       const own = isRoot ? beside.filter((record) => (later.get(record) ?? 0) === t) : [];
-      const plan = planPath(
+      const { plan, ...woven } = planPath(
         { ...conversation, beside: own },
         { key: id, kind: isRoot ? (t === 0 ? kind : 'cleared') : 'branch', file },
         { parent, name: nameOf(name, id === key ? undefined : { first, isRoot }), written, marks },
       );
+      // A record that is part of no chain goes with the first conversation, whichever grows.
+      if (isRoot && t === 0) end = openEndOf(chain, { plan, conversation, ...woven });
       made.push(isRoot && title !== undefined ? { ...plan, title } : plan);
     }
     before = made[0] ?? before;
@@ -69,10 +87,31 @@ export function planFile(lines: readonly JsonLine[], { key, name, kind, file = k
     const asides = records.map((record) => ({ draft: asideDraft(record), after: 0 }));
     conversations.push({ key, kind, file, name, spine: [], settled: 0, keeps: new Map(), asides });
   }
+  // The others are of records that say nothing.
+  derived.push(...edgesOf([...links.keys()], key, links));
   const paths = ways.flat().map(({ conversation }) => ({ ...conversation, beside: [] }));
   const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
   const reading = readingCounts(chain, paths);
-  return { conversations, derived, reading, ...(exportOf !== undefined && { exportOf }) };
+  return {
+    ...{ conversations, derived, reading },
+    ...(exportOf !== undefined && { exportOf }),
+    ...(end !== undefined && exportOf === undefined && { end }),
+  };
+}
+
+/** The edges of records that no record names, taken out of `left`: those of steps that ways share are in the first of them. */
+function edgesOf(
+  steps: readonly CodeRecord[],
+  conversation: string,
+  left: Map<CodeRecord, DerivedLink>,
+): readonly DerivedEdge[] {
+  return steps.flatMap((record) => {
+    const one = left.get(record);
+    if (one === undefined) return [];
+    left.delete(record);
+    const { parent, why, evidence } = one;
+    return [{ conversation, of: record.key, from: parent.key, why, evidence }];
+  });
 }
 
 /** A path as turns, with the results of its calls. */
@@ -124,8 +163,13 @@ function planPath(
     /** The hashes of the entries of which an export made records, by the keys of these. */
     readonly marks: ReadonlyMap<string, string>;
   },
-): ConversationPlan {
-  const { drafts, settled } = weave(conversation);
+): {
+  readonly plan: ConversationPlan;
+  readonly keys: readonly string[];
+  readonly starts: readonly number[];
+  readonly settled: number;
+} {
+  const { drafts, settled, starts } = weave(conversation);
   // Of these the entry has a part only.
   const parts = new Map(
     conversation.turns.flatMap((turn) =>
@@ -147,7 +191,7 @@ function planPath(
   }
   if (settled >= drafts.length) fixed = spine.length;
   const exported = exportedIn([...spine, ...asides.map(({ draft }) => draft)], marks);
-  return {
+  const plan: ConversationPlan = {
     key,
     kind,
     file,
@@ -159,6 +203,7 @@ function planPath(
     asides,
     ...(exported.size > 0 && { exported }),
   };
+  return { plan, keys: drafts.map(({ key: of = '' }) => of), starts, settled };
 }
 
 /** What an export wrote into records, by their keys. */
@@ -176,14 +221,19 @@ function exportedIn(
   if (marks.size === 0) return marks;
   return new Map(
     drafts.flatMap(({ key = '' }) => {
-      const entry = marks.get(key) ?? marks.get(key.slice(0, keyLength));
+      const entry = markOfKey(key, marks);
       return entry === undefined ? [] : [[key, entry] as const];
     }),
   );
 }
 
-/** The characters of a key that is made of a uuid. */
-const keyLength = 'cc:'.length + 36;
+function markOfKey(key: string, marks: ReadonlyMap<string, string>): string | undefined {
+  for (let end = key.length; end > 0; end = key.lastIndexOf(':', end - 1)) {
+    const entry = marks.get(key.slice(0, end));
+    if (entry !== undefined) return entry;
+  }
+  return undefined;
+}
 
 /** The name of a conversation beside the main one, from the record that begins it. */
 function nameOf(

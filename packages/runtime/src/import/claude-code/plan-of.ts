@@ -1,15 +1,15 @@
 /**
- * Claude Code, the files of a session as a tree of conversations: `files.ts` finds and reads them, and all else is pure.
- * `agents.ts` takes the subagents out of the records, `chain.ts` links what is left, `paths.ts` finds the ways through it,
- * `kept.ts` what compactions kept, and `plan-file.ts` makes conversations of them, with the rules of the files beside this
- * folder: `turns`, `message`, `answers`, `blocks`, `drafts`, `weave`. Imports what lies beside it in `import`, and no other
- * room.
+ * Claude Code, the files of a session as a tree of conversations: `tool.ts` says where they are and what each is,
+ * `plan-source.ts` reads those of a session, and all else is pure. `agents.ts` takes the subagents out of the records,
+ * `chain.ts` links what is left, `paths.ts` finds the ways through it, `kept.ts` what compactions kept, and `plan-file.ts` makes
+ * conversations of them, by the rules of `turns`, `message`, `answers`, `blocks`, `drafts` and `weave`. Imports what lies beside
+ * it in `import`, and no other room.
  */
 import type { Draft, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { nameFault, sha256 } from '@tapedeck/tape/store';
 import type { JsonLine } from '../json-lines.ts';
-import type { ConversationPlan, ImportPlan } from '../plan.ts';
+import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan.ts';
 import { text } from '../text.ts';
 import {
   type AgentNotes,
@@ -73,7 +73,7 @@ export function planClaudeCode({
       ({ call }) => call === undefined || all.some(({ spine }) => hasCall(spine, call)),
     );
     const now = placed.length === 0 ? left : placed;
-    for (const { call, context, workflow, own } of now) {
+    for (const { call, context, guess, own } of now) {
       const parent = all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ?? all[0];
       if (parent === undefined) continue;
       const before = context === undefined ? [] : contextOf(parent.spine, { context, call });
@@ -83,7 +83,8 @@ export function planClaudeCode({
       if (agent === undefined) continue;
       all.push({ ...agent, parent: edge }, ...branches);
       derived.push(...own.derived);
-      if (workflow) derived.push({ of: agent.key, from: parent.key, why: 'workflow' });
+      if (guess !== undefined)
+        derived.push({ conversation: agent.key, of: agent.key, from: parent.key, ...guess });
     }
     left = left.filter((one) => !now.includes(one));
   }
@@ -99,6 +100,8 @@ export function planClaudeCode({
       { file: key, records: lines.length, reading: top.reading },
       ...agentPlans.map(({ file, records, own: { reading } }) => ({ file, records, reading })),
     ]),
+    // Where records of subagents are between the others, nothing is as plain as an end has to be.
+    ...(top.end !== undefined && nested.agents.length + main.agents.length === 0 && { end: top.end }),
   };
 }
 
@@ -160,11 +163,36 @@ function planAgent(
   return {
     call,
     context: contextIn(lines),
-    workflow: ofRun !== undefined && call === ofRun,
+    guess: guessOf({
+      call,
+      workflow: ofRun !== undefined && call === ofRun ? agent.workflow : undefined,
+      agent,
+    }),
     file: file ?? agentKey(key, id),
     records: lines.length,
     own: { ...own, conversations: conversation === undefined ? [] : [conversation, ...branches] },
   };
+}
+
+/** How it was concluded which call started a subagent, where no record says so. */
+function guessOf({
+  call,
+  workflow,
+  agent: { isNear },
+}: {
+  readonly call: string | undefined;
+  readonly workflow: string | undefined;
+  readonly agent: Pick<AgentSource, 'isNear'>;
+}): Pick<DerivedEdge, 'why' | 'evidence'> | undefined {
+  if (workflow !== undefined)
+    return {
+      why: 'workflow',
+      evidence: `its file is in the folder of the run ${workflow}, which ${call} started`,
+    };
+  if (call === undefined)
+    return { why: 'subagent', evidence: 'no record names its call: it belongs to the session' };
+  if (isNear !== true) return undefined;
+  return { why: 'subagent', evidence: `${call} is the last call before it that starts subagents` };
 }
 
 /** What a conversation had settled at one of its records, and before a call that was open there. */

@@ -2,6 +2,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
 import { firstText, given, type Identity, isJsonLines, type Place, type TranscriptTool } from '../format.ts';
+import { text } from '../text.ts';
+import { planEnd } from './plan-end.ts';
 import { planSource } from './plan-source.ts';
 import { isClaudeCode } from './records.ts';
 import { retentionIn } from './retention.ts';
@@ -15,8 +17,10 @@ export const claudeCode: TranscriptTool = {
   retention: (place) => retentionIn(directoryOf(place)),
   has: (path) => isJsonLines(path) || partOf.test(path),
   identify,
+  directoryOf: ({ cwd }) => text(cwd),
   beside,
   plan: planSource,
+  planEnd,
 };
 
 /** Where it keeps its settings, and all else. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { text } from '../text.ts';
-import { isGiven, isQueued } from './attachments.ts';
+import { isGiven, isQueued, systemTurnsIn } from './attachments.ts';
 import { blocksOf, isBlank } from './blocks.ts';
 
 /** What is asked of each record more than once: it is kept, so that the content of a record need not be. */
@@ -14,6 +14,10 @@ export interface Traits {
   readonly isQueued: boolean;
   /** Whether it is no message, and the model got something of it. */
   readonly isGiven: boolean;
+  /** Whether the model got it as a turn of the system, if its requests have those. */
+  readonly isOfSystem: boolean;
+  /** Of a snapshot: whether the requests from it on have turns of the system. */
+  readonly systemTurns: boolean | undefined;
   /** Whether the user did not type it. */
   readonly isMeta: boolean;
   /** Whether it reports that a call of the provider failed. */
@@ -42,6 +46,8 @@ function traitsOf(raw: JsonObject): Traits {
     isSummary: type === 'user' && raw.isCompactSummary === true,
     isQueued: isQueued(raw),
     isGiven: isGiven(raw),
+    isOfSystem: raw.renderedRole === 'system',
+    systemTurns: systemTurnsIn(raw),
     isMeta: raw.isMeta === true,
     isApiError: raw.isApiErrorMessage === true,
     hasContent: said.length > 0,
@@ -60,6 +66,13 @@ export function resultsOf(raw: JsonObject): Results | undefined {
     if (call !== undefined) results.push([at, call]);
   }
   return results.length === 0 ? undefined : results;
+}
+
+/** The ids of the calls of an assistant record; undefined where it has none. Pure. */
+export function callsOf(raw: JsonObject): readonly string[] | undefined {
+  if (raw.type !== 'assistant') return undefined;
+  const calls = blocksOf(raw).flatMap(({ id }) => text(id) ?? []);
+  return calls.length === 0 ? undefined : calls;
 }
 
 /** What the records of one message have in common. Pure. */

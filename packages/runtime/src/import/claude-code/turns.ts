@@ -82,25 +82,39 @@ export function turnsOf(
 
 /**
  * The turns in the order in which the model got them: Claude Code writes what is attached to a prompt behind it, and sends it
- * before the prompt, right behind the last answer or result.
+ * before the prompt, right behind the last answer or result. What it sends as a turn of the system stays behind the prompt.
  */
 function asGiven(turns: readonly TranscriptTurn[]): TranscriptTurn[] {
   const ordered: TranscriptTurn[] = [];
   let prompts: TranscriptTurn[] = [];
+  let ofSystem: TranscriptTurn[] = [];
   const endRun = (): void => {
     for (const turn of prompts) ordered.push(turn);
+    for (const turn of ofSystem) ordered.push(turn);
     prompts = [];
+    ofSystem = [];
   };
+  // The first snapshot follows the first request.
+  let hasSystemTurns = turns.map(systemTurnsOf).find((one) => one !== undefined) ?? false;
   for (const turn of turns) {
-    if (isAttached(turn)) {
+    hasSystemTurns = systemTurnsOf(turn) ?? hasSystemTurns;
+    if (isAttached(turn)) (hasSystemTurns && isOfSystem(turn) ? ofSystem : ordered).push(turn);
+    else if (turn.kind === 'aside' || isPrompt(turn)) prompts.push(turn);
+    else {
+      endRun();
       ordered.push(turn);
-      continue;
     }
-    prompts.push(turn);
-    if (turn.kind !== 'aside' && !isPrompt(turn)) endRun();
   }
   endRun();
   return ordered;
+}
+
+function systemTurnsOf(turn: TranscriptTurn): boolean | undefined {
+  return turn.kind === 'aside' ? turn.record.traits.systemTurns : undefined;
+}
+
+function isOfSystem(turn: TranscriptTurn): boolean {
+  return turn.kind === 'user' && turn.record.traits.isOfSystem;
 }
 
 function isAttached(turn: TranscriptTurn): boolean {

@@ -1,0 +1,135 @@
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { commonOf, spineOf } from './change.ts';
+import { importedIn, keyOf } from './imported.ts';
+import type { ConversationPlan, ImportPlan } from './plan.ts';
+
+/** The event of a session whose source names the session of which its beginning is a copy. */
+export const copyEvent = 'import/copy-of';
+
+/**
+ * The main conversations of a home by the key of their first message, and those that are copies by what they are copies of.
+ * A copy begins with the records of its source, so that either finds the other, whichever was imported first.
+ */
+class Copies {
+  readonly #store: SqliteTapeStore;
+  /** Those that begin with a message, and those that have none yet, by their ULIDs. */
+  readonly #byFirst = new Map<string, Set<string>>();
+  readonly #empty = new Set<string>();
+  readonly #of = new Map<string, Set<string>>();
+  /** The last line of the lineage that was read. */
+  #g = 0;
+
+  constructor(store: SqliteTapeStore) {
+    this.#store = store;
+  }
+
+  /** The main conversations whose first message has a key. */
+  beginningWith(key: string): Iterable<string> {
+    this.#readOn();
+    return this.#byFirst.get(key) ?? [];
+  }
+
+  /** The sessions that say that they are copies of a session of a tool. */
+  of(session: string): Iterable<string> {
+    this.#readOn();
+    return this.#of.get(session) ?? [];
+  }
+
+  /** Whether a session names the one of which it is a copy, and that is here. */
+  isPlaced(id: string): boolean {
+    return [...this.#of].some(([of, ids]) => ids.has(id) && this.#store.sessions.find(of) !== undefined);
+  }
+
+  add(of: string, id: string): void {
+    put(this.#of, of, id);
+  }
+
+  #readOn(): void {
+    const fresh = new Set(this.#empty);
+    const types = ['session', 'fork'] as const;
+    for (const { g, session } of this.#store.lineage.read({ from: this.#g + 1, types })) {
+      this.#g = g;
+      if (isMain(this.#store, session)) fresh.add(session);
+    }
+    for (const id of fresh) {
+      const first = firstKey(this.#store, id);
+      if (first === undefined) this.#empty.add(id);
+      else {
+        this.#empty.delete(id);
+        put(this.#byFirst, first, id);
+      }
+      this.#readCopy(id);
+    }
+  }
+
+  #readCopy(id: string): void {
+    for (const { payload } of this.#store.entries.read(id, { own: true, name: copyEvent }))
+      if (isObject(payload) && typeof payload.session === 'string') this.add(payload.session, id);
+  }
+}
+
+function put(map: Map<string, Set<string>>, key: string, id: string): void {
+  const ids = map.get(key) ?? new Set();
+  map.set(key, ids.add(id));
+}
+
+const known = new WeakMap<SqliteTapeStore, Copies>();
+
+/** What is known of the copies in a home. It is read once, and then as far as the lineage has grown. */
+export function copiesIn(store: SqliteTapeStore): Copies {
+  const found = known.get(store) ?? new Copies(store);
+  known.set(store, found);
+  return found;
+}
+
+/** The key of the first message of an import. */
+export function firstKey(store: SqliteTapeStore, id: string): string | undefined {
+  const [first] = store.entries.read(id, { kind: 'message', limit: 1 });
+  return first?.meta.source === 'import' ? keyOf(first) : undefined;
+}
+
+/** Whether a session is the main conversation of an import. */
+function isMain(store: SqliteTapeStore, id: string): boolean {
+  if (store.sessions.find(id) === undefined) return false;
+  const [origin] = store.entries.read(id, { own: true, name: 'import/source', limit: 1 });
+  return isObject(origin?.payload) && origin.payload.conversation === undefined;
+}
+
+/** The name of the session that a tool's own session is here. */
+export function sessionOf(
+  store: SqliteTapeStore,
+  { format, session }: Pick<ImportPlan, 'format' | 'session'>,
+): string | undefined {
+  const name = store.sessions.find(session)?.session;
+  if (name === undefined) return undefined;
+  const [origin] = store.entries.read(name, { own: true, name: 'import/source', limit: 1 });
+  return JSON.stringify(origin?.payload) === JSON.stringify({ format, session }) ? name : undefined;
+}
+
+/**
+ * The session with which a new main conversation has the longest beginning in common, by the keys and contents of its
+ * entries: its source, or a copy of the same one. Of several, the one that its source names.
+ */
+export function beginsLike(
+  store: SqliteTapeStore,
+  { format, copyOf }: ImportPlan,
+  conversation: ConversationPlan,
+): string | undefined {
+  const key = conversation.spine.find(({ kind }) => kind === 'message')?.key;
+  const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
+  const others = [...(key === undefined ? [] : copiesIn(store).beginningWith(key))].flatMap((id) => {
+    const info = store.sessions.find(id);
+    return info?.lifecycle === 'active' ? info.session : [];
+  });
+  let best: { readonly session: string; readonly common: number } | undefined;
+  for (const session of new Set([...(named === undefined ? [] : [named]), ...others])) {
+    const common = commonIn(store, conversation, session);
+    if (common > (best?.common ?? 0)) best = { session, common };
+  }
+  return best?.session;
+}
+
+function commonIn(store: SqliteTapeStore, conversation: ConversationPlan, session: string): number {
+  return commonOf(conversation, spineOf(importedIn(store, session, conversation.base).shown));
+}

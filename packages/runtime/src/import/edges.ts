@@ -1,0 +1,151 @@
+import { note, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { treeParentOf } from '@tapedeck/tape/internal';
+import type { LinkRequest } from '@tapedeck/tape/store';
+import { alike, type Likely, likeliestSource } from './alike.ts';
+import { appendBeside } from './beside.ts';
+import { copiesIn, copyEvent, sessionOf } from './copies.ts';
+import type { ConversationPlan, DerivedEdge, ImportPlan } from './plan.ts';
+import { isRefusal } from './refusal.ts';
+
+/** The session that a conversation of a plan is, and whether it was made just now. */
+interface Placed {
+  readonly session: string;
+  readonly created: boolean;
+}
+
+/** The edges of conversations that are concluded from more than a place in a file, by their types. */
+const between: ReadonlySet<DerivedEdge['why']> = new Set(['cleared', 'workflow', 'subagent']);
+
+/** Whether an edge is between two conversations, and not inside of one. */
+export function isBetween({ why }: DerivedEdge): boolean {
+  return between.has(why);
+}
+
+/**
+ * Gives the sessions of a plan their places in the tree, where forks do not say them: those that begin behind a `/clear`,
+ * those that came before their parent was known, and those that are copies of each other. What a person has moved stays.
+ */
+export function linkSessions(
+  store: SqliteTapeStore,
+  plan: ImportPlan,
+  sessionsOf: (key: string) => Placed | undefined,
+  { copies }: { readonly copies: boolean },
+): void {
+  const derived = new Map(plan.derived.filter(isBetween).map((edge) => [edge.of, edge]));
+  for (const conversation of plan.conversations) {
+    const { key, kind, parent } = conversation;
+    const placed = sessionsOf(key);
+    if (placed === undefined) continue;
+    const { session } = placed;
+    if (kind === 'main' && copies) placeCopy(store, plan, placed);
+    const above = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
+    if (above !== undefined) placeBelow(store, { conversation, session, above }, derived.get(key));
+  }
+}
+
+function placeBelow(
+  store: SqliteTapeStore,
+  {
+    conversation: { kind, parent },
+    session,
+    above,
+  }: { readonly conversation: ConversationPlan; readonly session: string; readonly above: string },
+  edge: DerivedEdge | undefined,
+): void {
+  if (edge !== undefined) {
+    const { evidence } = edge;
+    const type = edge.why === 'cleared' ? 'clear' : edge.why;
+    link(store, session, above, { type, derived: true, evidence });
+    return;
+  }
+  const info = store.sessions.find(session);
+  if (kind !== 'subagent' || info === undefined || treeParentOf(info).parent === above) return;
+  // It was forked from what stood for its parent then.
+  link(store, session, above, {
+    type: kind,
+    ...(parent?.call !== undefined && { evidence: `call ${parent.call}` }),
+  });
+}
+
+/** Puts a copy under its source, and the copies of a source under that, whichever of them was imported first. */
+function placeCopy(
+  store: SqliteTapeStore,
+  { format, session: own, copyOf }: ImportPlan,
+  { session, created }: Placed,
+): void {
+  const info = store.sessions.find(session);
+  if (info === undefined) return;
+  if (copyOf !== undefined) {
+    noteCopy(store, info, copyOf);
+    const source = sessionOf(store, { format, session: copyOf });
+    if (source !== undefined && treeParentOf(info).parent !== source)
+      link(store, session, source, { type: 'copy' });
+  }
+  // What is neither new nor a fork has found its copies before, or was found by them.
+  if (!created && info.parentId === undefined) return;
+  const copies = [...copiesIn(store).of(own)].flatMap((id) => store.sessions.find(id) ?? []);
+  for (const copy of copies) {
+    if (treeParentOf(copy).parentId === info.id) continue;
+    // It was forked from one of them, which came first.
+    if (isBelow(store, session, copy.id)) link(store, session, null, { type: 'copy' });
+    link(store, copy.session, session, { type: 'copy' });
+  }
+  if (created || (copyOf === undefined && info.link === undefined)) placeAlike(store, session);
+}
+
+/** Puts the sessions that begin like this one, and whose sources do not say of which they are copies, under the likeliest. */
+function placeAlike(store: SqliteTapeStore, session: string): void {
+  const all = alike(store, session);
+  const sources = new Map(
+    all.flatMap((one) => (one.isPlaced ? [] : [[one.session, likeliestSource(one, all)] as const])),
+  );
+  // Parents first, since the one can still be below the other.
+  for (let left = [...sources.keys()]; left.length > 0; ) {
+    const now = left.filter((one) => !left.includes(sources.get(one)?.session ?? ''));
+    for (const one of now) placeUnder(store, one, sources.get(one));
+    left = now.length === 0 ? [] : left.filter((one) => !now.includes(one));
+  }
+}
+
+function placeUnder(store: SqliteTapeStore, session: string, source: Likely | undefined): void {
+  const info = store.sessions.find(session);
+  if (info === undefined) return;
+  const parent = source?.session ?? null;
+  const isRoot = parent === null && treeParentOf(info).parent === undefined;
+  if (isRoot) return;
+  const evidence =
+    source === undefined ? 'it went on first' : `both begin with the same ${source.common} entries`;
+  link(store, session, parent, { type: 'copy', derived: true, evidence });
+}
+
+/** Whether a session is below another one in the tree. */
+function isBelow(store: SqliteTapeStore, session: string, id: string): boolean {
+  for (let at = store.sessions.find(session); at !== undefined; ) {
+    const { parentId } = treeParentOf(at);
+    if (parentId === id) return true;
+    at = parentId === undefined ? undefined : store.sessions.find(parentId);
+  }
+  return false;
+}
+
+function noteCopy(store: SqliteTapeStore, { id }: SessionInfo, session: string): void {
+  const key = `${copyEvent}:${session}`;
+  const said = [...store.entries.read(id, { own: true, name: copyEvent })].some((one) =>
+    one.key?.endsWith(key),
+  );
+  if (!said) appendBeside(store, id, [{ ...note(copyEvent, { session }), key }]);
+  copiesIn(store).add(session, id);
+}
+
+/** Makes an edge, unless a person has moved the session. */
+function link(store: SqliteTapeStore, child: string, parent: string | null, request: LinkRequest): void {
+  const placed = store.sessions.find(child)?.link;
+  if (placed?.type === 'moved' && placed.derived !== true) return;
+  try {
+    store.lineage.link(child, parent, request);
+  } catch (error) {
+    // What was moved by hand can be in the way.
+    const isInTheWay = error instanceof TapeError && error.code === 'TAPE_CONFLICT';
+    if (!isInTheWay && !isRefusal(error)) throw error;
+  }
+}

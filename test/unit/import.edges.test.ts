@@ -1,0 +1,175 @@
+import {
+  derivedIn,
+  parseJsonLines,
+  planClaudeCode,
+  type Reconciled,
+  reconcile,
+} from '@tapedeck/runtime/import';
+import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { treeParentOf } from '@tapedeck/tape/internal';
+import { expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
+
+type Raw = { readonly [field: string]: unknown };
+type Files = Readonly<{ [agent: string]: readonly Raw[] }>;
+
+const linesOf = (records: readonly Raw[]) =>
+  records.length === 0 ? [] : parseJsonLines([Buffer.from(jsonl(records))]).records;
+
+function take(store: SqliteTapeStore, main: readonly Raw[], agents: Files = {}): readonly Reconciled[] {
+  return reconcile(
+    store,
+    planClaudeCode({
+      name: 's-1',
+      lines: linesOf(main),
+      agents: Object.entries(agents).map(([id, records]) => ({ id, lines: linesOf(records) })),
+    }),
+  );
+}
+
+const parentOf = (store: SqliteTapeStore, session: string) =>
+  treeParentOf(store.sessions.find(session) ?? {}).parent;
+const linesAbout = (store: SqliteTapeStore) => [...store.lineage.read()].length;
+
+/** A conversation, `/clear`, and another one. */
+const cleared: readonly Raw[] = [
+  person({ uuid: 'u1' }, 'one'),
+  model({ uuid: 'a1', parent: 'u1' }, [says('first')]),
+  person({ uuid: 'u2' }, 'two'),
+  model({ uuid: 'a2', parent: 'u2' }, [says('second')]),
+];
+
+test('/clear ends one session and begins the next, joined by a derived link that an import makes once', () => {
+  const store = openStore();
+  expect(take(store, cleared).map(({ session }) => session)).toEqual(['s-1', 's-1-clear-u2']);
+  expect(store.sessions.find('s-1-clear-u2')).toMatchObject({
+    link: { parent: 's-1', type: 'clear', derived: true, evidence: expect.stringContaining('record 3') },
+  });
+  const before = linesAbout(store);
+  take(store, [...cleared, person({ uuid: 'u3', parent: 'a2' }, 'three')]);
+  expect(linesAbout(store)).toBe(before);
+});
+
+test('what a person has moved, made a root or taken back stays so when the source is imported again', () => {
+  const grown = [...cleared, person({ uuid: 'u3', parent: 'a2' }, 'three')];
+  for (const [act, parent] of [
+    [(store: SqliteTapeStore) => store.lineage.link('s-1-clear-u2', 'mine'), 'mine'],
+    [(store: SqliteTapeStore) => store.lineage.link('s-1-clear-u2', null), undefined],
+    [(store: SqliteTapeStore) => store.lineage.unlink('s-1-clear-u2'), undefined],
+  ] as const) {
+    const store = openStore();
+    store.sessions.open('mine');
+    take(store, cleared);
+    act(store);
+    take(store, grown);
+    expect(parentOf(store, 's-1-clear-u2')).toBe(parent);
+  }
+});
+
+const child = (id: string, uuid: string, text: string): readonly Raw[] => [
+  person({ uuid: `p${uuid}` }, `task of ${id}`, { isSidechain: true, agentId: id }),
+  model({ uuid: `m${uuid}`, parent: `p${uuid}` }, [says(text)], { isSidechain: true, agentId: id }),
+];
+
+/** A session with a subagent, which has one, too; each result names the subagent that it came from. */
+const main: readonly Raw[] = [
+  person({ uuid: 'u1' }, 'go'),
+  model({ uuid: 'a1', parent: 'u1' }, [calls('t1', 'Task')]),
+  person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'done by outer')], {
+    toolUseResult: { agentId: 'outer' },
+  }),
+];
+const nested: Files = {
+  inner: child('inner', '9', 'done by inner'),
+  outer: [
+    person({ uuid: 'p1' }, 'task of outer', { isSidechain: true, agentId: 'outer' }),
+    model({ uuid: 'm1', parent: 'p1' }, [calls('t2', 'Task')], { isSidechain: true, agentId: 'outer' }),
+    person({ uuid: 'q1', parent: 'm1' }, [returns('t2', 'done by inner')], {
+      ...{ isSidechain: true, agentId: 'outer', toolUseResult: { agentId: 'inner' } },
+    }),
+  ],
+};
+
+test('subagents whose parents come later end under them, and deliver once', () => {
+  const { inner = [], outer = [] } = nested;
+  const orders: readonly (readonly [readonly Raw[], Files])[][] = [
+    [[main, nested]],
+    [
+      [[], nested],
+      [main, nested],
+    ],
+    [
+      [[], { inner }],
+      [[], nested],
+      [main, nested],
+    ],
+    [
+      [[], { inner }],
+      [main, { inner }],
+      [main, nested],
+    ],
+    [
+      [main, {}],
+      [main, { outer }],
+      [main, nested],
+    ],
+  ];
+  for (const order of orders) {
+    const store = openStore();
+    for (const [records, agents] of order) take(store, records, agents);
+    for (const [records, agents] of order.slice(-1)) take(store, records, agents);
+    expect([parentOf(store, 'agent-outer'), parentOf(store, 'agent-inner')]).toEqual(['s-1', 'agent-outer']);
+    expect([...store.lineage.read()].filter(({ type }) => type === 'merge')).toHaveLength(2);
+    expect(view(store.views.entries('s-1')).messages.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+    ]);
+    expect([...store.verify()]).toEqual([]);
+  }
+});
+
+test('a title that changes in the source changes that of the session, unless a person renamed it', () => {
+  const store = openStore();
+  const titled = (title: string) => [
+    ...cleared.slice(0, 2),
+    { type: 'ai-title', aiTitle: title, sessionId: 's-1' },
+  ];
+  const title = () => store.sessions.find('s-1')?.title;
+  take(store, titled('Plan'));
+  expect(title()).toBe('Plan');
+  take(store, titled('Plan and do'));
+  expect(title()).toBe('Plan and do');
+  const { head = 0 } = store.sessions.find('s-1') ?? {};
+  take(store, titled('Plan and do'));
+  expect(store.sessions.find('s-1')?.head).toBe(head);
+  store.sessions.update('s-1', { name: 'mine' });
+  take(store, titled('Something else'));
+  expect(title()).toBe('mine');
+});
+
+test('what is concluded inside of a session is listed with its evidence, once, and no more when a record names it', () => {
+  const store = openStore();
+  const records = [
+    ...cleared.slice(0, 2),
+    person({ uuid: 'u2', parent: 'late' }, 'go on'),
+    model({ uuid: 'a2', parent: 'u2' }, [says('second')]),
+  ];
+  for (const times of [1, 2]) {
+    take(store, records);
+    expect([times, derivedIn(store, 's-1')]).toEqual([
+      times,
+      [
+        {
+          ...{ of: 'cc:u2', from: 'cc:a1', why: 'parent-missing' },
+          evidence: 'its parent late is not in the file; record 2 is the one before it',
+        },
+      ],
+    ]);
+  }
+  const entries = () => [...store.entries.read('s-1', { kind: 'x-derived' })].length;
+  expect(entries()).toBe(1);
+  take(store, [...records, model({ uuid: 'late', parent: 'a1' }, [says('late')])]);
+  expect([derivedIn(store, 's-1'), entries()]).toEqual([[], 2]);
+});
