@@ -2,11 +2,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that take long, though they are short: what ran before, if anything, may have been another size. */
 const long =
-  /\/(?:contract\/sqlite-(?:file|later)|integration\/(?:runtime\.(?:crashes|delegate-kills)|tape\.crashes)|unit\/(?:mutants|runtime\.audit-forged|tape\.(?:bundle-random|legal-histories|model-commands|simulator|usage)|views\.(?:histories|random)))\.test\.ts$/;
+  /\/(?:contract\/sqlite-(?:file|later)|docs\/(?:api|guide|man)|integration\/(?:runtime\.(?:crashes|delegate-kills)|tape\.crashes)|unit\/(?:mutants|runtime\.audit-forged|tape\.(?:bundle-random|legal-histories|model-commands|simulator|usage)|views\.(?:histories|random)))\.test\.ts$/;
 
 /**
  * The first long files of `unit` load one package: they are under way while the others wait for the modules of the rest.
- * The files of the last are all short.
+ * At full size the last one plays the guide, which takes two minutes.
  */
 const projects = ['unit', 'lanes', 'later', 'integration', 'e2e'];
 

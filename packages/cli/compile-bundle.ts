@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { globSync, mkdtempDisposableSync, rmSync } from 'node:fs';
+import { globSync, mkdtempDisposableSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundle, isCurrent, saveCode } from './compiled-code.ts';
@@ -47,8 +47,11 @@ const usual: readonly string[] = [
 
 const codes = globSync('*.code', { cwd: bundle }).map((name) => join(bundle, name));
 const start = join(bundle, 'start.cjs.code');
+/** The code of no file, and so never current: it is there until all is compiled. */
+const unfinished = join(bundle, 'unfinished.code');
 if (!codes.includes(start) || !codes.every(isCurrent)) {
   for (const code of codes) rmSync(code);
+  writeFileSync(unfinished, '');
   // With this file the command loads all files as those that have code.
   saveCode(start, Buffer.alloc(0));
   using home = mkdtempDisposableSync(join(tmpdir(), 'tapedeck-build-'));
@@ -68,4 +71,5 @@ if (!codes.includes(start) || !codes.every(isCurrent)) {
   others.forEach(record);
   saveCode(start, Buffer.alloc(0));
   usual.forEach(record);
+  rmSync(unfinished);
 }

@@ -102,6 +102,7 @@ async function faultsOf(
 // In place of the processes that the full size kills: each of them would cost half a second.
 test.runIf(isPush && !isLater)(
   'what processes have written when they pass any point loses no child once it is recovered, and reports none twice',
+  { timeout },
   async () => {
     const { points: cut, faults } = await recoverCopies(['program', 'notice', 'waits'], points);
     expect(faults).toEqual([]);

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import type { DelegateHome } from './delegate-acts.ts';
 import { delegateHome, faultsInTheEnd, runWork } from './delegate-round.ts';
 import type { Scene } from './delegate-scenes.ts';
-import { type Asked, startDelegateServer } from './delegate-server.ts';
+import { type Asked, type DelegateServer, startDelegateServer } from './delegate-server.ts';
 import { dirInside, tempDir } from './temp-dir.ts';
 import { homeIn, tempHome } from './temp-home.ts';
 
@@ -28,14 +28,16 @@ export async function recoverCopies(
   wanted: readonly string[],
 ): Promise<{ readonly points: readonly string[]; readonly faults: readonly string[] }> {
   await using stack = new AsyncDisposableStack();
-  let servers = 0;
+  const servers: DelegateServer[] = [];
+  let started = 0;
   /** Each has a server of its own: all copies of a home ask for the same. */
   const placed = async (
     files: Parameters<typeof delegateHome>[0],
     { id, scene }: Pick<DelegateHome, 'id' | 'scene'>,
     before: Pick<Place, 'points' | 'asked'>,
   ): Promise<Place> => {
-    const server = stack.use(await startDelegateServer(requestsMax * servers++));
+    const server = stack.use(await startDelegateServer(requestsMax * started++));
+    servers.push(server);
     return {
       home: delegateHome(files, { id, scene, url: server.url }),
       points: before.points,
@@ -71,5 +73,6 @@ export async function recoverCopies(
     faults.push(
       ...(await faultsInTheEnd(home, asked)).map((fault) => `cut at ${points.join(', then ')}: ${fault}`),
     );
+  faults.push(...servers.flatMap(({ refusals }) => refusals));
   return { points: all.flatMap(({ points }) => points), faults };
 }

@@ -10,6 +10,8 @@ const needed = 4e9;
  * the tests make tens of thousands. A run that is given a `TMPDIR` uses that alone.
  */
 export default function tempInMemory(): (() => void) | undefined {
+  // A run inside of another inherits the directory of that one.
+  delete process.env[memoryVariable];
   if (process.env.TMPDIR !== undefined || roomIn(memory) < needed) return;
   const dir = mkdtempSync(`${memory}/tapedeck-tests-`);
   process.env[memoryVariable] = dir;

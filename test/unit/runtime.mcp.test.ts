@@ -4,14 +4,14 @@ import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DeckOptions, McpServers } from '@tapedeck/runtime';
+import type { DeckOptions, McpServers, Run } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import type { JsonObject, SqliteTapeStore } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { root } from '../support/imports.ts';
 import { isAlive } from '../support/is-alive.ts';
 import { entryLines, eventsOf, type ScriptedDeck, scriptedDeck } from '../support/scripted.ts';
-import { sized } from '../support/size.ts';
+import { atFullSize } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** A text that stands for a variable. */
@@ -50,8 +50,7 @@ const until = async (isTrue: () => boolean) => {
 };
 
 /** Each starts servers: a push has those of what a call and a list can meet. */
-const isWhole = sized(false, true, true);
-const whole = test.runIf(isWhole);
+const whole = test.runIf(atFullSize);
 
 test('a call reaches the server and gives its text; what the tool reports as an error is a failed call', async () => {
   const calls = [call('echo', { text: 'milk' }), call('fail'), call('refuse'), call('nonsense')];
@@ -292,10 +291,23 @@ test('what changed in the tools of a server since the last run is noted on the t
   });
 });
 
+async function warningsOf(run: Run): Promise<string[]> {
+  return (await eventsOf(run)).flatMap((event) => (event.type === 'warning' ? [event.message] : []));
+}
+
+whole('a server that hangs is left out with a warning once its time is over', async () => {
+  const limits = { mcpStartTimeoutMs: 500 };
+  await using home = await deckOf([{ text: 'Done.' }], { mcpServers: { hangs: server('hang') }, limits });
+  const run = (await home.deck.session('main')).run('Go');
+  expect(await run).toMatchObject({ finish: 'stop', text: 'Done.' });
+  expect(await warningsOf(run)).toEqual([
+    expect.stringMatching(/^cannot start MCP server 'hangs': .*timed out after 500ms$/),
+  ]);
+});
+
 test('a server that cannot start, or lies about its tools, is left out with a warning', async () => {
   const mcpServers: McpServers = {
     dies: server('die'),
-    ...(isWhole && { hangs: server('hang') }),
     lies: server('unlisted'),
     endless: server('pages'),
     absent: { command: join(root, 'no-such-program') },
@@ -303,18 +315,15 @@ test('a server that cannot start, or lies about its tools, is left out with a wa
     closed: { url: 'http://127.0.0.1:9/mcp' },
     notes: server('schemas', 'names'),
   };
-  // Only what hangs is waited for so long: the others may be slow to start on a busy machine.
-  const limits = { mcpStartTimeoutMs: isWhole ? 8_000 : 60_000 };
+  // None of them hangs: on a busy machine they may take long to start.
+  const limits = { mcpStartTimeoutMs: 60_000 };
   await using home = await deckOf(asking(call('echo', { text: 'well' })), { mcpServers, limits });
   const run = (await home.deck.session('main')).run('Go');
   expect(await run).toMatchObject({ finish: 'stop' });
   expect(outputs(home.store)).toEqual(['well']);
-  const warnings = (await eventsOf(run)).flatMap((event) =>
-    event.type === 'warning' ? [event.message] : [],
-  );
+  const warnings = await warningsOf(run);
   const about = (name: string) => warnings.filter((text) => text.includes(`'${name}'`)).join('\n');
   expect(about('dies')).toBe("cannot start MCP server 'dies': it ended with exit code 3: no such notebook");
-  if (isWhole) expect(about('hangs')).toMatch(/^cannot start MCP server 'hangs': .*timed out after 8000ms$/);
   expect(about('lies')).toMatch(/^cannot list the tools of MCP server 'lies': Failed to parse/);
   expect(about('endless')).toBe(
     "cannot list the tools of MCP server 'endless': it lists more than 1000 tools",

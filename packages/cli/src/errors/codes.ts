@@ -91,7 +91,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     exit.conflict,
     'a session of a bundle continues, or descends from, what is not here: an earlier bundle has it',
   ],
-  TAPE_REMOTE_FAILED: [exit.failed, 'the remote (`data.url`) cannot be reached, read or written'],
+  TAPE_REMOTE_FAILED: [
+    exit.failed,
+    'the remote (`data.url`) cannot be reached, read or written; with `data.home`, there is no such home on that machine',
+  ],
   TAPE_BAD_REMOTE: [
     exit.failed,
     'the remote (`data.url`) has what is no pack, or a pack (`data.pack`) is gone or was changed',
@@ -126,7 +129,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   ],
   SESSION_CANNOT_UNDO: [
     exit.conflict,
-    'nothing to undo, or entries follow what is no rewind; `data.after` is the first of them',
+    'nothing to undo, or entries follow what is no rewind; `data.after` is the first of them. `data.renamed` (the name that a rename gave) and `data.imported` say what no undo takes back',
   ],
   SESSION_BAD_INPUT: [
     exit.usage,
