@@ -138,7 +138,7 @@ describe('an alias of a verb', () => {
       ['--quiet', 'lg', '-h'],
     ]) {
       const { stdout } = await home.here(line);
-      expect(stdout.startsWith('tape lg stands for tape "log" --grep \'a b\'.\n\ntape log <place>')).toBe(
+      expect(stdout.startsWith('tape lg stands for tape "log" --grep \'a b\'.\n\ntape log [place]')).toBe(
         true,
       );
     }
@@ -162,7 +162,7 @@ describe('an alias of a verb', () => {
       return stdout.split('\n').filter((line) => line !== '');
     };
     expect(await offered('l')).toEqual(
-      ['log', 'logs', 'lineage', 'ls', 'lg'].toSorted((a, b) => (a === 'lg' ? 1 : b === 'lg' ? -1 : 0)),
+      ['log', 'logs', 'lineage', 'link', 'ls', 'lg'].toSorted((a, b) => (a === 'lg' ? 1 : b === 'lg' ? -1 : 0)),
     );
     expect(await offered('lg', 'ma')).toEqual(['main']);
     expect(await offered('lg', 'main', '--one')).toEqual([]);

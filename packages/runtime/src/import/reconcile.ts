@@ -429,7 +429,9 @@ class ConversationWriter {
       // The lineage has the parent of any other conversation.
       ...(kind === 'cleared' && parent !== undefined && { from: parent.key }),
     };
-    return { ...note('import/source', { format, session, ...more }), key: 'import:source' };
+    // A fork shows the origin of its parent, too: a copy of its log has both.
+    const own = more.conversation === undefined ? '' : `:${more.conversation}`;
+    return { ...note('import/source', { format, session, ...more }), key: `import:source${own}` };
   }
 }
 
