@@ -1,6 +1,12 @@
-import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import {
+  claudeCodeFiles,
+  parseJsonLines,
+  planClaudeCode,
+  readClaudeCodeFiles,
+  reconcile,
+} from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isBlobRef } from '@tapedeck/tape/store';
@@ -13,7 +19,6 @@ import {
 } from '../support/claude-code-program.ts';
 import { objectsIn } from '../support/claude-reader.ts';
 import { unexplained } from '../support/claude-records.ts';
-import { importFiles } from '../support/import-files.ts';
 import type { Answer, ChatRequest } from '../support/provider/protocol.ts';
 import { type Said, saidIn } from '../support/said.ts';
 import { openStore } from '../support/store.ts';
@@ -83,12 +88,21 @@ function answerTo(request: ChatRequest, project: string): Answer {
 }
 
 /** Imports all sessions of a place, and says what each of them shows. */
-async function importAll(
+function importAll(
   store: SqliteTapeStore,
   { config }: ClaudeCodePlace,
   form: { readonly plain: boolean },
-): Promise<ReadonlyMap<string, Said[]>> {
-  const { names } = await importFiles(store, [join(config, 'projects')], { clean: false });
+): ReadonlyMap<string, Said[]> {
+  const projects = join(config, 'projects');
+  const names = readdirSync(projects).flatMap((project) =>
+    readdirSync(join(projects, project))
+      .filter((file) => file.endsWith('.jsonl'))
+      .sort()
+      .flatMap((file) =>
+        reconcile(store, planClaudeCode(readClaudeCodeFiles(claudeCodeFiles(join(projects, project, file))))),
+      )
+      .map((written) => written.session),
+  );
   return new Map(
     names.map((name) => [name, saidIn(view(store.views.entries(name), { target }).messages, form)]),
   );
@@ -167,7 +181,7 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
         };
         write(prompt('STEP-READ @note.txt @dot.png'));
       });
-      const first = (await importAll(store, place, said)).get(session);
+      const first = importAll(store, place, said).get(session);
       agree(first, got('What waited'));
       // The whole of an output that was moved is on the tape, beside the beginning that the model got.
       expect(JSON.stringify(first)).toContain('<persisted-output>');
@@ -187,7 +201,7 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
       // Subagents, a failed call, commands of its own, in later runs.
       const resumed = ['--resume', session];
       for (const text of ['STEP-DELEGATE', 'STEP-FAIL', '/cost', 'Go on']) await run([text, ...resumed]);
-      const second = await importAll(store, place, said);
+      const second = importAll(store, place, said);
       agree(second.get(session), got('Go on'));
       const agent = [...second.keys()].find((name) => name.startsWith('agent-')) ?? '';
       const asked = model.requests.findLast(({ messages }) =>
@@ -196,10 +210,10 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
       agree(second.get(agent), saidIn(asked?.messages ?? [], said));
 
       for (const text of ['/compact', 'After it']) await run([text, ...resumed]);
-      agree((await importAll(store, place, said)).get(session), got('After it'));
+      agree(importAll(store, place, said).get(session), got('After it'));
 
       await run(['In a fork', ...resumed, '--fork-session']);
-      const forked = await importAll(store, place, said);
+      const forked = importAll(store, place, said);
       const fork = [...forked.keys()].find((name) => name !== session && !name.startsWith('agent-')) ?? '';
       agree(forked.get(fork), got('In a fork'));
       expect(model.faults).toEqual([]);

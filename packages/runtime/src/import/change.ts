@@ -1,6 +1,6 @@
 import type { Draft, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
-import { comparedMeta, contentMark, type Imported, type Shown } from './imported.ts';
+import { contentMark, type Imported, type Shown } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
 
@@ -72,8 +72,7 @@ function isSame(draft: Draft, entry: Shown): boolean {
   // A redacted entry stays redacted.
   if (entry.content === undefined) return true;
   if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
-  const whole = wholeDraft(draft);
-  const stored = storedTexts({ ...whole, meta: comparedMeta(whole.meta ?? {}) });
+  const stored = storedTexts(wholeDraft(draft));
   return stored !== undefined && contentMark(stored.payload, stored.meta ?? '{}') === entry.content;
 }
 
