@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import {
   type ClaudeCodeFiles,
   claudeCodeFiles,
+  derivedIn,
   planClaudeCode,
   readClaudeCodeFiles,
   reconcile,
@@ -11,7 +12,7 @@ import {
 import { type Entry, type SqliteTapeStore, view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
-import { countedIn, type Found, objectsIn } from '../support/claude-reader.ts';
+import { countedIn, edgesIn, type Found, objectsIn } from '../support/claude-reader.ts';
 import { openStore } from '../support/store.ts';
 
 // Real transcripts, read in place: they are not part of the project.
@@ -120,6 +121,21 @@ describe.skipIf(absent)(`real sessions (skipped unless ${samples} is there)`, ()
       const { store, names } = imported(files);
       expect(sizes(countedOf(store, names))).toEqual(sizes(counted(files)));
       expect([...store.verify()]).toEqual([]);
+    },
+  );
+
+  test.each([...sessions.keys()].map((path) => path.slice(samples.length + 1)))(
+    'have the edges that an independent reader finds: %s',
+    (path) => {
+      const files = sessions.get(join(samples, path));
+      if (files?.main === undefined) return;
+      const { store, names } = imported({ ...files, agents: [] });
+      const infos = names.flatMap((name) => store.sessions.find(name) ?? []);
+      const own = infos.filter(({ kind }) => kind !== 'subagent');
+      expect({
+        clears: own.filter(({ link }) => link?.type === 'clear').length,
+        bridged: own.reduce((sum, { id }) => sum + derivedIn(store, id).length, 0),
+      }).toEqual(edgesIn(readFileSync(files.main, 'utf8')));
     },
   );
 

@@ -44,6 +44,22 @@ export function changeOf(plan: ConversationPlan, tape: Imported): Change {
   return { same, ...(hidden !== undefined && { rewindTo: hidden.seq - 1 }), drafts };
 }
 
+/**
+ * Whether a plan has nothing that its tape lacks, as that of an older copy of a source: all that is settled in it is shown,
+ * and what is not, such as an answer of which only a part had come, the tape knows. Pure.
+ */
+export function saysNothingNew({ spine, settled, asides }: ConversationPlan, tape: Imported): boolean {
+  const shown = new Map(tape.shown.map((entry) => [entry.key, entry]));
+  return (
+    asides.every(({ draft }) => tape.known.has(draft.key ?? '')) &&
+    spine.every((draft, i) => {
+      const entry = shown.get(draft.key ?? '');
+      if (i >= settled) return entry !== undefined || draft.meta?.repaired === true;
+      return entry !== undefined && isSame(draft, entry);
+    })
+  );
+}
+
 /** The entries of an import that are part of its conversation. */
 export function spineOf(entries: readonly Shown[]): readonly Shown[] {
   return entries.filter((entry) => !isAside(entry));

@@ -7,7 +7,7 @@ import {
   TapeError,
 } from '@tapedeck/tape';
 import { exportedOf, withBase } from './base.ts';
-import { type Change, changeOf, commonOf, spineOf } from './change.ts';
+import { type Change, changeOf, commonOf, saysNothingNew, spineOf } from './change.ts';
 import type { Cleaner } from './cleaner.ts';
 import { beginsLike } from './copies.ts';
 import { recordDerived } from './derived.ts';
@@ -282,8 +282,9 @@ class ConversationWriter {
 
   #goOnBeside({ imported, change: { same } }: ReadTape): Reconciled {
     const { conversation } = this.#writing;
-    // A source that only has less than before says nothing new.
-    if (same === conversation.spine.length) return this.#receipt(nothing);
+    // A source that only has less than before, such as an older copy of it.
+    if (same === conversation.spine.length || saysNothingNew(conversation, imported))
+      return this.#receipt(nothing);
     const parent = this.#session;
     this.#n = this.#next;
     this.#session = this.#freeName(this.#n);
