@@ -79,6 +79,7 @@ const lanes = [
   'test/docs/recording.test.ts',
   'test/docs/verb-examples.test.ts',
   ...[
+    'export.histories',
     'import.continued',
     'import.explained',
     'import.exported-samples',
