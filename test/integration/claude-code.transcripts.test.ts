@@ -7,7 +7,7 @@ import {
   readClaudeCodeFiles,
   reconcile,
 } from '@tapedeck/runtime/import';
-import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isBlobRef } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
@@ -17,8 +17,10 @@ import {
   runClaudeCode,
   startScriptedModel,
 } from '../support/claude-code-program.ts';
-import { objectsIn } from '../support/claude-reader.ts';
+import { countedIn, objectsIn } from '../support/claude-reader.ts';
 import { unexplained } from '../support/claude-records.ts';
+import { ask } from '../support/provider/ask.ts';
+import { modes } from '../support/provider/modes.ts';
 import type { Answer, ChatRequest } from '../support/provider/protocol.ts';
 import { type Said, saidIn } from '../support/said.ts';
 import { openStore } from '../support/store.ts';
@@ -113,7 +115,7 @@ function expectPiecesToAgree({ config }: ClaudeCodePlace): void {
   const file = globSync(`projects/*/${session}.jsonl`, { cwd: config })[0] ?? '';
   const lines = readFileSync(join(config, file), 'utf8').split('\n');
   using grown = openStore();
-  for (let count = 1; count <= lines.length; count += 5) {
+  for (let count = 1; count <= lines.length; count += 9) {
     const { records } = parseJsonLines([Buffer.from(lines.slice(0, count).join('\n'))], { growing: true });
     const plan = planClaudeCode({ name: session, lines: records });
     using alone = openStore();
@@ -212,6 +214,15 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
       for (const text of ['/compact', 'After it']) await run([text, ...resumed]);
       agree(importAll(store, place, said).get(session), got('After it'));
 
+      // Each call counts once, with the greatest figures, those of subagents included.
+      const texts = globSync('projects/**/*.jsonl', { cwd: config }).map((file) =>
+        readFileSync(join(config, file), 'utf8'),
+      );
+      const { tokens } = countedIn(texts.join(''));
+      const calls = store.sessions.calls();
+      for (const kind of ['input', 'output', 'cacheRead', 'cacheWrite'] as const)
+        expect(calls.reduce((sum, { usage }) => sum + usage[kind], 0)).toBe(tokens[kind]);
+
       await run(['In a fork', ...resumed, '--fork-session']);
       const forked = importAll(store, place, said);
       const fork = [...forked.keys()].find((name) => name !== session && !name.startsWith('agent-')) ?? '';
@@ -222,6 +233,16 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
       const files = globSync('projects/**/*.jsonl', { cwd: config });
       const records = files.flatMap((file) => objectsIn(readFileSync(join(config, file), 'utf8')).objects);
       expect(unexplained(store, { names: forked.keys(), records })).toEqual([]);
+      // Whichever provider goes on with them takes them.
+      for (const one of forked.keys()) {
+        store.entries.append(one, [user('Go on.')]);
+        for (const mode of modes) {
+          const asked = await ask(mode, store.views.entries(one), {
+            blob: (hash) => store.entries.blob(hash),
+          });
+          expect({ mode: mode.name, refused: asked?.refused }).toEqual({ mode: mode.name });
+        }
+      }
       store.close();
       expectPiecesToAgree(place);
     },
