@@ -956,7 +956,8 @@ def verify_row(home, tape):
     request = tape["request_hash"]
     unsaid = [tape[field] for field in ("ordinal", "deliver", "spawn_call", "title", "ephemeral")] if home.version >= 2 else []
     row = sha256(json_text(["tape.row.v1", request and request.hex(), *unsaid]))
-    is_erased = tape["lifecycle"] == "purged" and tape["title"] is None
+    first = home.one("SELECT 1 FROM entry WHERE tape_id = ? AND mark = 'redaction' AND ref = ?", tape["id"], tape["base_seq"] + 1)
+    is_erased = tape["title"] is None and (tape["lifecycle"] == "purged" or first is not None)
     wrong += [] if is_erased or lines[0].fields.get("row") in (None, row) else ["request, title or delivery"]
     wrong += [] if tape["from_seq"] == (None if tape["parent_id"] is None else tape["floor_seq"]) else ["from_seq"]
     wrong += [] if (tape["request_hash"] is None) == (tape["parent_id"] is None) else ["request_hash"]

@@ -1,11 +1,12 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  conversationsIn,
+  claudeCodeFiles,
   discover,
-  importConversation,
   parseJsonLines,
-  readTranscript,
+  planClaudeCode,
+  readClaudeCodeFiles,
+  reconcile,
   transcriptTools,
 } from '@tapedeck/runtime/import';
 import { isUnchanged, openFile, SourceTable, stateOf } from '@tapedeck/runtime/internal';
@@ -35,9 +36,8 @@ async function first(bench: Bench): Promise<Row[]> {
   const file = join(bench.dir, 'first.jsonl');
   writeTranscript(file, { bytes });
   const lines = [...transcriptLines({ bytes })];
-  const place = { env: {}, home: bench.dir };
-  const { files } = await discover({ place, tools: transcriptTools, paths: [file] });
-  const payloads = readTranscript(file).conversations.flatMap(({ spine, asides }) =>
+  const read = () => planClaudeCode(readClaudeCodeFiles(claudeCodeFiles(file)));
+  const payloads = read().conversations.flatMap(({ spine, asides }) =>
     [...spine, ...asides.map(({ draft }) => draft)].map(({ payload }) => encodeJson(payload)),
   );
   const inNewHome = async (act: (path: string) => unknown) => {
@@ -47,10 +47,9 @@ async function first(bench: Bench): Promise<Row[]> {
     rmSync(home, { recursive: true });
     return spent;
   };
-  const importInto = async (path: string, redact: boolean) => {
+  const importInto = (path: string, redact: boolean) => {
     using store = openTapeStore(path, { durability: 'full', redact });
-    for (const conversation of conversationsIn(files))
-      await importConversation(store, conversation, { clean: false });
+    reconcile(store, read());
   };
   const samples = await gather(
     {

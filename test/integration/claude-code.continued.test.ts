@@ -174,8 +174,12 @@ test('forks, rewinds, merges, kept tails and files of a session go on in Claude 
     store.entries.append('handed', [user('Plan.'), assistant('Planned.')]);
     store.entries.append('handed', [handoff('phase-2', { summary: 'Planned.', files: 3 })]);
     store.entries.append('handed', [user('Do it.'), assistant('Done.')]);
+    const summary = compaction({ summary: 'All done.', range: [2, 4] }, { keepFrom: 5 });
+    store.sessions.open('compacted');
+    store.entries.append('compacted', [user('Plan.'), assistant('Planned.'), user('Then?')]);
+    store.entries.append('compacted', [assistant('Done.'), user('Well?'), assistant('Yes.'), summary]);
   }
-  for (const place of ['main', whole, 'child', 'handed']) {
+  for (const place of ['main', whole, 'child', 'handed', 'compacted']) {
     const { id } = await exported(place);
     const request = await claude('Go on.', '--resume', id);
     expect(beforePrompt(request), place).toEqual(await shown(home, place));

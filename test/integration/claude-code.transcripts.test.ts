@@ -1,7 +1,13 @@
-import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
-import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import {
+  claudeCodeFiles,
+  parseJsonLines,
+  planClaudeCode,
+  readClaudeCodeFiles,
+  reconcile,
+} from '@tapedeck/runtime/import';
+import { type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isBlobRef } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
@@ -11,9 +17,10 @@ import {
   runClaudeCode,
   startScriptedModel,
 } from '../support/claude-code-program.ts';
-import { objectsIn } from '../support/claude-reader.ts';
+import { countedIn, objectsIn } from '../support/claude-reader.ts';
 import { unexplained } from '../support/claude-records.ts';
-import { importFiles } from '../support/import-files.ts';
+import { ask } from '../support/provider/ask.ts';
+import { modes } from '../support/provider/modes.ts';
 import type { Answer, ChatRequest } from '../support/provider/protocol.ts';
 import { type Said, saidIn } from '../support/said.ts';
 import { openStore } from '../support/store.ts';
@@ -83,12 +90,21 @@ function answerTo(request: ChatRequest, project: string): Answer {
 }
 
 /** Imports all sessions of a place, and says what each of them shows. */
-async function importAll(
+function importAll(
   store: SqliteTapeStore,
   { config }: ClaudeCodePlace,
   form: { readonly plain: boolean },
-): Promise<ReadonlyMap<string, Said[]>> {
-  const { names } = await importFiles(store, [join(config, 'projects')], { clean: false });
+): ReadonlyMap<string, Said[]> {
+  const projects = join(config, 'projects');
+  const names = readdirSync(projects).flatMap((project) =>
+    readdirSync(join(projects, project))
+      .filter((file) => file.endsWith('.jsonl'))
+      .sort()
+      .flatMap((file) =>
+        reconcile(store, planClaudeCode(readClaudeCodeFiles(claudeCodeFiles(join(projects, project, file))))),
+      )
+      .map((written) => written.session),
+  );
   return new Map(
     names.map((name) => [name, saidIn(view(store.views.entries(name), { target }).messages, form)]),
   );
@@ -99,7 +115,7 @@ function expectPiecesToAgree({ config }: ClaudeCodePlace): void {
   const file = globSync(`projects/*/${session}.jsonl`, { cwd: config })[0] ?? '';
   const lines = readFileSync(join(config, file), 'utf8').split('\n');
   using grown = openStore();
-  for (let count = 1; count <= lines.length; count += 5) {
+  for (let count = 1; count <= lines.length; count += 9) {
     const { records } = parseJsonLines([Buffer.from(lines.slice(0, count).join('\n'))], { growing: true });
     const plan = planClaudeCode({ name: session, lines: records });
     using alone = openStore();
@@ -167,7 +183,7 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
         };
         write(prompt('STEP-READ @note.txt @dot.png'));
       });
-      const first = (await importAll(store, place, said)).get(session);
+      const first = importAll(store, place, said).get(session);
       agree(first, got('What waited'));
       // The whole of an output that was moved is on the tape, beside the beginning that the model got.
       expect(JSON.stringify(first)).toContain('<persisted-output>');
@@ -187,7 +203,7 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
       // Subagents, a failed call, commands of its own, in later runs.
       const resumed = ['--resume', session];
       for (const text of ['STEP-DELEGATE', 'STEP-FAIL', '/cost', 'Go on']) await run([text, ...resumed]);
-      const second = await importAll(store, place, said);
+      const second = importAll(store, place, said);
       agree(second.get(session), got('Go on'));
       const agent = [...second.keys()].find((name) => name.startsWith('agent-')) ?? '';
       const asked = model.requests.findLast(({ messages }) =>
@@ -196,10 +212,19 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
       agree(second.get(agent), saidIn(asked?.messages ?? [], said));
 
       for (const text of ['/compact', 'After it']) await run([text, ...resumed]);
-      agree((await importAll(store, place, said)).get(session), got('After it'));
+      agree(importAll(store, place, said).get(session), got('After it'));
+
+      // Each call counts once, with the greatest figures, those of subagents included.
+      const texts = globSync('projects/**/*.jsonl', { cwd: config }).map((file) =>
+        readFileSync(join(config, file), 'utf8'),
+      );
+      const { tokens } = countedIn(texts.join(''));
+      const calls = store.sessions.calls();
+      for (const kind of ['input', 'output', 'cacheRead', 'cacheWrite'] as const)
+        expect(calls.reduce((sum, { usage }) => sum + usage[kind], 0)).toBe(tokens[kind]);
 
       await run(['In a fork', ...resumed, '--fork-session']);
-      const forked = await importAll(store, place, said);
+      const forked = importAll(store, place, said);
       const fork = [...forked.keys()].find((name) => name !== session && !name.startsWith('agent-')) ?? '';
       agree(forked.get(fork), got('In a fork'));
       expect(model.faults).toEqual([]);
@@ -208,6 +233,16 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
       const files = globSync('projects/**/*.jsonl', { cwd: config });
       const records = files.flatMap((file) => objectsIn(readFileSync(join(config, file), 'utf8')).objects);
       expect(unexplained(store, { names: forked.keys(), records })).toEqual([]);
+      // Whichever provider goes on with them takes them.
+      for (const one of forked.keys()) {
+        store.entries.append(one, [user('Go on.')]);
+        for (const mode of modes) {
+          const asked = await ask(mode, store.views.entries(one), {
+            blob: (hash) => store.entries.blob(hash),
+          });
+          expect({ mode: mode.name, refused: asked?.refused }).toEqual({ mode: mode.name });
+        }
+      }
       store.close();
       expectPiecesToAgree(place);
     },

@@ -77,6 +77,56 @@ function isJson(text: string): boolean {
   }
 }
 
+/** How the records of a main file follow each other. */
+export interface FoundEdges {
+  /** Conversations that begin anew in the middle of the file, as behind `/clear`. */
+  readonly clears: number;
+  /** Records that name no predecessor in the file, and have one. */
+  readonly bridged: number;
+}
+
+const linked = new Set(['user', 'assistant', 'system', 'attachment', 'progress']);
+
+/** Counts the edges of a main file: it follows each record with something to say to where its conversation begins. */
+export function edgesIn(main: string): FoundEdges {
+  const { objects } = objectsIn(main);
+  const isMixed = objects.some(
+    (one) => (one.type === 'user' || one.type === 'assistant') && one.isSidechain !== true,
+  );
+  const seen = new Set<unknown>();
+  const chain = objects.filter((one) => {
+    if (!linked.has(String(one.type)) || (isMixed && one.isSidechain === true)) return false;
+    const isAgain = one.uuid !== undefined && seen.has(one.uuid);
+    seen.add(one.uuid);
+    return !isAgain;
+  });
+  const places = new Map(chain.map((one, i) => [one.uuid, i]));
+  const bridged = new Set<number>();
+  const before = (i: number) => chain.findLastIndex((one, j) => j < i && one.type !== 'progress');
+  const parentOf = (i: number): number => {
+    const one = chain[i] ?? {};
+    const named = one.parentUuid ?? one.logicalParentUuid;
+    const place = typeof named === 'string' ? places.get(named) : undefined;
+    if (place !== undefined) return place;
+    if (one.uuid === undefined && one.parentUuid === undefined) return before(i);
+    const isSplit = one.subtype === 'compact_boundary' || one.isCompactSummary === true;
+    if (typeof named !== 'string' && !isSplit) return -1;
+    if (before(i) >= 0) bridged.add(i);
+    return before(i);
+  };
+  const roots = new Set<number>();
+  for (const [i, one] of chain.entries()) {
+    const parent = parentOf(i);
+    const isHeard =
+      isPrompt(one) || (one.type === 'assistant' && one.isApiErrorMessage !== true && says(one));
+    if (!isHeard) continue;
+    let [at, next] = [i, parent];
+    for (let steps = 0; next >= 0 && steps <= chain.length; steps += 1) [at, next] = [next, parentOf(next)];
+    roots.add(at);
+  }
+  return { clears: Math.max(0, roots.size - 1), bridged: bridged.size };
+}
+
 /** Counts what the main file of a session and the files of its subagents contain. */
 export function countedIn(main: string, agents: ReadonlyMap<string, string> = new Map()): Found {
   const { objects, bad } = objectsIn(main);

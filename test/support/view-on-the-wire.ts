@@ -34,7 +34,9 @@ export async function viewOnTheWire(
     messages: [...whole, probe],
     maxRetries: 0,
   });
-  await asked.catch(() => {});
+  await asked.catch((error: unknown) => {
+    if (body === undefined) throw error;
+  });
   const sent = wireMessages(body);
   const last = sent.at(-1);
   if (last === undefined) throw new Error('the AI SDK sent nothing');

@@ -23,11 +23,8 @@ const more: readonly Raw[] = [
   },
 ];
 
-/** The place and the version are those of the copying program. */
 const copy = (change: (record: Raw, i: number) => Raw): readonly Raw[] =>
-  original
-    .slice(0, 2)
-    .map((record, i) => ({ ...change(record, i), sessionId: 's-2', cwd: '/elsewhere', version: '2.1.330' }));
+  original.slice(0, 2).map((record, i) => ({ ...change(record, i), sessionId: 's-2' }));
 
 /** The ways in which Claude Code has written a session that begins as a copy. */
 const copies: Readonly<{ [way: string]: readonly Raw[] }> = {

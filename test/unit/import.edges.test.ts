@@ -173,3 +173,22 @@ test('what is concluded inside of a session is listed with its evidence, once, a
   take(store, [...records, model({ uuid: 'late', parent: 'a1' }, [says('late')])]);
   expect([derivedIn(store, 's-1'), entries()]).toEqual([[], 2]);
 });
+
+test('an older copy of a source, with an answer that was arriving, adds nothing behind the newer one', () => {
+  const whole = [
+    ...cleared.slice(0, 2),
+    person({ uuid: 'u2', parent: 'a1' }, 'read it'),
+    model({ uuid: 'a2', parent: 'u2', id: 'm' }, [says('I read')]),
+    model({ uuid: 'a3', parent: 'a2', id: 'm' }, [calls('t1')]),
+    person({ uuid: 'r1', parent: 'a3' }, [returns('t1')]),
+    model({ uuid: 'a4', parent: 'r1' }, [says('done')]),
+  ];
+  const plan = (records: readonly Raw[]) => planClaudeCode({ name: 's-1', lines: linesOf(records) });
+  for (let n = 1; n <= whole.length; n += 1) {
+    const store = openStore();
+    reconcile(store, plan(whole));
+    const before = store.sessions.list({ all: true });
+    reconcile(store, plan(whole.slice(0, n)), { rewritten: true });
+    expect([n, store.sessions.list({ all: true })]).toEqual([n, before]);
+  }
+});

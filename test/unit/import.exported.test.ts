@@ -227,6 +227,15 @@ test('a transcript of Claude Code goes here and back as one lineage', async () =
   expect(stored(store).filter((one) => one.includes('"One."'))).toHaveLength(1);
 });
 
+test('an id that is no uuid names no file', async () => {
+  using store = openStore();
+  imported(store, continued({ id: 'demo', records: [] }, prompt('First.'), answer('One.')));
+  const [{ session } = { session: '' }] = store.sessions.list();
+  const given = await exported(store, session);
+  expect(given.id).toMatch(/^[0-9a-f]{8}-/);
+  expect(imported(store, given)).toMatchObject([{ session, added: 0 }]);
+});
+
 test('a compaction there keeps entries of the tape', async () => {
   using store = family();
   const given = await exported(store, 'main');

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ImportPlan, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { treeParentOf } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
@@ -54,6 +55,42 @@ describe.skipIf(absent)(`real transcripts in pieces (skipped unless ${samples} i
       reconcile(store, plan);
       expect(views(store, plan)).toEqual(once(file, bytes.subarray(0, cut)));
       expect(reconcile(store, plan).filter(({ added }) => added > 0)).toEqual([]);
+    }
+  });
+
+  test('end in the same conversations, tree and tokens in whatever order the files are imported', () => {
+    // Of two versions of one session the later one.
+    const plans = [
+      ...new Map(
+        files
+          .map((file) => planOf(file, readFileSync(join(samples, file))))
+          .map((plan) => [plan.session, plan]),
+      ).values(),
+    ];
+    const inOrder = (order: readonly ImportPlan[]) => {
+      using store = openStore();
+      for (const plan of order) reconcile(store, plan);
+      return {
+        sessions: store.sessions
+          .list({ all: true })
+          .toSorted((a, b) => (a.session < b.session ? -1 : 1))
+          .map((info) => [
+            info.session,
+            treeParentOf(info).parent,
+            info.delivery,
+            JSON.stringify(view(store.views.entries(info.session), { target: {} }).messages),
+          ]),
+        tokens: (['input', 'output', 'cacheRead', 'cacheWrite'] as const).map((name) =>
+          store.sessions.calls().reduce((sum, { usage }) => sum + usage[name], 0),
+        ),
+      };
+    };
+    const expected = inOrder(plans);
+    for (const seed of [1, 7, 11]) {
+      const shuffled = plans
+        .map((plan, i) => ({ plan, at: (i * 7919 * seed) % 1009 }))
+        .toSorted((a, b) => a.at - b.at);
+      expect([seed, inOrder(shuffled.map(({ plan }) => plan))]).toEqual([seed, expected]);
     }
   });
 });

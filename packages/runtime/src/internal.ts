@@ -42,7 +42,7 @@ export {
   transcriptFor,
   transcriptPath,
 } from './export/transcript.ts';
-export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
+export { forgottenDraft, originDraft } from './import/forgotten.ts';
 export {
   beginning,
   compressionIn,

@@ -190,6 +190,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     exit.conflict,
     'a transcript no longer has what an earlier import read of it, up to byte `data.offset`',
   ],
-  IMPORT_EXCLUDED: [exit.failed, 'a pattern leaves the transcript out, or its session was forgotten'],
+  IMPORT_EXCLUDED: [exit.failed, 'a pattern leaves the transcript out'],
+  IMPORT_FORGOTTEN: [exit.failed, 'the session of the transcript was forgotten'],
   IMPORT_CANNOT_WRITE: [exit.failed, 'what is known of imported files cannot be written'],
 };

@@ -1,4 +1,4 @@
-import type { Conversation, FoundFile } from '@tapedeck/runtime/import';
+import type { Conversation, FoundFile, Source } from '@tapedeck/runtime/import';
 
 /** A conversation, and those of its files in which there is something new. */
 export interface Pending extends Conversation {
@@ -52,4 +52,10 @@ function timeOf({ first, facts }: FoundFile): number {
 /** What of a list passes a test, and what does not. */
 export function parted<T>(list: readonly T[], test: (one: T) => boolean): readonly [T[], T[]] {
   return [list.filter(test), list.filter((one) => !test(one))];
+}
+
+/** What is recorded of a file whose conversation is not taken: where it is, and nothing of what it says. */
+export function forgottenSource({ path, facts, tool, session, main, role }: FoundFile, at: number): Source {
+  const nothing = { line: 1, offset: 0, digest: { size: 0, blocks: [], tail: '' } };
+  return { path, ...facts, tool: tool.name, session, main, role, read: nothing, at, forgottenAt: at };
 }

@@ -1,26 +1,29 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Source, SourceTable } from '@tapedeck/runtime/import';
-import type { SqliteTapeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { type Seq, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { isDeleted, isObject } from '@tapedeck/tape/internal';
+import { nameFault } from '@tapedeck/tape/store';
 import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
+import { forgottenSource } from './conversations.ts';
 
 /** What the redactions of a forgotten source say. */
 const reason = 'its source was forgotten';
 
 /**
- * Erases what was imported of a source, and remembers not to take it again. `named`: a path, or the tool's id of a session.
- * A conversation is forgotten as a whole, with its subagents and under each path where it was seen.
+ * Erases what was imported of a source, and remembers on its tapes not to take it again. `named`: a path, or the tool's id of
+ * a session. A conversation is forgotten as a whole, with its branches and subagents, under each path where it was seen, and
+ * with what copies of it have in other sessions.
  * @throws NotFoundError for what is no source
  */
 export async function forgetSource(
   named: string,
-  { dryRun }: { readonly dryRun: boolean | undefined },
+  { dryRun = false }: { readonly dryRun: boolean | undefined },
   context: Context,
 ): Promise<number> {
   const { io, home, reading, writing, answer } = context;
@@ -31,21 +34,24 @@ export async function forgetSource(
     throw new NotFoundError(`cannot forget '${named}': it is no transcript, and no session of one`, {
       source: named,
     });
-  await (dryRun === true ? reading : writing)(async (store) => {
+  await (dryRun ? reading : writing)(async (store) => {
     const found = importedOf(store, sources);
-    if (dryRun !== true) {
+    if (!dryRun) {
       // Remembered first: a process that is killed in between erases the rest when it is repeated.
-      table.put(sources.map((source) => ({ ...source, forgottenAt: source.forgottenAt ?? io.now() })));
+      await remember(store, sources, found);
+      const at = io.now();
+      table.forget(sources.map(({ project: _, first: __, ...rest }) => ({ forgottenAt: at, ...rest })));
       for (const { id, seqs } of found)
         if (seqs.length > 0) await whileShown(context, erasing, () => store.entries.redact(id, seqs, reason));
     }
+    const touched = found.filter(({ isCopy, seqs }) => !isCopy || seqs.length > 0);
     const entries = found.reduce((sum, { seqs }) => sum + seqs.length, 0);
-    const names = found.map(({ session }) => session);
+    const names = touched.map(({ session }) => session);
     const files = sources.map(({ path }) => path);
     await answer({
-      json: { forgotten: files, names, entries, ...(dryRun === true && { dry_run: true }) },
+      json: { forgotten: files, names, entries, ...(dryRun && { dry_run: true }) },
       quiet: files.join('\n'),
-      human: `${dryRun === true ? 'Would forget' : 'Forgot'} ${counted(files.length, 'file')}, and ${dryRun === true ? 'erase' : 'erased'} ${counted(entries, 'entry', 'entries')} of ${counted(names.length, 'session')}`,
+      human: `${dryRun ? 'Would forget' : 'Forgot'} ${counted(files.length, 'file')}, and ${dryRun ? 'erase' : 'erased'} ${counted(entries, 'entry', 'entries')} of ${counted(names.length, 'session')}${dryRun ? '' : ', which cannot be undone'}`,
     });
   });
   return exit.done;
@@ -64,30 +70,79 @@ async function sourcesOf(
     return table.all.filter((one) => known.some(({ tool, main }) => one.tool === tool && one.main === main));
   if (!existsSync(path)) return [];
   const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
-  const { beginning } = await import('@tapedeck/runtime/internal');
   const place = { env: io.env, home: userHome(io) };
   const { files } = await discover({ place, tools: transcriptTools, paths: [path] });
-  return files.map(({ path: at, facts, tool, session, main, role }) => ({
-    ...{ path: at, ...facts, tool: tool.name, session, main, role },
-    ...{ read: beginning, at: io.now() },
-  }));
+  return files.map((file) => forgottenSource(file, io.now()));
 }
 
-/** The sessions that were imported from some sources, and the entries in them that have content. */
-function importedOf(store: SqliteTapeStore, sources: readonly Source[]) {
-  // The session of a subagent is named after the agent, and its source after the conversation, too.
-  const ids = new Set(sources.map(({ session }) => session.split('/').at(-1) ?? session));
-  return store.sessions.list({ all: true, allRealms: true }).flatMap(({ id, session }) => {
-    const [origin] = store.entries.read(id, { from: 2, to: 2, own: true });
-    const isOf =
-      origin?.name === 'import/source' &&
-      isObject(origin.payload) &&
-      typeof origin.payload.session === 'string' &&
-      ids.has(origin.payload.session);
-    if (!isOf) return [];
-    const seqs = [...store.entries.read(id, { from: 3, own: true })]
-      .filter(({ kind }) => kind !== 'rewind' && kind !== 'redaction')
-      .map(({ seq }) => seq);
-    return [{ id, session, seqs }];
+/** A session with content of a source. */
+interface Holding {
+  readonly id: string;
+  readonly session: string;
+  /** The entries that are erased: in a copy, those that it has in common with the source. */
+  readonly seqs: readonly Seq[];
+  readonly isCopy: boolean;
+  readonly isDeleted: boolean;
+}
+
+/** The sessions that were imported from some sources, and those that hold a copy of them. */
+function importedOf(store: SqliteTapeStore, sources: readonly Source[]): readonly Holding[] {
+  const ids = new Set(sources.map(({ tool, main }) => `${tool} ${main}`));
+  const keys = new Set<string>();
+  const imported = store.sessions.list({ all: true, allRealms: true }).flatMap((info) => {
+    const [origin] = store.entries.read(info.id, { own: true, name: 'import/source', limit: 1 });
+    if (!isObject(origin?.payload)) return [];
+    const { format, session } = origin.payload;
+    return [{ info, from: origin.seq, isCopy: !ids.has(`${String(format)} ${String(session)}`) }];
   });
+  // First what is forgotten: its keys say what is a copy.
+  return imported
+    .toSorted((a, b) => Number(a.isCopy) - Number(b.isCopy))
+    .map(({ info, from, isCopy }) => {
+      // The title of its creation goes with the first entry.
+      const seqs = isCopy || info.title === undefined ? [] : beginningOf(store, info.id);
+      for (const { seq, kind, key, payload } of store.entries.read(info.id, { own: true, from: from + 1 })) {
+        if (kind === 'rewind' || kind === 'redaction' || payload === null) continue;
+        // What was written again has the key of the first time.
+        const record = key?.replace(/~again\d+$/, '') ?? '';
+        if (isCopy ? keys.has(record) : key !== 'u:import:forgotten') seqs.push(seq);
+        if (!isCopy && ofRecord.test(record)) keys.add(record);
+      }
+      const { id, session } = info;
+      return { id, session, seqs, isCopy, isDeleted: isDeleted(info) };
+    });
+}
+
+/** The first entry of a session, unless it was erased. */
+function beginningOf(store: SqliteTapeStore, id: string): Seq[] {
+  const [first] = store.entries.read(id, { own: true, limit: 1 });
+  return first === undefined || first.payload === null ? [] : [first.seq];
+}
+
+/** Keys of records that tools give an id of their own: no other record has it. */
+const ofRecord = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
+
+/** Writes on the tapes that their source was forgotten; on a tape of its own, where it was not imported. */
+async function remember(
+  store: SqliteTapeStore,
+  sources: readonly Source[],
+  found: readonly Holding[],
+): Promise<void> {
+  const { forgottenDraft, originDraft } = await import('@tapedeck/runtime/internal');
+  const own = found.filter(({ isCopy }) => !isCopy);
+  for (const { id } of own.filter((one) => !one.isDeleted)) {
+    try {
+      store.entries.append(id, [forgottenDraft()]);
+    } catch (error) {
+      // An archived session takes nothing, of any source.
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_ARCHIVED') throw error;
+    }
+  }
+  if (own.length > 0) return;
+  for (const [name, { tool, main }] of new Map(sources.map((one) => [`${one.tool} ${one.main}`, one]))) {
+    const isFree = nameFault(main) === undefined && store.sessions.find(main) === undefined;
+    const { id } = store.sessions.open(isFree ? main : `forgotten ${name}`.replace(/\W+/g, '-').slice(0, 60));
+    store.entries.append(id, [originDraft({ format: tool, session: main }), forgottenDraft()]);
+    store.sessions.update(id, { lifecycle: 'destroyed' });
+  }
 }

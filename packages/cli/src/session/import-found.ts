@@ -11,7 +11,7 @@ import { exit } from '../exit.ts';
 import { foundText } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
-import { bytesOf, foundByTool, type Pending, parted } from './conversations.ts';
+import { bytesOf, forgottenSource, foundByTool, type Pending, parted } from './conversations.ts';
 import { sayDone, sayFound } from './found-answer.ts';
 
 /** What of the transcripts on this machine to import. */
@@ -54,13 +54,21 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
       return exit.done;
     }
   }
-  const done = await importAll(conversations, { wanted, found, table, context });
+  const { done, refused } = await importAll(conversations, { wanted, found, table, context });
+  // Their tapes say so: the table was lost, or the tapes came from elsewhere.
+  table.put(refused.flatMap(({ files }) => files.map((file) => forgottenSource(file, io.now()))));
   const seen = new Set(found.files.map(({ path }) => path));
   const isThere = (path: string) => seen.has(path) || factsAt(path) !== undefined;
   const isWhole = !isNamed && existsSync(home.dir);
   const gone = isWhole ? table.markGone(isThere, io.now()) : [];
   if (isWhole) table.searched(io.now());
-  return await sayDone({ found, tools, done, gone, forgotten, isNamed }, context);
+  return await sayDone({ found, tools, done, gone, forgotten: [...forgotten, ...refused], isNamed }, context);
+}
+
+/** What an import did, and the conversations that it did not take since they were forgotten. */
+interface Done {
+  readonly done: readonly FileImport[];
+  readonly refused: readonly Pending[];
 }
 
 /** Imports what is new. Opens the home only if there is something. */
@@ -77,12 +85,12 @@ async function importAll(
     readonly table: SourceTable;
     readonly context: Context;
   },
-): Promise<readonly FileImport[]> {
+): Promise<Done> {
   const { io, home, writing } = context;
   const { cleanerFor, importConversation, Origins } = await import('@tapedeck/runtime/import');
   const readable = conversations.filter(({ tool }) => tool.plan !== undefined);
   const changed = readable.filter(({ toRead }) => toRead.length > 0);
-  if (changed.length === 0) return readable.flatMap(unchanged);
+  if (changed.length === 0) return { done: readable.flatMap(unchanged), refused: [] };
   const clean = raw === true ? false : cleanerFor((await redactIn({ io, home })) ?? true);
   // Each transcript is garbage when it is on its tape.
   io.saveMemory();
@@ -92,6 +100,7 @@ async function importAll(
       const total = changed.reduce((sum, { files }) => sum + bytesOf(files), 0);
       const origins = new Origins(store);
       const done: FileImport[] = [];
+      const refused: Pending[] = [];
       let bytes = 0;
       for (const conversation of readable) {
         if (io.interrupted) break;
@@ -100,11 +109,13 @@ async function importAll(
           continue;
         }
         const how = { table, origins, strict: strict === true, excludes, now: () => io.now() };
-        done.push(...(await importConversation(store, conversation, { ...how, clean: clean ?? false })));
+        const brought = await importConversation(store, conversation, { ...how, clean: clean ?? false });
+        if (brought.some(({ error }) => error?.code === 'IMPORT_FORGOTTEN')) refused.push(conversation);
+        else done.push(...brought);
         bytes += bytesOf(conversation.files);
         show({ done: bytes, total });
       }
-      return done;
+      return { done, refused };
     });
   return await writing(act, raw === true ? { redact: false } : {});
 }

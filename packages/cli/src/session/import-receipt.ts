@@ -73,12 +73,13 @@ const namedMax = 3;
 export function receiptOf(brought: readonly Brought[], files: readonly FileImport[] = []): Answer {
   const receipt = receiptJson(brought);
   const counts = countsJson(brought);
-  const { entries, names, sessions } = receipt;
+  const { entries, names, sessions, derived } = receipt;
   const [name = ''] = names;
   const made = brought.flatMap((one) => one.sessions).filter(({ created }) => created);
   const undo = made.map(({ session }) => `tape archive ${session}`).join('; ');
   const back = made.length > 0 && made.length <= namedMax ? `; undo with: ${undo}` : '';
   const among = sessions > 1 ? ` in ${counted(sessions, 'session')}` : '';
+  const concluded = derived > 0 ? `, ${counted(derived, 'derived edge')}` : '';
   const { records = 0, off_path = 0, compactions = 0, repaired = 0 } = counts;
   return {
     json: {
@@ -89,6 +90,6 @@ export function receiptOf(brought: readonly Brought[], files: readonly FileImpor
     human:
       entries === 0
         ? `${name} has all records already: nothing to do`
-        : `Imported ${name}: ${counted(entries, 'entry', 'entries')}${among} from ${counted(records, 'record')} (${off_path} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${back})`,
+        : `Imported ${name}: ${counted(entries, 'entry', 'entries')}${among} from ${counted(records, 'record')} (${off_path} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${concluded}${back})`,
   };
 }

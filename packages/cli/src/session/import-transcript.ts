@@ -76,7 +76,7 @@ export async function importTranscript(
   const how = { ...(as !== undefined && { as }), ...(clean !== undefined && { clean }) };
   const writingOptions = raw === true ? { redact: false as const } : {};
   const isWhole = chunks === undefined && (format === 'auto' || format === 'claude-code');
-  const conversation = isWhole ? await conversationOf({ path, named, table }, context) : undefined;
+  const conversation = isWhole ? await conversationOf({ path, named, as, table }, context) : undefined;
   if (conversation !== undefined)
     return await writing(async (store) => {
       const done = await importConversation(store, conversation, {
@@ -118,7 +118,7 @@ export async function importTranscript(
  * @throws ImportError for a file that is to be left out, or that cannot be read
  */
 async function conversationOf(
-  { path, named, table }: Pick<Source, 'path' | 'named'> & Pick<TranscriptChoices, 'table'>,
+  { path, named, as, table }: Pick<Source, 'path' | 'named'> & Pick<TranscriptChoices, 'as' | 'table'>,
   context: Context,
 ): Promise<(Conversation & { readonly excludes: (directory: string) => boolean }) | undefined> {
   const { io } = context;
@@ -141,8 +141,9 @@ async function conversationOf(
   const { tool, session } = conversation;
   if (tool.plan === undefined)
     throw refuse('IMPORT_UNKNOWN_FORMAT', `it is ${tool.file}, which is recognised and not yet read`);
-  if (table?.isForgotten({ tool: tool.name, main: session }) === true)
-    throw refuse('IMPORT_EXCLUDED', 'its session was forgotten');
+  // A session with a name of its own is another one.
+  if (as === undefined && table?.isForgotten({ tool: tool.name, main: session }) === true)
+    throw refuse('IMPORT_FORGOTTEN', 'its source was forgotten');
   return { ...conversation, excludes: found.excludesProject };
 }
 

@@ -35,8 +35,8 @@ class RecordWriter {
   readonly #source: ExportSource;
   readonly #place: Transcript;
   readonly #taken = new Set<string>();
-  /** The uuids of the records of messages, with the positions of their entries. */
-  readonly #written: { readonly uuid: string; readonly seq: number }[] = [];
+  /** The uuids of the records of each turn. */
+  readonly #written = new Map<SaidTurn, readonly string[]>();
   #last: string | null = null;
   #prompt: string | undefined;
 
@@ -45,7 +45,16 @@ class RecordWriter {
     this.#place = place;
   }
 
-  async said({ entry, again, message, results }: SaidTurn): Promise<readonly JsonObject[]> {
+  async said(turn: SaidTurn): Promise<readonly JsonObject[]> {
+    const records = await this.#records(turn);
+    this.#written.set(
+      turn,
+      records.map(({ uuid }) => String(uuid)),
+    );
+    return records;
+  }
+
+  async #records({ entry, again, message, results }: SaidTurn): Promise<readonly JsonObject[]> {
     const { store } = this.#source;
     const parts = (await restored(store, message)).content;
     const blocks = blocksOf(parts);
@@ -94,12 +103,12 @@ class RecordWriter {
     return this.#chained({ message, ...request, type: 'assistant' }, { entry, again: false });
   }
 
-  boundary({ entry, text, keep }: BoundaryTurn): readonly JsonObject[] {
+  boundary({ entry, text, kept: turns }: BoundaryTurn): readonly JsonObject[] {
     const logical = this.#last;
     this.#last = null;
     const uuid = this.#uuidOf(entry);
     const summaryUuid = text === undefined ? uuid : this.#free(`${entry.hash}:summary`);
-    const kept = this.#written.filter(({ seq }) => seq >= keep && seq < entry.seq).map((one) => one.uuid);
+    const kept = turns.flatMap((turn) => this.#written.get(turn) ?? []);
     const state = isObject(entry.payload) && isObject(entry.payload.state) ? entry.payload.state : {};
     const { trigger, pre_tokens: tokens, tokens_before: before = tokens } = state;
     const compactMetadata = {
@@ -160,7 +169,6 @@ class RecordWriter {
     const uuid = again ? this.#free(`${entry.hash}:${this.#taken.size}`) : this.#uuidOf(entry);
     const record = this.#record(fields, { entry, uuid });
     this.#last = uuid;
-    this.#written.push({ uuid, seq: entry.seq });
     return record;
   }
 

@@ -38,8 +38,8 @@ function line(value: JsonObject): string {
 /** Writes entries that follow each other. */
 class EntryWriter {
   readonly #source: ExportSource;
-  /** The ids of the entries of messages, with the positions on the tape. */
-  readonly #written: { readonly id: string; readonly seq: number }[] = [];
+  /** The id of the first entry of each turn. */
+  readonly #written = new Map<SaidTurn, string>();
   #last: string | null = null;
   #count = 0;
 
@@ -47,7 +47,8 @@ class EntryWriter {
     this.#source = source;
   }
 
-  async said({ entry, message, results }: SaidTurn): Promise<readonly JsonObject[]> {
+  async said(turn: SaidTurn): Promise<readonly JsonObject[]> {
+    const { entry, message, results } = turn;
     const parts = (await restored(this.#source.store, message)).content;
     const blocks = blocksOf(parts);
     if (blocks.length === 0) return [];
@@ -57,6 +58,7 @@ class EntryWriter {
         ? { role: 'user', content: blocks.flatMap(userContent), timestamp: at }
         : answerOf(entry, { blocks, parts });
     const made = [this.#message(said, entry)];
+    if (this.#last !== null) this.#written.set(turn, this.#last);
     for (const result of results) made.push(await this.#result(result, entry));
     return made;
   }
@@ -81,7 +83,7 @@ class EntryWriter {
     return this.#message(message, entry);
   }
 
-  compaction({ entry, keep }: BoundaryTurn): JsonObject {
+  compaction({ entry, kept }: BoundaryTurn): JsonObject {
     const state = isObject(entry.payload) && isObject(entry.payload.state) ? entry.payload.state : {};
     const { summary, ...others } = state;
     const isBare = entry.kind === 'compaction' || Object.keys(others).length === 0;
@@ -90,13 +92,13 @@ class EntryWriter {
       ...(isBare ? [] : [JSON.stringify(others)]),
     ];
     const before = others.tokens_before ?? others.pre_tokens;
-    const kept = this.#written.find(({ seq }) => seq >= keep);
+    const [first] = kept.flatMap((turn) => this.#written.get(turn) ?? []);
     return this.entry(
       {
         type: 'compaction',
         summary: texts.join('\n'),
         // Without one, the id is that of no entry before it.
-        firstKeptEntryId: kept?.id ?? '',
+        firstKeptEntryId: first ?? '',
         tokensBefore: typeof before === 'number' ? before : 0,
         tapedeck: markOf(this.#source.info.id, entry),
       },
@@ -105,12 +107,10 @@ class EntryWriter {
   }
 
   #message(message: JsonObject, entry: Entry): JsonObject {
-    const made = this.entry(
+    return this.entry(
       { type: 'message', message, tapedeck: markOf(this.#source.info.id, entry) },
       entry.sourceAt ?? entry.at,
     );
-    this.#written.push({ id: String(made.id), seq: entry.seq });
-    return made;
   }
 
   /** An entry behind the last one. */

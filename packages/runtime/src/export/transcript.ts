@@ -81,11 +81,15 @@ async function sessionOfImport(
   );
   const { format, session, conversation } = isObject(origin?.payload) ? origin.payload : {};
   if (format !== form || typeof session !== 'string' || conversation !== undefined) return undefined;
+  // It becomes the name of a file, and these programs make no other.
+  if (!uuid.test(session)) return undefined;
   const now = await store.sessions.find(info.id);
   const rewinds = await Array.fromAsync(store.entries.read(info.id, { own: true, kind: 'rewind' }));
   const isRewound = rewinds.some(({ payload }) => !isObject(payload) || payload.mode !== 'import');
   return now?.head === info.head && !isRewound ? session : undefined;
 }
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The path without links, as programs see their working directory; the path itself where there is no such directory. */
 function realPath(path: string): string {

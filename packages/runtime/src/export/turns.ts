@@ -37,8 +37,11 @@ export interface BoundaryTurn {
   readonly entry: Entry;
   /** What a view begins with; undefined for an empty state. */
   readonly text: string | undefined;
-  readonly keep: Seq;
+  /** What stays in view behind that, in order. */
+  readonly kept: readonly SaidTurn[];
 }
+
+type OpenBoundary = Omit<BoundaryTurn, 'kept'> & { readonly keep: Seq };
 
 interface Open {
   readonly entry: Entry;
@@ -58,7 +61,7 @@ type RenderedResult = Extract<Rendered, { type: 'result' }>;
 export async function turnsOf(source: ExportSource, target: Target): Promise<readonly Turn[]> {
   const { start, entries } = select(await Array.fromAsync(shownEntries(source)), 'full');
   const pruned = prunedOutputs(entries);
-  const turns: (Open | BoundaryTurn)[] = [];
+  const turns: (Open | OpenBoundary)[] = [];
   const begun = startOf(start);
   if (begun !== undefined) turns.push(begun);
   let intention: Open | undefined;
@@ -105,28 +108,40 @@ function waitsFor({ rendered, results }: Open, { part }: RenderedResult): boolea
 }
 
 /** Makes each turn valid, and adds what has to be between two of them. */
-function fitted(turns: readonly (Open | BoundaryTurn)[], target: Target): readonly Turn[] {
+function fitted(turns: readonly (Open | OpenBoundary)[], target: Target): readonly Turn[] {
   const made: Turn[] = [];
   const taken = new Set<string>();
   const authors = authorsOf(turns);
   for (const [i, turn] of turns.entries()) {
     if ('kind' in turn) {
-      made.push(turn);
+      made.push(boundaryOf(turn, made));
       continue;
     }
     const said = fittedTurn(turn, { target, taken, author: authors.get(i) });
     if (said === undefined) continue;
-    const last = made.at(-1);
     if (said.message.role === 'assistant') {
-      const { entry } = said;
-      if (last === undefined || (last.kind === 'boundary' && last.text === undefined))
-        made.push(between(entry, noStart));
-      else if (last.kind === 'said' && last.message.role === 'assistant' && last.results.length === 0)
-        made.push(between(entry, continueText));
+      const last = made.at(-1);
+      const before = last?.kind === 'boundary' ? last.kept.at(-1) : last;
+      if (before?.message.role === 'assistant' && before.results.length === 0)
+        made.push(between(said.entry, continueText));
+      else if (before === undefined && (last?.kind !== 'boundary' || last.text === undefined))
+        made.push(between(said.entry, noStart));
     }
     made.push(said);
   }
   return made;
+}
+
+/** A boundary, with what it keeps of the turns before it. */
+function boundaryOf({ kind, entry, text, keep }: OpenBoundary, made: readonly Turn[]): BoundaryTurn {
+  const kept = made.filter(
+    (turn): turn is SaidTurn => turn.kind === 'said' && turn.entry.seq >= keep && turn.entry.seq < entry.seq,
+  );
+  // What was only put before the first of them has no place there.
+  const first = kept.findIndex(({ again }) => !again);
+  const shown = first === -1 ? [] : kept.slice(first);
+  const begins = text ?? (shown[0]?.message.role === 'assistant' ? noStart : undefined);
+  return { kind, entry, text: begins, kept: shown };
 }
 
 function between(entry: Entry, text: string): SaidTurn {
@@ -143,8 +158,11 @@ function fittedTurn(
     author,
   }: { readonly target: Target; readonly taken: Set<string>; readonly author: string | undefined },
 ): SaidTurn | undefined {
-  const messages = fitTo([rendered, ...results.map((one) => one.rendered)], target);
-  const message = messages.find(({ role }) => role === rendered.message.role);
+  const { role } = rendered.message;
+  // Something follows each answer, at the latest the next prompt: a tool of the provider that did not end will not go on.
+  const behind = role === 'assistant' ? [nextPrompt] : [];
+  const messages = fitTo([rendered, ...results.map((one) => one.rendered), ...behind], target);
+  const message = messages.find((one) => one.role === role);
   const answers = messages.find(({ role }) => role === 'tool')?.content ?? [];
   if (message === undefined) return undefined;
   const ids = new Map<string, string>();
@@ -161,6 +179,12 @@ function fittedTurn(
   return { kind: 'said', entry, again, message: { ...message, content: named }, results: answered };
 }
 
+const nextPrompt: RenderedMessage = {
+  type: 'message',
+  message: { role: 'user', content: [{ type: 'text', text: continueText }] },
+  provider: undefined,
+};
+
 /** Gives a call an id that no earlier one has: some servers number the calls of each answer anew. */
 function renamed(part: Part, ids: Map<string, string>, taken: Set<string>): Part {
   const id = String(part.toolCallId);
@@ -172,9 +196,9 @@ function renamed(part: Part, ids: Map<string, string>, taken: Set<string>): Part
 }
 
 /** The author of each message of the user next to one that another author wrote. */
-function authorsOf(turns: readonly (Open | BoundaryTurn)[]): ReadonlyMap<number, string> {
+function authorsOf(turns: readonly (Open | OpenBoundary)[]): ReadonlyMap<number, string> {
   const authors = new Map<number, string>();
-  const isUser = (turn: Open | BoundaryTurn | undefined): turn is Open =>
+  const isUser = (turn: Open | OpenBoundary | undefined): turn is Open =>
     turn !== undefined && !('kind' in turn) && turn.rendered.message.role === 'user';
   for (let i = 0; i < turns.length; i += 1) {
     let end = i;

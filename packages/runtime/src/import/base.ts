@@ -43,13 +43,14 @@ export function withBase(conversation: ConversationPlan, { session, seqs }: Expo
 }
 
 /**
- * How many drafts a conversation begins with whose entries are there. A call without a result ends them: nothing can be forked
- * behind it.
+ * How many drafts a conversation begins with whose entries are there. Where something follows, a call without a result ends
+ * them: nothing can be forked behind it.
  */
 function knownOf(
   spine: readonly Draft[],
   { exported, seqs }: { readonly exported: ReadonlyMap<string, string> } & Pick<Exported, 'seqs'>,
 ): number {
+  if (spine.every(({ key = '' }) => seqs.has(exported.get(key) ?? ''))) return spine.length;
   let message = { at: 0, hash: '' };
   for (const [at, { key = '', kind }] of spine.entries()) {
     const hash = exported.get(key) ?? '';

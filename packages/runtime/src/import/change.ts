@@ -1,6 +1,6 @@
 import type { Draft, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
-import { comparedMeta, contentMark, type Imported, type Shown } from './imported.ts';
+import { contentMark, type Imported, type Shown } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
 
@@ -44,6 +44,22 @@ export function changeOf(plan: ConversationPlan, tape: Imported): Change {
   return { same, ...(hidden !== undefined && { rewindTo: hidden.seq - 1 }), drafts };
 }
 
+/**
+ * Whether a plan has nothing that its tape lacks, as that of an older copy of a source: all that is settled in it is shown,
+ * and what is not, such as an answer of which only a part had come, the tape knows. Pure.
+ */
+export function saysNothingNew({ spine, settled, asides }: ConversationPlan, tape: Imported): boolean {
+  const shown = new Map(tape.shown.map((entry) => [entry.key, entry]));
+  return (
+    asides.every(({ draft }) => tape.known.has(draft.key ?? '')) &&
+    spine.every((draft, i) => {
+      const entry = shown.get(draft.key ?? '');
+      if (i >= settled) return entry !== undefined || draft.meta?.repaired === true;
+      return entry !== undefined && isSame(draft, entry);
+    })
+  );
+}
+
 /** The entries of an import that are part of its conversation. */
 export function spineOf(entries: readonly Shown[]): readonly Shown[] {
   return entries.filter((entry) => !isAside(entry));
@@ -72,8 +88,7 @@ function isSame(draft: Draft, entry: Shown): boolean {
   // A redacted entry stays redacted.
   if (entry.content === undefined) return true;
   if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
-  const whole = wholeDraft(draft);
-  const stored = storedTexts({ ...whole, meta: comparedMeta(whole.meta ?? {}) });
+  const stored = storedTexts(wholeDraft(draft));
   return stored !== undefined && contentMark(stored.payload, stored.meta ?? '{}') === entry.content;
 }
 

@@ -9,9 +9,13 @@ export type ImportErrorCode =
   | 'IMPORT_TOO_LARGE'
   | 'IMPORT_SOURCE_CHANGED'
   | 'IMPORT_CANNOT_WRITE'
-  | 'IMPORT_EXCLUDED';
+  | 'IMPORT_EXCLUDED'
+  | 'IMPORT_FORGOTTEN';
 
-/** `data` contains `file`; for `IMPORT_BAD_JSON` also `line` and the byte `offset` in the file. */
+/**
+ * `data` contains `file`; for `IMPORT_BAD_JSON` also `line` and the byte `offset` in the file; for `IMPORT_FORGOTTEN` the
+ * `session` in the place of the file.
+ */
 export class ImportError extends CodedError<ImportErrorCode> {
   override readonly name = 'ImportError';
 }

@@ -44,13 +44,7 @@ export function keyOf({ key = '' }: { readonly key?: string | undefined }): stri
 }
 
 /** Reads what a session has of an import, of what is shown that behind a base. */
-export function importedIn(
-  store: SqliteTapeStore,
-  session: string,
-  base?: Base,
-  /** The first position that is read. */
-  from: Seq = 1,
-): Imported {
+export function importedIn(store: SqliteTapeStore, session: string, base?: Base): Imported {
   const since = base?.cut ?? 0;
   const ranges = store.views.ranges(session).filter(({ hiddenBy }) => hiddenBy === undefined);
   const written = new Map<string, number>();
@@ -59,12 +53,12 @@ export function importedIn(
   const shown: Shown[] = [];
   let ownWork: Seq | undefined;
   let range = 0;
-  for (const entry of store.entries.read(session, { from })) {
+  for (const entry of store.entries.read(session)) {
     while (range < ranges.length && entry.seq > (ranges[range]?.to ?? 0)) range += 1;
     const isShown = entry.seq >= (ranges[range]?.from ?? Number.POSITIVE_INFINITY);
     // A base that a rewind hides is nothing to go on from.
     if (entry.seq === since && !isShown) ownWork = Number.POSITIVE_INFINITY;
-    if (entry.key === undefined || entry.meta.source !== 'import') {
+    if (entry.key === undefined || !isOfImport(entry)) {
       if (isShown && entry.seq > since && isSaid(entry)) ownWork = Math.max(ownWork ?? 0, entry.seq);
       continue;
     }
@@ -77,27 +71,18 @@ export function importedIn(
   return { shown, written, known, counted, ...(ownWork !== undefined && { ownWork }) };
 }
 
-function shownOf({ seq, kind, mark, name, ref, payload, meta }: Entry, key: string): Shown {
-  const own = JSON.stringify(comparedMeta(meta));
-  return {
-    ...{ seq, kind, mark, name, ref, key },
-    content: payload === null ? undefined : contentMark(JSON.stringify(payload), own),
-    calls: kind === 'message' ? clientCalls(payload) : [],
-  };
+/** Whether an import wrote an entry: of one that was redacted, only the key is left that its record had. */
+function isOfImport({ key, meta, payload }: Entry): boolean {
+  return meta.source === 'import' || (payload === null && key?.startsWith('u:') === true);
 }
 
-/**
- * What of a meta is compared: not how often it was written, and not the place and the version, which a program writes anew in
- * the records that it copies.
- */
-export function comparedMeta({
-  again: _,
-  usageBefore: __,
-  place: ___,
-  version: ____,
-  ...meta
-}: JsonObject): JsonObject {
-  return meta;
+function shownOf({ seq, kind, mark, name, ref, payload, meta }: Entry, key: string): Shown {
+  const { again: _, usageBefore: __, ...own } = meta;
+  return {
+    ...{ seq, kind, mark, name, ref, key },
+    content: payload === null ? undefined : contentMark(JSON.stringify(payload), JSON.stringify(own)),
+    calls: kind === 'message' ? clientCalls(payload) : [],
+  };
 }
 
 /** What content is known by, as the texts of JSON as which it is stored. Pure. */
@@ -115,7 +100,7 @@ export function countedElsewhere(imported: Imported, others: readonly Pick<Impor
 }
 
 /** Whether an entry is part of a conversation. What a merge delivers of a subagent of the import is not. */
-export function isSaid({ kind, mark, meta }: Entry): boolean {
+function isSaid({ kind, mark, meta }: Entry): boolean {
   if (meta.source === 'merge' && meta.context === false) return false;
   return kind === 'message' || kind === 'tool-result' || mark === 'boundary';
 }

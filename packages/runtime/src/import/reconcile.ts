@@ -1,19 +1,20 @@
 import {
   type Draft,
   type ForkRequest,
-  note,
   type Seq,
   type SessionInfo,
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
 import { exportedOf, withBase } from './base.ts';
-import { type Change, changeOf, commonOf, spineOf } from './change.ts';
+import { type Change, changeOf, commonOf, saysNothingNew, spineOf } from './change.ts';
 import type { Cleaner } from './cleaner.ts';
 import { beginsLike } from './copies.ts';
 import { recordDerived } from './derived.ts';
 import { linkSessions } from './edges.ts';
+import type { ImportError } from './errors.ts';
 import { fitting } from './fitting.ts';
+import { originDraft, refusalOf } from './forgotten.ts';
 import { forkOf } from './fork-of.ts';
 import { countedElsewhere, type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
 import { changedLater, LaterDraft, wholeDraft } from './later-draft.ts';
@@ -37,8 +38,8 @@ export interface Reconciled {
   readonly redacted: number;
   /** Those of them that were too large, and say how large. */
   readonly omitted: number;
-  /** Why the session takes nothing: it was archived or deleted, or is in use. */
-  readonly refused?: TapeError;
+  /** Why the session takes nothing: it was archived or deleted, its source was forgotten, or it is in use. */
+  readonly refused?: TapeError | ImportError;
 }
 
 /** How an import is written. */
@@ -74,6 +75,9 @@ export function reconcile(
   plan: ImportPlan,
   { clean, rewritten = false, as, origins = new Origins(store) }: ReconcileOptions = {},
 ): readonly Reconciled[] {
+  const forgotten = refusalOf(store, plan, { as, origins });
+  if (forgotten !== undefined)
+    return plan.conversations.map(({ key }) => ({ conversation: key, ...forgotten, ...nothing }));
   const done = new Map<string, Reconciled>();
   const before = new Map<string, readonly Shown[]>();
   const exported = exportedOf(store, plan);
@@ -117,7 +121,7 @@ function likeIt(store: SqliteTapeStore, plan: ImportPlan, conversation: Conversa
 }
 
 /** A conversation as it is written, and compared with what was written of it. */
-export function prepared(conversation: ConversationPlan, clean: Cleaner | undefined): ConversationPlan {
+function prepared(conversation: ConversationPlan, clean: Cleaner | undefined): ConversationPlan {
   const { spine, asides, title } = conversation;
   const prepare = (draft: Draft) => clean?.draft(fitting(draft)) ?? fitting(draft);
   return {
@@ -133,7 +137,11 @@ interface Writing {
   readonly conversation: ConversationPlan;
   /** The session from which it is forked, and what that showed before this import. */
   readonly from:
-    | { readonly session: string; readonly refused?: TapeError; readonly earlier: readonly Shown[] }
+    | {
+        readonly session: string;
+        readonly refused?: TapeError | ImportError;
+        readonly earlier: readonly Shown[];
+      }
     | undefined;
   readonly rewritten: boolean;
   readonly as: string | undefined;
@@ -227,7 +235,7 @@ class ConversationWriter {
   }
 
   /** Why nothing is written: it was deleted, or it is part of a session that was. */
-  #refusal(): TapeError | undefined {
+  #refusal(): TapeError | ImportError | undefined {
     const { plan, conversation, from, origins, as } = this.#writing;
     if (this.#next > 1 || as !== undefined) return undefined;
     if (from?.refused !== undefined && !this.#exists(from.session)) return from.refused;
@@ -274,8 +282,9 @@ class ConversationWriter {
 
   #goOnBeside({ imported, change: { same } }: ReadTape): Reconciled {
     const { conversation } = this.#writing;
-    // A source that only has less than before says nothing new.
-    if (same === conversation.spine.length) return this.#receipt(nothing);
+    // A source that only has less than before, such as an older copy of it.
+    if (same === conversation.spine.length || saysNothingNew(conversation, imported))
+      return this.#receipt(nothing);
     const parent = this.#session;
     this.#n = this.#next;
     this.#session = this.#freeName(this.#n);
@@ -429,23 +438,20 @@ class ConversationWriter {
       // The lineage has the parent of any other conversation.
       ...(kind === 'cleared' && parent !== undefined && { from: parent.key }),
     };
-    // A fork shows the origin of its parent, too: a copy of its log has both.
-    const own = more.conversation === undefined ? '' : `:${more.conversation}`;
-    return { ...note('import/source', { format, session, ...more }), key: `import:source${own}` };
+    return originDraft({ format, session, ...more });
   }
 }
 
 const nothing = { created: false, added: 0, rewound: false, redacted: 0, omitted: 0 };
 
-export function repairsIn(drafts: readonly Draft[]): Pick<Reconciled, 'redacted' | 'omitted'> {
+function repairsIn(drafts: readonly Draft[]): Pick<Reconciled, 'redacted' | 'omitted'> {
   return {
     redacted: drafts.reduce((sum, { meta }) => sum + Number(meta?.redacted ?? 0), 0),
     omitted: drafts.filter(({ meta }) => meta?.omittedBytes !== undefined).length,
   };
 }
 
-/** The entry behind which readers see nothing of what is behind a position before it. */
-export function rewindDraft(to: Seq): Draft {
+function rewindDraft(to: Seq): Draft {
   return { kind: 'rewind', mark: 'rewind', ref: to, payload: { to, mode: 'import' } };
 }
 

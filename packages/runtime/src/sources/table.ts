@@ -14,7 +14,6 @@ import {
 import { isObject } from '@tapedeck/tape/internal';
 import { ImportError } from '../import/errors.ts';
 import { cannotRead, reasonOf } from '../lines/index.ts';
-import { SourceEnds } from './ends.ts';
 import type { Source } from './source.ts';
 
 /** The sources that a home knows, in a file beside its tapes. */
@@ -42,11 +41,6 @@ export class SourceTable {
    */
   static open(file: string): SourceTable {
     return new SourceTable(file, keptIn(file));
-  }
-
-  /** Where its sources can be read on, each in a file of a folder beside the table. */
-  get ends(): SourceEnds {
-    return new SourceEnds(`${this.#file}.ends`);
   }
 
   get all(): readonly Source[] {
@@ -96,10 +90,16 @@ export class SourceTable {
    */
   put(sources: readonly Source[]): void {
     this.#append(sources.map((source) => ({ v: version, ...source })));
-    for (const source of sources) {
-      this.#set(source);
-      if (source.forgottenAt !== undefined) this.ends.put(source, undefined);
-    }
+    for (const source of sources) this.#set(source);
+  }
+
+  /**
+   * Remembers sources that are not to be taken, and keeps no earlier line of them.
+   * @throws IMPORT_CANNOT_WRITE
+   */
+  forget(sources: readonly Source[]): void {
+    this.put(sources);
+    this.#shorten();
   }
 
   /** Takes back a path whose file has moved to another one. */

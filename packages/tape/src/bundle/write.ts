@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { blobHashes } from '../entry/blob.ts';
 import { hex } from '../entry/hash.ts';
 import { parsed } from '../entry/parsed.ts';
-import { encodeLine, type LineageLine, rowDigest } from '../lineage/line.ts';
+import { encodeLine, isTitleErased, type LineageLine, rowDigest } from '../lineage/line.ts';
 import type { OnProgress } from '../progress.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Ref, TapeRow } from '../tape/tape.ts';
@@ -95,9 +95,8 @@ function* written(
   const digests = new Map<string, string>();
   for (const { tape: one, start, end } of tapes) {
     const title = one.title === null ? null : (withholding?.text(one.title) ?? one.title);
-    // The line of a purged session has the digest of a title that was erased.
-    if (title !== one.title || one.lifecycle === 'purged')
-      digests.set(one.ulid, rowDigest({ ...one, title }));
+    // The line of such a session has the digest of a title that was erased.
+    if (title !== one.title || isTitleErased(db, one)) digests.set(one.ulid, rowDigest({ ...one, title }));
     const record = { ...recordOf({ ...one, title }), ...end };
     yield sum.add({ tape: header.v === partVersion ? { ...record, ...start } : record });
   }

@@ -1,7 +1,7 @@
 import { isTime } from '../entry/iso-time.ts';
 import type { Json, JsonObject } from '../entry/json.ts';
 import { nameKey, tapeName } from '../entry/name.ts';
-import { rowDigest } from '../lineage/line.ts';
+import { isTitleErased, rowDigest } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { type BesideTapes, isAdopted } from './beside.ts';
@@ -40,7 +40,7 @@ export function* verifyRow(db: Db, tape: TapeRow, tapes: BesideTapes): Generator
     ...differing(last, { lifecycle: tape.lifecycle, task: tape.task, delivery: tape.delivery }),
     ...(tape.parent_id === null || tape.parent_id < tape.id ? [] : ['parent_id']),
     // Lines of schema 1 have no digest.
-    ...(hasDigest(tape, made.row) ? [] : ['request, title or delivery']),
+    ...(hasDigest(db, tape, made.row) ? [] : ['request, title or delivery']),
     ...(startDiffers(db, tape, tapes) ? ['fork/start'] : []),
     ...(tape.from_seq === (tape.parent_id === null ? null : tape.floor_seq) ? [] : ['from_seq']),
     ...((tape.request_hash === null) === (tape.parent_id === null) ? [] : ['request_hash']),
@@ -61,11 +61,12 @@ export function* verifyRow(db: Db, tape: TapeRow, tapes: BesideTapes): Generator
     );
 }
 
-/** Whether a row has the digest of its line. A purge erases the title, which is known by its digest alone then. */
-function hasDigest(tape: TapeRow, digest: unknown): boolean {
-  return (
-    (tape.lifecycle === 'purged' && tape.title === null) || (digest ?? rowDigest(tape)) === rowDigest(tape)
-  );
+/**
+ * Whether a row has the digest of its line. A purge erases the title, and so does a redaction of the first entry: it is known
+ * by its digest alone then.
+ */
+function hasDigest(db: Db, tape: TapeRow, digest: unknown): boolean {
+  return (digest ?? rowDigest(tape)) === rowDigest(tape) || isTitleErased(db, tape);
 }
 
 /** Whether the first entry of a fork says another origin than its row. An erased or damaged one says none. */

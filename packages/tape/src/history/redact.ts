@@ -146,6 +146,8 @@ function redactEntry(
     ).tape.head_seq;
   crashPoint('redact/entry');
   db.run('UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE id = @id', { id: entry.id });
+  // With the entry that begins a session goes the title of its creation.
+  if (seq === owner.base_seq + 1) db.run('UPDATE tape SET title = NULL WHERE id = @id', { id: owner.id });
   crashPoint('redact/body');
   saveRun(db, owner.id, isRunOpen(db, owner.id));
   const call = storedCall(entry);

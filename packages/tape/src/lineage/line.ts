@@ -3,7 +3,9 @@
  * graph file, `read.ts` reads them in order, and `family.ts` those of sessions that belong together. Imports `tape` and
  * what lies below it.
  */
+import type { Seq } from '../entry/entry.ts';
 import { hex, sha256 } from '../entry/hash.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 
 /** The event that a line of `session_graph.jsonl` records. */
 export type LineageType =
@@ -109,6 +111,26 @@ export function rowDigest(row: UnsaidRow): string {
   const { request_hash: request, ordinal, deliver, spawn_call: call, title, ephemeral } = row;
   const asked = request === null ? null : hex(request);
   return sha256(JSON.stringify(['tape.row.v1', asked, ordinal, deliver, call, title, ephemeral]));
+}
+
+/** Whether the title of a session was erased, by a purge or with its first entry: a digest of the row is not known then. */
+export function isTitleErased(
+  db: Db,
+  tape: {
+    readonly id: number;
+    readonly base_seq: Seq;
+    readonly lifecycle: string;
+    readonly title: string | null;
+  },
+): boolean {
+  if (tape.title !== null) return false;
+  if (tape.lifecycle === 'purged') return true;
+  return (
+    db.get(
+      `SELECT 1 FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction') AND ref = @seq`,
+      { id: tape.id, seq: tape.base_seq + 1 },
+    ) !== undefined
+  );
 }
 
 /** Returns the hash of a line, the `prev` of the next one. */

@@ -1,7 +1,6 @@
 import type { Draft } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
 import type { JsonLine } from '../json-lines.ts';
-import type { OpenEnd } from '../open-end.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from '../plan.ts';
 import { answersOf } from './answers.ts';
 import { chainOf, type DerivedLink } from './chain.ts';
@@ -10,10 +9,9 @@ import { type ReadingCounts, readingCounts } from './counts.ts';
 import { asideDraft } from './drafts.ts';
 import { keptTails } from './kept.ts';
 import { type Call, messageIn } from './message.ts';
-import { openEndOf } from './open-end.ts';
 import { pathsOf, speaks, type TreePath } from './paths.ts';
 import { titleOf } from './provenance.ts';
-import { type CodeRecord, type RecordStart, readRecords } from './records.ts';
+import { type CodeRecord, readRecords } from './records.ts';
 import { turnsOf } from './turns.ts';
 import { weave } from './weave.ts';
 
@@ -28,20 +26,13 @@ export interface FileKey {
 }
 
 /** The conversations of one file, parents first. */
-export interface FilePlan extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf' | 'end'> {
+export interface FilePlan extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf'> {
   readonly reading: ReadingCounts;
 }
 
-/**
- * Reads the conversations of one file; of one in which nothing is said, one that has its records. `start`: what is before the
- * first line that is given.
- */
-export function planFile(
-  lines: readonly JsonLine[],
-  { key, name, kind, file = key }: FileKey,
-  start?: RecordStart,
-): FilePlan {
-  const records = readRecords(lines, start);
+/** Reads the conversations of one file; of one in which nothing is said, one that has its records. */
+export function planFile(lines: readonly JsonLine[], { key, name, kind, file = key }: FileKey): FilePlan {
+  const records = readRecords(lines);
   const chain = chainOf(records);
   const trees = chain.trees.filter((tree) => tree.some((record) => speaks(record)));
   const title = titleOf(records);
@@ -56,7 +47,6 @@ export function planFile(
   const written = new Set<string>();
   const marks = marksOf(records);
   let before: ConversationPlan | undefined;
-  let end: OpenEnd | undefined;
   for (const [t, paths] of ways.entries()) {
     const made: ConversationPlan[] = [];
     for (const [p, { path, conversation }] of paths.entries()) {
@@ -71,13 +61,11 @@ export function planFile(
           evidence: `record ${first?.ordinal} of the file has no parent: the conversation before it was cleared`,
         });
       const own = isRoot ? beside.filter((record) => (later.get(record) ?? 0) === t) : [];
-      const { plan, ...woven } = planPath(
+      const plan = planPath(
         { ...conversation, beside: own },
         { key: id, kind: isRoot ? (t === 0 ? kind : 'cleared') : 'branch', file },
         { parent, name: nameOf(name, id === key ? undefined : { first, isRoot }), written, marks },
       );
-      // A record that is part of no chain goes with the first conversation, whichever grows.
-      if (isRoot && t === 0) end = openEndOf(chain, { plan, conversation, ...woven });
       made.push(isRoot && title !== undefined ? { ...plan, title } : plan);
     }
     before = made[0] ?? before;
@@ -92,11 +80,7 @@ export function planFile(
   const paths = ways.flat().map(({ conversation }) => ({ ...conversation, beside: [] }));
   const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
   const reading = readingCounts(chain, paths);
-  return {
-    ...{ conversations, derived, reading },
-    ...(exportOf !== undefined && { exportOf }),
-    ...(end !== undefined && exportOf === undefined && { end }),
-  };
+  return { conversations, derived, reading, ...(exportOf !== undefined && { exportOf }) };
 }
 
 /** The edges of records that no record names, taken out of `left`: those of steps that ways share are in the first of them. */
@@ -163,13 +147,8 @@ function planPath(
     /** The hashes of the entries of which an export made records, by the keys of these. */
     readonly marks: ReadonlyMap<string, string>;
   },
-): {
-  readonly plan: ConversationPlan;
-  readonly keys: readonly string[];
-  readonly starts: readonly number[];
-  readonly settled: number;
-} {
-  const { drafts, settled, starts } = weave(conversation);
+): ConversationPlan {
+  const { drafts, settled } = weave(conversation);
   // Of these the entry has a part only.
   const parts = new Map(
     conversation.turns.flatMap((turn) =>
@@ -191,7 +170,7 @@ function planPath(
   }
   if (settled >= drafts.length) fixed = spine.length;
   const exported = exportedIn([...spine, ...asides.map(({ draft }) => draft)], marks);
-  const plan: ConversationPlan = {
+  return {
     key,
     kind,
     file,
@@ -203,7 +182,6 @@ function planPath(
     asides,
     ...(exported.size > 0 && { exported }),
   };
-  return { plan, keys: drafts.map(({ key: of = '' }) => of), starts, settled };
 }
 
 /** What an export wrote into records, by their keys. */

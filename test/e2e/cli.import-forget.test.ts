@@ -1,0 +1,233 @@
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { expect, test } from 'vitest';
+import { json, jsonError } from '../support/cli.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+const secretWord = 'aardvark';
+
+/** The id of a record: of a session, by its number, as Claude Code gives one that no other record has. */
+const uuid = (session: string, n: number) =>
+  `${session}${String(n).padStart(8 - session.length, '0')}-0000-4000-8000-000000000000`;
+
+/** Records of a session: a turn for each number; a copy has those of another session first. */
+function records(sessionId: string, turns: readonly (readonly [of: string, n: number, parent?: number])[]) {
+  return turns.flatMap(([of, n, parent = n - 1]) => {
+    const shared = {
+      sessionId,
+      cwd: `/work/${sessionId}`,
+      isSidechain: false,
+      timestamp: '2026-01-02T03:04:05.000Z',
+    };
+    const [asked, said, before] = [uuid(of, 2 * n), uuid(of, 2 * n + 1), uuid(of, 2 * parent + 1)];
+    const copied = of === sessionId ? {} : { forkedFrom: { sessionId: of } };
+    return [
+      {
+        ...shared,
+        ...copied,
+        type: 'user',
+        uuid: asked,
+        parentUuid: n === 0 ? null : before,
+        message: { role: 'user', content: `${secretWord} ${of} ${n}` },
+      },
+      {
+        ...shared,
+        ...copied,
+        type: 'assistant',
+        uuid: said,
+        parentUuid: asked,
+        message: { id: `m-${said}`, role: 'assistant', content: [{ type: 'text', text: `said ${of} ${n}` }] },
+      },
+    ];
+  });
+}
+
+const titled = (sessionId: string) => ({
+  type: 'custom-title',
+  customTitle: `${secretWord} title`,
+  sessionId,
+});
+
+function user() {
+  const dir = tempDir();
+  const home = tempHome();
+  const env = { HOME: dir.path };
+  const file = (path: string) => dir.file(`.claude/projects/p/${path}`);
+  const write = (path: string, lines: readonly object[]) => {
+    mkdirSync(dirname(file(path)), { recursive: true });
+    writeFileSync(file(path), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  };
+  const run = async (...args: string[]) => await home.here(args, { env });
+  return {
+    ...{ dir, home, env, file, write, run },
+    imports: async (...args: string[]) => json(await run('import', ...args, '--json')),
+    /** Whether a text is anywhere in the files of the home. */
+    holds: (text: string) =>
+      ['tape.db', 'session_graph.jsonl', 'sources.jsonl'].filter((name) =>
+        readFileSync(home.file(name)).includes(text),
+      ),
+    [Symbol.dispose]: () => {
+      home[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+test('all of a conversation is erased: branches, subagents, titles, copies, and what the home knows of its files', async () => {
+  using at = user();
+  at.write('a.jsonl', [
+    ...records('a', [
+      ['a', 0],
+      ['a', 1],
+      ['a', 2, 0],
+    ]),
+    titled('a'),
+  ]);
+  at.write(
+    'a/subagents/agent-x.jsonl',
+    records('a', [['a', 7, 3]]).map((one) => ({ ...one, isSidechain: true, agentId: 'x' })),
+  );
+  at.write('b.jsonl', records('b', [['b', 0]]));
+  await at.imports();
+  at.write(
+    'c.jsonl',
+    records('c', [
+      ['a', 0],
+      ['a', 1],
+      ['c', 2],
+    ]),
+  );
+  await at.imports();
+  expect(at.holds(secretWord)).not.toEqual([]);
+  const dry = await at.imports('--forget', at.file('a.jsonl'), '--dry-run');
+  expect(await at.imports('--forget', at.file('a.jsonl'))).toMatchObject({
+    entries: dry.entries,
+    names: dry.names,
+  });
+  const { stdout } = await at.run('search', secretWord, '--all', '--quiet');
+  const texts = await Promise.all(
+    stdout
+      .trim()
+      .split('\n')
+      .map(async (one) => (await at.run('show', one)).stdout),
+  );
+  expect(texts.filter((text) => !/aardvark [bc] /.test(text))).toEqual([]);
+  expect(at.holds(`${secretWord} a `)).toEqual([]);
+  expect(at.holds(`${secretWord} title`)).toEqual([]);
+  expect(at.holds('/work/a')).toEqual([]);
+  expect((await at.run('check')).code).toBe(0);
+  // What is forgotten stays so when it grows, and its copy goes on.
+  at.write('a.jsonl', [
+    ...records('a', [
+      ['a', 0],
+      ['a', 1],
+      ['a', 3],
+    ]),
+    titled('a'),
+  ]);
+  at.write(
+    'c.jsonl',
+    records('c', [
+      ['a', 0],
+      ['a', 1],
+      ['c', 2],
+      ['c', 3],
+    ]),
+  );
+  await at.imports();
+  expect(at.holds(`${secretWord} a `)).toEqual([]);
+  expect(at.holds(`${secretWord} c 3`)).toEqual(['tape.db']);
+});
+
+test('a copy that comes after its source was forgotten does not bring it back', async () => {
+  using at = user();
+  at.write(
+    'a.jsonl',
+    records('a', [
+      ['a', 0],
+      ['a', 1],
+    ]),
+  );
+  await at.imports();
+  await at.imports('--forget', 'a');
+  at.write(
+    'c.jsonl',
+    records('c', [
+      ['a', 0],
+      ['a', 1],
+      ['c', 2],
+    ]),
+  );
+  await at.imports();
+  expect(at.holds(`${secretWord} a `)).toEqual([]);
+  expect(at.holds(`${secretWord} c 2`)).toEqual(['tape.db']);
+});
+
+test('the tape remembers it: without the table, for a named file, and in another home', async () => {
+  using at = user();
+  at.write('a.jsonl', [...records('a', [['a', 0]]), titled('a')]);
+  await at.imports();
+  await at.imports('--forget', 'a');
+  const grown = records('a', [
+    ['a', 0],
+    ['a', 1],
+  ]);
+  at.write('a.jsonl', grown);
+  rmSync(at.home.file('sources.jsonl'));
+  expect(jsonError(await at.run('import', at.file('a.jsonl'), '--json'))).toMatchObject({
+    code: 'IMPORT_FORGOTTEN',
+  });
+  const said = await at.run('import');
+  expect(said).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('1 file left out by patterns, or as forgotten'),
+  });
+  // Now the table knows it again.
+  expect(await at.imports()).toMatchObject({ entries: 0, files: [] });
+  await at.run('export', 'a', '-o', at.dir.file('a.tape'));
+  using other = user();
+  copyFileSync(at.dir.file('a.tape'), other.dir.file('a.tape'));
+  await other.imports(other.dir.file('a.tape'));
+  other.write('a.jsonl', grown);
+  await other.imports();
+  expect([...at.holds(secretWord), ...other.holds(secretWord)]).toEqual([]);
+});
+
+test('what was never imported is remembered, too; a name of its own takes it again', async () => {
+  using at = user();
+  at.write('a.jsonl', records('a', [['a', 0]]));
+  expect(await at.imports('--forget', at.file('a.jsonl'))).toMatchObject({ entries: 0, names: [] });
+  rmSync(at.home.file('sources.jsonl'));
+  await at.imports();
+  expect(at.holds(secretWord)).toEqual([]);
+  expect((await at.run('sessions', '--quiet')).stdout).toBe('');
+  expect(await at.imports(at.file('a.jsonl'), '--as', 'again')).toMatchObject({ names: ['again'] });
+  expect((await at.run('view', 'again')).stdout).toContain(secretWord);
+  expect((await at.run('import')).stdout).not.toContain('entries');
+});
+
+test('what was redacted in a session stays so when its file grows', async () => {
+  using at = user();
+  at.write(
+    'a.jsonl',
+    records('a', [
+      ['a', 0],
+      ['a', 1],
+    ]),
+  );
+  await at.imports();
+  const { stdout } = await at.run('search', `${secretWord} a 0`, '--quiet');
+  await at.run('redact', stdout.trim(), '--reason', 'pasted');
+  at.write(
+    'a.jsonl',
+    records('a', [
+      ['a', 0],
+      ['a', 1],
+      ['a', 2],
+    ]),
+  );
+  expect(await at.imports()).toMatchObject({ names: ['a'], entries: 2 });
+  expect(at.holds(`${secretWord} a 0`)).toEqual([]);
+  expect((await at.run('sessions', '--quiet')).stdout).toBe('a\n');
+});
