@@ -105,8 +105,10 @@ export function reconcile(
   const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
   linkSessions(store, plan, placed, { copies: as === undefined });
   mergeEnded(store, plan, (key) => placed(key)?.session);
-  for (const { conversation, session, refused } of done.values()) {
-    if (refused !== undefined) continue;
+  for (const { conversation, session, refused, created, added } of done.values()) {
+    // An export that no program went on with says nothing of the session from which it was made.
+    const isExport = exported !== undefined && !created && added === 0;
+    if (refused !== undefined || isExport) continue;
     saveTitle(store, session, titles.get(conversation));
     recordDerived(store, session, plan, conversation);
   }
