@@ -72,4 +72,5 @@ export {
   importConversation,
   isRead,
 } from './import-conversation.ts';
+export { markSessionsGone } from './mark-gone.ts';
 export { transcriptTools } from './tools.ts';
