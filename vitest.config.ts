@@ -84,6 +84,7 @@ const lanes = [
     'import.explained',
     'import.exported-samples',
     'import.growing',
+    'import.open-ends',
     'import.pieces',
     'later-store',
     'recorded.histories',

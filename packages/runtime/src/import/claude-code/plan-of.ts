@@ -100,6 +100,8 @@ export function planClaudeCode({
       { file: key, records: lines.length, reading: top.reading },
       ...agentPlans.map(({ file, records, own: { reading } }) => ({ file, records, reading })),
     ]),
+    // Where records of subagents are between the others, nothing is as plain as an end has to be.
+    ...(top.end !== undefined && nested.agents.length + main.agents.length === 0 && { end: top.end }),
   };
 }
 
