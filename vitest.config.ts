@@ -81,6 +81,7 @@ const lanes = [
   ...[
     'export.histories',
     'import.continued',
+    'import.counts',
     'import.explained',
     'import.exported-samples',
     'import.growing',
@@ -116,6 +117,7 @@ const lanes = [
     'faults.power-cut',
     'faults.sync-order',
     'faults.syscalls',
+    'import.processes',
     'mcp.reference-servers',
     'pi.opens',
     'providers.quiet',
