@@ -1,10 +1,6 @@
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  parseJsonLines,
-  planClaudeCode,
-  reconcile,
-} from '@tapedeck/runtime/import';
+import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isBlobRef } from '@tapedeck/tape/store';
@@ -17,10 +13,10 @@ import {
 } from '../support/claude-code-program.ts';
 import { countedIn, objectsIn } from '../support/claude-reader.ts';
 import { unexplained } from '../support/claude-records.ts';
+import { importFiles } from '../support/import-files.ts';
 import { ask } from '../support/provider/ask.ts';
 import { modes } from '../support/provider/modes.ts';
 import type { Answer, ChatRequest } from '../support/provider/protocol.ts';
-import { importFiles } from '../support/import-files.ts';
 import { type Said, saidIn } from '../support/said.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
