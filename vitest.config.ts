@@ -46,6 +46,7 @@ const lanes = [
     'graph-reading',
     'hostile-rows',
     'hostile-text',
+    'import-privacy',
     'import-timer',
     'literal-words',
     'live-terminal',
