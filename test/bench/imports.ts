@@ -1,12 +1,11 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  claudeCodeFiles,
+  conversationsIn,
   discover,
+  importConversation,
   parseJsonLines,
-  planClaudeCode,
-  readClaudeCodeFiles,
-  reconcile,
+  readTranscript,
   transcriptTools,
 } from '@tapedeck/runtime/import';
 import { isUnchanged, openFile, SourceTable, stateOf } from '@tapedeck/runtime/internal';
@@ -36,8 +35,9 @@ async function first(bench: Bench): Promise<Row[]> {
   const file = join(bench.dir, 'first.jsonl');
   writeTranscript(file, { bytes });
   const lines = [...transcriptLines({ bytes })];
-  const read = () => planClaudeCode(readClaudeCodeFiles(claudeCodeFiles(file)));
-  const payloads = read().conversations.flatMap(({ spine, asides }) =>
+  const place = { env: {}, home: bench.dir };
+  const { files } = await discover({ place, tools: transcriptTools, paths: [file] });
+  const payloads = readTranscript(file).conversations.flatMap(({ spine, asides }) =>
     [...spine, ...asides.map(({ draft }) => draft)].map(({ payload }) => encodeJson(payload)),
   );
   const inNewHome = async (act: (path: string) => unknown) => {
@@ -47,9 +47,10 @@ async function first(bench: Bench): Promise<Row[]> {
     rmSync(home, { recursive: true });
     return spent;
   };
-  const importInto = (path: string, redact: boolean) => {
+  const importInto = async (path: string, redact: boolean) => {
     using store = openTapeStore(path, { durability: 'full', redact });
-    reconcile(store, read());
+    for (const conversation of conversationsIn(files))
+      await importConversation(store, conversation, { clean: false });
   };
   const samples = await gather(
     {

@@ -147,6 +147,9 @@ test('a file that was moved, compressed or copied brings nothing twice, and one 
     's4',
   ]);
   expect(await user.imports()).toMatchObject({ gone: [], entries: 0 });
+  // The tape is now the only place that has it, and says so.
+  expect((await user.says('log', 's4', '--all')).stdout).toMatch(/import\/gone.*s4\.jsonl/);
+  expect((await user.says('log', 's1', '--all')).stdout).not.toContain('import/gone');
 });
 
 test('what cannot be read is listed with its reason, keeps no other from it, and gives exit code 1', async () => {

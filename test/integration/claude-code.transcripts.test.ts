@@ -1,12 +1,6 @@
-import { globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  claudeCodeFiles,
-  parseJsonLines,
-  planClaudeCode,
-  readClaudeCodeFiles,
-  reconcile,
-} from '@tapedeck/runtime/import';
+import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isBlobRef } from '@tapedeck/tape/store';
@@ -19,6 +13,7 @@ import {
 } from '../support/claude-code-program.ts';
 import { countedIn, objectsIn } from '../support/claude-reader.ts';
 import { unexplained } from '../support/claude-records.ts';
+import { importFiles } from '../support/import-files.ts';
 import { ask } from '../support/provider/ask.ts';
 import { modes } from '../support/provider/modes.ts';
 import type { Answer, ChatRequest } from '../support/provider/protocol.ts';
@@ -90,21 +85,12 @@ function answerTo(request: ChatRequest, project: string): Answer {
 }
 
 /** Imports all sessions of a place, and says what each of them shows. */
-function importAll(
+async function importAll(
   store: SqliteTapeStore,
   { config }: ClaudeCodePlace,
   form: { readonly plain: boolean },
-): ReadonlyMap<string, Said[]> {
-  const projects = join(config, 'projects');
-  const names = readdirSync(projects).flatMap((project) =>
-    readdirSync(join(projects, project))
-      .filter((file) => file.endsWith('.jsonl'))
-      .sort()
-      .flatMap((file) =>
-        reconcile(store, planClaudeCode(readClaudeCodeFiles(claudeCodeFiles(join(projects, project, file))))),
-      )
-      .map((written) => written.session),
-  );
+): Promise<ReadonlyMap<string, Said[]>> {
+  const { names } = await importFiles(store, [join(config, 'projects')], { clean: false });
   return new Map(
     names.map((name) => [name, saidIn(view(store.views.entries(name), { target }).messages, form)]),
   );
@@ -183,7 +169,7 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
         };
         write(prompt('STEP-READ @note.txt @dot.png'));
       });
-      const first = importAll(store, place, said).get(session);
+      const first = (await importAll(store, place, said)).get(session);
       agree(first, got('What waited'));
       // The whole of an output that was moved is on the tape, beside the beginning that the model got.
       expect(JSON.stringify(first)).toContain('<persisted-output>');
@@ -203,7 +189,7 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
       // Subagents, a failed call, commands of its own, in later runs.
       const resumed = ['--resume', session];
       for (const text of ['STEP-DELEGATE', 'STEP-FAIL', '/cost', 'Go on']) await run([text, ...resumed]);
-      const second = importAll(store, place, said);
+      const second = await importAll(store, place, said);
       agree(second.get(session), got('Go on'));
       const agent = [...second.keys()].find((name) => name.startsWith('agent-')) ?? '';
       const asked = model.requests.findLast(({ messages }) =>
@@ -212,7 +198,7 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
       agree(second.get(agent), saidIn(asked?.messages ?? [], said));
 
       for (const text of ['/compact', 'After it']) await run([text, ...resumed]);
-      agree(importAll(store, place, said).get(session), got('After it'));
+      agree((await importAll(store, place, said)).get(session), got('After it'));
 
       // Each call counts once, with the greatest figures, those of subagents included.
       const texts = globSync('projects/**/*.jsonl', { cwd: config }).map((file) =>
@@ -224,7 +210,7 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
         expect(calls.reduce((sum, { usage }) => sum + usage[kind], 0)).toBe(tokens[kind]);
 
       await run(['In a fork', ...resumed, '--fork-session']);
-      const forked = importAll(store, place, said);
+      const forked = await importAll(store, place, said);
       const fork = [...forked.keys()].find((name) => name !== session && !name.startsWith('agent-')) ?? '';
       agree(forked.get(fork), got('In a fork'));
       expect(model.faults).toEqual([]);

@@ -1,11 +1,11 @@
 import { existsSync, globSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { claudeCodeFiles, planClaudeCode, readClaudeCodeFiles, reconcile } from '@tapedeck/runtime/import';
 import { type Entry, type Json, type SqliteTapeStore, user, type ViewPolicy } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { hostileFiles } from '../support/hostile-transcripts.ts';
+import { importFiles } from '../support/import-files.ts';
 import { ask } from '../support/provider/ask.ts';
 import { type Mode, modes } from '../support/provider/modes.ts';
 import { signatureOf } from '../support/provider/signed.ts';
@@ -24,10 +24,11 @@ const files = existsSync(samples)
 const policies: readonly ViewPolicy[] = ['last-boundary', 'full'];
 
 /** Imports a file with those of its subagents, and says something in each of its sessions. */
-function continued(path: string): { readonly store: SqliteTapeStore; readonly names: readonly string[] } {
+async function continued(
+  path: string,
+): Promise<{ readonly store: SqliteTapeStore; readonly names: readonly string[] }> {
   const store = openStore();
-  const written = reconcile(store, planClaudeCode(readClaudeCodeFiles(claudeCodeFiles(path))));
-  const names = [...new Set(written.map(({ session }) => session))];
+  const { names } = await importFiles(store, [path], { clean: false });
   for (const name of names) store.entries.append(name, [user('Go on.')]);
   return { store, names };
 }
@@ -49,7 +50,7 @@ function resigned(value: Json): Json {
 }
 
 async function expectAccepted(mode: Mode, path: string): Promise<void> {
-  const { store, names } = continued(path);
+  const { store, names } = await continued(path);
   for (const name of names)
     for (const policy of policies) {
       const asked = await ask(mode, signed(store.views.entries(name, { policy })), { policy });

@@ -1,41 +1,48 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import {
-  type ClaudeCodeFiles,
-  claudeCodeFiles,
-  derivedIn,
-  planClaudeCode,
-  readClaudeCodeFiles,
-  reconcile,
-} from '@tapedeck/runtime/import';
+import { claudeCode, conversationsIn, derivedIn, discover } from '@tapedeck/runtime/import';
 import { type Entry, type SqliteTapeStore, view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { countedIn, edgesIn, type Found, objectsIn } from '../support/claude-reader.ts';
+import { importFiles } from '../support/import-files.ts';
 import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 // Real transcripts, read in place: they are not part of the project.
 const samples = fileURLToPath(new URL('../../../shared/samples/claude-code', import.meta.url));
 const absent = !existsSync(samples);
-const all = absent ? [] : globSync('**/*.jsonl', { cwd: samples }).sort();
 
 /** The samples, each by its main file, or by one of a subagent where there is no other. */
-const sessions = new Map(
-  all
-    .filter((file) => basename(file) !== 'journal.jsonl')
-    .map((file) => {
-      const files = claudeCodeFiles(join(samples, file));
-      return [files.main ?? files.agents[0]?.path ?? file, files] as const;
-    }),
-);
+const sessions: readonly string[] = await samplesIn(samples);
 
-function imported(...sources: ClaudeCodeFiles[]): { store: SqliteTapeStore; names: string[] } {
+async function samplesIn(folder: string): Promise<readonly string[]> {
+  if (absent) return [];
+  const { files } = await discover({ place: { env: {}, home: '/' }, tools: [claudeCode], paths: [folder] });
+  return conversationsIn(files).flatMap(({ files: [first] }) => first?.path ?? []);
+}
+
+/** The files of a session, by any of them. */
+async function filesOf(path: string): Promise<Files> {
+  const { files } = await discover({ place: { env: {}, home: '/' }, tools: [claudeCode], paths: [path] });
+  const agents = files.filter(({ role }) => role === 'subagent').map((one) => one.path);
+  return { main: files.find(({ role }) => role === 'main')?.path, agents };
+}
+
+interface Files {
+  readonly main: string | undefined;
+  readonly agents: readonly string[];
+}
+
+/** Imports samples one after another, with what lies beside them. */
+async function imported(
+  ...paths: readonly string[]
+): Promise<{ readonly store: SqliteTapeStore; readonly names: readonly string[] }> {
   const store = openStore();
   const names = new Set<string>();
-  for (const files of sources)
-    for (const { session } of reconcile(store, planClaudeCode(readClaudeCodeFiles(files))))
-      names.add(session);
+  for (const path of paths)
+    for (const name of (await importFiles(store, [path], { clean: false })).names) names.add(name);
   return { store, names: [...names] };
 }
 
@@ -99,7 +106,7 @@ const sizes = ({ prompts, answers, agents, ...rest }: Omit<Found, 'records' | 'b
   ...rest,
 });
 
-function counted({ main, agents }: ClaudeCodeFiles): Omit<Found, 'records' | 'bad'> {
+function counted({ main, agents }: Files): Omit<Found, 'records' | 'bad'> {
   const text = (path: string) => readFileSync(path, 'utf8');
   const {
     records: _,
@@ -107,44 +114,43 @@ function counted({ main, agents }: ClaudeCodeFiles): Omit<Found, 'records' | 'ba
     ...found
   } = countedIn(
     main === undefined ? '' : text(main),
-    new Map(agents.map(({ id, path }) => [id, text(path)])),
+    new Map(agents.map((path) => [basename(path, '.jsonl').replace('agent-', ''), text(path)])),
   );
   return found;
 }
 
 describe.skipIf(absent)(`real sessions (skipped unless ${samples} is there)`, () => {
-  test.each([...sessions.keys()].map((path) => path.slice(samples.length + 1)))(
+  test.each(sessions.map((path) => path.slice(samples.length + 1)))(
     'have what an independent reader finds: %s',
-    (path) => {
-      const files = sessions.get(join(samples, path));
-      if (files === undefined) throw new TypeError(`no files of ${path}`);
-      const { store, names } = imported(files);
+    async (path) => {
+      const files = await filesOf(join(samples, path));
+      const { store, names } = await imported(join(samples, path));
       expect(sizes(countedOf(store, names))).toEqual(sizes(counted(files)));
       expect([...store.verify()]).toEqual([]);
     },
   );
 
-  test.each([...sessions.keys()].map((path) => path.slice(samples.length + 1)))(
+  test.each(sessions.map((path) => path.slice(samples.length + 1)))(
     'have the edges that an independent reader finds: %s',
-    (path) => {
-      const files = sessions.get(join(samples, path));
-      if (files?.main === undefined) return;
-      const { store, names } = imported({ ...files, agents: [] });
+    async (path) => {
+      const { main } = await filesOf(join(samples, path));
+      if (main === undefined) return;
+      const { store, names } = await imported(main);
       const infos = names.flatMap((name) => store.sessions.find(name) ?? []);
       const own = infos.filter(({ kind }) => kind !== 'subagent');
       expect({
         clears: own.filter(({ link }) => link?.type === 'clear').length,
         bridged: own.reduce((sum, { id }) => sum + derivedIn(store, id).length, 0),
-      }).toEqual(edgesIn(readFileSync(files.main, 'utf8')));
+      }).toEqual(edgesIn(readFileSync(main, 'utf8')));
     },
   );
 
-  test.each([...sessions.keys()].map((path) => path.slice(samples.length + 1)))(
+  test.each(sessions.map((path) => path.slice(samples.length + 1)))(
     'keep each record that is no message as it is: %s',
-    (path) => {
-      const files = sessions.get(join(samples, path));
-      if (files?.main === undefined) return;
-      const { store, names } = imported(files);
+    async (path) => {
+      const { main } = await filesOf(join(samples, path));
+      if (main === undefined) return;
+      const { store, names } = await imported(main);
       const kept = new Set(
         names.flatMap((name) =>
           [...store.entries.read(name, { own: true, kind: 'x-claude-code' })].map(({ payload }) =>
@@ -152,16 +158,26 @@ describe.skipIf(absent)(`real sessions (skipped unless ${samples} is there)`, ()
           ),
         ),
       );
-      const { objects } = objectsIn(readFileSync(files.main, 'utf8'));
+      const { objects } = objectsIn(readFileSync(main, 'utf8'));
       const lost = objects.filter((record) => isNoMessage(record) && !kept.has(JSON.stringify(record)));
       expect(lost).toEqual([]);
     },
   );
 
-  test('are the same sessions when the subagents come before the main file', () => {
-    const files = claudeCodeFiles(join(samples, 'zoetrope-demo/demo.jsonl'));
-    const { main: _, ...agents } = files;
-    const [once, late] = [imported(files), imported(agents, files)];
+  test('are the same sessions when the subagents come before the main file', async () => {
+    const demo = join(samples, 'zoetrope-demo/demo.jsonl');
+    using dir = tempDir();
+    const copy = dir.file('demo.jsonl');
+    cpSync(join(samples, 'zoetrope-demo/demo'), dir.file('demo'), { recursive: true });
+    const late = await (async () => {
+      const store = openStore();
+      const before = await importFiles(store, [dir.path], { clean: false });
+      expect(before.done.some(({ file }) => file.role === 'main')).toBe(false);
+      cpSync(demo, copy);
+      return { store, names: (await importFiles(store, [dir.path], { clean: false })).names };
+    })();
+    const once = await imported(demo);
+    const files = await filesOf(demo);
     const shown = ({ store, names }: typeof once) =>
       Object.fromEntries(
         names.toSorted().map((name) => [name, view(store.views.entries(name)).messages] as const),
@@ -170,9 +186,9 @@ describe.skipIf(absent)(`real sessions (skipped unless ${samples} is there)`, ()
     expect(sizes(countedOf(late.store, late.names))).toEqual(sizes(counted(files)));
   });
 
-  test('have their subagents as children that were merged once, as the titles of their tasks', () => {
-    const files = claudeCodeFiles(join(samples, 'zoetrope-demo/demo.jsonl'));
-    const { store } = imported(files, files);
+  test('have their subagents as children that were merged once, as the titles of their tasks', async () => {
+    const demo = join(samples, 'zoetrope-demo/demo.jsonl');
+    const { store } = await imported(demo, demo);
     const children = store.sessions.list({ parent: 'demo' });
     expect(children.map(({ session, delivery, spawnCall }) => [session, delivery, spawnCall])).toEqual([
       ['agent-a1000000000000001', 'merged', 'toolu_demo01'],

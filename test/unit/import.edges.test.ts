@@ -121,6 +121,8 @@ test('subagents whose parents come later end under them, and deliver once', () =
     for (const [records, agents] of order.slice(-1)) take(store, records, agents);
     expect([parentOf(store, 'agent-outer'), parentOf(store, 'agent-inner')]).toEqual(['s-1', 'agent-outer']);
     expect([...store.lineage.read()].filter(({ type }) => type === 'merge')).toHaveLength(2);
+    // Records name the calls by now.
+    expect(store.sessions.list({ all: true }).filter(({ link }) => link?.derived === true)).toEqual([]);
     expect(view(store.views.entries('s-1')).messages.map(({ role }) => role)).toEqual([
       'user',
       'assistant',

@@ -1,10 +1,10 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { claudeCodeFiles, planClaudeCode, readClaudeCodeFiles, reconcile } from '@tapedeck/runtime/import';
 import { describe, expect, test } from 'vitest';
 import { objectsIn } from '../support/claude-reader.ts';
 import { besideTheView, unexplained } from '../support/claude-records.ts';
+import { importFiles } from '../support/import-files.ts';
 import { root } from '../support/imports.ts';
 import { openStore } from '../support/store.ts';
 
@@ -14,14 +14,10 @@ const absent = !existsSync(samples);
 const files = absent ? [] : globSync('**/*.jsonl', { cwd: samples }).sort();
 
 describe.skipIf(absent)(`each record of a real transcript (skipped unless ${samples} is there)`, () => {
-  test.each(files)('is in a view, or there is a reason why not: %s', (file) => {
+  test.each(files)('is in a view, or there is a reason why not: %s', async (file) => {
     const path = join(samples, file);
     using store = openStore();
-    const sources = basename(file) === 'journal.jsonl' ? [] : [claudeCodeFiles(path)];
-    const written = sources.flatMap((source) =>
-      reconcile(store, planClaudeCode(readClaudeCodeFiles(source))),
-    );
-    const names = new Set(written.map(({ session }) => session));
+    const { names } = await importFiles(store, [path], { clean: false });
     const { objects: records } = objectsIn(readFileSync(path, 'utf8'));
     expect(unexplained(store, { names, records })).toEqual([]);
   });

@@ -2,16 +2,10 @@ import { existsSync, globSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exportSession } from '@tapedeck/runtime';
-import {
-  claudeCodeFiles,
-  type ImportPlan,
-  parseJsonLines,
-  planClaudeCode,
-  readClaudeCodeFiles,
-  reconcile,
-} from '@tapedeck/runtime/import';
+import { type ImportPlan, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { importFiles } from '../support/import-files.ts';
 import { openStore } from '../support/store.ts';
 
 // Real transcripts, read in place: they are not part of the project.
@@ -23,7 +17,8 @@ const mains = absent
       ...new Set(
         globSync('**/*.jsonl', { cwd: samples })
           .filter((file) => basename(file) !== 'journal.jsonl')
-          .flatMap((file) => claudeCodeFiles(join(samples, file)).main ?? []),
+          .filter((file) => !file.includes('subagents/'))
+          .map((file) => join(samples, file)),
       ),
     ].toSorted();
 
@@ -48,8 +43,8 @@ test.skipIf(absent).each(mains.map((main) => [main.slice(samples.length + 1), ma
   'each session of %s returns from an export: to its home as nothing new, to another with the same view (skipped without samples)',
   async (_, main) => {
     using store = openStore();
-    const made = reconcile(store, planClaudeCode(readClaudeCodeFiles(claudeCodeFiles(main))));
-    for (const { session } of made) {
+    const { names } = await importFiles(store, [main], { clean: false });
+    for (const session of names) {
       const plan = await exported(store, session);
       const before = store.sessions.list().map(({ id, head }) => [id, head]);
       reconcile(store, plan);

@@ -280,3 +280,34 @@ test('what the session went through since has no part in what returns: a rewind,
   expect(imported(store, later)).toMatchObject([{ added: 0 }]);
   expect([...store.verify()]).toEqual([]);
 });
+
+test.each(['the copy first', 'the copy last'])(
+  'a fork that Claude Code made of it is a fork here, %s',
+  async (order) => {
+    using store = family();
+    const there = continued(await exported(store, 'main'), prompt('Go on.'), answer('On.'));
+    const id = '22222222-2222-4333-8444-555555555555';
+    const copied = there.records
+      .filter((record) => 'parentUuid' in record)
+      .map((record) => ({
+        ...record,
+        sessionId: id,
+        ...(record.type === 'assistant' && { requestSessionId: there.id }),
+      }));
+    const copy = continued({ id, records: copied }, prompt('And fork.'), answer('Forked.'));
+    const both = order === 'the copy first' ? [copy, there] : [there, copy];
+    for (const one of both) imported(store, one);
+    for (const one of both) imported(store, one);
+    for (const text of ['First.', 'Go on.', 'On.', 'And fork.', 'Forked.'])
+      expect(
+        stored(store).filter((one) => one.includes(`"${text}"`)),
+        text,
+      ).toHaveLength(1);
+    expect(seen(store, id)).toMatchObject([
+      ...(seen(store, there.id) as object[]),
+      { role: 'user' },
+      { role: 'assistant' },
+    ]);
+    expect([...store.verify()]).toEqual([]);
+  },
+);

@@ -43,6 +43,7 @@ export {
   transcriptPath,
 } from './export/transcript.ts';
 export { forgottenDraft, originDraft } from './import/forgotten.ts';
+export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
 export {
   beginning,
   compressionIn,

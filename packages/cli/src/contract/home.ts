@@ -154,6 +154,7 @@ const importedFile = {
     .enum(['new', 'unchanged', 'grown', 'moved', 'compressed', 'copied', 'rewritten', 'version'])
     .describe('what it is to what was read before'),
   entries: count('number of new entries'),
+  redacted: count('secrets that were replaced in them').optional(),
   names: ofTranscript.names.optional(),
   counts: ofTranscript.counts.optional(),
   bad_lines: ofTranscript.bad_lines.optional(),

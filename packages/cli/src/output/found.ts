@@ -59,11 +59,17 @@ export function importedText(tools: readonly Found[], done: readonly FileImport[
     const failed = own.filter(({ error }) => error !== undefined).length;
     const out = failed === 0 ? '' : `, ${failed} left out`;
     if (brought === 0) return `${title}: nothing new in ${counted(own.length, 'file')}${out}`;
-    return `${title}: ${counted(entries, 'entry', 'entries')} from ${brought} of ${counted(own.length, 'file')}${out}`;
+    const redacted = own.reduce((sum, one) => sum + redactedOf(one), 0);
+    const kept = redacted === 0 ? '' : `, ${counted(redacted, 'secret')} replaced`;
+    return `${title}: ${counted(entries, 'entry', 'entries')} from ${brought} of ${counted(own.length, 'file')}${kept}${out}`;
   });
   return lines.length === 0 ? 'No transcripts found' : lines.join('\n');
 }
 
 function entriesOf({ brought }: FileImport): number {
   return (brought?.sessions ?? []).reduce((sum, { added }) => sum + added, 0);
+}
+
+function redactedOf({ brought }: FileImport): number {
+  return (brought?.sessions ?? []).reduce((sum, one) => sum + one.redacted, 0);
 }

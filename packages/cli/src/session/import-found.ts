@@ -30,7 +30,7 @@ export interface Wanted {
 /** Finds transcripts, imports what is new in them, and prints a line per tool. Returns 1 if some were left out. */
 export async function importFound(wanted: Wanted, context: Context): Promise<number> {
   const { io, home, options } = context;
-  const { conversationsIn, isRead, SourceTable } = await import('@tapedeck/runtime/import');
+  const { conversationsIn, isRead, markSessionsGone, SourceTable } = await import('@tapedeck/runtime/import');
   const { factsAt } = await import('@tapedeck/runtime/internal');
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const found = await find(wanted, table, context);
@@ -61,6 +61,8 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const isThere = (path: string) => seen.has(path) || factsAt(path) !== undefined;
   const isWhole = !isNamed && existsSync(home.dir);
   const gone = isWhole ? table.markGone(isThere, io.now()) : [];
+  if (gone.length > 0 && existsSync(home.db))
+    await context.writing(async (store) => markSessionsGone(store, gone, table));
   if (isWhole) table.searched(io.now());
   return await sayDone({ found, tools, done, gone, forgotten: [...forgotten, ...refused], isNamed }, context);
 }

@@ -57,11 +57,11 @@ export function fileJson({ path, tool, session, role, project, facts }: FoundFil
 /** What became of a file, as fields of JSON. Pure. */
 export function importJson({ file, seen, brought, error }: FileImport): FileJson {
   const said = error === undefined ? undefined : describeError(error);
-  const { entries = 0, names } = brought === undefined ? {} : receiptJson([brought]);
+  const { entries = 0, names, redacted } = brought === undefined ? {} : receiptJson([brought]);
   return {
     ...fileJson(file),
     ...{ seen, entries },
-    ...(brought !== undefined && { names, counts: countsJson([brought]), bad_lines: brought.bad }),
+    ...(brought !== undefined && { redacted, names, counts: countsJson([brought]), bad_lines: brought.bad }),
     ...(said !== undefined && { error: { code: said.code, message: said.message } }),
   };
 }
@@ -78,6 +78,7 @@ export function receiptOf(brought: readonly Brought[], files: readonly FileImpor
   const made = brought.flatMap((one) => one.sessions).filter(({ created }) => created);
   const undo = made.map(({ session }) => `tape archive ${session}`).join('; ');
   const back = made.length > 0 && made.length <= namedMax ? `; undo with: ${undo}` : '';
+  const replaced = receipt.redacted > 0 ? `, ${counted(receipt.redacted, 'secret')} replaced` : '';
   const among = sessions > 1 ? ` in ${counted(sessions, 'session')}` : '';
   const concluded = derived > 0 ? `, ${counted(derived, 'derived edge')}` : '';
   const { records = 0, off_path = 0, compactions = 0, repaired = 0 } = counts;
@@ -90,6 +91,6 @@ export function receiptOf(brought: readonly Brought[], files: readonly FileImpor
     human:
       entries === 0
         ? `${name} has all records already: nothing to do`
-        : `Imported ${name}: ${counted(entries, 'entry', 'entries')}${among} from ${counted(records, 'record')} (${off_path} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${concluded}${back})`,
+        : `Imported ${name}: ${counted(entries, 'entry', 'entries')}${among} from ${counted(records, 'record')} (${off_path} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${concluded}${replaced}${back})`,
   };
 }

@@ -1,4 +1,4 @@
-import { type BigIntStats, type Dirent, readdirSync, statSync } from 'node:fs';
+import { type BigIntStats, type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 import { type FileFacts, kindOf, reasonOf } from '../lines/index.ts';
 import { factsOf } from '../lines/open.ts';
@@ -40,26 +40,31 @@ export class Walk {
     return this.#excluded;
   }
 
-  /** The regular files at or below a path for which `has` says so, sorted. Those met before are not given again. */
-  *files(path: string, has: (path: string) => boolean): Generator<WalkedFile> {
+  /**
+   * The regular files at or below a path for which `has` says so, sorted. Those met before are not given again. `real` is
+   * where the path leads: what a pattern leaves out there is left out behind a link, too.
+   */
+  *files(path: string, has: (path: string) => boolean, real: string = realOf(path)): Generator<WalkedFile> {
     const stat = this.#statOf(path);
     if (stat === undefined) return;
     if (!stat.isDirectory()) {
-      const file = has(path) && !this.#isExcluded(path, false) ? this.#fileOf(path, stat) : undefined;
+      const file = has(path) && !this.#isExcluded([path, real], false) ? this.#fileOf(path, stat) : undefined;
       if (file !== undefined) yield file;
       return;
     }
-    if (this.#isExcluded(path, true) || !isFirst(this.#entered, factsOf(stat))) return;
-    const folder = path.endsWith(sep) ? path : `${path}${sep}`;
-    const mayExclude = this.#excludes.mayExcludeIn(path);
+    if (this.#isExcluded([path, real], true) || !isFirst(this.#entered, factsOf(stat))) return;
+    const [folder, realFolder] = [path, real].map((one) => (one.endsWith(sep) ? one : `${one}${sep}`));
+    const mayExclude = [path, real].some((one) => this.#excludes.mayExcludeIn(one));
     const entries = this.#entriesOf(path);
     // A tape home has its own: what was imported lies there already.
     if (entries.some(({ name }) => name === database)) return;
     for (const entry of entries) {
-      const inside = folder + entry.name;
-      if (entry.isDirectory() || entry.isSymbolicLink()) yield* this.files(inside, has);
+      const inside = `${folder}${entry.name}`;
+      const realInside = `${realFolder}${entry.name}`;
+      if (entry.isSymbolicLink()) yield* this.files(inside, has);
+      else if (entry.isDirectory()) yield* this.files(inside, has, realInside);
       // A file whose name is none of a transcript costs no look.
-      else if (has(inside) && !(mayExclude && this.#isExcluded(inside, false))) {
+      else if (has(inside) && !(mayExclude && this.#isExcluded([inside, realInside], false))) {
         const found = this.#statOf(inside);
         const file = found && this.#fileOf(inside, found);
         if (file !== undefined) yield file;
@@ -76,8 +81,8 @@ export class Walk {
     return isFirst(this.#found, facts) ? { path, facts } : undefined;
   }
 
-  #isExcluded(path: string, isFolder: boolean): boolean {
-    const isExcluded = this.#excludes.excludes(path, isFolder);
+  #isExcluded(paths: readonly string[], isFolder: boolean): boolean {
+    const isExcluded = [...new Set(paths)].some((path) => this.#excludes.excludes(path, isFolder));
     if (isExcluded) this.#excluded += 1;
     return isExcluded;
   }
@@ -102,6 +107,15 @@ export class Walk {
       this.#problems.push({ path, why: reasonOf(cause) });
       return [];
     }
+  }
+}
+
+/** Where a path leads; the path itself where it leads nowhere. */
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
   }
 }
 

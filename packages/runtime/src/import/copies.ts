@@ -118,7 +118,12 @@ export function beginsLike(
 ): string | undefined {
   const key = conversation.spine.find(({ kind }) => kind === 'message')?.key;
   const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
-  const others = [...(key === undefined ? [] : copiesIn(store).beginningWith(key))].flatMap((id) => {
+  const { base } = conversation;
+  const ids = [
+    ...(key === undefined ? [] : copiesIn(store).beginningWith(key)),
+    ...(base === undefined ? [] : continuing(store, base.session)),
+  ];
+  const others = ids.flatMap((id) => {
     const info = store.sessions.find(id);
     return info?.lifecycle === 'active' ? info.session : [];
   });
@@ -128,6 +133,14 @@ export function beginsLike(
     if (common > (best?.common ?? 0)) best = { session, common };
   }
   return best?.session;
+}
+
+/** The main conversations of imports that were forked from an exported session: one of them may be a copy of another. */
+function continuing(store: SqliteTapeStore, exported: string): readonly string[] {
+  const parent = store.sessions.find(exported)?.session;
+  return store.sessions
+    .list()
+    .flatMap((info) => (info.parent === parent && isMain(store, info.id) ? [info.id] : []));
 }
 
 function commonIn(store: SqliteTapeStore, conversation: ConversationPlan, session: string): number {

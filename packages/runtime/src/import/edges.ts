@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import { note, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
-import type { LinkRequest } from '@tapedeck/tape/store';
+import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
 import { alike, type Likely, likeliestSource } from './alike.ts';
 import { appendBeside } from './beside.ts';
 import { copiesIn, copyEvent, sessionOf } from './copies.ts';
@@ -59,8 +60,9 @@ function placeBelow(
     return;
   }
   const info = store.sessions.find(session);
-  if (kind !== 'subagent' || info === undefined || treeParentOf(info).parent === above) return;
-  // It was forked from what stood for its parent then.
+  if (kind !== 'subagent' || info === undefined) return;
+  if (treeParentOf(info).parent === above && info.link?.derived !== true) return;
+  // It was forked from what stood for its parent then, or its call was not known.
   link(store, session, above, {
     type: kind,
     ...(parent?.call !== undefined && { evidence: `call ${parent.call}` }),
@@ -137,10 +139,18 @@ function noteCopy(store: SqliteTapeStore, { id }: SessionInfo, session: string):
   copiesIn(store).add(session, id);
 }
 
+function edgeOf({ parent, type, derived, evidence }: SessionLink): readonly unknown[] {
+  return [parent ?? null, type, derived === true, evidence];
+}
+
 /** Makes an edge, unless a person has moved the session. */
 function link(store: SqliteTapeStore, child: string, parent: string | null, request: LinkRequest): void {
   const placed = store.sessions.find(child)?.link;
   if (placed?.type === 'moved' && placed.derived !== true) return;
+  const { type, derived = false, evidence } = request;
+  const wanted = [parent, type, derived, evidence];
+  // Nearly always it is there: no transaction is needed then.
+  if (placed !== undefined && isDeepStrictEqual(wanted, edgeOf(placed))) return;
   try {
     store.lineage.link(child, parent, request);
   } catch (error) {

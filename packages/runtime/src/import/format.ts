@@ -1,6 +1,7 @@
 import type { JsonObject } from '@tapedeck/tape';
-import type { JsonLines } from './json-lines.ts';
-import type { ImportPlan } from './plan.ts';
+import type { JsonLine, JsonLines } from './json-lines.ts';
+import type { OpenEnd } from './open-end.ts';
+import type { ConversationPlan, ImportPlan } from './plan.ts';
 
 /** Where the user's files are. */
 export interface Place {
@@ -49,6 +50,23 @@ export interface Retention {
   readonly fault?: string;
 }
 
+/** What is known of the part of a file before its open end, when it has grown. */
+export interface KnownEnd {
+  /** The session and the conversation that grow, as the plan of the whole file had them. */
+  readonly session: string;
+  readonly key: string;
+  readonly name: string;
+  readonly state: JsonObject;
+  /** Whether an id is one of those before the end; it may say so of one that is not, seldom. */
+  readonly has: (id: string) => boolean;
+}
+
+/** What follows the part of a conversation before an open end, and where the next reading can begin. */
+export interface EndPlan {
+  readonly conversation: ConversationPlan;
+  readonly end: OpenEnd | undefined;
+}
+
 /** A program whose transcripts can be recognised, and with `plan` imported. */
 export interface TranscriptTool {
   readonly name: string;
@@ -69,6 +87,11 @@ export interface TranscriptTool {
   beside?(path: string, identity: Identity): readonly string[];
   /** Reads the files of one conversation, its main file first if it is there. */
   plan?(files: readonly SourceFile[]): Promise<SourcePlan>;
+  /**
+   * Reads the records of a main file from an open end on. Undefined where one of them is no plain continuation, so that the
+   * whole conversation has to be read.
+   */
+  planEnd?(lines: readonly JsonLine[], known: KnownEnd): EndPlan | undefined;
 }
 
 /** The value of an environment variable; an empty one says nothing. */

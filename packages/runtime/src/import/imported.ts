@@ -44,7 +44,13 @@ export function keyOf({ key = '' }: { readonly key?: string | undefined }): stri
 }
 
 /** Reads what a session has of an import, of what is shown that behind a base. */
-export function importedIn(store: SqliteTapeStore, session: string, base?: Base): Imported {
+export function importedIn(
+  store: SqliteTapeStore,
+  session: string,
+  base?: Base,
+  /** The first position that is read. */
+  from: Seq = 1,
+): Imported {
   const since = base?.cut ?? 0;
   const ranges = store.views.ranges(session).filter(({ hiddenBy }) => hiddenBy === undefined);
   const written = new Map<string, number>();
@@ -53,7 +59,7 @@ export function importedIn(store: SqliteTapeStore, session: string, base?: Base)
   const shown: Shown[] = [];
   let ownWork: Seq | undefined;
   let range = 0;
-  for (const entry of store.entries.read(session)) {
+  for (const entry of store.entries.read(session, { from })) {
     while (range < ranges.length && entry.seq > (ranges[range]?.to ?? 0)) range += 1;
     const isShown = entry.seq >= (ranges[range]?.from ?? Number.POSITIVE_INFINITY);
     // A base that a rewind hides is nothing to go on from.
@@ -100,7 +106,7 @@ export function countedElsewhere(imported: Imported, others: readonly Pick<Impor
 }
 
 /** Whether an entry is part of a conversation. What a merge delivers of a subagent of the import is not. */
-function isSaid({ kind, mark, meta }: Entry): boolean {
+export function isSaid({ kind, mark, meta }: Entry): boolean {
   if (meta.source === 'merge' && meta.context === false) return false;
   return kind === 'message' || kind === 'tool-result' || mark === 'boundary';
 }

@@ -6,6 +6,7 @@
  * `change.ts` concludes from it. `json-lines.ts` and the files below it read damaged JSON lines. Imports no other room.
  */
 import type { Draft, Seq } from '@tapedeck/tape';
+import type { OpenEnd } from './open-end.ts';
 import type { TranscriptCounts } from './transcript.ts';
 
 /** What a conversation is to the one that it comes from. */
@@ -103,6 +104,8 @@ export interface ImportPlan {
    * session, and not another version of the same.
    */
   readonly isNamed?: true;
+  /** Where a longer version of its main file can be read from. */
+  readonly end?: OpenEnd;
 }
 
 /** Whether a draft or an entry is no part of a conversation: a record as it is, or the instructions that it had. */

@@ -105,8 +105,10 @@ export function reconcile(
   const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
   linkSessions(store, plan, placed, { copies: as === undefined });
   mergeEnded(store, plan, (key) => placed(key)?.session);
-  for (const { conversation, session, refused } of done.values()) {
-    if (refused !== undefined) continue;
+  for (const { conversation, session, refused, created, added } of done.values()) {
+    // An export that no program went on with says nothing of the session from which it was made.
+    const isExport = exported !== undefined && !created && added === 0;
+    if (refused !== undefined || isExport) continue;
     saveTitle(store, session, titles.get(conversation));
     recordDerived(store, session, plan, conversation);
   }
@@ -121,7 +123,7 @@ function likeIt(store: SqliteTapeStore, plan: ImportPlan, conversation: Conversa
 }
 
 /** A conversation as it is written, and compared with what was written of it. */
-function prepared(conversation: ConversationPlan, clean: Cleaner | undefined): ConversationPlan {
+export function prepared(conversation: ConversationPlan, clean: Cleaner | undefined): ConversationPlan {
   const { spine, asides, title } = conversation;
   const prepare = (draft: Draft) => clean?.draft(fitting(draft)) ?? fitting(draft);
   return {
@@ -444,14 +446,15 @@ class ConversationWriter {
 
 const nothing = { created: false, added: 0, rewound: false, redacted: 0, omitted: 0 };
 
-function repairsIn(drafts: readonly Draft[]): Pick<Reconciled, 'redacted' | 'omitted'> {
+export function repairsIn(drafts: readonly Draft[]): Pick<Reconciled, 'redacted' | 'omitted'> {
   return {
     redacted: drafts.reduce((sum, { meta }) => sum + Number(meta?.redacted ?? 0), 0),
     omitted: drafts.filter(({ meta }) => meta?.omittedBytes !== undefined).length,
   };
 }
 
-function rewindDraft(to: Seq): Draft {
+/** The entry behind which readers see nothing of what is behind a position before it. */
+export function rewindDraft(to: Seq): Draft {
   return { kind: 'rewind', mark: 'rewind', ref: to, payload: { to, mode: 'import' } };
 }
 

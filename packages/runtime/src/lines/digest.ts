@@ -14,7 +14,8 @@ export interface Digest {
   readonly tail: string;
 }
 
-const blockBytes = 1024 * 1024;
+/** The bytes of a whole block. */
+export const blockBytes: number = 1024 * 1024;
 
 /** The beginning of the block in which content of a size ends: a block is whole when something follows it. Pure. */
 export function blockStart(size: number): number {

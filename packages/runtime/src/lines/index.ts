@@ -4,4 +4,4 @@ export { KeptLines } from './kept.ts';
 export { beginning, errorOf, type LineBatch, LineReading, type ReadState } from './lines.ts';
 export { cannotRead, type FileFacts, factsAt, kindOf, type OpenFile, openFile, reasonOf } from './open.ts';
 export type { LineFault } from './parse.ts';
-export { stateOf } from './state.ts';
+export { stateBefore, stateOf } from './state.ts';

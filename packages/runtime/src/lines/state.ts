@@ -1,8 +1,8 @@
 import { contentOf } from './content.ts';
-import { ContentDigest } from './digest.ts';
+import { blockBytes, blockStart, ContentDigest } from './digest.ts';
 import { beginning, type ReadState } from './lines.ts';
 import type { OpenFile } from './open.ts';
-import { LineSplitter } from './splitter.ts';
+import { type LinePlace, LineSplitter } from './splitter.ts';
 
 /**
  * The state that a whole reading of a file ends with, without its records: for what another reader has read.
@@ -16,4 +16,14 @@ export async function stateOf(file: OpenFile): Promise<ReadState> {
     digest.push(chunk);
   }
   return { ...splitter.place, digest: digest.value() };
+}
+
+/** The state of a reading that stopped at a line before the place at which it did. Reads the block in which that begins. */
+export function stateBefore(file: OpenFile, { digest }: ReadState, { line, offset }: LinePlace): ReadState {
+  const start = blockStart(offset);
+  const known = { size: offset, blocks: digest.blocks.filter((_, i) => i * blockBytes < start), tail: '' };
+  const before = new ContentDigest(known);
+  const bytes = Buffer.allocUnsafeSlow(offset - start);
+  before.pushAll(bytes.subarray(0, file.readInto(bytes, start)));
+  return { line, offset, digest: before.value() };
 }

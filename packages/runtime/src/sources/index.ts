@@ -1,8 +1,9 @@
 /**
  * The files in which sessions of other agents were seen, and how far each was read. A session is what its tool calls it; a
  * file is where it was seen, and may grow, move, be compressed, copied, rewritten or go. `recognise.ts` says which of these
- * happened, `table.ts` keeps what is known in a file of the home. Imports the rooms `lines` and `import`.
+ * happened, `table.ts` keeps what is known in a file of the home, and `ends.ts` where a large file can be read on. Imports the rooms `lines` and `import`.
  */
+export { idsHave, numbersOf, type SourceEnd } from './ends.ts';
 export { isUnchanged, recognise, type Seen } from './recognise.ts';
 export type { Source } from './source.ts';
 export { SourceTable } from './table.ts';

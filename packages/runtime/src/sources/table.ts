@@ -14,6 +14,7 @@ import {
 import { isObject } from '@tapedeck/tape/internal';
 import { ImportError } from '../import/errors.ts';
 import { cannotRead, reasonOf } from '../lines/index.ts';
+import { SourceEnds } from './ends.ts';
 import type { Source } from './source.ts';
 
 /** The sources that a home knows, in a file beside its tapes. */
@@ -41,6 +42,11 @@ export class SourceTable {
    */
   static open(file: string): SourceTable {
     return new SourceTable(file, keptIn(file));
+  }
+
+  /** Where its sources can be read on, each in a file of a folder beside the table. */
+  get ends(): SourceEnds {
+    return new SourceEnds(`${this.#file}.ends`);
   }
 
   get all(): readonly Source[] {
@@ -90,7 +96,10 @@ export class SourceTable {
    */
   put(sources: readonly Source[]): void {
     this.#append(sources.map((source) => ({ v: version, ...source })));
-    for (const source of sources) this.#set(source);
+    for (const source of sources) {
+      this.#set(source);
+      if (source.forgottenAt !== undefined) this.ends.put(source, undefined);
+    }
   }
 
   /**

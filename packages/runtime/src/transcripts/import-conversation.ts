@@ -10,6 +10,7 @@ import { type Reconciled, type ReconcileOptions, reconcile } from '../import/rec
 import { noCounts, type TranscriptCounts } from '../import/transcript.ts';
 import { factsAt, type OpenFile, openFile } from '../lines/index.ts';
 import { isUnchanged, recognise, type Seen, type Source, type SourceTable } from '../sources/index.ts';
+import { continueConversation, saveEnd } from './continue-conversation.ts';
 import type { Conversation } from './conversations.ts';
 import { FileReading } from './read-file.ts';
 
@@ -71,6 +72,18 @@ export async function importConversation(
   if (tool.plan === undefined) throw new TypeError(`transcripts of ${tool.title} are not read`);
   if (again !== true && files.every((file) => isRead(file, table)))
     return files.map((file) => ({ file, seen: 'unchanged' }));
+  const mayGoOn = table !== undefined && again !== true && how.as === undefined;
+  const continued = mayGoOn
+    ? await grown(
+        store,
+        { tool, files },
+        {
+          ...{ table, strict, excludes, at: now() },
+          clean: clean === false ? undefined : clean,
+        },
+      )
+    : undefined;
+  if (continued !== undefined) return continued;
   const opened: Opened[] = [];
   const failed = new Map<FoundFile, FileError>();
   try {
@@ -92,8 +105,10 @@ export async function importConversation(
     );
     const rewritten = (conversation: ConversationPlan) => apart.has(conversation.file);
     const done = reconcile(store, plan, { ...how, rewritten, ...(clean && { clean }) });
-    if (table !== undefined && done.every(({ refused }) => refused === undefined))
+    if (table !== undefined && done.every(({ refused }) => refused === undefined)) {
       await record(table, opened, now());
+      rememberEnd(store, plan, { done, opened, table });
+    }
     const brought = opened.map((one) => importOf(one, plan, done));
     return [...brought, ...[...failed].map(([file, error]) => ({ file, seen: 'new', error }) as const)];
   } catch (error) {
@@ -116,6 +131,54 @@ function assertIncluded({ path, directories }: FileReading, excludes: (directory
   throw new ImportError('IMPORT_EXCLUDED', `cannot import ${quote(path)}: ${why}`, {
     data: { file: path, directory, why },
   });
+}
+
+/** What the end of a file that has grown brought; undefined where all of its conversation has to be read. */
+async function grown(
+  store: SqliteTapeStore,
+  { tool, files }: Pick<Conversation, 'tool' | 'files'>,
+  how: Pick<Parameters<typeof continueConversation>[2], 'table' | 'strict' | 'clean' | 'excludes' | 'at'>,
+): Promise<readonly FileImport[] | undefined> {
+  try {
+    const isKnown = (file: FoundFile) => isRead(file, how.table);
+    const one = await continueConversation(store, { tool, files }, { ...how, isRead: isKnown });
+    if (one === undefined) return undefined;
+    const { bad, skipped, ...faults } = one.reading.faults;
+    const counts = { ...noCounts, ...faults, records: one.records, skipped };
+    const brought: Brought = { sessions: [one.wrote], counts, derived: 0, bad };
+    return files.map((file) =>
+      file === one.file ? { file, seen: 'grown', brought } : { file, seen: 'unchanged' },
+    );
+  } catch (error) {
+    // Whatever is wrong with the file, its whole reading says it.
+    if (!isFileError(error)) throw error;
+    return undefined;
+  }
+}
+
+/** Records where the main file can be read on when it has grown. */
+function rememberEnd(
+  store: SqliteTapeStore,
+  { end, session, copyOf, isNamed, conversations }: SourcePlan,
+  {
+    done,
+    opened,
+    table,
+  }: {
+    readonly done: readonly Reconciled[];
+    readonly opened: readonly Opened[];
+    readonly table: SourceTable;
+  },
+): void {
+  const main = opened.find(({ file }) => file.role === 'main');
+  const source = main && table.at(main.file.path);
+  const wrote = done.find(({ conversation }) => conversation === end?.conversation);
+  const plan = conversations.find(({ key }) => key === end?.conversation);
+  if (main === undefined || source === undefined || wrote === undefined || plan === undefined) return;
+  const open = copyOf === undefined && isNamed === undefined ? end : undefined;
+  const { key, name } = plan;
+  const directories = [...main.reading.directories];
+  saveEnd(store, { table, source, handle: main.handle, open }, { session, key, name, directories, wrote });
 }
 
 /** What can be wrong with one file, and with no other. */

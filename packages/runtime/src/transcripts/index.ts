@@ -18,12 +18,6 @@ export {
   type Stranger,
 } from '../discovery/index.ts';
 export type { AgentSource } from '../import/claude-code/agents.ts';
-export {
-  type AgentFile,
-  type ClaudeCodeFiles,
-  claudeCodeFiles,
-  readClaudeCodeFiles,
-} from '../import/claude-code/files.ts';
 export { type ClaudeCodeSource, planClaudeCode } from '../import/claude-code/plan-of.ts';
 export { claudeCode } from '../import/claude-code/tool.ts';
 export { type Cleaner, cleanerFor } from '../import/cleaner.ts';
@@ -72,4 +66,5 @@ export {
   importConversation,
   isRead,
 } from './import-conversation.ts';
+export { markSessionsGone } from './mark-gone.ts';
 export { transcriptTools } from './tools.ts';

@@ -18,29 +18,33 @@ import type { Source } from '../sources/index.ts';
 /** The most places of bad lines that are kept. */
 const badLinesMax = 100;
 
+/** How a file is read. */
+interface ReadingOptions {
+  /** Refuses it at its first bad line. */
+  readonly strict: boolean;
+  /** Where to begin; without it, at its first line. */
+  readonly from?: ReadState;
+}
+
 /** One reading of a file of a conversation, which knows afterwards what was read. */
 export class FileReading implements SourceFile {
   readonly path: string;
   readonly session: string;
   readonly role: FoundFile['role'];
   readonly #file: OpenFile;
-  readonly #strict: boolean;
+  readonly #options: ReadingOptions;
   readonly #directoryOf: TranscriptTool['directoryOf'];
   readonly #directories = new Set<string>();
   #lines: JsonLines | undefined;
   #state: ReadState | undefined;
   #error: ImportError | undefined;
 
-  constructor(
-    { path, session, role, tool }: FoundFile,
-    file: OpenFile,
-    { strict }: { readonly strict: boolean },
-  ) {
+  constructor({ path, session, role, tool }: FoundFile, file: OpenFile, options: ReadingOptions) {
     this.path = path;
     this.session = session;
     this.role = role;
     this.#file = file;
-    this.#strict = strict;
+    this.#options = options;
     this.#directoryOf = tool.directoryOf?.bind(tool);
   }
 
@@ -100,7 +104,7 @@ export class FileReading implements SourceFile {
   }
 
   async #read(): Promise<JsonLines> {
-    const reading = new LineReading(this.#file, { strict: this.#strict });
+    const reading = new LineReading(this.#file, this.#options);
     // A line of a compressed file cannot be read again without all before it.
     const kept = compressionIn(this.#file) === undefined ? new KeptLines(this.#file) : undefined;
     const records: JsonLine[] = [];

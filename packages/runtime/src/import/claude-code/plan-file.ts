@@ -1,6 +1,7 @@
 import type { Draft } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
 import type { JsonLine } from '../json-lines.ts';
+import type { OpenEnd } from '../open-end.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from '../plan.ts';
 import { answersOf } from './answers.ts';
 import { chainOf, type DerivedLink } from './chain.ts';
@@ -9,9 +10,10 @@ import { type ReadingCounts, readingCounts } from './counts.ts';
 import { asideDraft } from './drafts.ts';
 import { keptTails } from './kept.ts';
 import { type Call, messageIn } from './message.ts';
+import { openEndOf } from './open-end.ts';
 import { pathsOf, speaks, type TreePath } from './paths.ts';
 import { titleOf } from './provenance.ts';
-import { type CodeRecord, readRecords } from './records.ts';
+import { type CodeRecord, type RecordStart, readRecords } from './records.ts';
 import { turnsOf } from './turns.ts';
 import { weave } from './weave.ts';
 
@@ -26,13 +28,20 @@ export interface FileKey {
 }
 
 /** The conversations of one file, parents first. */
-export interface FilePlan extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf'> {
+export interface FilePlan extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf' | 'end'> {
   readonly reading: ReadingCounts;
 }
 
-/** Reads the conversations of one file; of one in which nothing is said, one that has its records. */
-export function planFile(lines: readonly JsonLine[], { key, name, kind, file = key }: FileKey): FilePlan {
-  const records = readRecords(lines);
+/**
+ * Reads the conversations of one file; of one in which nothing is said, one that has its records. `start`: what is before the
+ * first line that is given.
+ */
+export function planFile(
+  lines: readonly JsonLine[],
+  { key, name, kind, file = key }: FileKey,
+  start?: RecordStart,
+): FilePlan {
+  const records = readRecords(lines, start);
   const chain = chainOf(records);
   const trees = chain.trees.filter((tree) => tree.some((record) => speaks(record)));
   const title = titleOf(records);
@@ -47,6 +56,7 @@ export function planFile(lines: readonly JsonLine[], { key, name, kind, file = k
   const written = new Set<string>();
   const marks = marksOf(records);
   let before: ConversationPlan | undefined;
+  let end: OpenEnd | undefined;
   for (const [t, paths] of ways.entries()) {
     const made: ConversationPlan[] = [];
     for (const [p, { path, conversation }] of paths.entries()) {
@@ -61,11 +71,13 @@ export function planFile(lines: readonly JsonLine[], { key, name, kind, file = k
           evidence: `record ${first?.ordinal} of the file has no parent: the conversation before it was cleared`,
         });
       const own = isRoot ? beside.filter((record) => (later.get(record) ?? 0) === t) : [];
-      const plan = planPath(
+      const { plan, ...woven } = planPath(
         { ...conversation, beside: own },
         { key: id, kind: isRoot ? (t === 0 ? kind : 'cleared') : 'branch', file },
         { parent, name: nameOf(name, id === key ? undefined : { first, isRoot }), written, marks },
       );
+      // A record that is part of no chain goes with the first conversation, whichever grows.
+      if (isRoot && t === 0) end = openEndOf(chain, { plan, conversation, ...woven });
       made.push(isRoot && title !== undefined ? { ...plan, title } : plan);
     }
     before = made[0] ?? before;
@@ -80,7 +92,11 @@ export function planFile(lines: readonly JsonLine[], { key, name, kind, file = k
   const paths = ways.flat().map(({ conversation }) => ({ ...conversation, beside: [] }));
   const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
   const reading = readingCounts(chain, paths);
-  return { conversations, derived, reading, ...(exportOf !== undefined && { exportOf }) };
+  return {
+    ...{ conversations, derived, reading },
+    ...(exportOf !== undefined && { exportOf }),
+    ...(end !== undefined && exportOf === undefined && { end }),
+  };
 }
 
 /** The edges of records that no record names, taken out of `left`: those of steps that ways share are in the first of them. */
@@ -147,8 +163,13 @@ function planPath(
     /** The hashes of the entries of which an export made records, by the keys of these. */
     readonly marks: ReadonlyMap<string, string>;
   },
-): ConversationPlan {
-  const { drafts, settled } = weave(conversation);
+): {
+  readonly plan: ConversationPlan;
+  readonly keys: readonly string[];
+  readonly starts: readonly number[];
+  readonly settled: number;
+} {
+  const { drafts, settled, starts } = weave(conversation);
   // Of these the entry has a part only.
   const parts = new Map(
     conversation.turns.flatMap((turn) =>
@@ -170,7 +191,7 @@ function planPath(
   }
   if (settled >= drafts.length) fixed = spine.length;
   const exported = exportedIn([...spine, ...asides.map(({ draft }) => draft)], marks);
-  return {
+  const plan: ConversationPlan = {
     key,
     kind,
     file,
@@ -182,6 +203,7 @@ function planPath(
     asides,
     ...(exported.size > 0 && { exported }),
   };
+  return { plan, keys: drafts.map(({ key: of = '' }) => of), starts, settled };
 }
 
 /** What an export wrote into records, by their keys. */

@@ -1,9 +1,9 @@
 /**
- * Claude Code, the files of a session as a tree of conversations: `files.ts` finds and reads them, and all else is pure.
- * `agents.ts` takes the subagents out of the records, `chain.ts` links what is left, `paths.ts` finds the ways through it,
- * `kept.ts` what compactions kept, and `plan-file.ts` makes conversations of them, with the rules of the files beside this
- * folder: `turns`, `message`, `answers`, `blocks`, `drafts`, `weave`. Imports what lies beside it in `import`, and no other
- * room.
+ * Claude Code, the files of a session as a tree of conversations: `tool.ts` says where they are and what each is,
+ * `plan-source.ts` reads those of a session, and all else is pure. `agents.ts` takes the subagents out of the records,
+ * `chain.ts` links what is left, `paths.ts` finds the ways through it, `kept.ts` what compactions kept, and `plan-file.ts` makes
+ * conversations of them, by the rules of `turns`, `message`, `answers`, `blocks`, `drafts` and `weave`. Imports what lies beside
+ * it in `import`, and no other room.
  */
 import type { Draft, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
@@ -100,6 +100,8 @@ export function planClaudeCode({
       { file: key, records: lines.length, reading: top.reading },
       ...agentPlans.map(({ file, records, own: { reading } }) => ({ file, records, reading })),
     ]),
+    // Where records of subagents are between the others, nothing is as plain as an end has to be.
+    ...(top.end !== undefined && nested.agents.length + main.agents.length === 0 && { end: top.end }),
   };
 }
 

@@ -3,7 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { type ExportedMark, exportedMark } from '../exported.ts';
 import type { JsonLine } from '../json-lines.ts';
 import { text } from '../text.ts';
-import { messageId, type Results, resultsOf, TraitPool, type Traits } from './traits.ts';
+import { callsOf, messageId, type Results, resultsOf, TraitPool, type Traits } from './traits.ts';
 
 /**
  * A record of a Claude Code transcript: the fields that determine its place in the conversation, and the
@@ -34,6 +34,11 @@ export interface CodeRecord {
   /** What the records of its message have in common. */
   readonly message: string | undefined;
   readonly results: Results | undefined;
+  /** The calls that it makes. */
+  readonly calls: readonly string[] | undefined;
+  /** Its line, and the bytes of the file before that. */
+  readonly line: number;
+  readonly offset: number;
   /** The record to which it points as the end of the conversation, or of what it sums up. */
   readonly leaf: string | undefined;
   /** Whether `raw` is read again each time. */
@@ -54,6 +59,7 @@ class LineRecord implements CodeRecord {
   readonly traits: Traits;
   readonly message: string | undefined;
   readonly results: Results | undefined;
+  readonly calls: readonly string[] | undefined;
   readonly leaf: string | undefined;
   readonly #line: JsonLine;
   readonly #isKey: boolean;
@@ -70,6 +76,7 @@ class LineRecord implements CodeRecord {
     this.traits = fields.traits;
     this.message = fields.message;
     this.results = fields.results;
+    this.calls = fields.calls;
     this.leaf = fields.leaf;
     this.#line = line;
     this.#isKey = fields.isKey;
@@ -77,6 +84,14 @@ class LineRecord implements CodeRecord {
 
   get key(): string {
     return this.#isKey ? `cc:${this.uuid}` : `cc:line:${this.ordinal}`;
+  }
+
+  get line(): number {
+    return this.#line.line;
+  }
+
+  get offset(): number {
+    return this.#line.offset;
   }
 
   get bytes(): number {
@@ -92,13 +107,18 @@ class LineRecord implements CodeRecord {
   }
 }
 
-interface LineFields extends Omit<CodeRecord, 'key' | 'raw' | 'bytes' | 'isAway'> {
+interface LineFields extends Omit<CodeRecord, 'key' | 'raw' | 'line' | 'offset' | 'bytes' | 'isAway'> {
   /** Whether its uuid is the key of its entry. */
   readonly isKey: boolean;
 }
 
 const chainTypes = new Set(['user', 'assistant', 'system', 'attachment', 'progress']);
 const endTypes = new Set(['user', 'assistant', 'system', 'attachment']);
+
+/** Whether records of a type are links of a chain. */
+export function isLinked(type: string): boolean {
+  return chainTypes.has(type);
+}
 
 /** Whether a conversation can end with this record. A progress record only reports on a running tool. */
 export function canEnd({ id, type }: CodeRecord): boolean {
@@ -125,35 +145,46 @@ export function isClaudeCode(value: JsonObject): boolean {
   return type === 'file-history-snapshot' && isObject(value.snapshot);
 }
 
+/** What is before the first of some records. */
+export interface RecordStart {
+  /** How many records. */
+  readonly ordinal: number;
+  /** The last main record. */
+  readonly before: string | undefined;
+}
+
+const fileStart: RecordStart = { ordinal: 0, before: undefined };
+
 /**
  * Derives the chain from the records. A user or assistant record without a uuid, as other programs write
  * them, follows its predecessor in the file. Of two records with one uuid, the first counts.
  */
-export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
+export function readRecords(lines: readonly JsonLine[], start: RecordStart = fileStart): CodeRecord[] {
   /** The ids of the file, each as one text: that of a record and those by which others name it. */
   const seen = new Map<string, string>();
   const oneText = (id: string | undefined) => (id === undefined ? undefined : (seen.get(id) ?? id));
   const keys = new Set<string>();
   const alone = lines.every(({ value }) => !isEnd(value) || value.isSidechain === true);
   const shared = new TraitPool();
-  let before: string | undefined;
+  let { before } = start;
   let message: string | undefined;
   return lines.map((line, i) => {
     const { value } = line;
+    const ordinal = start.ordinal + i + 1;
     const type = text(value.type) ?? '';
     const uuid = text(value.uuid);
     const fresh = uuid !== undefined && !seen.has(uuid);
     const original = originalOf(value) ?? uuid;
     const isKey = fresh && original !== undefined && !keys.has(original);
     if (isKey) keys.add(original);
-    const inChain = chainTypes.has(type) && (fresh || uuid === undefined);
-    const id = inChain ? (uuid ?? `line:${i + 1}`) : undefined;
+    const inChain = isLinked(type) && (fresh || uuid === undefined);
+    const id = inChain ? (uuid ?? `line:${ordinal}`) : undefined;
     const unlinked = uuid === undefined && value.parentUuid === undefined;
     const own = messageId(value);
     // Records of a message follow each other: they share one text.
     if (own !== undefined && own !== message) message = own;
     const record = new LineRecord(line, {
-      ordinal: i + 1,
+      ordinal,
       id,
       parent:
         oneText(text(value.parentUuid) ?? text(value.logicalParentUuid)) ?? (unlinked ? before : undefined),
@@ -166,6 +197,7 @@ export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
       traits: shared.of(value),
       message: own && message,
       results: resultsOf(value),
+      calls: callsOf(value),
       leaf: text(value.leafUuid),
     });
     if (fresh) seen.set(uuid, uuid);

@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
 import { firstText, given, type Identity, isJsonLines, type Place, type TranscriptTool } from '../format.ts';
 import { text } from '../text.ts';
+import { planEnd } from './plan-end.ts';
 import { planSource } from './plan-source.ts';
 import { isClaudeCode } from './records.ts';
 import { retentionIn } from './retention.ts';
@@ -19,6 +20,7 @@ export const claudeCode: TranscriptTool = {
   directoryOf: ({ cwd }) => text(cwd),
   beside,
   plan: planSource,
+  planEnd,
 };
 
 /** Where it keeps its settings, and all else. */

@@ -68,6 +68,13 @@ export function resultsOf(raw: JsonObject): Results | undefined {
   return results.length === 0 ? undefined : results;
 }
 
+/** The ids of the calls of an assistant record; undefined where it has none. Pure. */
+export function callsOf(raw: JsonObject): readonly string[] | undefined {
+  if (raw.type !== 'assistant') return undefined;
+  const calls = blocksOf(raw).flatMap(({ id }) => text(id) ?? []);
+  return calls.length === 0 ? undefined : calls;
+}
+
 /** What the records of one message have in common. Pure. */
 export function messageId(raw: JsonObject): string | undefined {
   const id = isObject(raw.message) ? text(raw.message.id) : undefined;

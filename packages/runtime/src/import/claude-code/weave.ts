@@ -18,16 +18,26 @@ import type { RecordTurn } from './turns.ts';
 
 type SpokenMessage = Extract<SpokenTurn, { kind: 'assistant' }>;
 
+/** The drafts of a conversation in order. */
+interface Woven {
+  readonly drafts: readonly Draft[];
+  /** How many of them a longer version of the file repeats. */
+  readonly settled: number;
+  /** At which of them each turn begins. */
+  readonly starts: readonly number[];
+}
+
 /**
  * The drafts of a conversation: its turns in order, each assistant message followed by its results, and the
  * records beside the path before the next turn in the file.
  */
-export function weave({ turns, answers, beside }: Conversation): { drafts: Draft[]; settled: number } {
+export function weave({ turns, answers, beside }: Conversation): Woven {
   const drafts: Draft[] = [];
   const add = (records: readonly CodeRecord[], make: MakeDrafts): void => {
     for (const draft of draftsOf(records, make)) drafts.push(draft);
   };
   const counted = new Set<string>();
+  const starts: number[] = [];
   let settled: number | undefined;
   let compactions = 0;
   let side = 0;
@@ -44,6 +54,7 @@ export function weave({ turns, answers, beside }: Conversation): { drafts: Draft
   for (const [i, turn] of turns.entries()) {
     catchUp(turn.at);
     const start = drafts.length;
+    starts.push(start);
     switch (turn.kind) {
       case 'assistant':
         // A message split by another one counts its usage only once.
@@ -73,7 +84,7 @@ export function weave({ turns, answers, beside }: Conversation): { drafts: Draft
     }
   }
   catchUp(Number.POSITIVE_INFINITY);
-  return { drafts, settled: settled ?? drafts.length };
+  return { drafts, settled: settled ?? drafts.length, starts };
 }
 
 /** Drafts that are made again when they are asked for, unless all of their records are in memory. */

@@ -1,0 +1,80 @@
+import { type Entry, type Seq, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { changeOf } from './change.ts';
+import type { Cleaner } from './cleaner.ts';
+import { importedIn, isSaid, keyOf } from './imported.ts';
+import { wholeDraft } from './later-draft.ts';
+import { type ConversationPlan, isAside } from './plan.ts';
+import { prepared, type Reconciled, repairsIn, rewindDraft } from './reconcile.ts';
+
+/** A session as an import left it. */
+export interface LeftTape {
+  readonly session: string;
+  /** The hash of its newest entry. */
+  readonly head: string;
+  /** The first position that has something of the open end of its source. */
+  readonly from: Seq;
+}
+
+/** The most entries that are read to find where a source goes on. */
+const entriesMax = 5_000;
+
+/**
+ * How an import left a session, for the next one. Undefined where its newest entries are not those of the open end of its
+ * source alone: then the whole of it has to be compared.
+ */
+export function leftTape(
+  store: SqliteTapeStore,
+  session: string,
+  keys: ReadonlySet<string>,
+): LeftTape | undefined {
+  const info = store.sessions.find(session);
+  if (info === undefined) return undefined;
+  const left = new Set(keys);
+  for (const entry of newest(store, session, info.head)) {
+    const key = keyOf(entry);
+    const isImport = entry.key !== undefined && entry.meta.source === 'import';
+    if (isImport ? !isAside(entry) && !keys.has(key) : isSaid(entry)) return undefined;
+    // The first writing of a draft has its own key; of a later one the number of earlier ones would have to be known.
+    if (!isImport || entry.key !== `u:${key}` || !left.delete(key)) continue;
+    if (left.size === 0) return { session: info.id, head: info.headHash, from: entry.seq };
+  }
+  return undefined;
+}
+
+/** The newest own entries of a session, the last one first. */
+function* newest(store: SqliteTapeStore, session: string, head: Seq): Generator<Entry> {
+  const step = 200;
+  for (let to = head; to > Math.max(0, head - entriesMax); to -= step) {
+    const entries = [...store.entries.read(session, { own: true, from: Math.max(1, to - step + 1), to })];
+    yield* entries.reverse();
+  }
+}
+
+/**
+ * Writes what follows the settled part of a session whose source has grown, in one transaction. Undefined when the session is
+ * no longer as the last import left it: then the whole of it has to be compared.
+ */
+export function reconcileEnd(
+  store: SqliteTapeStore,
+  { session, head, from }: LeftTape,
+  plan: ConversationPlan,
+  clean?: Cleaner,
+): Reconciled | undefined {
+  const info = store.sessions.find(session);
+  if (info === undefined || info.headHash !== head || info.lifecycle !== 'active') return undefined;
+  const conversation = prepared(plan, clean);
+  const imported = importedIn(store, session, undefined, from);
+  const { rewindTo, drafts } = changeOf(conversation, imported);
+  const batch = [...(rewindTo === undefined ? [] : [rewindDraft(rewindTo)]), ...drafts.map(wholeDraft)];
+  try {
+    if (batch.length > 0) store.entries.append(session, batch, { expectHead: head });
+  } catch (error) {
+    // Another import was faster, or the session takes nothing: the way through all of it says which.
+    if (error instanceof TapeError) return undefined;
+    throw error;
+  }
+  return {
+    ...{ conversation: plan.key, session: info.session, created: false },
+    ...{ added: drafts.length, rewound: rewindTo !== undefined, ...repairsIn(batch) },
+  };
+}

@@ -1,0 +1,102 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { LeftTape } from '../import/reconcile-end.ts';
+import type { ReadState } from '../lines/index.ts';
+import type { Source } from './source.ts';
+
+/** Where a source can be read on when it has grown. */
+export interface SourceEnd {
+  /** Where that reading begins. */
+  readonly from: ReadState;
+  readonly session: string;
+  readonly key: string;
+  readonly name: string;
+  readonly state: JsonObject;
+  readonly tape: LeftTape;
+  /** The working directories that its records before it name. */
+  readonly directories: readonly string[];
+  /** The ids before it, as numbers. */
+  readonly ids: Uint32Array;
+}
+
+/**
+ * Where sources can be read on, each in a file of its own: the table is read whole each time, and this is large. It is no
+ * truth: one that is missing, or is of another reading, costs a reading of the whole source.
+ */
+export class SourceEnds {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** The end of a source as its last reading left it. */
+  of({ path, read }: Pick<Source, 'path' | 'read'>): SourceEnd | undefined {
+    try {
+      const value: unknown = JSON.parse(readFileSync(this.#fileOf(path), 'utf8'));
+      if (!isObject(value) || value.v !== version || value.path !== path) return undefined;
+      if (value.offset !== read.offset || value.tail !== read.digest.tail) return undefined;
+      const { v: _, path: __, offset: ___, tail: ____, ids, ...end } = value as unknown as Written;
+      const bytes = new Uint8Array(Buffer.from(ids, 'base64'));
+      return { ...end, ids: new Uint32Array(bytes.buffer, 0, bytes.length >> 2) };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Records where a source can be read on; a home that takes no files is none the worse. */
+  put({ path, read }: Pick<Source, 'path' | 'read'>, end: SourceEnd | undefined): void {
+    const file = this.#fileOf(path);
+    if (end === undefined) {
+      rmSync(file, { force: true });
+      return;
+    }
+    const draft = `${file}.${randomBytes(6).toString('hex')}.part`;
+    const ids = Buffer.from(end.ids.buffer, end.ids.byteOffset, end.ids.byteLength).toString('base64');
+    const { offset, digest } = read;
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      const text = JSON.stringify({
+        v: version,
+        path,
+        offset,
+        tail: digest.tail,
+        ...end,
+        ids,
+      } satisfies Written);
+      writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
+      renameSync(draft, file);
+    } catch {
+      rmSync(draft, { force: true });
+    }
+  }
+
+  #fileOf(path: string): string {
+    return join(this.#folder, `${createHash('sha256').update(path).digest('hex').slice(0, 32)}.json`);
+  }
+}
+
+const version = 1;
+
+interface Written extends Omit<SourceEnd, 'ids'> {
+  readonly v: typeof version;
+  readonly path: string;
+  readonly offset: number;
+  readonly tail: string;
+  readonly ids: string;
+}
+
+/** Ids as numbers of 32 bits: two may have the same one, which is then taken for known. */
+export function numbersOf(ids: readonly string[]): readonly number[] {
+  return ids.map((id) => crc32(id));
+}
+
+/** Whether an id is among those that numbers stand for. */
+export function idsHave(ids: Uint32Array): (id: string) => boolean {
+  const known = new Set(ids);
+  return (id) => known.has(crc32(id));
+}

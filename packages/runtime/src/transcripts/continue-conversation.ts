@@ -1,0 +1,124 @@
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { FoundFile } from '../discovery/index.ts';
+import type { Cleaner } from '../import/cleaner.ts';
+import type { OpenEnd } from '../import/open-end.ts';
+import type { Reconciled } from '../import/reconcile.ts';
+import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
+import { type OpenFile, openFile, stateBefore } from '../lines/index.ts';
+import {
+  idsHave,
+  numbersOf,
+  recognise,
+  type Source,
+  type SourceEnd,
+  type SourceTable,
+} from '../sources/index.ts';
+import type { Conversation } from './conversations.ts';
+import { FileReading } from './read-file.ts';
+
+/** What the end of a file brought. */
+export interface Continued {
+  readonly file: FoundFile;
+  readonly wrote: Reconciled;
+  readonly reading: FileReading;
+  readonly records: number;
+}
+
+/** A smaller file is read whole as fast. */
+const bytesMin = 256 * 1024;
+
+/**
+ * Imports what a main file has got since its last import, and reads nothing else of it than its open end. Undefined where
+ * other files have changed, too, where the file did not just grow, or where a record is no plain continuation: the
+ * conversation is then read as a whole.
+ */
+export async function continueConversation(
+  store: SqliteTapeStore,
+  { tool, files: [file, ...others] }: Pick<Conversation, 'tool' | 'files'>,
+  {
+    table,
+    isRead,
+    clean,
+    strict,
+    excludes,
+    at,
+  }: {
+    readonly table: SourceTable;
+    readonly isRead: (file: FoundFile) => boolean;
+    readonly clean: Cleaner | undefined;
+    readonly strict: boolean;
+    /** Whether a pattern leaves out the sessions of a working directory. */
+    readonly excludes: ((directory: string) => boolean) | undefined;
+    readonly at: number;
+  },
+): Promise<Continued | undefined> {
+  if (file?.role !== 'main' || tool.planEnd === undefined || !others.every(isRead)) return undefined;
+  const source = table.at(file.path);
+  if (source === undefined) return undefined;
+  const known = table.ends.of(source);
+  if (known === undefined) return undefined;
+  const seen = await recognise(file.path, { here: source, elsewhere: [] });
+  if (seen.as !== 'grown') return undefined;
+  const handle = openFile(file.path);
+  try {
+    const reading = new FileReading(file, handle, { strict, from: known.from });
+    const { records } = await reading.lines();
+    const planned = tool.planEnd(records, { ...known, has: idsHave(known.ids) });
+    reading.assertWhole();
+    const directories = new Set([...known.directories, ...reading.directories]);
+    if (excludes !== undefined && [...directories].some(excludes)) return undefined;
+    const wrote = planned && reconcileEnd(store, known.tape, planned.conversation, clean);
+    if (planned === undefined || wrote === undefined) return undefined;
+    const { goneAt: _, ...kept } = source;
+    const now: Source = { ...kept, ...(await reading.read()), at };
+    table.put([now]);
+    const { session, key, name } = known;
+    saveEnd(
+      store,
+      { table, source: now, handle, open: planned.end },
+      { session, key, name, wrote, directories: [...directories], ids: known.ids },
+    );
+    return { file, wrote, reading, records: records.length };
+  } finally {
+    handle.close();
+  }
+}
+
+/** Records where a source can be read on, if it can be, and is large. */
+export function saveEnd(
+  store: SqliteTapeStore,
+  {
+    table,
+    source,
+    handle,
+    open,
+  }: {
+    readonly table: SourceTable;
+    readonly source: Source;
+    readonly handle: OpenFile;
+    readonly open: OpenEnd | undefined;
+  },
+  {
+    session,
+    key,
+    name,
+    directories,
+    wrote,
+    ids = new Uint32Array(0),
+  }: Pick<SourceEnd, 'session' | 'key' | 'name' | 'directories'> & {
+    readonly wrote: Reconciled;
+    /** The ids before those of the open end. */
+    readonly ids?: Uint32Array;
+  },
+): void {
+  const isLarge = source.size >= bytesMin && source.compression === undefined;
+  const tape = open === undefined || !isLarge ? undefined : leftTape(store, wrote.session, open.keys);
+  if (open === undefined || tape === undefined) {
+    if (isLarge) table.ends.put(source, undefined);
+    return;
+  }
+  const { line, offset, state } = open;
+  const from = stateBefore(handle, source.read, { line, offset });
+  const all = Uint32Array.from([...ids, ...numbersOf(open.ids())]);
+  table.ends.put(source, { from, session, key, name, state, tape, directories, ids: all });
+}

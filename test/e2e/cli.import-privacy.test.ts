@@ -1,0 +1,216 @@
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { json } from '../support/cli.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+/** A transcript of a turn, with what else its records have. */
+function transcript(sessionId: string, more: object = {}, text = 'Hello'): string {
+  const shared = {
+    sessionId,
+    cwd: '/work/app',
+    isSidechain: false,
+    timestamp: '2026-01-02T03:04:05.000Z',
+    ...more,
+  };
+  const content = [
+    { type: 'text', text: `Answer to ${text}` },
+    { type: 'tool_use', id: 'toolu_1', name: 'Read', input: {}, ...('tool' in more && { name: more.tool }) },
+  ];
+  return [
+    {
+      ...shared,
+      type: 'user',
+      uuid: `${sessionId}-1`,
+      parentUuid: null,
+      message: { role: 'user', content: text },
+    },
+    {
+      ...shared,
+      type: 'assistant',
+      uuid: `${sessionId}-2`,
+      parentUuid: `${sessionId}-1`,
+      message: { id: 'm1', role: 'assistant', content },
+    },
+  ]
+    .map((record) => `${JSON.stringify(record)}\n`)
+    .join('');
+}
+
+function userWith(files: Readonly<Record<string, string | Uint8Array>>) {
+  const dir = tempDir();
+  const home = tempHome();
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(dir.file(path)), { recursive: true });
+    writeFileSync(dir.file(path), content);
+  }
+  const env = { HOME: dir.path };
+  return {
+    ...{ dir, home, env },
+    run: async (...args: string[]) => await home.here(args, { env }),
+    imports: async (...args: string[]) => json(await home.here(['import', '--json', ...args], { env })),
+    [Symbol.dispose]: () => {
+      home[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+/** All below a directory: kinds, modes, sizes, times and bytes. */
+function stateOf(path: string): readonly unknown[] {
+  return readdirSync(path, { recursive: true, encoding: 'utf8' })
+    .sort()
+    .map((name) => {
+      const { mode, mtimeNs, ctimeNs, ino } = lstatSync(join(path, name), { bigint: true });
+      const bytes = statSync(join(path, name)).isFile() ? readFileSync(join(path, name), 'base64') : '';
+      return [name, mode, mtimeNs, ctimeNs, ino, bytes];
+    });
+}
+
+const p = '.claude/projects/p';
+
+test('an import, a check and forgetting leave all that they read as it was, and nothing beside it', async () => {
+  using user = userWith({
+    [`${p}/s1.jsonl`]: transcript('s1'),
+    [`${p}/s1/subagents/agent-x.jsonl`]: transcript('s1', { isSidechain: true, agentId: 'x' }),
+    [`${p}/s1/subagents/agent-x.meta.json`]: '{"agentType":"x"}',
+    [`${p}/s1/tool-results/t.txt`]: 'output',
+    [`${p}/bad.jsonl`]: 'nonsense\n',
+    [`${p}/s2.jsonl.gz`]: gzipSync(transcript('s2')),
+    '.codex/sessions/r.jsonl': '{"type":"session_meta","payload":{"id":"r1"}}\n',
+    '.local/share/opencode/opencode.db': 'SQLite format 3\0',
+  });
+  symlinkSync('s1.jsonl', user.dir.file(`${p}/link.jsonl`));
+  const old = Date.parse('2026-01-02') / 1000;
+  utimesSync(user.dir.file(`${p}/s1.jsonl`), old, old);
+  const before = stateOf(user.dir.path);
+  for (const args of [
+    ['import', '--dry-run'],
+    ['import'],
+    ['import'],
+    ['check'],
+    ['import', '--forget', 's1'],
+  ])
+    await user.run(...args);
+  expect(stateOf(user.dir.path)).toEqual(before);
+});
+
+test('a home that an import makes is its owner\u2019s alone', async () => {
+  using user = userWith({ [`${p}/s1.jsonl`]: transcript('s1') });
+  const home = user.dir.file('new/home');
+  await user.run('import', '--home', home);
+  expect(statSync(home).mode & 0o777).toBe(0o700);
+  for (const file of readdirSync(home))
+    expect([file, statSync(join(home, file)).mode & 0o077]).toEqual([file, 0]);
+});
+
+test('secrets are replaced in messages, titles and records, and counted; --raw keeps them', async () => {
+  const key = `sk-ant-api03-${'Ab1'.repeat(31)}AA`;
+  const title = `${JSON.stringify({ type: 'custom-title', customTitle: `Use ${key}`, sessionId: 's1' })}\n`;
+  using user = userWith({ [`${p}/s1.jsonl`]: transcript('s1', {}, `The key is ${key}`) + title });
+  const { redacted, files } = await user.imports();
+  expect(redacted).toBeGreaterThanOrEqual(2);
+  expect((files as { redacted?: number }[])[0]?.redacted).toBe(redacted);
+  const inHome = () =>
+    readdirSync(user.home.path).filter((file) => readFileSync(user.home.file(file)).includes(key));
+  expect(inHome()).toEqual([]);
+  await user.imports(user.dir.file(`${p}/s1.jsonl`), '--raw', '--as', 'raw');
+  expect(inHome()).not.toEqual([]);
+});
+
+test('a .tapeignore counts for all below it, whatever stands in another, or in the paths and links that lead around it', async () => {
+  using user = userWith({
+    'secret/.tapeignore': '*\n',
+    'secret/deep/.tapeignore': '!*\n',
+    [`${p}/a.jsonl`]: '',
+    'backup/.tapeignore': '# notes\n\nprivate-*.jsonl\r\nold/\n',
+    'backup/private-1.jsonl': transcript('s3'),
+    'backup/old/s4.jsonl': transcript('s4'),
+    'backup/s5.jsonl': transcript('s5'),
+  });
+  const secret = user.dir.file('secret');
+  for (const [session, cwd] of [
+    ['a', secret],
+    ['b', `${secret}/deep/er`],
+    ['c', `${secret}/gone/../x/`],
+    ['d', user.dir.file('other')],
+  ] as const)
+    writeFileSync(user.dir.file(`${p}/${session}.jsonl`), transcript(session, { cwd }));
+  symlinkSync('old/s4.jsonl', user.dir.file('backup/around.jsonl'));
+  const taken = await user.imports('--dry-run', user.dir.file('.claude'), user.dir.file('backup'));
+  expect((taken.files as { session: string }[]).map(({ session }) => session).toSorted()).toEqual([
+    'd',
+    's5',
+  ]);
+  for (const named of ['backup/private-1.jsonl', 'backup/around.jsonl', `${p}/b.jsonl`]) {
+    const { code, stderr } = await user.run('import', user.dir.file(named));
+    expect([named, code, stderr.includes('leaves it out')]).toEqual([named, 1, true]);
+  }
+  expect(existsSync(user.home.db)).toBe(false);
+});
+
+test('no field of a transcript steers the terminal', async () => {
+  const evil = '\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\r\u{8}';
+  const record = { cwd: `/work/${evil}`, gitBranch: evil, version: evil, slug: evil, tool: `Read${evil}` };
+  const title = `${JSON.stringify({ type: 'custom-title', customTitle: `Title ${evil}`, sessionId: evil })}\n`;
+  using user = userWith({
+    [`${p}${evil}/${evil}.jsonl`]: transcript(evil, record, evil) + title,
+    [`${p}/s1.jsonl`]: transcript('s1', record, evil) + title,
+    [`${p}/s1/subagents/agent-${evil}.jsonl`]: transcript(
+      's1',
+      { ...record, isSidechain: true, agentId: evil },
+      evil,
+    ),
+    [`${p}/s1/subagents/agent-${evil}.meta.json`]: JSON.stringify({
+      agentType: evil,
+      description: evil,
+      toolUseId: 'toolu_1',
+    }),
+    [`${p}/bad${evil}.jsonl`]: `nonsense ${evil}\n`,
+    [`${p}/worse.jsonl`]: `${transcript('s9')}nonsense ${evil}\n`,
+    [`.codex/sessions/${evil}.jsonl`]: `{"type":"session_meta","payload":{"id":"${'r'}"}}\n`,
+  });
+  const lines = [
+    ['import', '--dry-run'],
+    ['import', '--dry-run', '--quiet'],
+    ['import', user.dir.file(`${p}/bad${evil}.jsonl`)],
+    ['import', user.dir.file(`none${evil}`)],
+    ['import'],
+    ['import'],
+    ['import', '--json'],
+    ['import', '--jsonl'],
+    ['import', user.dir.file('.codex')],
+    ['import', user.dir.file(`${p}/s1.jsonl`), '--as', 'again'],
+    ['check'],
+    ['sessions'],
+    ['graph'],
+    ['children', 's1'],
+    ['log', 's1'],
+    ['log', 's1', '--oneline'],
+    ['view', 's1'],
+    ['usage'],
+    ['search', 'Answer'],
+    ['import', '--forget', evil, '--dry-run'],
+    ['import', '--forget', user.dir.file(`${p}/s1.jsonl`)],
+    ['import', '--install', '--home', user.dir.file(evil)],
+  ];
+  for (const args of lines)
+    for (const isTerminal of [false, true]) {
+      const env = { ...user.env, NO_COLOR: '1' };
+      const { stdout, stderr } = await user.home.here(args, { env, isTerminal });
+      const steering = `${stdout}${stderr}`.match(/(?![\n\t])[\p{Cc}\p{Cf}]/gu) ?? [];
+      expect({ args, isTerminal, steering }).toEqual({ args, isTerminal, steering: [] });
+    }
+});

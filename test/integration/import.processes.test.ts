@@ -1,0 +1,99 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { transcriptLines } from '../bench/transcripts.ts';
+import { startTape } from '../support/cli.ts';
+import { importFiles } from '../support/import-files.ts';
+import { type Random, seeded } from '../support/seeded.ts';
+import { sized } from '../support/size.ts';
+import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
+import { jsonl, model, person, says } from '../support/transcript.ts';
+
+const session = '5f3c9a52-0000-4000-8000-000000000000';
+
+/** The lines of a transcript, at whose end a prompt was typed anew, so that it has a branch. */
+function transcript(bytes: number): readonly string[] {
+  const lines = [...transcriptLines({ bytes })];
+  const prompts = lines.filter((line) => line.includes('"role":"user","content":"'));
+  const { parentUuid } = JSON.parse(prompts.at(-1) ?? '{}') as { parentUuid: string };
+  const again = jsonl([
+    person({ uuid: 'z1', parent: parentUuid }, 'in another way', { sessionId: session }),
+    model({ uuid: 'z2', parent: 'z1' }, [says('as you like')], { sessionId: session }),
+  ]);
+  return [...lines, ...again.trimEnd().split('\n')];
+}
+
+const subagent = jsonl([
+  person({ uuid: 'x1' }, 'Look', { isSidechain: true, agentId: 'x', sessionId: session }),
+  model({ uuid: 'x2', parent: 'x1' }, [says('seen')], {
+    isSidechain: true,
+    agentId: 'x',
+    sessionId: session,
+  }),
+]);
+
+/** What a model would see of each session, by name, and the tokens of all. */
+function shownIn(store: SqliteTapeStore) {
+  const names = store.sessions.list({ all: true }).map((one) => one.session);
+  const views = names.toSorted().map((name) => [name, view(store.views.entries(name)).messages] as const);
+  const tokens = store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0);
+  return { views: Object.fromEntries(views), tokens };
+}
+
+/** Imports growing pieces of a transcript in processes, and compares the home with one that imported the whole once. */
+async function importsAsOne(
+  random: Random,
+  act: (importing: () => ReturnType<typeof startTape>, grow: () => boolean) => Promise<void>,
+) {
+  using dir = tempDir();
+  using home = tempHome();
+  const lines = transcript(sized(150_000, 1_500_000, 6_000_000));
+  const file = dir.file(`${session}.jsonl`);
+  mkdirSync(dir.file(`${session}/subagents`), { recursive: true });
+  writeFileSync(dir.file(`${session}/subagents/agent-x.jsonl`), subagent);
+  let count = 0;
+  const grow = () => {
+    count = Math.min(lines.length, count + 1 + random.below(Math.ceil(lines.length / 4)));
+    const text = lines.slice(0, count).join('\n');
+    writeFileSync(file, count === lines.length ? `${text}\n` : text, { flag: 'w' });
+    return count < lines.length;
+  };
+  const importing = () => startTape(['import', dir.path, '--yes', '--json'], { home: home.path });
+  await act(importing, grow);
+  for (let more = true; more; ) more = grow();
+  expect((await importing().done).code).toBe(0);
+  expect(JSON.parse((await importing().done).stdout)).toMatchObject({ entries: 0, left_out: [] });
+  using once = openStore();
+  await importFiles(once, [dir.path]);
+  using store = home.open();
+  expect(shownIn(store)).toEqual(shownIn(once));
+  expect([...store.verify()]).toEqual([]);
+}
+
+test('several imports of one growing file at once end as one import of the whole', async () => {
+  await importsAsOne(seeded(23), async (importing, grow) => {
+    for (let more = true; more; ) {
+      more = grow();
+      const ended = await Promise.all([importing().done, importing().done, importing().done]);
+      expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(
+        ended.map(() => [0, expect.any(String)]),
+      );
+    }
+  });
+});
+
+test('imports that are killed at any moment end as one import of the whole', async () => {
+  const random = seeded(42);
+  await importsAsOne(random, async (importing, grow) => {
+    for (let more = true, i = 0; more || i < 8; i += 1) {
+      more = grow();
+      const { child, done } = importing();
+      await sleep(100 + random.below(sized(400, 700, 1_500)));
+      child.kill('SIGKILL');
+      await done.catch(() => {});
+    }
+  });
+});

@@ -1,0 +1,198 @@
+import { appendFileSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { claudeCode, SourceTable, type TranscriptTool } from '@tapedeck/runtime/import';
+import { expect, test } from 'vitest';
+import { type FilesImported, type ImportingFiles, importFiles } from '../support/import-files.ts';
+import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
+
+const hello = person({ uuid: 'u1' }, 'Hello');
+const answer = model({ uuid: 'a1', parent: 'u1' }, [says('Hi')]);
+const bye = person({ uuid: 'u2', parent: 'a1' }, 'Bye');
+const line = (record: object) => `${JSON.stringify(record)}\n`;
+
+/** Imports one file, and checks that what it left verifies, and that it brings nothing again. */
+async function imported(content: string | Uint8Array, how: ImportingFiles & { readonly name?: string } = {}) {
+  using dir = tempDir();
+  using store = openStore();
+  const file = dir.file(how.name ?? 's-1.jsonl');
+  writeFileSync(file, content);
+  const all = await importFiles(store, [dir.path], how);
+  expect([...store.verify()]).toEqual([]);
+  const again = await importFiles(store, [dir.path], how);
+  expect(
+    again.done.flatMap(({ brought }) => brought?.sessions.filter(({ added }) => added > 0) ?? []),
+  ).toEqual([]);
+  const shown = all.names.map((name) => [...store.entries.read(name, { kind: 'message' })].length);
+  return { ...all, shown };
+}
+
+/** What an import says of its only file. */
+const countsOf = ({ done }: Pick<FilesImported, 'done'>) => done[0]?.brought?.counts;
+const badOf = ({ done }: Pick<FilesImported, 'done'>) => done[0]?.brought?.bad;
+
+test.each([
+  ['cut off in a record', jsonl([hello, answer]) + line(bye).slice(0, 30), { truncated: 1, skipped: 0 }, []],
+  ['with records glued together', JSON.stringify(hello) + jsonl([answer, bye]), { glued: 1, skipped: 0 }, []],
+  ['with a bad line', `${jsonl([hello])}{"a" 1}\n${jsonl([answer])}`, { skipped: 1 }, [{ line: 2 }]],
+  ['with NUL bytes', `${jsonl([hello])}\0\0\0\n${jsonl([answer])}`, { skipped: 1 }, [{ line: 2 }]],
+  [
+    'with bytes that are no UTF-8',
+    Buffer.concat([
+      Buffer.from(jsonl([hello, answer])),
+      Buffer.from([0x7b, 0xff, 0x7d, 0x0a]),
+      Buffer.from(jsonl([bye])),
+    ]),
+    { skipped: 1, messages: 3 },
+    [{ line: 3 }],
+  ],
+  [
+    'nested 200,000 levels deep',
+    `${jsonl([hello])}{"type":"user","deep":${'['.repeat(200_000)}${']'.repeat(200_000)}}\n${jsonl([answer])}`,
+    { skipped: 1, messages: 2 },
+    [{ line: 2 }],
+  ],
+  [
+    'with records of another program',
+    jsonl([hello, { type: 'session_meta', payload: { id: 'r1' } }, answer]),
+    { messages: 2, offPath: 1, skipped: 0 },
+    [],
+  ],
+])(
+  'a file %s costs what is bad in it, which is counted and has its place',
+  async (_, content, counts, bad) => {
+    const all = await imported(content);
+    expect(countsOf(all)).toMatchObject(counts);
+    expect(badOf(all)).toMatchObject(bad);
+    expect(all.names).toEqual(['s-1']);
+  },
+);
+
+test.each([
+  [
+    'of other bytes',
+    Buffer.from(Array.from({ length: 4096 }, (_, i) => (i * 7919) % 251)),
+    /^line 1, byte \d+: /,
+  ],
+  ['that is an array', '[{"type":"user"}]\n', /^line 1, byte 0: it is JSON, but no object$/],
+  ['cut off in its compression', gzipSync(jsonl([hello, answer])).subarray(0, 40), /damaged or cut off/],
+])('a file %s is listed with its reason, and leaves nothing', async (_, content, why) => {
+  const { found, done, names } = await imported(content, { name: 's-1.jsonl' });
+  expect([found.problems.length, found.problems[0]?.why, done, names]).toEqual([
+    1,
+    expect.stringMatching(why),
+    [],
+    [],
+  ]);
+});
+
+test('an empty file is counted, and one of another program is named', async () => {
+  expect((await imported('')).found).toMatchObject({ empty: 1, problems: [], files: [] });
+  expect((await imported('{"type":"session_meta"}\n')).found).toMatchObject({
+    strangers: [{}],
+    problems: [],
+  });
+});
+
+test.each([
+  ['are their own parents', [{ ...hello, parentUuid: 'u1' }, answer, bye], 3],
+  ['follow each other in a circle', [{ ...hello, parentUuid: 'u2' }, answer, bye], 3],
+  ['have ids twice', [hello, answer, hello, { ...bye, uuid: 'a1' }, bye], 3],
+  [
+    'have ids that are paths',
+    [
+      { ...hello, uuid: '../../etc/passwd' },
+      { ...answer, parentUuid: '../../etc/passwd' },
+    ],
+    2,
+  ],
+  [
+    'have ids that mean something to JavaScript',
+    [
+      { ...hello, uuid: '__proto__' },
+      { ...answer, uuid: 'constructor', parentUuid: '__proto__' },
+    ],
+    2,
+  ],
+  [
+    'run backwards',
+    [hello, { ...answer, timestamp: '1999-01-01T00:00:00Z' }, { ...bye, timestamp: 'yesterday' }],
+    3,
+  ],
+])('records that %s make a session that verifies', async (_, records, messages) => {
+  const { shown, done } = await imported(jsonl(records));
+  expect([shown[0], done[0]?.error]).toEqual([messages, undefined]);
+});
+
+test('call ids that are reused keep each its result, and session ids that are paths are no paths', async () => {
+  const twice = [
+    hello,
+    model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [calls('t1')]),
+    person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'one')]),
+    model({ uuid: 'a2', parent: 'r1', id: 'm2' }, [calls('t1')]),
+    person({ uuid: 'r2', parent: 'a2' }, [returns('t1', 'two')]),
+  ].map((record) => ({ ...record, sessionId: '../../../tmp/x', agentId: undefined }));
+  const { names, done } = await imported(jsonl(twice), { name: 'notes.jsonl' });
+  expect([names, done[0]?.error]).toEqual([[expect.stringMatching(/^claude-code-[0-9a-f]{12}$/)], undefined]);
+});
+
+test('a file of a subagent that is no transcript is left out alone; without the main file nothing is imported', async () => {
+  using dir = tempDir();
+  using store = openStore();
+  const agents = dir.file('s-1/subagents');
+  mkdirSync(agents, { recursive: true });
+  writeFileSync(dir.file('s-1.jsonl'), jsonl([hello, answer]));
+  const said = jsonl([person({ uuid: 'x1' }, 'Look', { isSidechain: true, agentId: 'x' })]);
+  writeFileSync(`${agents}/agent-x.jsonl`, said + 'nonsense\n'.repeat(3));
+  const first = await importFiles(store, [dir.path]);
+  expect(first.done.map(({ file: { role }, error }) => [role, error?.code])).toEqual([
+    ['main', undefined],
+    ['subagent', 'IMPORT_BAD_JSON'],
+  ]);
+  expect(first.names).toEqual(['s-1']);
+  writeFileSync(`${agents}/agent-x.jsonl`, said);
+  expect((await importFiles(store, [dir.path])).names).toEqual(['s-1', 'agent-x']);
+  writeFileSync(dir.file('s-1.jsonl'), jsonl([hello]) + 'nonsense\n'.repeat(3));
+  const { done, names } = await importFiles(store, [dir.path]);
+  expect([done.map(({ error }) => error?.data.line), names]).toEqual([[2, undefined], []]);
+});
+
+/** Claude Code, with something that happens while a file is read. */
+const meanwhile = (act: () => void): TranscriptTool => ({
+  ...claudeCode,
+  plan: async (files) => {
+    const plan = await claudeCode.plan?.(files);
+    act();
+    if (plan === undefined) throw new TypeError('it is read');
+    return plan;
+  },
+});
+
+test('a file that changes while it is read is imported when it is still; one that grew or went is imported as it was', async () => {
+  using dir = tempDir();
+  using store = openStore();
+  const file = dir.file('s-1.jsonl');
+  const table = SourceTable.open(dir.file('sources.jsonl'));
+  const whole = jsonl([hello, answer]);
+  const during = async (act: () => void) => {
+    writeFileSync(file, whole);
+    const { done } = await importFiles(store, [file], { table, tool: meanwhile(act) });
+    return [done[0]?.error?.code, done[0]?.error?.data.file, store.sessions.find('s-1') !== undefined];
+  };
+  expect(await during(() => truncateSync(file, 20))).toEqual(['IMPORT_SOURCE_CHANGED', file, false]);
+  const replaced = () => {
+    rmSync(file);
+    writeFileSync(file, whole);
+  };
+  expect(await during(replaced)).toEqual(['IMPORT_SOURCE_CHANGED', file, false]);
+  expect(table.all).toEqual([]);
+  expect(await during(() => appendFileSync(file, line(bye)))).toEqual([undefined, undefined, true]);
+  expect(table.at(file)?.read.line).toBe(3);
+  const grown = await importFiles(store, [file], { table });
+  expect(grown.done[0]).toMatchObject({ seen: 'grown', brought: { sessions: [{ added: 1 }] } });
+  await importFiles(store, [file], { table });
+  appendFileSync(file, line(person({ uuid: 'u3', parent: 'u2' }, 'Still there?')));
+  const gone = await importFiles(store, [file], { table, tool: meanwhile(() => rmSync(file)) });
+  expect(gone.done[0]).toMatchObject({ brought: { sessions: [{ added: 1 }] } });
+});

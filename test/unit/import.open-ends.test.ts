@@ -1,0 +1,196 @@
+import { appendFileSync, closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  claudeCode,
+  conversationsIn,
+  discover,
+  type FileImport,
+  importConversation,
+  parseJsonLines,
+  planClaudeCode,
+  reconcile,
+  SourceTable,
+} from '@tapedeck/runtime/import';
+import { leftTape, reconcileEnd } from '@tapedeck/runtime/internal';
+import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { transcriptLines } from '../bench/transcripts.ts';
+import { sized } from '../support/size.ts';
+import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { calls, model, person, returns, says } from '../support/transcript.ts';
+
+const linesOf = (texts: readonly string[]) => parseJsonLines([Buffer.from(`${texts.join('\n')}\n`)]).records;
+const planned = (texts: readonly string[]) => planClaudeCode({ name: 's-1', lines: linesOf(texts) });
+
+/** What the sessions show, and what their tokens sum up to. */
+function shown(store: SqliteTapeStore, names: readonly string[]) {
+  return {
+    views: names.map((name) => view(store.views.entries(name)).messages),
+    steps: store.sessions.calls().reduce((sum, { steps }) => sum + steps, 0),
+    tokens: store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0),
+  };
+}
+
+type End = NonNullable<ReturnType<typeof planned>['end']>;
+
+/** Imports a file in pieces, each from its open end on where that goes, and says how often it did. */
+function importedInPieces(texts: readonly string[], sizes: readonly number[]): number {
+  using store = openStore();
+  using asWhole = openStore();
+  const lines = linesOf(texts);
+  let continued = 0;
+  let known: { end: End; tape: NonNullable<ReturnType<typeof leftTape>>; ids: Set<string> } | undefined;
+  for (const n of sizes) {
+    const whole = planned(texts.slice(0, n));
+    const [{ key = '', name = '' } = {}] = whole.conversations;
+    const { end, tape, ids = new Set<string>() } = known ?? {};
+    const more = lines.slice((end?.line ?? 1) - 1, n);
+    const about = {
+      session: whole.session,
+      key,
+      name,
+      state: end?.state ?? {},
+      has: (id: string) => ids.has(id),
+    };
+    const plan = end && claudeCode.planEnd?.(more, about);
+    const wrote = plan && tape && reconcileEnd(store, tape, plan.conversation);
+    if (wrote === undefined) reconcile(store, whole);
+    else continued += 1;
+    reconcile(asWhole, whole);
+    const names = whole.conversations.map((one) => one.name);
+    expect(shown(store, names)).toEqual(shown(asWhole, names));
+    expect([...store.verify()]).toEqual([]);
+    const next = wrote === undefined ? whole.end : plan?.end;
+    const left = next && leftTape(store, 's-1', next.keys);
+    const before = wrote === undefined ? [] : ids;
+    known = left && next && { end: next, tape: left, ids: new Set([...before, ...next.ids()]) };
+  }
+  const whole = planned(texts);
+  expect(reconcile(store, whole).filter(({ added }) => added > 0)).toEqual([]);
+  return continued;
+}
+
+describe('a file that has grown, read from its open end on', () => {
+  test('gives the session of whole readings, after each of its records', () => {
+    const texts = [...transcriptLines({ bytes: sized(40_000, 40_000, 150_000), output: 100 }, { id: 's-1' })];
+    const sizes = texts.map((_, i) => i + 1).filter((n) => n % sized(5, 1, 1) === 0);
+    expect(importedInPieces(texts, sizes)).toBeGreaterThan(sizes.length / 2);
+  });
+
+  test('gives that of whole readings whatever the records are', () => {
+    const name = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j');
+    const block = fc.oneof(
+      fc.record({ type: fc.constant('tool_use'), id: name, name }),
+      fc.record({ type: fc.constant('tool_result'), tool_use_id: name, content: name }),
+      fc.record({ type: fc.constant('text'), text: name }),
+    );
+    const odd = fc.record(
+      {
+        type: fc.constantFrom(
+          'user',
+          'assistant',
+          'assistant',
+          'system',
+          'progress',
+          'last-prompt',
+          'attachment',
+        ),
+        uuid: name,
+        parentUuid: fc.option(name),
+        leafUuid: name,
+        subtype: fc.constantFrom('compact_boundary', 'other'),
+        isMeta: fc.boolean(),
+        attachment: fc.record({ type: fc.constant('queued_command'), prompt: name }),
+        message: fc.record({ id: name, content: fc.oneof(name, fc.array(block, { maxLength: 2 })) }),
+      },
+      { requiredKeys: ['type', 'message'] },
+    );
+    /** A conversation that goes on as most do, and now and then does not. */
+    const records = fc
+      .array(
+        fc.oneof(
+          { arbitrary: fc.constantFrom('prompt', 'answer', 'call', 'result', 'side'), weight: 6 },
+          { arbitrary: odd, weight: 1 },
+        ),
+        { minLength: 4, maxLength: 14 },
+      )
+      .map((kinds) => {
+        let parent: string | null = null;
+        let call: string | undefined;
+        return kinds.map((kind, i) => {
+          const uuid = `u${i}`;
+          const link = { uuid, parent };
+          if (typeof kind === 'object') return { sessionId: 's-1', ...kind };
+          if (kind === 'side') return { type: 'file-history-snapshot', snapshot: {}, messageId: uuid };
+          parent = uuid;
+          if (kind === 'prompt') return person(link, `prompt ${i}`);
+          if (kind === 'answer')
+            return model({ ...link, id: `m${Math.floor(i / 2)}` }, [says(`answer ${i}`)], {
+              usage: { output_tokens: i },
+            });
+          if (kind === 'result' && call !== undefined) return person(link, [returns(call, `result ${i}`)]);
+          call = `t${i}`;
+          return model({ ...link, id: `m${Math.floor(i / 2)}` }, [calls(call)], {
+            usage: { output_tokens: i },
+          });
+        });
+      });
+    let continued = 0;
+    fc.assert(
+      fc.property(records, (all) => {
+        continued += importedInPieces(
+          all.map((one) => JSON.stringify(one)),
+          all.map((_, i) => i + 1),
+        );
+      }),
+      { numRuns: sized(10, 40, 1_000), interruptAfterTimeLimit: 30_000 },
+    );
+    expect(continued).toBeGreaterThan(0);
+  });
+});
+
+describe('a large transcript that has grown', () => {
+  const id = '5f3c9a52-0000-4000-8000-000000000000';
+  const texts = [...transcriptLines({ bytes: 3_000_000 })];
+  const importAll = async (store: SqliteTapeStore, path: string, table: string): Promise<FileImport> => {
+    const known = SourceTable.open(table);
+    const { files } = await discover({
+      place: { env: {}, home: '/nowhere' },
+      tools: [claudeCode],
+      paths: [path],
+      known: (one) => known.at(one),
+    });
+    const [conversation] = conversationsIn(files);
+    if (conversation === undefined) throw new TypeError('no conversation');
+    const [main] = await importConversation(store, conversation, { table: known });
+    if (main === undefined) throw new TypeError('no file');
+    return main;
+  };
+
+  test('is read from its open end on, and not before it; whatever is no plain continuation is read as a whole', async () => {
+    using dir = tempDir();
+    const [path, table] = [dir.file(`${id}.jsonl`), dir.file('sources.jsonl')];
+    const cuts = [0.5, 0.9, 0.95].map((part) => Math.floor(texts.length * part));
+    const [first = 0, ...more] = cuts;
+    const store = openStore();
+    writeFileSync(path, `${texts.slice(0, first).join('\n')}\n`);
+    expect((await importAll(store, path, table)).brought?.counts.skipped).toBe(0);
+    // What is not read again can be anything.
+    const file = openSync(path, 'r+');
+    writeSync(file, 'x', 0);
+    closeSync(file);
+    for (const [i, cut] of more.entries()) {
+      appendFileSync(path, `${texts.slice(cuts[i], cut).join('\n')}\n`);
+      const { seen, brought } = await importAll(store, path, table);
+      expect({ seen, skipped: brought?.counts.skipped }).toEqual({ seen: 'grown', skipped: 0 });
+      const once = openStore();
+      reconcile(once, planned(texts.slice(0, cut)));
+      expect(shown(store, [id])).toEqual(shown(once, [id]));
+    }
+    const { parentUuid } = JSON.parse(texts[first] ?? '{}') as { parentUuid: string };
+    appendFileSync(path, `${JSON.stringify(person({ uuid: 'u', parent: parentUuid }, 'another way'))}\n`);
+    expect((await importAll(store, path, table)).brought?.counts.skipped).toBe(1);
+    expect([...store.verify()]).toEqual([]);
+  });
+});
