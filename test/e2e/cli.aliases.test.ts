@@ -162,7 +162,9 @@ describe('an alias of a verb', () => {
       return stdout.split('\n').filter((line) => line !== '');
     };
     expect(await offered('l')).toEqual(
-      ['log', 'logs', 'lineage', 'link', 'ls', 'lg'].toSorted((a, b) => (a === 'lg' ? 1 : b === 'lg' ? -1 : 0)),
+      ['log', 'logs', 'lineage', 'link', 'ls', 'lg'].toSorted((a, b) =>
+        a === 'lg' ? 1 : b === 'lg' ? -1 : 0,
+      ),
     );
     expect(await offered('lg', 'ma')).toEqual(['main']);
     expect(await offered('lg', 'main', '--one')).toEqual([]);
