@@ -12,6 +12,7 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
+import { treeParentOf } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 
@@ -37,6 +38,10 @@ async function exported(store: SqliteTapeStore, session: string, at?: number): P
           .map((line) => JSON.parse(line) as JsonObject),
       };
   }
+}
+
+function never(): never {
+  throw new Error('the session is missing');
 }
 
 let ids = 0;
@@ -221,6 +226,9 @@ test('a transcript of Claude Code goes here and back as one lineage', async () =
       stored(store).filter((one) => one.includes(`"${text}"`)),
       text,
     ).toHaveLength(1);
+  for (const again of [own, back, own]) imported(store, again);
+  expect(treeParentOf(store.sessions.find(back.id) ?? never()).parent).toBe(id);
+  expect(treeParentOf(store.sessions.find(id) ?? never()).parent).toBeUndefined();
   // The original grows; the session that went on here stays as it is.
   imported(store, continued(own, prompt('Elsewhere.'), answer('Four.')));
   expect(JSON.stringify(seen(store, id))).not.toContain('Four.');

@@ -1,4 +1,4 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import { type Draft, note, type SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { commonOf, spineOf } from './change.ts';
 import { importedIn, keyOf } from './imported.ts';
@@ -50,7 +50,7 @@ class Copies {
     const types = ['session', 'fork'] as const;
     for (const { g, session } of this.#store.lineage.read({ from: this.#g + 1, types })) {
       this.#g = g;
-      if (isMain(this.#store, session)) fresh.add(session);
+      if (isMain(this.#store, session) && !isContinued(this.#store, session)) fresh.add(session);
     }
     for (const id of fresh) {
       const first = firstKey(this.#store, id);
@@ -87,6 +87,18 @@ export function copiesIn(store: SqliteTapeStore): Copies {
 export function firstKey(store: SqliteTapeStore, id: string): string | undefined {
   const [first] = store.entries.read(id, { kind: 'message', limit: 1 });
   return first?.meta.source === 'import' ? keyOf(first) : undefined;
+}
+
+/** The event of a session that another program went on with: it is a fork of what was exported, and a copy of none. */
+const continuedEvent = 'import/continued';
+
+/** Says that a session continues an exported one, by the id of that. */
+export function continuedNote(session: string): Draft {
+  return { ...note(continuedEvent, { session }), key: 'import:continued' };
+}
+
+function isContinued(store: SqliteTapeStore, id: string): boolean {
+  return [...store.entries.read(id, { own: true, name: continuedEvent, limit: 1 })].length > 0;
 }
 
 /** Whether a session is the main conversation of an import. */

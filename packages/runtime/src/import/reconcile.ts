@@ -9,7 +9,7 @@ import {
 import { exportedOf, withBase } from './base.ts';
 import { type Change, changeOf, commonOf, saysNothingNew, spineOf } from './change.ts';
 import type { Cleaner } from './cleaner.ts';
-import { beginsLike } from './copies.ts';
+import { beginsLike, continuedNote } from './copies.ts';
 import { recordDerived } from './derived.ts';
 import { linkSessions } from './edges.ts';
 import type { ImportError } from './errors.ts';
@@ -229,11 +229,11 @@ class ConversationWriter {
     if (this.#exists(this.#session)) return this.#update();
     if (base !== undefined && !this.#isShared()) {
       this.#session = this.#fork(base.session, { cut: base.cut, kind: 'session' });
-      return this.#update([this.#origin()]);
+      return this.#update([this.#origin(), continuedNote(base.session)]);
     }
     if (from === undefined) return this.#create();
     this.#session = this.#fork(from.session, forkOf(this.#store, { ...from, conversation }));
-    return this.#update([this.#origin()]);
+    return this.#update([this.#origin(), ...(base === undefined ? [] : [continuedNote(base.session)])]);
   }
 
   /** Why nothing is written: it was deleted, or it is part of a session that was. */
