@@ -50,7 +50,7 @@ async function importsAsOne(
 ) {
   using dir = tempDir();
   using home = tempHome();
-  const lines = transcript(sized(150_000, 1_500_000, 6_000_000));
+  const lines = transcript(sized(150_000, 600_000, 3_000_000));
   const file = dir.file(`${session}.jsonl`);
   mkdirSync(dir.file(`${session}/subagents`), { recursive: true });
   writeFileSync(dir.file(`${session}/subagents/agent-x.jsonl`), subagent);
@@ -73,7 +73,9 @@ async function importsAsOne(
   expect([...store.verify()]).toEqual([]);
 }
 
-test('several imports of one growing file at once end as one import of the whole', async () => {
+test('several imports of one growing file at once end as one import of the whole', {
+  timeout: 300_000,
+}, async () => {
   await importsAsOne(seeded(23), async (importing, grow) => {
     for (let more = true; more; ) {
       more = grow();
@@ -85,7 +87,9 @@ test('several imports of one growing file at once end as one import of the whole
   });
 });
 
-test('imports that are killed at any moment end as one import of the whole', async () => {
+test('imports that are killed at any moment end as one import of the whole', {
+  timeout: 300_000,
+}, async () => {
   const random = seeded(42);
   await importsAsOne(random, async (importing, grow) => {
     for (let more = true, i = 0; more || i < 8; i += 1) {

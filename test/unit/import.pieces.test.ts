@@ -44,7 +44,7 @@ function cutsOf(bytes: Buffer): number[] {
 }
 
 describe.skipIf(absent)(`real transcripts in pieces (skipped unless ${samples} is there)`, () => {
-  test.each(files)('read as one that is imported at once: %s', (file) => {
+  test.each(files)('read as one that is imported at once: %s', { timeout: 300_000 }, (file) => {
     const bytes = readFileSync(join(samples, file));
     const all = cutsOf(bytes);
     const step = Math.max(1, Math.floor(all.length / sized(12, 60, all.length)));
