@@ -306,6 +306,8 @@ test.each(['the copy first', 'the copy last'])(
     const both = order === 'the copy first' ? [copy, there] : [there, copy];
     for (const one of both) imported(store, one);
     for (const one of both) imported(store, one);
+    expect(treeParentOf(store.sessions.find(there.id) ?? never()).parent).toBe('main');
+    expect(treeParentOf(store.sessions.find(id) ?? never()).parent).toBe(there.id);
     for (const text of ['First.', 'Go on.', 'On.', 'And fork.', 'Forked.'])
       expect(
         stored(store).filter((one) => one.includes(`"${text}"`)),

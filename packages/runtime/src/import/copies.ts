@@ -3,6 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { commonOf, spineOf } from './change.ts';
 import { importedIn, keyOf } from './imported.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
+import { text } from './text.ts';
 
 /** The event of a session whose source names the session of which its beginning is a copy. */
 export const copyEvent = 'import/copy-of';
@@ -50,7 +51,8 @@ class Copies {
     const types = ['session', 'fork'] as const;
     for (const { g, session } of this.#store.lineage.read({ from: this.#g + 1, types })) {
       this.#g = g;
-      if (isMain(this.#store, session) && !isContinued(this.#store, session)) fresh.add(session);
+      if (isMain(this.#store, session) && continuedFrom(this.#store, session) === undefined)
+        fresh.add(session);
     }
     for (const id of fresh) {
       const first = firstKey(this.#store, id);
@@ -97,8 +99,10 @@ export function continuedNote(session: string): Draft {
   return { ...note(continuedEvent, { session }), key: 'import:continued' };
 }
 
-function isContinued(store: SqliteTapeStore, id: string): boolean {
-  return [...store.entries.read(id, { own: true, name: continuedEvent, limit: 1 })].length > 0;
+/** The session that another one continues, after an export; undefined for one that continues none. */
+export function continuedFrom(store: SqliteTapeStore, id: string): string | undefined {
+  const [event] = store.entries.read(id, { own: true, name: continuedEvent, limit: 1 });
+  return isObject(event?.payload) ? text(event.payload.session) : undefined;
 }
 
 /** Whether a session is the main conversation of an import. */

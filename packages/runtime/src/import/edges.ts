@@ -4,7 +4,7 @@ import { treeParentOf } from '@tapedeck/tape/internal';
 import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
 import { alike, type Likely, likeliestSource } from './alike.ts';
 import { appendBeside } from './beside.ts';
-import { copiesIn, copyEvent, sessionOf } from './copies.ts';
+import { continuedFrom, copiesIn, copyEvent, sessionOf } from './copies.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
 
@@ -89,7 +89,10 @@ function placeCopy(
   for (const copy of copies) {
     if (treeParentOf(copy).parentId === info.id) continue;
     // It was forked from one of them, which came first.
-    if (isBelow(store, session, copy.id)) link(store, session, null, { type: 'copy' });
+    if (isBelow(store, session, copy.id)) {
+      const exported = store.sessions.find(continuedFrom(store, info.id) ?? '')?.session;
+      link(store, session, exported ?? null, { type: 'copy' });
+    }
     link(store, copy.session, session, { type: 'copy' });
   }
   if (created || (copyOf === undefined && info.link === undefined)) placeAlike(store, session);
