@@ -51,6 +51,7 @@ const lanes = [
     'literal-words',
     'live-terminal',
     'mcp-inspector',
+    'import-memory',
     'memory',
     'pager',
     'progress',

@@ -1,25 +1,32 @@
-import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   conversationsIn,
   discover,
   importConversation,
-  parseJsonLines,
   readTranscript,
+  SourceTable,
   transcriptTools,
 } from '@tapedeck/runtime/import';
-import { isUnchanged, openFile, SourceTable, stateOf } from '@tapedeck/runtime/internal';
-import { openTapeStore } from '@tapedeck/tape';
+import { isUnchanged, openFile, stateOf } from '@tapedeck/runtime/internal';
+import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { encodeJson } from '@tapedeck/tape/store';
+import { numberOf } from './child.ts';
 import { gather } from './measure.ts';
+import { sayPeak } from './memory.ts';
 import { rawTable } from './raw.ts';
 import { grouped } from './table.ts';
 import { type Bench, compared, type Row } from './topic.ts';
-import { transcriptLines, writeTranscript } from './transcripts.ts';
+import { type Shape, transcriptLines, writeTranscript } from './transcripts.ts';
 
 /** Imports of transcripts of Claude Code against parsing their lines, against `stat`, and the memory that they take. */
 export async function imports(bench: Bench): Promise<Row[]> {
-  return [...(await first(bench)), ...(await again(bench))];
+  return [
+    ...(await first(bench)),
+    ...(await grown(bench)),
+    ...(await again(bench)),
+    ...(await memory(bench)),
+  ];
 }
 
 /** Microseconds of the processor. */
@@ -58,7 +65,6 @@ async function first(bench: Bench): Promise<Row[]> {
         cpuOf(() => {
           for (const line of lines) JSON.parse(line);
         }),
-      lines: () => cpuOf(() => parseJsonLines([Buffer.from(lines.join('\n'))])),
       insert: () =>
         inNewHome((path) => {
           using table = rawTable(path, 'FULL');
@@ -69,7 +75,7 @@ async function first(bench: Bench): Promise<Row[]> {
     },
     bench.size(7, 1),
   );
-  const of = `of ${grouped(Math.round(bytes / 1_000_000))} MB in ${grouped(lines.length)} lines (CPU)`;
+  const of = `of ${megabytes(bytes)} in ${grouped(lines.length)} lines (CPU)`;
   const both = samples.parse.map((parse, i) => parse + (samples.insert[i] ?? Number.NaN));
   const parsing = 'JSON.parse of the same lines';
   return [
@@ -90,6 +96,102 @@ async function first(bench: Bench): Promise<Row[]> {
       unit: 'ms',
     }),
   ];
+}
+
+async function grown(bench: Bench): Promise<Row[]> {
+  const bytes = bench.size(20_000_000, 600_000);
+  const lines = [...transcriptLines({ bytes })];
+  const cut = Math.floor(lines.length * 0.99);
+  const samples = await gather(
+    {
+      both: async () => {
+        const home = join(bench.dir, 'home-of-grown');
+        mkdirSync(home, { mode: 0o700 });
+        const file = join(home, 't.jsonl');
+        const act = async () => {
+          using store = openTapeStore(join(home, 'tape.db'), { durability: 'full' });
+          await importAll(store, file, SourceTable.open(join(home, 'sources.jsonl')));
+        };
+        writeFileSync(file, `${lines.slice(0, cut).join('\n')}\n`);
+        const one = await cpuOf(act);
+        appendFileSync(file, `${lines.slice(cut).join('\n')}\n`);
+        const two = await cpuOf(act);
+        rmSync(home, { recursive: true });
+        return { one, two };
+      },
+    },
+    bench.size(7, 1),
+  );
+  return [
+    compared(
+      samples.both.map(({ two }) => two),
+      samples.both.map(({ one }) => one),
+      {
+        work: `import of a file of ${megabytes(bytes)} that grew by 1 % (CPU)`,
+        against: 'its first import',
+        unit: 'ms',
+        goal: { most: 0.05 },
+      },
+    ),
+  ];
+}
+
+/** Imports the conversation of a file as the verb does. */
+async function importAll(store: SqliteTapeStore, file: string, table: SourceTable): Promise<void> {
+  const place = { env: {}, home: '/nowhere' };
+  const known = (path: string) => table.at(path);
+  const { files } = await discover({ place, tools: transcriptTools, paths: [file], known });
+  for (const conversation of conversationsIn(files)) await importConversation(store, conversation, { table });
+}
+
+/** What an import of a file of any size may take, in MB. */
+const budget = 256;
+
+/** As the verb imports a file, with its settings for little memory. */
+const script = `
+  import { setFlagsFromString } from 'node:v8';
+  import { conversationsIn, discover, importConversation, SourceTable, transcriptTools } from '@tapedeck/runtime/import';
+  import { openTapeStore } from '@tapedeck/tape';
+  setFlagsFromString('--semi-space-growth-factor=1 --heap-growing-percent=50');
+  const [file, db] = process.argv.slice(1);
+  const store = openTapeStore(db, { durability: 'full' });
+  const place = { env: {}, home: '/nowhere' };
+  const { files } = await discover({ place, tools: transcriptTools, paths: [file] });
+  for (const conversation of conversationsIn(files))
+    await importConversation(store, conversation, { table: SourceTable.open(db + '.sources') });
+  store.close();
+  ${sayPeak}`;
+
+async function memory(bench: Bench): Promise<Row[]> {
+  const peakOf = async (shape: Shape) => {
+    const home = join(bench.dir, 'home-of-memory');
+    mkdirSync(home, { mode: 0o700 });
+    const file = join(home, 't.jsonl');
+    const { bytes } = writeTranscript(file, shape);
+    const peak = await numberOf(script, file, join(home, 'tape.db'));
+    rmSync(home, { recursive: true });
+    return { peak, bytes };
+  };
+  const large = await peakOf({ bytes: bench.size(600_000_000, 600_000) });
+  const long = await peakOf({
+    bytes: bench.size(200_000_000, 600_000),
+    output: bench.size(7_900_000, 50_000),
+  });
+  const row = (peak: number, work: string) =>
+    compared([peak], [budget], {
+      work: `peak memory: first import of ${work}`,
+      against: `a budget of ${budget} MB`,
+      unit: 'MB',
+      goal: { most: 1 },
+    });
+  return [
+    row(large.peak, `a file of ${megabytes(large.bytes)}`),
+    row(long.peak, `a file of ${megabytes(long.bytes)} with lines of ${bench.size('16 MB', '100 KB')}`),
+  ];
+}
+
+function megabytes(bytes: number): string {
+  return `${grouped(Math.round(bytes / 1_000_000))} MB`;
 }
 
 async function again(bench: Bench): Promise<Row[]> {

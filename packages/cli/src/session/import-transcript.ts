@@ -79,6 +79,8 @@ export async function importTranscript(
   const conversation = isWhole ? await conversationOf({ path, named, as, table }, context) : undefined;
   if (conversation !== undefined)
     return await writing(async (store) => {
+      // Each record is garbage when it is on its tape.
+      io.saveMemory();
       const done = await importConversation(store, conversation, {
         ...{ ...how, clean: clean ?? false, again: true, now: () => io.now() },
         ...(table !== undefined && { table }),
