@@ -42,8 +42,8 @@ export async function askedBy(words: readonly string[]): Promise<Asked> {
   const open = openOption(before, options);
   if (open !== undefined && verb !== undefined && pointNames.has(open.name)) {
     const [place] = looseWords(before.slice(at + 1), options);
-    // Where a session may be left out, as in a list, the option takes a time.
-    const isOfSession = verb.command.split(' ')[1]?.startsWith('<') === true;
+    // Where a session may be left out, as in a list, the option takes a time, unless a place can have a point itself.
+    const isOfSession = /^(?:<|\[place\])/.test(verb.command.split(' ')[1] ?? '');
     if (place !== undefined && isOfSession) return { kind: 'points', place };
   }
   if (open !== undefined) return valuesOf(open.name, open.option);
