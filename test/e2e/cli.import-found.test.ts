@@ -2,6 +2,7 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -166,6 +167,12 @@ test('what cannot be read is listed with its reason, keeps no other from it, and
     code: 1,
     stderr: 'Left out ~/more/.copilot/x.jsonl: looks like a Copilot session: not known\n',
   });
+  // So it is where it is the only one that is named.
+  const alone = await user.says('import', user.dir.file('more/.copilot/x.jsonl'));
+  expect([alone.code, alone.stderr]).toEqual([
+    1,
+    expect.stringContaining("x.jsonl': it looks like a Copilot session, which is not known\n"),
+  ]);
   expect((await user.says('import', user.dir.file('none'), '--yes')).code).toBe(3);
   mkdirSync(user.dir.file('nothing'));
   expect(await user.says('import', user.dir.file('nothing'))).toMatchObject({
@@ -173,6 +180,16 @@ test('what cannot be read is listed with its reason, keeps no other from it, and
   });
   expect((await user.says('import', '--as', 'x')).code).toBe(2);
   expect((await user.says('import', '--since', 'nonsense')).code).toBe(2);
+});
+
+test('what an import keeps of a large transcript is part of the home, and no file that the check does not know', async () => {
+  using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 800) });
+  expect((await user.says('import')).code).toBe(0);
+  expect(readdirSync(user.home.file('sources.jsonl.ends'))).toHaveLength(1);
+  const { findings } = json<{ findings: readonly unknown[] }>(
+    await user.home.here(['doctor', '--json'], { env: user.env }),
+  );
+  expect(findings).toEqual([]);
 });
 
 test('folders and patterns of config.yaml say where to look and what to leave out', async () => {

@@ -180,3 +180,70 @@ test('a copy that a person moved stays where it was put', () => {
   expect(treeParentOf(store.sessions.find('s-2') ?? {}).parent).toBe('elsewhere');
   expect(treeParentOf(store.sessions.find('s-1') ?? {}).parent).toBeUndefined();
 });
+
+describe('a copy of a session that was compacted', () => {
+  const usage = { output_tokens: 5 };
+  const boundary = (uuid: string, kept: string, minute: number): readonly Raw[] => [
+    at(
+      {
+        ...{ type: 'system', subtype: 'compact_boundary', uuid, parentUuid: null, sessionId: 's-1' },
+        compactMetadata: { trigger: 'manual', preservedSegment: { headUuid: kept, tailUuid: kept } },
+      },
+      minute,
+    ),
+    at(person({ uuid: `${uuid}-s`, parent: uuid }, `summary ${uuid}`, { isCompactSummary: true }), minute),
+  ];
+  const said = (text: string, uuid: string, parent: string, minute: number): readonly Raw[] => [
+    at(person({ uuid: `${uuid}-p`, parent }, text), minute),
+    at(model({ uuid, parent: `${uuid}-p` }, [says(`did ${text}`)], { usage }), minute),
+  ];
+  const begun = [at(person({ uuid: 'u1' }, 'plan it'), 0), ...said('begin', 'a1', 'u1', 1)];
+  const once = [...begun, ...boundary('b1', 'a1', 2), ...said('go on', 'a2', 'b1-s', 3)];
+  const twice = [...once, ...boundary('b2', 'a2', 4), ...said('again', 'a3', 'b2-s', 5)];
+  const withoutTokens = (record: Raw): Raw => ({
+    ...record,
+    message: { ...(record.message as Raw), usage: { output_tokens: 0 } },
+  });
+  /** What a copy has of its source: the compaction, what that kept, with its old ids and times, and what follows. */
+  const copied = (source: readonly Raw[], uuid: string, kept: string): readonly Raw[] => {
+    const i = source.findIndex((record) => record.uuid === uuid);
+    const records = [
+      ...source.slice(i, i + 2),
+      withoutTokens({ ...source.find((record) => record.uuid === kept), parentUuid: `${uuid}-s` }),
+      ...source
+        .slice(i + 2)
+        .map((one) => (one.parentUuid === `${uuid}-s` ? { ...one, parentUuid: kept } : one)),
+    ].map((one: Raw) => (one.type === 'assistant' ? { ...one, requestSessionId: 's-1' } : one));
+    const last = String(source.at(-1)?.uuid);
+    return [...records, ...said('in a fork', 'c1', last, 9)].map((one) => ({ ...one, sessionId: 's-2' }));
+  };
+
+  test.each([
+    ['once', once, copied(once, 'b1', 'a1'), 3],
+    ['twice', twice, copied(twice, 'b2', 'a2'), 4],
+  ])('stores and counts nothing again: %s', (_, source, copy, answers) => {
+    const store = openStore();
+    take(store, source);
+    take(store, copy);
+    expect(store.sessions.find('s-2')).toMatchObject({ parent: 's-1', kind: 'session' });
+    expect([...store.entries.read('s-2', { own: true, kind: 'message' })]).toHaveLength(2);
+    const own = openStore();
+    take(own, copy);
+    expect(texts(store, 's-2').toSorted()).toEqual(texts(own, 's-2').toSorted());
+    const head = store.sessions.find('s-2')?.head;
+    take(store, copy);
+    expect(store.sessions.find('s-2')?.head).toBe(head);
+    expect(stateOf(store).output).toBe(answers * 5);
+    expect([...store.verify()]).toEqual([]);
+    // Piece by piece, and in the other order, its tokens count once as well.
+    const pieces = openStore();
+    take(pieces, source);
+    for (let n = 1; n <= copy.length; n += 1) take(pieces, copy.slice(0, n));
+    expect(texts(pieces, 's-2')).toEqual(texts(store, 's-2'));
+    expect(stateOf(pieces).output).toBe(answers * 5);
+    take(own, source);
+    take(own, copy);
+    expect(texts(own, 's-1')).toEqual(texts(store, 's-1'));
+    expect(stateOf(own).output).toBe(answers * 5);
+  });
+});

@@ -139,7 +139,12 @@ async function conversationOf(
   const conversation = conversationsIn(found.files).find(({ files }) =>
     files.some((file) => file.path === path),
   );
-  if (conversation === undefined) return undefined;
+  if (conversation === undefined) {
+    const like = found.strangers.find(({ path: one }) => one === path)?.like;
+    if (like !== undefined)
+      throw refuse('IMPORT_UNKNOWN_FORMAT', `it looks like ${like}, which is not known`);
+    return undefined;
+  }
   const { tool, session } = conversation;
   if (tool.plan === undefined)
     throw refuse('IMPORT_UNKNOWN_FORMAT', `it is ${tool.file}, which is recognised and not yet read`);

@@ -33,10 +33,7 @@ export const importVerb: Verb = defineVerb({
     ['tape import main.tape.zst', 'Import a bundle'],
     ['tape import ~/.claude/projects/app/2f1c.jsonl --as main', 'Import a transcript as session main'],
     ['tape import ~/.claude/projects/app/*.jsonl', 'Import each transcript of a directory'],
-    [
-      'tape import --install',
-      'Show the hook that imports what each session leaves, and write it when you agree',
-    ],
+    ['tape import --install', 'Show the hook that imports what each session leaves, and ask to write it'],
   ],
   arguments: { files: 'Bundles, also compressed, transcripts, or directories of transcripts (-: stdin)' },
   options: {

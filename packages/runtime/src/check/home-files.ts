@@ -13,7 +13,7 @@ export interface FileFinding {
 }
 
 /** The directories of a home. */
-const directories: readonly string[] = ['run', 'worktrees', 'logs', 'remotes'];
+const directories: readonly string[] = ['run', 'worktrees', 'logs', 'remotes', 'sources.jsonl.ends'];
 
 /** Finds files in a home that are no files of a home, and those that other users can read. `home`: its directory. */
 export function* examineFiles(home: string): Generator<FileFinding> {

@@ -123,6 +123,15 @@ export function sessionOf(
   return JSON.stringify(origin?.payload) === JSON.stringify({ format, session }) ? name : undefined;
 }
 
+/** The sessions of which a plan says that it is a copy, or that say it of themselves. */
+export function copiedIn(
+  store: SqliteTapeStore,
+  { format, session, copyOf }: Pick<ImportPlan, 'format' | 'session' | 'copyOf'>,
+): readonly string[] {
+  const source = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
+  return [...(source === undefined ? [] : [source]), ...copiesIn(store).of(session)];
+}
+
 /**
  * The session with which a new main conversation has the longest beginning in common, by the keys and contents of its
  * entries: its source, or a copy of the same one. Of several, the one that its source names.

@@ -7,9 +7,10 @@ import {
   TapeError,
 } from '@tapedeck/tape';
 import { exportedOf, withBase } from './base.ts';
+import { beginningIn, behindCompaction } from './behind-compaction.ts';
 import { type Change, changeOf, commonOf, saysNothingNew, spineOf } from './change.ts';
 import type { Cleaner } from './cleaner.ts';
-import { beginsLike, continuedNote } from './copies.ts';
+import { beginsLike, continuedNote, copiedIn } from './copies.ts';
 import { recordDerived } from './derived.ts';
 import { linkSessions } from './edges.ts';
 import type { ImportError } from './errors.ts';
@@ -82,16 +83,18 @@ export function reconcile(
   const before = new Map<string, readonly Shown[]>();
   const exported = exportedOf(store, plan);
   const titles = new Map<string, string | undefined>();
+  const beginning = as === undefined ? beginningIn(store, plan, origins) : undefined;
   for (const given of plan.conversations) {
     const known = exported === undefined ? given : withBase(given, exported);
-    const conversation = prepared(known, clean);
+    const whole = prepared(known, clean);
+    const conversation = beginning === undefined ? whole : behindCompaction(whole, beginning);
     const over = done.get(conversation.parent?.key ?? '');
     // Who names the session wants another one beside those that are here.
     const isCopy = conversation.kind === 'main' && as === undefined;
-    const source = isCopy ? likeIt(store, plan, conversation) : undefined;
+    const like = isCopy ? likeIt(store, plan, conversation) : undefined;
     const from =
       over === undefined || conversation.kind === 'cleared'
-        ? source
+        ? like
         : { ...over, earlier: before.get(over.conversation) ?? [] };
     const writer = new ConversationWriter(store, {
       ...{ plan, conversation, from, origins },
@@ -188,6 +191,8 @@ class ConversationWriter {
   readonly shown: readonly Shown[];
   readonly #store: SqliteTapeStore;
   readonly #writing: Writing;
+  /** The source of a copy, and the copies of it, before it is written. */
+  readonly #copies: readonly string[];
   /** The number of its session, from 1, and of its next one. */
   #n = 1;
   #next = 1;
@@ -196,6 +201,7 @@ class ConversationWriter {
   constructor(store: SqliteTapeStore, writing: Writing) {
     this.#store = store;
     this.#writing = writing;
+    this.#copies = writing.conversation.kind === 'main' ? copiedIn(store, writing.plan) : [];
     const sessions: string[] = [];
     for (let one = this.#find(1); one !== undefined; one = this.#find(sessions.length + 1))
       sessions.push(one);
@@ -229,11 +235,18 @@ class ConversationWriter {
     if (this.#exists(this.#session)) return this.#update();
     if (base !== undefined && !this.#isShared()) {
       this.#session = this.#fork(base.session, { cut: base.cut, kind: 'session' });
-      return this.#update([this.#origin(), continuedNote(base.session)]);
+      return this.#update([this.#origin(), ...this.#continued()]);
     }
     if (from === undefined) return this.#create();
     this.#session = this.#fork(from.session, forkOf(this.#store, { ...from, conversation }));
-    return this.#update([this.#origin(), ...(base === undefined ? [] : [continuedNote(base.session)])]);
+    return this.#update([this.#origin(), ...this.#continued()]);
+  }
+
+  /** What says of which exported session it is the continuation. */
+  #continued(): readonly Draft[] {
+    const { plan, conversation } = this.#writing;
+    const isExport = plan.exportOf !== undefined && conversation.base !== undefined;
+    return isExport ? [continuedNote(conversation.base.session)] : [];
   }
 
   /** Why nothing is written: it was deleted, or it is part of a session that was. */
@@ -313,7 +326,8 @@ class ConversationWriter {
   /** A new session without a parent, which appears when all of it is written. */
   #create(): Reconciled {
     const { conversation } = this.#writing;
-    const batch = [this.#origin(), ...changeOf(conversation, nothingImported).drafts];
+    const nothingYet = countedElsewhere(nothingImported, this.#copied());
+    const batch = [this.#origin(), ...changeOf(conversation, nothingYet).drafts];
     // The first entry of a session says that it begins.
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
     try {
@@ -366,10 +380,9 @@ class ConversationWriter {
   /** What the sessions have of which a main conversation is a copy, or that are copies of it and were here before. */
   #copied({ parentId, link }: Pick<SessionInfo, 'parentId' | 'link'> = {}): readonly Imported[] {
     if (this.#writing.conversation.kind !== 'main') return [];
-    const ids = new Set([parentId, link?.parentId].filter((id) => id !== undefined));
-    return [...ids].flatMap((id) =>
-      this.#store.sessions.find(id) === undefined ? [] : [importedIn(this.#store, id)],
-    );
+    const ids = [parentId, link?.parentId, ...this.#copies];
+    const infos = ids.flatMap((id) => (id === undefined ? [] : (this.#store.sessions.find(id) ?? [])));
+    return [...new Set(infos.map(({ id }) => id))].map((id) => importedIn(this.#store, id));
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
