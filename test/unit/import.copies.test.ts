@@ -247,3 +247,52 @@ describe('a copy of a session that was compacted', () => {
     expect(stateOf(own).output).toBe(answers * 5);
   });
 });
+
+test('an answer that a resumed session copied under new ids counts once, in whichever order its files are imported', () => {
+  const renamed = (record: Raw): Raw => ({
+    ...record,
+    uuid: `r-${record.uuid}`,
+    parentUuid: record.parentUuid === null ? null : `r-${record.parentUuid}`,
+    sessionId: 's-2',
+  });
+  const usage = { output_tokens: 7 };
+  const answer = model({ uuid: 'a2', parent: 'u2' }, [says('did it')], { usage });
+  const source = [...original, answer];
+  const resumed = [
+    ...source.map(renamed),
+    { ...person({ uuid: 'c0', parent: 'r-a2' }, 'go on'), sessionId: 's-2' },
+    { ...model({ uuid: 'c1', parent: 'c0' }, [says('more')], { usage }), sessionId: 's-2' },
+  ];
+  for (const order of [
+    [source, resumed],
+    [resumed, source],
+  ]) {
+    const store = openStore();
+    for (const file of order) take(store, file);
+    expect(texts(store, 's-1')).toEqual(['plan it', 'a plan', 'do it', 'did it']);
+    expect(texts(store, 's-2')).toEqual(['plan it', 'a plan', 'do it', 'did it', 'go on', 'more']);
+    expect(stateOf(store).output).toBe(5 + 7 + 7);
+    const before = store.sessions.list().map(({ head }) => head);
+    for (const file of order) take(store, file);
+    expect(store.sessions.list().map(({ head }) => head)).toEqual(before);
+    const pieces = openStore();
+    for (const file of order) for (let n = 1; n <= file.length; n += 1) take(pieces, file.slice(0, n));
+    expect(stateOf(pieces).output).toBe(5 + 7 + 7);
+  }
+});
+
+test('an id that a proxy gives to every request counts each answer of a session', () => {
+  const constant = (session: string): readonly Raw[] =>
+    ['a', 'b']
+      .flatMap((one, i) => [
+        person({ uuid: `${session}-p${one}`, ...(i > 0 && { parent: `${session}-a` }) }, `ask ${one}`),
+        model({ uuid: `${session}-${one}`, parent: `${session}-p${one}` }, [says(one)], {
+          usage: { output_tokens: 3 },
+          requestId: 'req_same',
+        }),
+      ])
+      .map((record) => ({ ...record, sessionId: session }));
+  const store = openStore();
+  for (const session of ['s-1', 's-2']) take(store, constant(session));
+  expect(stateOf(store).output).toBe(4 * 3);
+});

@@ -1,6 +1,6 @@
 import type { Draft, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
-import { contentMark, type Imported, type Shown } from './imported.ts';
+import { contentMark, type Imported, requestOf, type Shown } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
 
@@ -96,10 +96,12 @@ function isSame(draft: Draft, entry: Shown): boolean {
  * A draft that was written before gets another key, and says how often it was. So it counts as one message; the tokens that
  * were counted for it, here or on the tape from which this one is forked, count once.
  */
-function writtenAgain(draft: Draft, { written, counted }: Imported): Draft {
-  const { key = '' } = draft;
+function writtenAgain(draft: Draft, { written, counted, requestsElsewhere }: Imported): Draft {
+  const { key = '', kind } = draft;
   const again = written.get(key) ?? 0;
-  const before = counted.get(key);
+  const mayBeCounted = kind === 'message' && requestsElsewhere !== undefined && requestsElsewhere.size > 0;
+  const request = mayBeCounted ? requestOf(draft) : undefined;
+  const before = counted.get(key) ?? requestsElsewhere?.get(request ?? '');
   if (again === 0 && before === undefined) return draft;
   const { meta } = draft;
   const usageBefore = meta?.usage === undefined ? undefined : before;

@@ -1,7 +1,7 @@
 import { type Draft, note, type SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { commonOf, spineOf } from './change.ts';
-import { importedIn, keyOf } from './imported.ts';
+import { importedIn, keyOf, requestOf } from './imported.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 import { text } from './text.ts';
 
@@ -17,6 +17,9 @@ class Copies {
   /** Those that begin with a message, and those that have none yet, by their ULIDs. */
   readonly #byFirst = new Map<string, Set<string>>();
   readonly #empty = new Set<string>();
+  /** Those by the request of their first answer, and those that have no answer yet. */
+  readonly #byRequest = new Map<string, Set<string>>();
+  readonly #unanswered = new Set<string>();
   readonly #of = new Map<string, Set<string>>();
   /** The last line of the lineage that was read. */
   #g = 0;
@@ -29,6 +32,12 @@ class Copies {
   beginningWith(key: string): Iterable<string> {
     this.#readOn();
     return this.#byFirst.get(key) ?? [];
+  }
+
+  /** The main conversations whose first answer is that to a request. */
+  answeredFirst(request: string): Iterable<string> {
+    this.#readOn();
+    return this.#byRequest.get(request) ?? [];
   }
 
   /** The sessions that say that they are copies of a session of a tool. */
@@ -62,6 +71,14 @@ class Copies {
         put(this.#byFirst, first, id);
       }
       this.#readCopy(id);
+      this.#unanswered.add(id);
+    }
+    for (const id of this.#unanswered) {
+      const answer = firstAnswer(this.#store.entries.read(id, { kind: 'message', limit: answerWithin }));
+      if (answer === undefined) continue;
+      this.#unanswered.delete(id);
+      const request = requestOf(answer);
+      if (request !== undefined) put(this.#byRequest, request, id);
     }
   }
 
@@ -69,6 +86,16 @@ class Copies {
     for (const { payload } of this.#store.entries.read(id, { own: true, name: copyEvent }))
       if (isObject(payload) && typeof payload.session === 'string') this.add(payload.session, id);
   }
+}
+
+/** The messages of a session in which its first answer is looked for. */
+const answerWithin = 50;
+
+/** The first answer of a model. Pure. */
+function firstAnswer<T extends Pick<Draft, 'kind' | 'payload'>>(messages: Iterable<T>): T | undefined {
+  for (const one of messages)
+    if (one.kind === 'message' && isObject(one.payload) && one.payload.role === 'assistant') return one;
+  return undefined;
 }
 
 function put(map: Map<string, Set<string>>, key: string, id: string): void {
@@ -123,13 +150,24 @@ export function sessionOf(
   return JSON.stringify(origin?.payload) === JSON.stringify({ format, session }) ? name : undefined;
 }
 
-/** The sessions of which a plan says that it is a copy, or that say it of themselves. */
+/**
+ * The sessions that count what a main conversation counts: its source and its copies, where the plan or they say so, and
+ * those that begin with the same answer under another id.
+ */
 export function copiedIn(
   store: SqliteTapeStore,
   { format, session, copyOf }: Pick<ImportPlan, 'format' | 'session' | 'copyOf'>,
+  { spine }: Pick<ConversationPlan, 'spine'>,
 ): readonly string[] {
+  const copies = copiesIn(store);
   const source = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
-  return [...(source === undefined ? [] : [source]), ...copiesIn(store).of(session)];
+  const answer = firstAnswer(spine);
+  const request = answer && requestOf(answer);
+  return [
+    ...(source === undefined ? [] : [source]),
+    ...copies.of(session),
+    ...(request === undefined ? [] : copies.answeredFirst(request)),
+  ];
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Entry, JsonObject, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { Draft, Entry, JsonObject, Seq, SqliteTapeStore } from '@tapedeck/tape';
 import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import type { Base } from './plan.ts';
@@ -26,6 +26,10 @@ export interface Imported {
   readonly known: ReadonlySet<string>;
   /** The tokens that were counted for a key. */
   readonly counted: ReadonlyMap<string, JsonObject>;
+  /** The tokens of each model call, by the id of its request. An id that several answers have says nothing. */
+  readonly requests: ReadonlyMap<string, JsonObject>;
+  /** Of these what other sessions have. */
+  readonly requestsElsewhere?: ReadonlyMap<string, JsonObject>;
   /** The last position that readers see of a conversation that went on here. */
   readonly ownWork?: Seq;
 }
@@ -36,6 +40,7 @@ export const nothingImported: Imported = {
   written: new Map(),
   known: new Set(),
   counted: new Map(),
+  requests: new Map(),
 };
 
 /** The key of a draft, of which an entry of a tape may be a later writing. */
@@ -56,6 +61,7 @@ export function importedIn(
   const written = new Map<string, number>();
   const known = new Set<string>();
   const counted = new Map<string, JsonObject>();
+  const answers = new Map<string, Set<string>>();
   const shown: Shown[] = [];
   let ownWork: Seq | undefined;
   let range = 0;
@@ -71,10 +77,19 @@ export function importedIn(
     const key = keyOf(entry);
     known.add(key);
     if (!entry.inherited) written.set(key, (written.get(key) ?? 0) + 1);
-    if (isObject(entry.meta.usage)) counted.set(key, most(counted.get(key), entry.meta.usage));
+    if (isObject(entry.meta.usage)) {
+      counted.set(key, most(counted.get(key), entry.meta.usage));
+      const request = requestOf(entry);
+      if (request !== undefined) answers.set(request, (answers.get(request) ?? new Set()).add(key));
+    }
     if (isShown && entry.seq > since) shown.push(shownOf(entry, key));
   }
-  return { shown, written, known, counted, ...(ownWork !== undefined && { ownWork }) };
+  const requests = new Map<string, JsonObject>();
+  for (const [request, [answer = '', ...others]] of answers) {
+    const usage = counted.get(answer);
+    if (others.length === 0 && usage !== undefined) requests.set(request, usage);
+  }
+  return { shown, written, known, counted, requests, ...(ownWork !== undefined && { ownWork }) };
 }
 
 /** Whether an import wrote an entry: of one that was redacted, only the key is left that its record had. */
@@ -96,13 +111,28 @@ export function contentMark(payload: string, meta: string): string {
   return sha256(`${meta}\n${payload}`).slice(0, 32);
 }
 
-/** What a session has of an import, where the tokens that other sessions counted for a key count no more. */
-export function countedElsewhere(imported: Imported, others: readonly Pick<Imported, 'counted'>[]): Imported {
+/**
+ * What a session has of an import, where the tokens that other sessions counted count no more: for a key, or for the request
+ * of an answer that a copy has under another key.
+ */
+export function countedElsewhere(
+  imported: Imported,
+  others: readonly Pick<Imported, 'counted' | 'requests'>[],
+): Imported {
   if (others.length === 0) return imported;
   const counted = new Map(imported.counted);
-  for (const other of others)
+  const requestsElsewhere = new Map<string, JsonObject>();
+  for (const other of others) {
     for (const [key, usage] of other.counted) counted.set(key, most(counted.get(key), usage));
-  return { ...imported, counted };
+    for (const [request, usage] of other.requests)
+      requestsElsewhere.set(request, most(requestsElsewhere.get(request), usage));
+  }
+  return { ...imported, counted, requestsElsewhere };
+}
+
+/** The id that the provider gave to the request of an answer. */
+export function requestOf({ meta }: Pick<Draft, 'meta'>): string | undefined {
+  return typeof meta?.requestId === 'string' ? meta.requestId : undefined;
 }
 
 /** Whether an entry is part of a conversation. What a merge delivers of a subagent of the import is not. */

@@ -191,7 +191,7 @@ class ConversationWriter {
   readonly shown: readonly Shown[];
   readonly #store: SqliteTapeStore;
   readonly #writing: Writing;
-  /** The source of a copy, and the copies of it, before it is written. */
+  /** The sessions that may have counted its answers, before it is written. */
   readonly #copies: readonly string[];
   /** The number of its session, from 1, and of its next one. */
   #n = 1;
@@ -201,7 +201,8 @@ class ConversationWriter {
   constructor(store: SqliteTapeStore, writing: Writing) {
     this.#store = store;
     this.#writing = writing;
-    this.#copies = writing.conversation.kind === 'main' ? copiedIn(store, writing.plan) : [];
+    this.#copies =
+      writing.conversation.kind === 'main' ? copiedIn(store, writing.plan, writing.conversation) : [];
     const sessions: string[] = [];
     for (let one = this.#find(1); one !== undefined; one = this.#find(sessions.length + 1))
       sessions.push(one);
@@ -378,11 +379,12 @@ class ConversationWriter {
   }
 
   /** What the sessions have of which a main conversation is a copy, or that are copies of it and were here before. */
-  #copied({ parentId, link }: Pick<SessionInfo, 'parentId' | 'link'> = {}): readonly Imported[] {
+  #copied({ id: own, parentId, link }: Partial<SessionInfo> = {}): readonly Imported[] {
     if (this.#writing.conversation.kind !== 'main') return [];
     const ids = [parentId, link?.parentId, ...this.#copies];
     const infos = ids.flatMap((id) => (id === undefined ? [] : (this.#store.sessions.find(id) ?? [])));
-    return [...new Set(infos.map(({ id }) => id))].map((id) => importedIn(this.#store, id));
+    const others = new Set(infos.map(({ id }) => id).filter((id) => id !== own));
+    return [...others].map((id) => importedIn(this.#store, id));
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
