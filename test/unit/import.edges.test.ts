@@ -51,6 +51,14 @@ test('/clear ends one session and begins the next, joined by a derived link that
   expect(linesAbout(store)).toBe(before);
 });
 
+test('a record that is its own parent begins a conversation, and its link says no more than that', () => {
+  const store = openStore();
+  take(store, [...cleared.slice(0, 2), person({ uuid: 'u2', parent: 'u2' }, 'two')]);
+  expect(store.sessions.find('s-1-clear-u2')?.link?.evidence).toBe(
+    'record 3 of the file is among its own predecessors: no record says what is before it',
+  );
+});
+
 test('what a person has moved, made a root or taken back stays so when the source is imported again', () => {
   const grown = [...cleared, person({ uuid: 'u3', parent: 'a2' }, 'three')];
   for (const [act, parent] of [

@@ -17,6 +17,13 @@ import { type CodeRecord, type RecordStart, readRecords } from './records.ts';
 import { turnsOf } from './turns.ts';
 import { weave } from './weave.ts';
 
+/** Why a conversation does not follow the one before it in the file. Of a circle of parents, the first record begins one. */
+function whyApart(first: CodeRecord | undefined): string {
+  return first?.parent === undefined
+    ? 'has no parent: the conversation before it was cleared'
+    : 'is among its own predecessors: no record says what is before it';
+}
+
 /** What a file is to its session. */
 export interface FileKey {
   /** The key of its first conversation; those of the others begin with it. */
@@ -68,7 +75,7 @@ export function planFile(
       if (isRoot && t > 0 && parent !== undefined)
         derived.push({
           ...{ conversation: id, of: id, from: parent.key, why: 'cleared' },
-          evidence: `record ${first?.ordinal} of the file has no parent: the conversation before it was cleared`,
+          evidence: `record ${first?.ordinal} of the file ${whyApart(first)}`,
         });
       const own = isRoot ? beside.filter((record) => (later.get(record) ?? 0) === t) : [];
       const { plan, ...woven } = planPath(
