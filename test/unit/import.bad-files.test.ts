@@ -116,6 +116,21 @@ test.each([
     2,
   ],
   [
+    'have ids that no key can have',
+    [
+      { ...hello, uuid: 'u'.repeat(5000) },
+      model({ uuid: 'a\ud800', parent: 'u'.repeat(5000) }, [calls('c'.repeat(900)), calls('c\ud800')]),
+      person({ uuid: 'r\0', parent: 'a\ud800' }, [
+        returns('c\ud800', 'two'),
+        returns('c'.repeat(900), 'one'),
+      ]),
+      { ...bye, uuid: 'a\ud801', parentUuid: 'r\0' },
+      { ...bye, uuid: 'b'.repeat(900), parentUuid: 'r\0' },
+      { ...hello, uuid: 's1', isSidechain: true, agentId: 'x\ud800'.repeat(900) },
+    ],
+    3,
+  ],
+  [
     'run backwards',
     [hello, { ...answer, timestamp: '1999-01-01T00:00:00Z' }, { ...bye, timestamp: 'yesterday' }],
     3,

@@ -209,6 +209,28 @@ describe('what is no file, or there twice', () => {
     expect(problems.map(({ why }) => why)).toEqual(['permission denied', 'permission denied']);
   });
 
+  test('a link in the folder of a session that leads out of it brings no file of the user', async () => {
+    const linked = homeWith({
+      '.claude/projects/p/s1.jsonl': claude('s1'),
+      '.claude/projects/p/s1/tool-results/own.txt': 'output',
+      '.ssh/id_key': 'private',
+      'notes.json': '{"private":true}',
+    });
+    const session = join(linked, '.claude/projects/p/s1');
+    mkdirSync(join(session, 'subagents'));
+    symlinkSync(join(linked, '.ssh/id_key'), join(session, 'tool-results/key.txt'));
+    symlinkSync(join(linked, '.ssh'), join(session, 'tool-results/folder'));
+    symlinkSync(join(linked, 'notes.json'), join(session, 'subagents/agent-a1.meta.json'));
+    symlinkSync(join(linked, '.claude'), join(linked, 'moved'));
+    const place = { env: { CLAUDE_CONFIG_DIR: join(linked, 'moved') }, home: linked };
+    const { files, strangers } = await discover({ place, tools: transcriptTools });
+    expect(files.map(({ session }) => session)).toEqual(['s1/own.txt', 's1']);
+    expect(strangers.map(({ path }) => path.split('/').at(-1)).sort()).toEqual([
+      'agent-a1.meta.json',
+      'key.txt',
+    ]);
+  });
+
   test('a file in the folder of a tool that has no record is listed with line, byte and reason', async () => {
     const home = homeWith({ '.claude/projects/a/s1.jsonl': 'nonsense\n\0\0\n' });
     const { paths, problems, strangers } = await found(home);

@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type TranscriptTool, transcriptTools } from '@tapedeck/runtime/import';
+import { claudeCode, type TranscriptTool, transcriptTools } from '@tapedeck/runtime/import';
 import { standingOf } from '@tapedeck/runtime/internal';
 import { expect, test } from 'vitest';
 import { memoryDir } from '../support/temp-dir.ts';
@@ -38,4 +39,14 @@ test('of a thousand transcripts, only those that are about to be deleted and are
   expect(transcripts).toBe(1_000);
   expect([...opened].toSorted()).toEqual(due.toSorted());
   expect(expiring.map(({ file }) => basename(file.path)).toSorted()).toEqual(due.toSorted());
+});
+
+test('settings that are a pipe are not read, and the usual number of days counts', () => {
+  using dir = memoryDir();
+  mkdirSync(dir.file('.claude'));
+  execFileSync('mkfifo', [dir.file('.claude/settings.json')]);
+  expect(claudeCode.retention?.({ env: {}, home: dir.path })).toMatchObject({
+    days: 30,
+    fault: expect.any(String),
+  });
 });

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   cpSync,
@@ -170,4 +171,10 @@ test('a table that is a link is not written', async () => {
   expect(() => SourceTable.open(file).put([source])).toThrow(
     expect.objectContaining({ code: 'IMPORT_CANNOT_WRITE' }),
   );
+});
+
+test('a table that is a pipe is refused without waiting', () => {
+  const file = join(dir, 'pipe.jsonl');
+  execFileSync('mkfifo', [file]);
+  expect(() => SourceTable.open(file)).toThrow(expect.objectContaining({ code: 'IMPORT_CANNOT_READ' }));
 });

@@ -8,12 +8,13 @@ import {
   readSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
 import { isObject } from '@tapedeck/tape/internal';
 import { ImportError } from '../import/errors.ts';
-import { cannotRead, reasonOf } from '../lines/index.ts';
+import { cannotRead, kindOf, reasonOf } from '../lines/index.ts';
 import { SourceEnds } from './ends.ts';
 import type { Source } from './source.ts';
 
@@ -231,6 +232,9 @@ function parsed(line: string): unknown {
 
 function textOf(file: string): string {
   try {
+    const stat = statSync(file);
+    // A pipe would be read without an end.
+    if (!stat.isFile()) throw new Error(`it is ${kindOf(stat)}`);
     return readFileSync(file, 'utf8');
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return '';

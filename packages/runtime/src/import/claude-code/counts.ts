@@ -1,5 +1,6 @@
 import type { Draft } from '@tapedeck/tape';
 import { entryBytesMax } from '@tapedeck/tape/store';
+import { keyPart } from '../key-part.ts';
 import { LaterDraft } from '../later-draft.ts';
 import type { ConversationPlan } from '../plan.ts';
 import { noCounts, type TranscriptCounts } from '../transcript.ts';
@@ -39,7 +40,7 @@ function movedResults(turns: readonly SpokenTurn[], answers: Answers): readonly 
       for (const call of turn.message.calls) {
         const at = answers.byCall.get(call)?.record.ordinal;
         if (at !== undefined && (at < turn.at || at > next))
-          moved.push(`${call.record.key}:${call.toolCallId}`);
+          moved.push(`${call.record.key}:${keyPart(call.toolCallId)}`);
       }
     if (turn.kind !== 'aside' && !(turn.kind === 'user' && holdsOnlyResults(turn.record))) next = turn.at;
   }

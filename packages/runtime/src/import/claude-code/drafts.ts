@@ -12,6 +12,7 @@ import {
 } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { entryBytesMax } from '@tapedeck/tape/store';
+import { keyPart } from '../key-part.ts';
 import { interrupted } from '../output.ts';
 import { text } from '../text.ts';
 import { blockOf, type RecordedResult } from './answers.ts';
@@ -62,7 +63,7 @@ export function resultDraft(call: Call, answer: RecordedResult): Draft {
     isError: block.is_error === true && output.type === 'content' ? true : undefined,
     savedAs: savedAs(output),
   });
-  return { ...toolResult(call, output, meta), key: `${record.key}:${call.toolCallId}` };
+  return { ...toolResult(call, output, meta), key: `${record.key}:${keyPart(call.toolCallId)}` };
 }
 
 /**
@@ -70,7 +71,7 @@ export function resultDraft(call: Call, answer: RecordedResult): Draft {
  * `repair`: after that, a run would be open.
  */
 export function repairDraft(call: Call): Draft {
-  const key = `${call.record.key}:${call.toolCallId}:interrupted`;
+  const key = `${call.record.key}:${keyPart(call.toolCallId)}:interrupted`;
   return { ...toolResult(call, interrupted, { source: 'import', repaired: true }), key };
 }
 

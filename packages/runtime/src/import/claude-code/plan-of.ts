@@ -5,10 +5,12 @@
  * conversations of them, by the rules of `turns`, `message`, `answers`, `blocks`, `drafts` and `weave`. Imports what lies beside
  * it in `import`, and no other room.
  */
+
 import type { Draft, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { nameFault, sha256 } from '@tapedeck/tape/store';
 import type { JsonLine } from '../json-lines.ts';
+import { keyPart } from '../key-part.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan.ts';
 import { text } from '../text.ts';
 import {
@@ -124,7 +126,7 @@ function countsByFile(
 
 /** The key of the first conversation in the file of a subagent. */
 export function agentKey(key: string, id: string): string {
-  return `${key}/agent:${id}`;
+  return `${key}/agent:${keyPart(id)}`;
 }
 
 /** Claude Code names a file by its session. Records can name another one: those that were copied, or written before. */
@@ -233,9 +235,10 @@ function identityOf(
   alone: readonly JsonLine[],
 ): { readonly session: string; readonly key: string } {
   const agent = text(alone.find(({ value }) => text(value.agentId) !== undefined)?.value.agentId);
-  if (agent !== undefined) return { session: agentName(agent), key: agentKey(`claude-code:${named}`, agent) };
+  if (agent !== undefined)
+    return { session: agentName(agent), key: agentKey(`claude-code:${keyPart(named)}`, agent) };
   const session = nameFault(named) === undefined ? named : `claude-code-${sha256(named).slice(0, 12)}`;
-  return { session, key: `claude-code:${named}` };
+  return { session, key: `claude-code:${keyPart(named)}` };
 }
 
 function isSidechain(lines: readonly JsonLine[]): boolean {
@@ -274,7 +277,7 @@ function sourceOfCopy(lines: readonly JsonLine[], session: string): string | und
 function hasCall(spine: readonly Draft[], call: string): boolean {
   return spine.some((draft) => {
     // Its key has the id of the call: of others the content need not be read.
-    if (draft.kind !== 'tool-result' || draft.key?.includes(call) !== true) return false;
+    if (draft.kind !== 'tool-result' || draft.key?.includes(keyPart(call)) !== true) return false;
     return isObject(draft.payload) && draft.payload.toolCallId === call;
   });
 }

@@ -2,6 +2,7 @@ import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { type ExportedMark, exportedMark } from '../exported.ts';
 import type { JsonLine } from '../json-lines.ts';
+import { keyPart } from '../key-part.ts';
 import { text } from '../text.ts';
 import { callsOf, messageId, type Results, resultsOf, TraitPool, type Traits } from './traits.ts';
 
@@ -83,7 +84,7 @@ class LineRecord implements CodeRecord {
   }
 
   get key(): string {
-    return this.#isKey ? `cc:${this.uuid}` : `cc:line:${this.ordinal}`;
+    return this.#isKey ? `cc:${keyPart(this.uuid ?? '')}` : `cc:line:${this.ordinal}`;
   }
 
   get line(): number {

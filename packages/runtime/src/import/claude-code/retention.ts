@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject } from '@tapedeck/tape/internal';
 import type { Retention } from '../format.ts';
@@ -13,12 +13,15 @@ const usual = 30;
  */
 export function retentionIn(directory: string): Retention {
   const file = join(directory, 'settings.json');
+  const unreadable = { days: usual, file, fault: 'it cannot be read' };
   let settings: unknown;
   try {
+    // A pipe would be read without an end.
+    if (!statSync(file).isFile()) return unreadable;
     settings = JSON.parse(readFileSync(file, 'utf8').replace(/^\u{feff}/u, ''));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { days: usual };
-    return { days: usual, file, fault: 'it cannot be read' };
+    return unreadable;
   }
   const days = isObject(settings) ? settings.cleanupPeriodDays : undefined;
   if (days === undefined) return { days: usual };

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
 import { firstText, given, type Identity, isJsonLines, type Place, type TranscriptTool } from '../format.ts';
@@ -34,16 +34,25 @@ const partOf = /[/\\](?:subagents[/\\].*\.(?:jsonl|json)|tool-results[/\\][^/\\]
 /** The folder of a session in a path, and what lies in it. */
 const inFolder = /([^/\\]+)[/\\](subagents|tool-results)[/\\](?:.*[/\\])?([^/\\]+)$/;
 
+/**
+ * Whether a part of a session lies in the folder of that session. Such a file is taken whatever is in it, so that a link in the
+ * folder could lead to any file of the user.
+ */
+function isInFolder(path: string, inside: readonly string[]): boolean {
+  if (!existsSync(path)) return true;
+  const real = inFolder.exec(realpathSync(path)) ?? [];
+  return [1, 2, 3].every((i) => real[i] === inside[i]);
+}
+
 /** The name of a file of the program itself, which says what session it is. Records may be copies of another one's. */
 const ownName = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl/;
 
 function identify(records: readonly JsonObject[], path: string): Identity | undefined {
-  const [, main, folder, name = ''] = inFolder.exec(path) ?? [];
+  const inside = inFolder.exec(path) ?? [];
+  const [, main, folder, name = ''] = inside;
   const facts = factsOf(records);
-  if (main !== undefined && folder === 'tool-results')
-    return { session: `${main}/${name}`, role: 'part', main };
-  if (main !== undefined && !/^agent-[^/]*\.jsonl/.test(name))
-    return { session: `${main}/${name}`, role: 'part', main };
+  if (main !== undefined && (folder === 'tool-results' || !/^agent-[^/]*\.jsonl/.test(name)))
+    return isInFolder(path, inside) ? { session: `${main}/${name}`, role: 'part', main } : undefined;
   const mayBeAside = inProjects.test(path);
   if (!records.some((record) => isClaudeCode(record) || (mayBeAside && isSide(record)))) return undefined;
   const agent = firstText(records, 'agentId');
