@@ -130,6 +130,27 @@ test('what was forked before two ways parted is pushed and pulled without them',
   expect([...a.damage(), ...b.damage()]).toEqual([]);
 });
 
+test('a link to a session that is not pushed waits for it, and is not offered at each push', async () => {
+  using dir = tempDir();
+  using a = new SharingHome(dir, 'a');
+  using b = new SharingHome(dir, 'b');
+  for (const name of ['copy', 'source']) {
+    a.store.sessions.open(name);
+    a.store.entries.append(name, [user('Go.')]);
+  }
+  await a.push({ sessions: ['copy'] });
+  a.store.lineage.link('copy', 'source');
+  expect(await a.push({ sessions: ['copy'] })).toMatchObject({ pack: null, lines: 0, sessions: [] });
+  await b.pull();
+  expect(b.store.sessions.find('copy')?.link).toBeUndefined();
+  expect((await a.push()).sessions.map(({ session }) => session)).toEqual(['copy', 'source']);
+  await b.pull();
+  expect(b.store.sessions.find('copy')?.link?.parent).toBe('source');
+  expect(await a.push()).toMatchObject({ pack: null, sessions: [] });
+  a.store.lineage.link('copy', null);
+  expect(await a.push({ sessions: ['copy'] })).toMatchObject({ lines: 1 });
+});
+
 test('a child that was pulled merges once, wherever it is merged', async () => {
   using dir = tempDir();
   using a = new SharingHome(dir, 'a');

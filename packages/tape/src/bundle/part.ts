@@ -27,6 +27,8 @@ export interface SessionHead {
   readonly lifecycle: Lifecycle;
   /** The events of the lineage about it, in order. */
   readonly events: readonly string[];
+  /** The sessions under which links put it, by the events of these. */
+  readonly above: ReadonlyMap<string, string>;
 }
 
 /**
@@ -86,19 +88,24 @@ export function ownHash(db: Db, tape: TapeRow, seq: Seq): string | undefined {
 export function headsOf(db: Db, realm: string): readonly SessionHead[] {
   return db.read(() => {
     const events = Map.groupBy(
-      db.all<{ id: number; event: string }>(
-        'SELECT tape_id AS id, event_id AS event FROM lineage ORDER BY g',
+      db.all<{ id: number; event: string; above: string | null }>(
+        `SELECT l.tape_id AS id, l.event_id AS event, p.ulid AS above FROM lineage l
+           LEFT JOIN tape p ON l.type = 'link' AND p.id = l.peer_id ORDER BY l.g`,
       ),
       ({ id }) => id,
     );
     return db
-      .all<Omit<SessionHead, 'events'> & { row: number }>(
+      .all<Omit<SessionHead, 'events' | 'above'> & { row: number }>(
         `SELECT t.id AS row, t.name AS session, t.ulid AS id, p.ulid AS parent, t.base_seq AS base, t.head_seq AS head,
            lower(hex(t.head_hash)) AS hash, t.lifecycle FROM tape t LEFT JOIN tape p ON p.id = t.parent_id
            WHERE t.realm = @realm AND t.lifecycle <> 'staging' ORDER BY t.id`,
         { realm },
       )
-      .map(({ row, ...head }) => ({ ...head, events: (events.get(row) ?? []).map(({ event }) => event) }));
+      .map(({ row, ...head }) => {
+        const own = events.get(row) ?? [];
+        const above = new Map(own.flatMap((one) => (one.above === null ? [] : [[one.event, one.above]])));
+        return { ...head, events: own.map(({ event }) => event), above };
+      });
   });
 }
 

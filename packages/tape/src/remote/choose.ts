@@ -65,12 +65,17 @@ export function choose(
   const parts = new Map<string, BundlePart>();
   const sent: SentSession[] = [];
   const behind: string[] = [];
+  for (const head of heads)
+    ways.set(head.id, wayOf(head, there, { isHere, parent: ways.get(head.parent ?? '') }));
+  const goes = (id: string) => ways.has(id) && ways.get(id)?.refusal === undefined;
+  // A link to a session that the other side lacks would stay away there: it waits here for that.
+  const waits = (above: string | undefined) =>
+    above !== undefined && there.points(above).length === 0 && !goes(above);
   for (const head of heads) {
-    const way = wayOf(head, there, { isHere, parent: ways.get(head.parent ?? '') });
-    ways.set(head.id, way);
-    if (way.refusal !== undefined) continue;
+    const way = ways.get(head.id);
+    if (way === undefined || way.refusal !== undefined) continue;
     if (there.points(head.id).some((point) => point.head > way.to)) behind.push(head.session);
-    const lines = head.events.filter((event) => !there.knows(event)).length;
+    const lines = head.events.filter((one) => !there.knows(one) && !waits(head.above.get(one))).length;
     const entries = way.to - way.after;
     if (entries === 0 && lines === 0) continue;
     sent.push({ session: head.session, id: head.id, entries, lines });
