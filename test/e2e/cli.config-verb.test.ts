@@ -484,6 +484,8 @@ describe('where a value comes from', () => {
       'compaction.prune': 'false',
       'compaction.smart_recovery': 'false',
       'compaction.prune.protect': '[a]',
+      'import.roots': '[a]',
+      'import.exclude': '[a]',
       'mcp_servers.*.args': '[a]',
       'mcp_servers.*.url': 'http://a/mcp',
       routes: '[{ name: a, session: { key: "dm:a" } }]',

@@ -94,11 +94,11 @@ test('the demo is a small story with everything a real transcript has', () => {
   expect([rest, main.title, conversations.length]).toMatchObject([
     { format: 'claude-code', session: '7d4c1f0e-52a6-4b8e-9c35-1e0f6a2b9d47', derived: [], bad: [] },
     'Release check fails: changelog heading and one test',
-    1,
+    2,
   ]);
   expect([...counts.values()]).toEqual([
     {
-      ...{ records: 19, messages: 6, offPath: 5, repaired: 0, compactions: 0, merged: 2, reordered: 0 },
+      ...{ records: 19, messages: 8, offPath: 4, repaired: 0, compactions: 0, merged: 2, reordered: 0 },
       ...{ dangling: 0, skipped: 0, glued: 0, truncated: 0 },
     },
   ]);
@@ -114,8 +114,6 @@ test('the demo is a small story with everything a real transcript has', () => {
     19:##",
       "toolu_01AcmeTest →   1) invoice rounding",
       "assistant: Both checks fail, for reasons",
-      "x-claude-code c0ffee13-3a1d-4e52-8f6b-10",
-      "x-claude-code c0ffee14-3a1d-4e52-8f6b-10",
       "user: Don't change anything yet. Give me",
       "assistant: Two tasks, independent of eac",
       "x-claude-code c0ffee17-3a1d-4e52-8f6b-10",

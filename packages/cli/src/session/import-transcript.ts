@@ -81,11 +81,14 @@ export async function importTranscript(
     return await writing(async (store) => {
       // Each record is garbage when it is on its tape.
       io.saveMemory();
-      const done = await importConversation(store, conversation, {
-        ...{ ...how, clean: clean ?? false, again: true, now: () => io.now() },
-        ...(table !== undefined && { table }),
-        ...{ strict: strict === true, excludes: conversation.excludes },
-      });
+      const done = await withProgress(context, (progress) =>
+        importConversation(store, conversation, {
+          ...{ ...how, clean: clean ?? false, again: true, now: () => io.now() },
+          ...(table !== undefined && { table }),
+          ...{ strict: strict === true, excludes: conversation.excludes },
+          ...{ onRead: progress('Reading bytes'), onAdded: progress('Adding entries') },
+        }),
+      );
       const whose = done.find(({ file, error }) => error !== undefined && file.path === path);
       const failed = whose ?? done.find(({ file, error }) => error !== undefined && file.role === 'main');
       if (failed?.error !== undefined) throw failed.error;
@@ -107,7 +110,9 @@ export async function importTranscript(
   const why = nameFault(name);
   if (why !== undefined) throw cannotName(name, { named, fault: why });
   await writing(async (store) => {
-    const sessions = withFile(named, () => reconcile(store, plan, how));
+    const sessions = await withProgress(context, (progress) =>
+      withFile(named, () => reconcile(store, plan, { ...how, onAdded: progress('Adding entries') })),
+    );
     const [refused] = sessions.flatMap((one) => one.refused ?? []);
     if (refused !== undefined) throw refused;
     const [counts = noCounts] = plan.counts.values();

@@ -6,6 +6,7 @@ import {
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
+import type { OnProgress } from '@tapedeck/tape/store';
 import { exportedOf, withBase } from './base.ts';
 import { beginningIn, behindCompaction } from './behind-compaction.ts';
 import { type Change, changeOf, commonOf, saysNothingNew, spineOf } from './change.ts';
@@ -59,6 +60,8 @@ export interface ReconcileOptions {
   readonly as?: string;
   /** Given by who imports many plans: reads the home once. */
   readonly origins?: Origins;
+  /** Called with the entries of a new session that were added, some times while they are. */
+  readonly onAdded?: OnProgress;
 }
 
 /**
@@ -74,7 +77,7 @@ export interface ReconcileOptions {
 export function reconcile(
   store: SqliteTapeStore,
   plan: ImportPlan,
-  { clean, rewritten = false, as, origins = new Origins(store) }: ReconcileOptions = {},
+  { clean, rewritten = false, as, origins = new Origins(store), onAdded }: ReconcileOptions = {},
 ): readonly Reconciled[] {
   const forgotten = refusalOf(store, plan, { as, origins });
   if (forgotten !== undefined)
@@ -99,7 +102,7 @@ export function reconcile(
     const writer = new ConversationWriter(store, {
       ...{ plan, conversation, from, origins },
       rewritten: typeof rewritten === 'function' ? rewritten(conversation) : rewritten,
-      as,
+      ...{ as, onAdded },
     });
     before.set(conversation.key, writer.shown);
     titles.set(conversation.key, conversation.title);
@@ -151,6 +154,7 @@ interface Writing {
   readonly rewritten: boolean;
   readonly as: string | undefined;
   readonly origins: Origins;
+  readonly onAdded: OnProgress | undefined;
 }
 
 /** What a session has, and the head at which it was read. */
@@ -336,12 +340,14 @@ class ConversationWriter {
       const { title } = conversation;
       const init = { keys: [], ...(title !== undefined && { title }) };
       const staged = this.#store.imports.stage(this.#session, init);
-      let [redacted, omitted] = [0, 0];
+      let [added, redacted, omitted] = [0, 0, 0];
       for (const chunk of chunksOf(drafts)) {
         this.#store.imports.append(staged.id, chunk);
         const repairs = repairsIn(chunk);
         redacted += repairs.redacted;
         omitted += repairs.omitted;
+        added += chunk.length;
+        this.#writing.onAdded?.({ done: added, total: drafts.length });
       }
       this.#store.imports.publish([staged.id]);
       return this.#receipt({ created: true, added: drafts.length, rewound: false, redacted, omitted });

@@ -1,5 +1,6 @@
 import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { quote } from '@tapedeck/tape/internal';
+import type { OnProgress } from '@tapedeck/tape/store';
 import type { FoundFile } from '../discovery/index.ts';
 import { type Cleaner, cleanerFor } from '../import/cleaner.ts';
 import { ImportError } from '../import/errors.ts';
@@ -49,6 +50,8 @@ export interface ImportingOptions extends Omit<ReconcileOptions, 'rewritten' | '
   readonly strict?: boolean;
   /** The time that is recorded, in milliseconds since 1970. */
   readonly now?: () => number;
+  /** Called with the bytes of its files that were read, some times while they are. */
+  readonly onRead?: OnProgress;
 }
 
 /** Whether a file is as it was when it was read. */
@@ -68,7 +71,16 @@ export async function importConversation(
   { tool, files }: Conversation,
   options: ImportingOptions = {},
 ): Promise<readonly FileImport[]> {
-  const { table, again, excludes, strict = false, now = Date.now, clean = cleanerFor(), ...how } = options;
+  const {
+    table,
+    again,
+    excludes,
+    strict = false,
+    now = Date.now,
+    clean = cleanerFor(),
+    onRead,
+    ...how
+  } = options;
   if (tool.plan === undefined) throw new TypeError(`transcripts of ${tool.title} are not read`);
   if (again !== true && files.every((file) => isRead(file, table)))
     return files.map((file) => ({ file, seen: 'unchanged' }));
@@ -84,12 +96,13 @@ export async function importConversation(
       )
     : undefined;
   if (continued !== undefined) return continued;
+  const shown = onRead && readingOf(files, onRead);
   const opened: Opened[] = [];
   const failed = new Map<FoundFile, FileError>();
   try {
     for (const file of files) {
       try {
-        opened.push(await open(file, { table, strict }));
+        opened.push(await open(file, { table, strict, ...(shown !== undefined && { onRead: shown(file) }) }));
       } catch (error) {
         if (file.role === 'main' || !isFileError(error)) throw error;
         failed.set(file, error);
@@ -202,13 +215,30 @@ interface Opened {
 
 async function open(
   file: FoundFile,
-  { table, strict }: { readonly table: SourceTable | undefined; readonly strict: boolean },
+  {
+    table,
+    ...how
+  }: { readonly table: SourceTable | undefined } & ConstructorParameters<typeof FileReading>[2],
 ): Promise<Opened> {
   const { path, tool, session } = file;
   const elsewhere = table?.of({ tool: tool.name, session, path }) ?? [];
   const seen = await recognise(path, { here: table?.at(path), elsewhere });
   const handle = openFile(path);
-  return { file, seen, handle, reading: new FileReading(file, handle, { strict }) };
+  return { file, seen, handle, reading: new FileReading(file, handle, how) };
+}
+
+/** For each file of several, what counts its bytes among those of all. */
+function readingOf(
+  files: readonly FoundFile[],
+  onRead: OnProgress,
+): (file: FoundFile) => (bytes: number) => void {
+  const total = files.reduce((sum, { facts }) => sum + facts.size, 0);
+  const read = new Map<FoundFile, number>();
+  return (file) => (bytes) => {
+    // A compressed file gives more bytes than it has.
+    read.set(file, Math.min(bytes, file.facts.size));
+    onRead({ done: [...read.values()].reduce((sum, one) => sum + one, 0), total });
+  };
 }
 
 /** Whether a file lacks a part of what was read of its session: what it has in place of that goes beside it. */

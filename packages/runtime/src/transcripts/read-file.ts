@@ -24,6 +24,8 @@ interface ReadingOptions {
   readonly strict: boolean;
   /** Where to begin; without it, at its first line. */
   readonly from?: ReadState;
+  /** Called with the bytes of the lines that were read so far, some times while they are. */
+  readonly onRead?: (bytes: number) => void;
 }
 
 /** One reading of a file of a conversation, which knows afterwards what was read. */
@@ -115,6 +117,8 @@ export class FileReading implements SourceFile {
         this.#directories.add(this.#directoryOf?.(value) ?? '');
       for (const record of kept?.keep(batch.records) ?? batch.records) records.push(record);
       first ??= batch.faults[0];
+      const last = batch.records.at(-1);
+      if (last !== undefined) this.#options.onRead?.(last.offset + last.bytes);
       for (const { line, offset } of batch.faults) if (bad.length < badLinesMax) bad.push({ line, offset });
     }
     const { faults, glued } = reading.counts;
