@@ -7,6 +7,9 @@ import { recordsOf } from './parse.ts';
 /** The bytes of lines whose records stay in memory. */
 const keptBytes = 16 * 1024 * 1024;
 
+/** A file that is larger than this keeps none: what a part of it saves in time, all of its records need in memory. */
+const keptFileMax = 4 * keptBytes;
+
 /** A longer line is read again each time. */
 const keptLineMax = 1024 * 1024;
 
@@ -14,8 +17,8 @@ const keptLineMax = 1024 * 1024;
 const recentBytes = 2 * 1024 * 1024;
 
 /**
- * The records of an open file. Those of its first lines stay in memory, and a small file is parsed once; the line of any other
- * one is read again when its value is asked for, so that a file of any size takes the memory of its longest line.
+ * The records of an open file. Those of its first lines stay in memory, unless it is large, and a small file is parsed once;
+ * the line of any other one is read again when its value is asked for, so that a file of any size takes the memory of its longest line.
  */
 export class KeptLines {
   readonly #file: OpenFile;
@@ -26,7 +29,7 @@ export class KeptLines {
 
   constructor(file: OpenFile, { bytes = keptBytes }: { readonly bytes?: number } = {}) {
     this.#file = file;
-    this.#room = bytes;
+    this.#room = file.facts.size > keptFileMax ? 0 : bytes;
   }
 
   /** The same records, in order, as they are kept. */
