@@ -52,10 +52,11 @@ export class KeptLines {
   read({ line, offset, bytes: length }: Omit<JsonLine, 'value'>): readonly JsonLine[] {
     const known = this.#recent.get(offset);
     if (known !== undefined) return known;
-    // A record has none of the bytes: those of all lines are read into one place.
-    if (this.#buffer.length < length)
+    // A record has none of the bytes: those of all lines are read into one place, unless they are many.
+    const isLong = length > keptLineMax;
+    if (this.#buffer.length < length && !isLong)
       this.#buffer = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#buffer.length));
-    const place = this.#buffer.subarray(0, length);
+    const place = isLong ? Buffer.allocUnsafeSlow(length) : this.#buffer.subarray(0, length);
     const bytes = place.subarray(0, this.#file.readInto(place, offset));
     // Whether a newline ends it makes a difference to its faults alone.
     const { records } = recordsOf(
