@@ -16,8 +16,9 @@ export class LaterDraft implements Draft {
   readonly bytes: number;
   readonly #make: MakeDrafts;
   readonly #i: number;
+  readonly #change: Change | undefined;
 
-  constructor({ kind, key, mark, name }: Draft, { make, i, bytes }: LaterContent) {
+  constructor({ kind, key, mark, name }: Draft, { make, i, bytes, change }: LaterContent) {
     this.kind = kind;
     this.key = key;
     if (mark !== undefined) this.mark = mark;
@@ -25,6 +26,7 @@ export class LaterDraft implements Draft {
     this.bytes = bytes;
     this.#make = make;
     this.#i = i;
+    this.#change = change;
   }
 
   get payload(): unknown {
@@ -36,25 +38,46 @@ export class LaterDraft implements Draft {
   }
 
   whole(): Draft {
-    const draft = madeBy(this.#make)[this.#i];
+    const draft = madeBy(this.#make, this.#change)[this.#i];
     if (draft === undefined) throw new TypeError('a draft is made as it was before');
     return draft;
   }
+
+  /** The same draft, changed by one more function. */
+  changed(change: Change): LaterDraft {
+    const [make, i, bytes, earlier] = [this.#make, this.#i, this.bytes, this.#change];
+    if (earlier === undefined) return new LaterDraft(this, { make, i, bytes, change });
+    return new LaterDraft(this, { make: () => [change(this.whole())], i: 0, bytes });
+  }
 }
+
+type Change = (draft: Draft) => Draft;
 
 interface LaterContent {
   readonly make: MakeDrafts;
   /** The place of the draft among those that are made with it. */
   readonly i: number;
   readonly bytes: number;
+  /** What becomes of the draft once it is made. A list of drafts has one function for all: no closure for each. */
+  readonly change?: Change;
 }
 
 /** What was made last, since the fields of a draft, and the drafts of a message, are asked for one after another. */
-let last: { readonly make: MakeDrafts; readonly drafts: readonly Draft[] } | undefined;
+let last: Made | undefined;
 
-function madeBy(make: MakeDrafts): readonly Draft[] {
-  if (last?.make !== make) last = { make, drafts: make() };
-  return last.drafts;
+interface Made {
+  readonly make: MakeDrafts;
+  readonly change: Change | undefined;
+  readonly drafts: readonly Draft[];
+}
+
+function madeBy(make: MakeDrafts, change: Change | undefined): readonly Draft[] {
+  if (last?.make === make && last.change === change) return last.drafts;
+  // What was made before goes first: both need not be in memory.
+  last = undefined;
+  const drafts = change === undefined ? make() : make().map(change);
+  last = { make, change, drafts };
+  return drafts;
 }
 
 /** A draft with its content. */
@@ -63,7 +86,6 @@ export function wholeDraft(draft: Draft): Draft {
 }
 
 /** A draft as a function changes it, which is done when its content is asked for, if that is not there yet. */
-export function changedLater(draft: Draft, change: (draft: Draft) => Draft): Draft {
-  if (!(draft instanceof LaterDraft)) return change(draft);
-  return new LaterDraft(draft, { make: () => [change(draft.whole())], i: 0, bytes: draft.bytes });
+export function changedLater(draft: Draft, change: Change): Draft {
+  return draft instanceof LaterDraft ? draft.changed(change) : change(draft);
 }

@@ -7,6 +7,9 @@ import { recordsOf } from './parse.ts';
 /** The bytes of lines whose records stay in memory. */
 const keptBytes = 16 * 1024 * 1024;
 
+/** A file that is larger than this keeps none: what a part of it saves in time, all of its records need in memory. */
+const keptFileMax = 4 * keptBytes;
+
 /** A longer line is read again each time. */
 const keptLineMax = 1024 * 1024;
 
@@ -14,8 +17,8 @@ const keptLineMax = 1024 * 1024;
 const recentBytes = 2 * 1024 * 1024;
 
 /**
- * The records of an open file. Those of its first lines stay in memory, and a small file is parsed once; the line of any other
- * one is read again when its value is asked for, so that a file of any size takes the memory of its longest line.
+ * The records of an open file. Those of its first lines stay in memory, unless it is large, and a small file is parsed once;
+ * the line of any other one is read again when its value is asked for, so that a file of any size takes the memory of its longest line.
  */
 export class KeptLines {
   readonly #file: OpenFile;
@@ -26,7 +29,7 @@ export class KeptLines {
 
   constructor(file: OpenFile, { bytes = keptBytes }: { readonly bytes?: number } = {}) {
     this.#file = file;
-    this.#room = bytes;
+    this.#room = file.facts.size > keptFileMax ? 0 : bytes;
   }
 
   /** The same records, in order, as they are kept. */
@@ -49,10 +52,11 @@ export class KeptLines {
   read({ line, offset, bytes: length }: Omit<JsonLine, 'value'>): readonly JsonLine[] {
     const known = this.#recent.get(offset);
     if (known !== undefined) return known;
-    // A record has none of the bytes: those of all lines are read into one place.
-    if (this.#buffer.length < length)
+    // A record has none of the bytes: those of all lines are read into one place, unless they are many.
+    const isLong = length > keptLineMax;
+    if (this.#buffer.length < length && !isLong)
       this.#buffer = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#buffer.length));
-    const place = this.#buffer.subarray(0, length);
+    const place = isLong ? Buffer.allocUnsafeSlow(length) : this.#buffer.subarray(0, length);
     const bytes = place.subarray(0, this.#file.readInto(place, offset));
     // Whether a newline ends it makes a difference to its faults alone.
     const { records } = recordsOf(

@@ -1,5 +1,6 @@
 import type { Part } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { exact } from '../exact.ts';
 import { text } from '../text.ts';
 import { assistantPart, blocksOf, isBlank, providerResultPart } from './blocks.ts';
 import type { Block } from './content.ts';
@@ -53,12 +54,12 @@ class MessageAgain implements Message {
   readonly #own: readonly string[];
 
   constructor(turn: ModelTurn, message: Message & { readonly own: readonly string[] }) {
-    this.calls = message.calls;
+    this.calls = exact(message.calls);
     this.stopped = message.stopped;
     this.rest = message.rest;
     this.isEmpty = message.isEmpty;
     this.#turn = turn;
-    this.#own = message.own;
+    this.#own = exact(message.own);
   }
 
   get parts(): readonly Part[] {

@@ -266,12 +266,13 @@ function sessionIn(lines: readonly JsonLine[]): string | undefined {
  * three ways: `forkedFrom`, a `session_id` beside the `sessionId`, and the session that made the request of an answer.
  */
 function sourceOfCopy(lines: readonly JsonLine[], session: string): string | undefined {
-  const named = lines.flatMap(({ value }) => {
+  for (const { value } of lines.toReversed()) {
     const { forkedFrom, session_id, requestSessionId } = value;
     const from = isObject(forkedFrom) ? text(forkedFrom.sessionId) : undefined;
-    return from ?? text(session_id) ?? text(requestSessionId) ?? [];
-  });
-  return named.findLast((one) => one !== session);
+    const named = from ?? text(session_id) ?? text(requestSessionId);
+    if (named !== undefined && named !== session) return named;
+  }
+  return undefined;
 }
 
 function hasCall(spine: readonly Draft[], call: string): boolean {

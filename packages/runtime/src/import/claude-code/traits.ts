@@ -1,5 +1,6 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { exact } from '../exact.ts';
 import { text } from '../text.ts';
 import { isGiven, isQueued, systemTurnsIn } from './attachments.ts';
 import { blocksOf, isBlank } from './blocks.ts';
@@ -65,14 +66,14 @@ export function resultsOf(raw: JsonObject): Results | undefined {
     const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
     if (call !== undefined) results.push([at, call]);
   }
-  return results.length === 0 ? undefined : results;
+  return results.length === 0 ? undefined : exact(results);
 }
 
 /** The ids of the calls of an assistant record; undefined where it has none. Pure. */
 export function callsOf(raw: JsonObject): readonly string[] | undefined {
   if (raw.type !== 'assistant') return undefined;
   const calls = blocksOf(raw).flatMap(({ id }) => text(id) ?? []);
-  return calls.length === 0 ? undefined : calls;
+  return calls.length === 0 ? undefined : exact(calls);
 }
 
 /** What the records of one message have in common. Pure. */

@@ -25,7 +25,7 @@ export interface RecordTurn {
 interface OpenMessage {
   readonly kind: 'assistant';
   readonly id: string | undefined;
-  readonly members: CodeRecord[];
+  members: CodeRecord[];
   readonly at: number;
 }
 
@@ -76,7 +76,8 @@ export function turnsOf(
     const same = byId.get(messageId(record) ?? '');
     (same?.findLast(({ at }) => at <= record.ordinal) ?? same?.[0])?.members.push(record);
   }
-  for (const { members } of [...byId.values()].flat()) members.sort((a, b) => a.ordinal - b.ordinal);
+  for (const same of byId.values())
+    for (const turn of same) turn.members = turn.members.toSorted((a, b) => a.ordinal - b.ordinal);
   return asGiven(turns);
 }
 

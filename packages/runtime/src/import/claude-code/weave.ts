@@ -91,7 +91,8 @@ export function weave({ turns, answers, beside }: Conversation): Woven {
 function draftsOf(records: readonly CodeRecord[], make: MakeDrafts): readonly Draft[] {
   const drafts = make();
   if (!records.some(({ isAway }) => isAway)) return drafts;
-  const bytes = records.reduce((sum, record) => sum + record.bytes, 0) / Math.max(drafts.length, 1);
+  const total = records.reduce((sum, record) => sum + record.bytes, 0);
+  const bytes = Math.ceil(total / Math.max(drafts.length, 1));
   return drafts.map((draft, i) => new LaterDraft(draft, { make, i, bytes }));
 }
 
