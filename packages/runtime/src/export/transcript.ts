@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Entry } from '@tapedeck/tape';
-import { isObject, isPrune } from '@tapedeck/tape/internal';
+import { isObject, isOmission, isPrune } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { type ExportSource, shownEntries } from './contexts.ts';
 
@@ -68,7 +68,9 @@ function placeIn({ meta: { place } }: Entry): { readonly cwd?: string; readonly 
 function isOwnWork(entry: Entry): boolean {
   const { kind, mark, meta } = entry;
   if (meta.source === 'import' || (meta.source === 'merge' && meta.context === false)) return false;
-  return kind === 'message' || kind === 'tool-result' || mark === 'boundary' || isPrune(entry);
+  return (
+    kind === 'message' || kind === 'tool-result' || mark === 'boundary' || isPrune(entry) || isOmission(entry)
+  );
 }
 
 /** The id that a session had in the program, if it shows all that was imported of it. */

@@ -4,6 +4,7 @@ import {
   fitTo,
   isClientCall,
   noStart,
+  omittedMessages,
   prunedOutputs,
   renderEntry,
   renderState,
@@ -61,6 +62,7 @@ type RenderedResult = Extract<Rendered, { type: 'result' }>;
 export async function turnsOf(source: ExportSource, target: Target): Promise<readonly Turn[]> {
   const { start, entries } = select(await Array.fromAsync(shownEntries(source)), 'full');
   const pruned = prunedOutputs(entries);
+  const omitted = omittedMessages(entries);
   const turns: (Open | OpenBoundary)[] = [];
   const begun = startOf(start);
   if (begun !== undefined) turns.push(begun);
@@ -74,6 +76,7 @@ export async function turnsOf(source: ExportSource, target: Target): Promise<rea
       if (intention !== undefined && keep > intention.entry.seq) turns.push({ ...intention, again: true });
       continue;
     }
+    if (entry.kind === 'message' && omitted.has(entry.seq)) continue;
     const rendered = renderEntry(entry, pruned.get(entry.seq));
     if (rendered === undefined) continue;
     if (rendered.type === 'result') {
