@@ -321,3 +321,18 @@ test.each(['the copy first', 'the copy last'])(
     expect([...store.verify()]).toEqual([]);
   },
 );
+
+test.each([0, 1, 2])('what was changed in an exported record is on a tape: message %i', async (n) => {
+  using store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [user('First.'), assistant('Found.'), user('Go on.')]);
+  const { id, records } = await exported(store, 'main');
+  const changed = records.filter(({ message }) => message !== undefined)[n];
+  const edited = { role: n === 1 ? 'assistant' : 'user', content: 'Changed.' };
+  const given = records.map((one) => (one === changed ? { ...one, message: edited } : one));
+  const [made] = imported(store, { id, records: given });
+  const said = ['First.', 'Found.', 'Go on.'].with(n, 'Changed.');
+  expect(JSON.stringify(seen(store, made?.session ?? '')).match(/(?<="text":")[^"]+/g)).toEqual(said);
+  expect(store.sessions.find(id)?.parent).toBe(n === 0 ? undefined : 'main');
+  expect([...store.verify()]).toEqual([]);
+});

@@ -186,7 +186,7 @@ class RecordWriter {
       sessionId: id,
       version: typeof entry.meta.version === 'string' ? entry.meta.version : thisVersion,
       ...(branch !== undefined && { gitBranch: branch }),
-      tapedeck: markOf(this.#source.info.id, entry),
+      tapedeck: markOf(this.#source.info.id, entry, isObject(fields.message) ? fields.message : undefined),
     };
   }
 

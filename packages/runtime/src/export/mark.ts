@@ -1,13 +1,19 @@
 import type { Entry, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { contentSum } from '../import/exported.ts';
 
 /**
  * What a record of another program says of the entry that it was made of: the session and the hash of the entry, and of a
- * boundary its state.
+ * boundary its state. The sum of the message, if it has one, shows later whether it was changed.
  */
-export function markOf(session: string, entry: Entry): JsonObject {
+export function markOf(session: string, entry: Entry, message?: JsonObject): JsonObject {
   const state = entry.meta.source === 'import' ? undefined : stateOf(entry);
-  return { session, entry: entry.hash, ...(state !== undefined && { state }) };
+  return {
+    session,
+    entry: entry.hash,
+    ...(state !== undefined && { state }),
+    ...(message !== undefined && { sum: contentSum(message) }),
+  };
 }
 
 /** The state of a boundary; of a compaction its summary, since views show no more of it. */

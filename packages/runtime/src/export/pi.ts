@@ -108,7 +108,7 @@ class EntryWriter {
 
   #message(message: JsonObject, entry: Entry): JsonObject {
     return this.entry(
-      { type: 'message', message, tapedeck: markOf(this.#source.info.id, entry) },
+      { type: 'message', message, tapedeck: markOf(this.#source.info.id, entry, message) },
       entry.sourceAt ?? entry.at,
     );
   }

@@ -1,9 +1,11 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
 
 /**
  * What an export writes into each record of another program's transcript, in the field `tapedeck`: the session, by its id,
- * and the hash of the entry that the record was made of. A record without `entry` says nothing of its own.
+ * and the hash of the entry that the record was made of. A record without `entry` says nothing of its own. `sum` is the SHA-256
+ * of the content of the record's message: whoever changes that has said something else.
  */
 export interface ExportedMark {
   readonly session: string;
@@ -12,10 +14,16 @@ export interface ExportedMark {
   readonly state?: JsonObject;
 }
 
-/** The mark in a record; undefined for a record that no export wrote. */
-export function exportedMark({ tapedeck }: JsonObject): ExportedMark | undefined {
+/** The sum of what a message says. Programs write the JSON of a record anew, and leave the order of its fields. */
+export function contentSum({ content = null }: JsonObject): string {
+  return sha256(JSON.stringify(content));
+}
+
+/** The mark in a record; undefined for a record that no export wrote, or that was changed since. */
+export function exportedMark({ tapedeck, message }: JsonObject): ExportedMark | undefined {
   if (!isObject(tapedeck) || typeof tapedeck.session !== 'string') return undefined;
-  const { session, entry, state } = tapedeck;
+  const { session, entry, state, sum } = tapedeck;
+  if (isObject(message) && sum !== contentSum(message)) return undefined;
   return {
     session,
     ...(typeof entry === 'string' && { entry }),
