@@ -106,7 +106,7 @@ if (sized(false, true, true))
 
     test('npx tape demo runs the main job', async () => {
       const said = await shellOutside(dir.path, `export TMPDIR=$PWD; ${demo}`);
-      expect(said).toContain('ok: 3 sessions, 33 entries, all hashes match');
+      expect(said).toContain('ok: 4 sessions, 35 entries, all hashes match');
       expect(said).toContain('\n  npx tape log main\n');
       expect(await shellOutside(dir.path, 'npx tape --version')).toBe(`${version}\n`);
     });
@@ -124,7 +124,7 @@ if (sized(false, true, true))
     test('npx runs the demo from the tarballs alone', async () => {
       using empty = tempDir();
       const said = await shellOutside(empty.path, `export TMPDIR=$PWD; ${demoOnce}`);
-      expect(said).toContain('ok: 3 sessions, 33 entries, all hashes match');
+      expect(said).toContain('ok: 4 sessions, 35 entries, all hashes match');
       expect(readdirSync(empty.path)).not.toContain('node_modules');
     }, 300_000);
 

@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
+import { quote } from '@tapedeck/tape/internal';
+import { ImportError } from '../errors.ts';
 import { firstText, given, type Identity, isJsonLines, type Place, type TranscriptTool } from '../format.ts';
 import { text } from '../text.ts';
 import { planEnd } from './plan-end.ts';
@@ -89,9 +91,23 @@ function beside(path: string, { main }: Identity): readonly string[] {
   const inside = inFolder.exec(path);
   const place = inside === null ? dirname(path) : path.slice(0, inside.index);
   const folder = inside === null ? nameOf(basename(path)) : main;
-  const agents = readdirSync(place).filter((name) => /^agent-[^/\\]*\.jsonl/.test(name));
+  const agents = namesIn(place).filter((name) => /^agent-[^/\\]*\.jsonl/.test(name));
   const files = ['', '.zst', '.gz'].map((end) => join(place, `${folder}.jsonl${end}`));
   return [...files, join(place, folder), ...agents.map((name) => join(place, name))].filter((one) =>
     existsSync(one),
   );
+}
+
+/** The names in a folder; none in one that only lets pass who knows a name. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === 'EACCES' || code === 'EPERM') return [];
+    throw new ImportError('IMPORT_CANNOT_READ', `cannot read ${quote(folder)}: ${message}`, {
+      data: { file: folder, why: message },
+      cause,
+    });
+  }
 }
