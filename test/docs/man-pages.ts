@@ -83,9 +83,14 @@ function blockLines(block: Block): readonly string[] {
   if ('lines' in block) return ['.nf', ...block.lines.map(textLine), '.fi'];
   return block.terms.flatMap(([term, meaning]) => [
     '.TP',
-    `.B ${roff(term.replaceAll('`', ''))}`,
+    `.B ${breakable(roff(term.replaceAll('`', '')))}`,
     textLine(meaning === '' ? term : meaning),
   ]);
+}
+
+/** A term that is longer than a line can end one behind each of its choices. */
+function breakable(term: string): string {
+  return term.length > 60 ? term.replaceAll('|', '|\\:') : term;
 }
 
 /** A line of text: one that begins with a dot or a quote is no request, and what is typed is bold. */

@@ -47,8 +47,10 @@ export interface ReadPlan extends ImportPlan {
  * import { openTapeStore } from '@tapedeck/tape';
  *
  * using store = openTapeStore('tapes/tape.db');
- * for (const { session, added } of reconcile(store, readTranscript('transcript.jsonl')))
- *   console.log(session, added);
+ * const message = { role: 'user', content: 'Why does the build fail?' };
+ * const record = { type: 'user', uuid: 'r1', parentUuid: null, sessionId: 's1', message };
+ * const plan = readTranscript('s1.jsonl', { chunks: [Buffer.from(`${JSON.stringify(record)}\n`)] });
+ * for (const { session, created } of reconcile(store, plan)) console.log(session, created); // s1 true
  * ```
  */
 export function readTranscript(
