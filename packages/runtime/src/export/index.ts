@@ -2,10 +2,10 @@
  * Sessions in the forms of other programs. `index.ts` chooses the form, `ui-message.ts`, `openai-chat.ts`, `markdown.ts`,
  * `session-jsonl.ts` and `nexus3.ts` write one each. `claude-code.ts` and `pi.ts` write transcripts from which these programs
  * continue: of the turns that `turns.ts` makes of entries, in the blocks of `anthropic-blocks.ts`, with the marks of `mark.ts`;
- * `transcript.ts` says with which id, and where the program looks for it. All read through the same store: `clean-store.ts` gives large texts whole and takes secrets out,
- * `contexts.ts` divides a session where its model began anew, and `output-text.ts` makes a text of what a tool returned. A
- * form is written in pieces while the tape is read. Reads only. Imports `logs`, `ui`, `stream`, `store-of` and
- * `fields`.
+ * `transcript.ts` says with which id, and where the program looks for it. All read through the same store: `clean-store.ts`
+ * gives large texts whole and takes secrets out, `contexts.ts` divides a session where its model began anew, and
+ * `output-text.ts` makes a text of what a tool returned. A form is written in pieces while the tape is read. Reads only.
+ * Imports `import` for the marks, `logs`, `ui`, `stream`, `store-of` and `fields`.
  */
 import type { Point, Redact, Secret } from '@tapedeck/tape';
 import { secretsIn } from '@tapedeck/tape/internal';
