@@ -11,6 +11,9 @@ const secretWord = 'aardvark';
 const uuid = (session: string, n: number) =>
   `${session}${String(n).padStart(8 - session.length, '0')}-0000-4000-8000-000000000000`;
 
+/** Turns by the letter of their session and their number: `a0 a1`. */
+const turns = (list: string) => list.split(' ').map(([of = '', n]) => [of, Number(n)] as const);
+
 /** Records of a session: a turn for each number; a copy has those of another session first. */
 function records(sessionId: string, turns: readonly (readonly [of: string, n: number, parent?: number])[]) {
   return turns.flatMap(([of, n, parent = n - 1]) => {
@@ -88,16 +91,9 @@ test('all of a conversation is erased: branches, subagents, titles, copies, and 
     'a/subagents/agent-x.jsonl',
     records('a', [['a', 7, 3]]).map((one) => ({ ...one, isSidechain: true, agentId: 'x' })),
   );
-  at.write('b.jsonl', records('b', [['b', 0]]));
+  at.write('b.jsonl', records('b', turns('b0')));
   await at.imports();
-  at.write(
-    'c.jsonl',
-    records('c', [
-      ['a', 0],
-      ['a', 1],
-      ['c', 2],
-    ]),
-  );
+  at.write('c.jsonl', records('c', turns('a0 a1 c2')));
   await at.imports();
   expect(at.holds(secretWord)).not.toEqual([]);
   const dry = await at.imports('--forget', at.file('a.jsonl'), '--dry-run');
@@ -118,23 +114,8 @@ test('all of a conversation is erased: branches, subagents, titles, copies, and 
   expect(at.holds('/work/a')).toEqual([]);
   expect((await at.run('check')).code).toBe(0);
   // What is forgotten stays so when it grows, and its copy goes on.
-  at.write('a.jsonl', [
-    ...records('a', [
-      ['a', 0],
-      ['a', 1],
-      ['a', 3],
-    ]),
-    titled('a'),
-  ]);
-  at.write(
-    'c.jsonl',
-    records('c', [
-      ['a', 0],
-      ['a', 1],
-      ['c', 2],
-      ['c', 3],
-    ]),
-  );
+  at.write('a.jsonl', [...records('a', turns('a0 a1 a3')), titled('a')]);
+  at.write('c.jsonl', records('c', turns('a0 a1 c2 c3')));
   await at.imports();
   expect(at.holds(`${secretWord} a `)).toEqual([]);
   expect(at.holds(`${secretWord} c 3`)).toEqual(['tape.db']);
@@ -142,23 +123,10 @@ test('all of a conversation is erased: branches, subagents, titles, copies, and 
 
 test('a copy that comes after its source was forgotten does not bring it back', async () => {
   using at = user();
-  at.write(
-    'a.jsonl',
-    records('a', [
-      ['a', 0],
-      ['a', 1],
-    ]),
-  );
+  at.write('a.jsonl', records('a', turns('a0 a1')));
   await at.imports();
   await at.imports('--forget', 'a');
-  at.write(
-    'c.jsonl',
-    records('c', [
-      ['a', 0],
-      ['a', 1],
-      ['c', 2],
-    ]),
-  );
+  at.write('c.jsonl', records('c', turns('a0 a1 c2')));
   await at.imports();
   expect(at.holds(`${secretWord} a `)).toEqual([]);
   expect(at.holds(`${secretWord} c 2`)).toEqual(['tape.db']);
@@ -166,13 +134,10 @@ test('a copy that comes after its source was forgotten does not bring it back', 
 
 test('the tape remembers it: without the table, for a named file, and in another home', async () => {
   using at = user();
-  at.write('a.jsonl', [...records('a', [['a', 0]]), titled('a')]);
+  at.write('a.jsonl', [...records('a', turns('a0')), titled('a')]);
   await at.imports();
   await at.imports('--forget', 'a');
-  const grown = records('a', [
-    ['a', 0],
-    ['a', 1],
-  ]);
+  const grown = records('a', turns('a0 a1'));
   at.write('a.jsonl', grown);
   rmSync(at.home.file('sources.jsonl'));
   expect(jsonError(await at.run('import', at.file('a.jsonl'), '--json'))).toMatchObject({
@@ -196,7 +161,7 @@ test('the tape remembers it: without the table, for a named file, and in another
 
 test('what was never imported is remembered, too; a name of its own takes it again', async () => {
   using at = user();
-  at.write('a.jsonl', records('a', [['a', 0]]));
+  at.write('a.jsonl', records('a', turns('a0')));
   expect(await at.imports('--forget', at.file('a.jsonl'))).toMatchObject({ entries: 0, names: [] });
   rmSync(at.home.file('sources.jsonl'));
   await at.imports();
@@ -209,24 +174,11 @@ test('what was never imported is remembered, too; a name of its own takes it aga
 
 test('what was redacted in a session stays so when its file grows', async () => {
   using at = user();
-  at.write(
-    'a.jsonl',
-    records('a', [
-      ['a', 0],
-      ['a', 1],
-    ]),
-  );
+  at.write('a.jsonl', records('a', turns('a0 a1')));
   await at.imports();
   const { stdout } = await at.run('search', `${secretWord} a 0`, '--quiet');
   await at.run('redact', stdout.trim(), '--reason', 'pasted');
-  at.write(
-    'a.jsonl',
-    records('a', [
-      ['a', 0],
-      ['a', 1],
-      ['a', 2],
-    ]),
-  );
+  at.write('a.jsonl', records('a', turns('a0 a1 a2')));
   expect(await at.imports()).toMatchObject({ names: ['a'], entries: 2 });
   expect(at.holds(`${secretWord} a 0`)).toEqual([]);
   expect((await at.run('sessions', '--quiet')).stdout).toBe('a\n');

@@ -219,7 +219,7 @@ describe('transcripts that Claude Code 2.1.330 writes', () => {
       const files = globSync('projects/**/*.jsonl', { cwd: config });
       const records = files.flatMap((file) => objectsIn(readFileSync(join(config, file), 'utf8')).objects);
       expect(unexplained(store, { names: forked.keys(), records })).toEqual([]);
-      // Whichever provider goes on with them takes them.
+      // Each provider takes them.
       for (const one of forked.keys()) {
         store.entries.append(one, [user('Go on.')]);
         for (const mode of modes) {

@@ -11,7 +11,7 @@ interface Place {
   readonly home: DelegateHome;
   /** Where the copy was taken, and that of which it is one; none for the home of a scene itself. */
   readonly points: readonly string[];
-  /** What was asked for in it, and before in what it is a copy of. */
+  /** Its prompts, behind those of the session that it copies. */
   readonly asked: () => readonly Asked[];
 }
 

@@ -14,7 +14,7 @@ const original: readonly Raw[] = [
   person({ uuid: 'u2', parent: 'a1' }, 'do it'),
 ];
 
-/** What a copy of the first two records goes on with. */
+/** What follows a copy of the first two records. */
 const more: readonly Raw[] = [
   { ...person({ uuid: 'c3', parent: 'c2' }, 'do it elsewhere'), sessionId: 's-2' },
   {

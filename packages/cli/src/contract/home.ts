@@ -3,9 +3,7 @@ import {
   type Contracts,
   count,
   document,
-  dryRun,
   flag,
-  lines,
   listed,
   listOf,
   mark,
@@ -84,99 +82,6 @@ const attested = {
   signed: flag('a key was given'),
 };
 
-const counted = [
-  ...['records', 'messages', 'off_path', 'repaired', 'compactions', 'merged', 'reordered', 'dangling'],
-  ...['skipped', 'glued', 'truncated'],
-];
-
-/** What `import` says of a bundle, of a transcript, and of each of several files beside that. */
-const ofBundle = {
-  session: text('name of the exported session here'),
-  sessions: count('number of sessions in the bundle'),
-  entries: count('number of new entries; 0 when all existed before'),
-  filled: count('entries that were here, and got their content'),
-  absent: count('entries of these sessions whose content is not here'),
-  names: names('names of the sessions'),
-  became: z
-    .record(z.string(), z.enum(['new', 'grown', 'same', 'copy', 'kept']))
-    .describe('what became of each session; `kept`: an ancestor that went on in another way here'),
-  aliases_taken: names('other names that name something else here'),
-  redacted_elsewhere: names('entries that were redacted elsewhere, and have their content here'),
-};
-const ofTranscript = {
-  sessions: count('number of sessions that have it: one for each branch and subagent'),
-  entries: count('number of new entries; 0 when all existed before'),
-  repaired: count('tool calls without a result, answered as interrupted'),
-  derived: count('edges that no record names, concluded from the others'),
-  redacted: count('secrets that were replaced in new entries'),
-  omitted: count('new entries that were too large, and say how large'),
-  names: names('names of the sessions'),
-  counts: z
-    .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
-    .describe('numbers of records by outcome'),
-  bad_lines: z
-    .array(z.strictObject({ line: whole, offset: whole }))
-    .describe('places of lines that are not JSON, which were left out; at most 100'),
-};
-const inFile = { file: text('the file, as it was named') };
-/** A transcript that `import` found on this machine. */
-const foundFile = {
-  file: text('its path'),
-  tool: text('the program that wrote it'),
-  session: text("the tool's own id of what it holds"),
-  role: z.enum(['main', 'subagent', 'part']).describe('its place in its conversation'),
-  project: text('working directory that its first records name').optional(),
-  bytes: count('its size'),
-};
-const found = {
-  tools: listOf('what was found of each tool', {
-    tool: text('its name'),
-    read: flag('its transcripts are imported, and not only recognised'),
-    conversations: count('number of conversations'),
-    files: count('number of files'),
-    bytes: count('their size'),
-    new_files: count('number of files that are new, or have changed'),
-    new_bytes: count('their size'),
-    oldest: text('time of the oldest record, or of the oldest file'),
-  }),
-  unknown: listOf('files that look like transcripts of no tool that is known', {
-    file: text('its path'),
-    like: text('what it looks like').optional(),
-  }),
-  excluded: count('files and directories that a pattern left out'),
-  empty: count('files without content'),
-};
-const leftOutFiles = listOf('files that were left out', { file: text('its path'), why: text('why') });
-const dryFile = { ...foundFile, new: flag('there is something in it to import') };
-const importedFile = {
-  ...foundFile,
-  seen: z
-    .enum(['new', 'unchanged', 'grown', 'moved', 'compressed', 'copied', 'rewritten', 'version'])
-    .describe('what it is to what was read before'),
-  entries: count('number of new entries'),
-  redacted: count('secrets that were replaced in them').optional(),
-  names: ofTranscript.names.optional(),
-  counts: ofTranscript.counts.optional(),
-  bad_lines: ofTranscript.bad_lines.optional(),
-  error: z
-    .strictObject({ code: text('why'), message: text('why') })
-    .describe('why it was left out')
-    .optional(),
-};
-/** A transcript that the user named, with the other files of its conversation. */
-const ofTranscriptFile = {
-  ...ofTranscript,
-  files: listOf('the files of its conversation; none for a stream', importedFile),
-};
-const { counts: _, bad_lines: __, ...sums } = ofTranscript;
-const ofFound = {
-  ...sums,
-  ...found,
-  files: listOf('what became of each file', importedFile),
-  left_out: leftOutFiles,
-  gone: names('files of earlier imports that are not there any more; their sessions stay'),
-};
-
 const setting = {
   key: text('key, such as `limits.max_steps`'),
   value: z.unknown().describe('its value; an infinite number is `"Infinity"`'),
@@ -188,34 +93,6 @@ const setting = {
 };
 const before = z.unknown().describe('value before; null without one');
 
-const leftOut = listOf('sessions that were left out', {
-  session: text('its name'),
-  code: text('why'),
-  message: text('why'),
-});
-/** What came from a remote. */
-const brought = {
-  packs: count('number of files that were read'),
-  bytes: count('their bytes'),
-  sessions: listOf('sessions that something came of', {
-    session: text('its name here'),
-    id: text('its ULID'),
-    became: z.enum(['new', 'grown', 'same', 'copy', 'kept']).describe('`new`, or `grown`'),
-    entries: count('number of new entries'),
-  }),
-  entries: count('number of new entries'),
-  lines: count('number of new lines of the lineage'),
-  filled: count('entries that were here, and got their content'),
-  refused: leftOut,
-  failed: listOf('files that were left out', {
-    pack: text('its name'),
-    code: text('why'),
-    message: text('why'),
-  }),
-  aliases_taken: names('other names that name something else here'),
-  redacted_elsewhere: names('entries that were redacted elsewhere, and have their content here'),
-};
-
 /** Verbs about a tape home as a whole. */
 export const homeVerbs: Contracts = {
   init: {
@@ -225,63 +102,6 @@ export const homeVerbs: Contracts = {
     }),
     quiet: 'the directory',
     exits: { 1: 'the file cannot be made or opened', 5: 'another kind of file is in its place' },
-  },
-  import: {
-    json: [
-      ...printed(ofBundle, 'for a bundle'),
-      ...printed(ofTranscriptFile, 'for a transcript'),
-      ...listed(
-        z.union([
-          z.strictObject({ ...inFile, ...ofBundle }),
-          z.strictObject({ ...inFile, ...ofTranscriptFile }),
-        ]),
-        'for several files',
-      ),
-      ...printed(ofFound, 'for what is found'),
-      lines(z.strictObject(importedFile), 'for what is found, with `--jsonl`'),
-      ...printed(
-        {
-          dry_run: mark('nothing was written'),
-          ...found,
-          files: listOf('each file', dryFile),
-          left_out: leftOutFiles,
-        },
-        'with `--dry-run`',
-      ),
-      lines(z.strictObject(dryFile), 'with `--dry-run --jsonl`'),
-      ...printed(
-        {
-          forgotten: names('paths of the files that are not taken again'),
-          names: names('names of the sessions that came from them'),
-          entries: count('number of entries that were erased'),
-          dry_run: mark('nothing was written').optional(),
-        },
-        'with `--forget`',
-      ),
-      ...printed(
-        {
-          by: z
-            .enum(['claude-code', 'launchd', 'systemd', 'cron'])
-            .describe('what starts the imports; null when nothing does')
-            .nullable(),
-          places: names('the files, or the crontab'),
-          state: z
-            .enum(['shown', 'installed', 'removed', 'unchanged'])
-            .describe('what became of them; `shown`: they were not written'),
-          config: text('what they have then, where nothing was before; null for `--uninstall`').nullable(),
-          not_started: text('why a timer that was written does not run').optional(),
-        },
-        'with `--install` or `--uninstall`',
-      ),
-    ],
-    quiet:
-      'the name of the session, for several files of each; with `--dry-run` the files with something new, with `--forget` those that it names',
-    exits: {
-      1: 'files were left out; or the file cannot be read, is empty, or is neither a whole bundle, a transcript of Claude Code nor a saved session',
-      2: 'the name is not allowed',
-      3: 'there is no such file',
-      4: 'another session has the name, a session went on in another way here or is being written, or the file contradicts an earlier import of it',
-    },
   },
   export: {
     json: [
@@ -435,76 +255,6 @@ export const homeVerbs: Contracts = {
       3: 'the first home does not exist',
       4: 'the second home has other sessions in the place of some, which were left out',
       5: 'sessions of the first home are damaged, and were left out',
-    },
-  },
-  remote: {
-    json: [
-      ...listed(z.strictObject({ name: text('name of the remote'), url: text('its URL') })),
-      ...printed(
-        { name: text('name of the remote'), url: text('its URL'), repeated },
-        'for `add` and `remove`',
-      ),
-    ],
-    quiet: 'the name of each remote',
-    exits: {
-      2: 'the name or the URL is not allowed, or `config.yaml` cannot be changed',
-      3: 'no tape home, or no such remote',
-      4: 'the remote has another URL',
-    },
-  },
-  push: {
-    json: printed({
-      remote: text('name of the remote'),
-      url: text('its URL'),
-      pack: text('name of the new file there; null when nothing was sent').nullable(),
-      bytes: count('its size; with `--dry-run` the size that it would have'),
-      sessions: listOf('sessions of which something was sent', {
-        session: text('its name'),
-        id: text('its ULID'),
-        entries: count('number of entries'),
-        lines: count('number of lines of the lineage'),
-      }),
-      entries: count('number of entries that were sent'),
-      lines: count('number of lines of the lineage that were sent'),
-      withheld: count('entries that were sent as hashes alone, because a secret was found in them'),
-      refused: leftOut,
-      behind: names('sessions of which the remote has more, and this home nothing new'),
-      dry_run: dryRun.optional(),
-    }),
-    quiet: 'the name of the new file; nothing when nothing was sent',
-    exits: {
-      1: 'the remote cannot be reached or written, or has what cannot be read',
-      2: 'the home has no remote, or several and none is named',
-      3: 'no such session or remote, or no tape home',
-      4: 'the remote has entries of sessions that are not here: these were left out',
-    },
-  },
-  pull: {
-    json: printed({
-      remote: text('name of the remote'),
-      url: text('its URL'),
-      ...brought,
-      dry_run: dryRun.optional(),
-    }),
-    quiet: 'the name of each session that something came of',
-    exits: {
-      1: 'the remote cannot be reached, or has files that do not verify: these were left out',
-      2: 'the home has no remote, or several and none is named',
-      3: 'no such remote, or no tape home',
-      4: 'sessions went on in another way here, or their names are taken: these were left out',
-    },
-  },
-  clone: {
-    json: printed({
-      home: text('absolute path of the new home'),
-      url: text('URL of the remote'),
-      ...brought,
-    }),
-    quiet: 'the new home',
-    exits: {
-      1: 'the remote cannot be reached, or has files that do not verify: these were left out',
-      2: 'the URL is not allowed',
-      4: 'the directory has tapes, or sessions of the remote contradict each other: these were left out',
     },
   },
   backup: {

@@ -4,12 +4,16 @@ import { forkVerbs } from './fork.ts';
 import { type Contracts, type Form, mark, type VerbContract } from './form.ts';
 import { historyVerbs } from './history.ts';
 import { homeVerbs } from './home.ts';
+import { importVerbs } from './imports.ts';
+import { remoteVerbs } from './remotes.ts';
 import { runVerbs } from './run.ts';
 import { sessionVerbs } from './session.ts';
 import { usageVerbs } from './usage.ts';
 
 const own: Contracts = {
   ...homeVerbs,
+  ...importVerbs,
+  ...remoteVerbs,
   ...sessionVerbs,
   ...runVerbs,
   ...entryVerbs,

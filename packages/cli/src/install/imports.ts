@@ -142,7 +142,7 @@ function timersFor({ io }: Context): readonly Timer[] {
   return [launchdTimer(join(home, 'Library', 'LaunchAgents'), run), systemdTimer(units, run), cronTimer(run)];
 }
 
-/** @throws UsageError where there is none */
+/** @throws UsageError without one */
 function timerHere(timers: readonly Timer[]): Timer {
   const found = timers.find((timer) => timer.isHere());
   if (found !== undefined) return found;

@@ -29,7 +29,7 @@ export interface NotStarted {
   readonly command: string;
 }
 
-/** Runs a program with the user's environment; undefined where there is none of that name. */
+/** Runs a program with the user's environment; undefined if no program has that name. */
 export type Runs = (
   program: string,
   args: readonly string[],

@@ -8,7 +8,7 @@ import { ConfigError } from '../errors/kinds.ts';
 export interface Place {
   /** Where it is, for the user. */
   readonly where: string;
-  /** The text; empty where there is none. */
+  /** The text; empty without one. */
   read(): string;
   /**
    * Replaces the text with what `change` makes of it at this moment.

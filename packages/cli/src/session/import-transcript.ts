@@ -37,7 +37,7 @@ export interface ImportChoices {
 export interface TranscriptChoices extends ImportChoices {
   readonly format: 'auto' | TranscriptFormat;
   readonly strict: boolean | undefined;
-  /** What is known of files; absent for what is none. */
+  /** What is known of files; absent for a stream. */
   readonly table: SourceTable | undefined;
 }
 

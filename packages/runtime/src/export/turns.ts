@@ -12,7 +12,7 @@ import {
 } from '@tapedeck/tape/internal';
 import { type ExportSource, shownEntries } from './contexts.ts';
 
-/** A step of a conversation, in the form in which another agent goes on with it. */
+/** A step of a conversation, in the form from which another agent continues. */
 export type Turn = SaidTurn | BoundaryTurn;
 
 /** A message, with the results of its calls. */

@@ -5,7 +5,7 @@ import { sha256 } from '@tapedeck/tape/store';
 /**
  * What an export writes into each record of another program's transcript, in the field `tapedeck`: the session, by its id,
  * and the hash of the entry that the record was made of. A record without `entry` says nothing of its own. `sum` is the SHA-256
- * of the content of the record's message: whoever changes that has said something else.
+ * of the content of the record's message: a record with other content says something of its own.
  */
 export interface ExportedMark {
   readonly session: string;

@@ -4,7 +4,7 @@ import type { Draft } from '@tapedeck/tape';
 export type MakeDrafts = () => readonly Draft[];
 
 /**
- * A draft whose content is made when it is asked for. What a plan is compared by, its kind, key, mark and name, is there. Give
+ * A draft whose content is made when a caller takes it. What a plan is compared by, its kind, key, mark and name, is there. Give
  * `wholeDraft` of it to what copies its fields.
  */
 export class LaterDraft implements Draft {
@@ -62,7 +62,7 @@ interface LaterContent {
   readonly change?: Change;
 }
 
-/** What was made last, since the fields of a draft, and the drafts of a message, are asked for one after another. */
+/** What was made last, since callers take the fields of a draft, and the drafts of a message, one after another. */
 let last: Made | undefined;
 
 interface Made {
@@ -85,7 +85,7 @@ export function wholeDraft(draft: Draft): Draft {
   return draft instanceof LaterDraft ? draft.whole() : draft;
 }
 
-/** A draft as a function changes it, which is done when its content is asked for, if that is not there yet. */
+/** A draft as a function changes it, when a caller takes its content, if that is not there yet. */
 export function changedLater(draft: Draft, change: Change): Draft {
   return draft instanceof LaterDraft ? draft.changed(change) : change(draft);
 }

@@ -1,10 +1,11 @@
 import { type Entry, type Seq, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { changeOf } from './change.ts';
 import type { Cleaner } from './cleaner.ts';
+import { type Reconciled, repairsIn, rewindDraft } from './conversation-writer.ts';
 import { importedIn, isSaid, keyOf } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
-import { prepared, type Reconciled, repairsIn, rewindDraft } from './reconcile.ts';
+import { prepared } from './reconcile.ts';
 
 /** A session as an import left it. */
 export interface LeftTape {

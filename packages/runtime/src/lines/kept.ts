@@ -18,7 +18,8 @@ const recentBytes = 2 * 1024 * 1024;
 
 /**
  * The records of an open file. Those of its first lines stay in memory, unless it is large, and a small file is parsed once;
- * the line of any other one is read again when its value is asked for, so that a file of any size takes the memory of its longest line.
+ * the line of any other one is read again when a caller takes its value, so that a
+ * file of any size takes the memory of its longest line.
  */
 export class KeptLines {
   readonly #file: OpenFile;

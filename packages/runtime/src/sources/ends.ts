@@ -48,7 +48,7 @@ export class SourceEnds {
     }
   }
 
-  /** Records where a source can be read on; a home that takes no files is none the worse. */
+  /** Records where a source can be read on. A home that takes no files loses nothing by it. */
   put({ path, read }: Pick<Source, 'path' | 'read'>, end: SourceEnd | undefined): void {
     const file = this.#fileOf(path);
     if (end === undefined) {

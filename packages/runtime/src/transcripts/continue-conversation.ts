@@ -1,8 +1,8 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { FoundFile } from '../discovery/index.ts';
 import type { Cleaner } from '../import/cleaner.ts';
+import type { Reconciled } from '../import/conversation-writer.ts';
 import type { OpenEnd } from '../import/open-end.ts';
-import type { Reconciled } from '../import/reconcile.ts';
 import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
 import { type OpenFile, openFile, stateBefore } from '../lines/index.ts';
 import {

@@ -4,7 +4,7 @@ import { text } from '../text.ts';
 import { givenBlocks } from './attachments.ts';
 import { type Block, blocksIn } from './content.ts';
 
-/** The blocks of a record's message, or what the model got of a record that is none. */
+/** The blocks of a record's message, or what the model got of another record. */
 export function blocksOf(raw: JsonObject): readonly Block[] {
   if (raw.type === 'attachment' || raw.type === 'system') return givenBlocks(raw);
   return isObject(raw.message) ? blocksIn(raw.message.content) : [];

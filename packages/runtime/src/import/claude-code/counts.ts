@@ -73,7 +73,7 @@ export function countsOf(
 /** Records of which an entry of the conversation has a part, and those of other files. */
 const ofPart = /:(?:rest|whole)$|^cc:(?:agent-meta|journal:|tool-results:)/;
 
-/** Whether an aside names its record only. Its content is not asked for where that would read its line again. */
+/** Whether an aside names its record only. Does not read the content where that would read its line again. */
 function isOmitted(draft: Draft): boolean {
   return draft instanceof LaterDraft ? draft.bytes > entryBytesMax : draft.meta?.omittedBytes !== undefined;
 }

@@ -43,7 +43,7 @@ export function messageIn(turn: ModelTurn, claimed: Claimed): Message {
   return new MessageAgain(turn, { ...messageOf(turn, { has: (id) => claimed.has(id), add }), own });
 }
 
-/** A message that is read again when its parts are asked for. */
+/** A message whose record is read again when a caller takes its parts. */
 class MessageAgain implements Message {
   readonly calls: readonly Call[];
   readonly stopped: boolean;

@@ -16,7 +16,7 @@ interface Planned {
 
 /**
  * Where a longer version of a file can be read from: at the last answer before which all is settled, from which all later
- * records descend, and behind which there is no compaction. Undefined where there is none. Pure.
+ * records descend, and behind which there is no compaction. Undefined without one. Pure.
  */
 export function openEndOf(
   chain: Chain,

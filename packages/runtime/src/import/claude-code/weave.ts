@@ -87,7 +87,7 @@ export function weave({ turns, answers, beside }: Conversation): Woven {
   return { drafts, settled: settled ?? drafts.length, starts };
 }
 
-/** Drafts that are made again when they are asked for, unless all of their records are in memory. */
+/** Drafts that are made again each time a caller takes them, unless all of their records are in memory. */
 function draftsOf(records: readonly CodeRecord[], make: MakeDrafts): readonly Draft[] {
   const drafts = make();
   if (!records.some(({ isAway }) => isAway)) return drafts;
