@@ -1,7 +1,8 @@
 /**
  * What the page of `tape ui` asks, and what it is answered: types alone, which the page and the server share. Each method of
  * `PageData` is a route of the server, and a function of this room; the page in an exported file answers the same out of the
- * data inside it. Lists come in parts, and entries by their positions, so that no answer grows with the home.
+ * data inside it. Lists come in parts, and entries by their positions, so that no answer grows with the home. Deleted sessions
+ * are in no answer. Texts are those of the tape: whoever shows them must not take them for markup.
  */
 
 /** How a session is, for people: a word, and what it means. */
@@ -18,20 +19,22 @@ export interface HomeInfo {
   readonly sessions: number;
   /** Of an exported file: when it was made, ISO 8601, and how many secrets were replaced. */
   readonly exported?: { readonly at: string; readonly redacted: number };
-  /** The number of the last change: events begin behind it. */
-  readonly at: number;
+  /** Where the home stands: events begin behind it. A text that only `follow` reads. */
+  readonly at: string;
 }
 
 /** A session in a list. */
 export interface SessionRow {
+  /** What commands and addresses name it by. */
   readonly session: string;
   readonly id: string;
   readonly kind: string;
   /** What became of it, in the words of `tape sessions`. */
   readonly state: string;
   readonly tone: Tone;
-  /** Its title, or the beginning of its first prompt or task. */
+  /** Its title, or the beginning of its first prompt or task; empty where it has none. */
   readonly about: string;
+  /** Its parent in the tree. */
   readonly parent?: string;
   /** The last position that it inherits. */
   readonly base: number;
@@ -48,52 +51,92 @@ export interface SessionRow {
 
 /** What sessions to list. */
 export interface SessionsQuery {
+  /** A text in the name, the title or the first prompt, in either case. */
   readonly find?: string;
   readonly kind?: string;
-  /** `open`: runs, waits or was interrupted. */
+  /** `open`: runs, waits or was interrupted; `failed`: ended otherwise than it should. */
   readonly state?: 'open' | 'merged' | 'failed';
+  /** Without `tree` alone. */
   readonly sort?: 'last' | 'created' | 'name' | 'messages' | 'tokens';
+  /** Sessions without a parent, each with all below it. */
   readonly tree?: boolean;
   /** Archived ones and drafts too. */
   readonly all?: boolean;
+  /** What the part before gave as `next`. */
   readonly offset?: number;
 }
 
-/** A part of a list, and how long all of it is as far as is known. */
+/**
+ * A part of a list: at most 200 rows. It can have fewer, or none, and a `next` all the same: an answer looks at a bounded
+ * number of sessions.
+ */
 export interface Page<T> {
   readonly rows: readonly T[];
-  /** The offset of the next part; absent behind the last. */
+  /** The offset of the next part; absent behind the last. No number of rows, where the list is filtered or a tree. */
   readonly next?: number;
+  /** How long the whole list is, where that is known: then `offset` can be any number of rows. */
   readonly total?: number;
 }
 
 /** A row of the lineage: a session, something that stands on its lane, or what is folded. */
 export interface LineageRow {
   readonly depth: number;
-  /** Whether the lane of each session above goes on below this row, the root's first. */
+  /** Whether the lane of each session above goes on below this row, the root's first; of a deep row the last 40. */
   readonly lanes: readonly boolean[];
-  readonly shape: 'session' | 'fork' | 'anchor' | 'merge' | 'more';
+  /** `merge`: a merge into the session on whose lane it stands; `more`: what is folded. */
+  readonly shape: 'session' | 'anchor' | 'handoff' | 'merge' | 'more';
+  /** Of a session: whether it goes on, its work is in its parent, or it ended without that. */
+  readonly standing?: 'open' | 'merged' | 'ended';
+  /** What the row says, as `tape graph` says it. */
   readonly label: string;
-  /** Where a click leads: `SESSION` or `SESSION@SEQ`. */
+  /** Where a click leads: `SESSION` or `SESSION@SEQ`. Absent for a deleted session, which stands for those below it. */
   readonly place?: string;
+  /** The session of the row, or on whose lane the mark stands; of folded rows, the session above them. */
   readonly session?: string;
+  readonly id?: string;
+  readonly kind?: string;
   readonly state?: string;
   readonly tone?: Tone;
+  /** The last position that the session inherits: where it left its parent. */
+  readonly base?: number;
+  /** Of a session, the merges of it; of a row `merge`, the one that it is. */
+  readonly merges?: readonly LineageMerge[];
   /** How many sessions this row shows, or folds. */
   readonly sessions: number;
 }
 
+/** A merge or a discard of a child. */
+export interface LineageMerge {
+  readonly child: string;
+  /** The positions of the child that it covers, both included. */
+  readonly range?: readonly [number, number];
+  readonly into: string;
+  readonly seq: number;
+  readonly state: 'merged' | 'discarded';
+  /** A rewind hides it. */
+  readonly undone?: boolean;
+}
+
 /** A session as its page shows it. */
 export interface SessionInfo extends SessionRow {
+  /** The first position of its timeline is the one after it. */
+  readonly floor: number;
   readonly aliases: readonly string[];
+  /** The session that it was forked from. */
+  readonly origin?: string;
   readonly fromAnchor?: string;
-  readonly mergedInto?: { readonly session: string; readonly seq: number };
+  /** Its last merge or discard. */
+  readonly merged?: LineageMerge;
   /** What a person can do, as commands. */
   readonly commands: readonly Command[];
-  /** Calls that wait for an answer. */
+  /** Calls that wait for an answer, of the session and of those below it; at most 50. */
   readonly waiting: readonly WaitingCall[];
-  /** The positions of its anchors and boundaries, oldest first; at most 200. */
-  readonly anchors: readonly { readonly seq: number; readonly name: string }[];
+  /** Its anchors, handoffs and compactions, oldest first; the last 200. */
+  readonly anchors: readonly {
+    readonly seq: number;
+    readonly name: string;
+    readonly shape: 'anchor' | 'handoff' | 'compaction';
+  }[];
 }
 
 export interface Command {
@@ -102,33 +145,75 @@ export interface Command {
 }
 
 export interface WaitingCall {
+  /** The session whose call it is: this one, or one below it. */
+  readonly session: string;
+  /** Where the call was made. */
   readonly seq: number;
   readonly call: string;
   readonly tool: string;
-  readonly for: string;
+  /** Its arguments, one a line. */
+  readonly input: string;
+  readonly cut?: Cut;
+  readonly for: 'approval' | 'result' | 'tool' | 'children';
+  /** What it waits for, in words. */
+  readonly what: string;
+  /** What it claims to do: `write(/a/b)`. */
+  readonly claims: readonly string[];
   readonly commands: readonly Command[];
 }
 
 /** Something that a timeline shows at a position. */
 export interface TimelineItem {
   readonly seq: number;
-  /** The session whose own tape has it, and whether that is an ancestor. */
+  /** The session whose own tape has it; its ULID where that has no name. */
   readonly owner: string;
   readonly inherited: boolean;
-  readonly kind: 'message' | 'anchor' | 'boundary' | 'merge' | 'rewind' | 'redaction' | 'event';
+  /** `forks`: children that left here, where nothing else is shown; `result`: what a session states as its result. */
+  readonly kind:
+    | 'message'
+    | 'anchor'
+    | 'boundary'
+    | 'merge'
+    | 'rewind'
+    | 'redaction'
+    | 'result'
+    | 'event'
+    | 'forks';
   readonly role?: 'user' | 'assistant' | 'tool';
-  readonly at: string;
+  /** A message that its user did not type: a reminder, what a skill says, a record of the program that was imported. */
+  readonly aside?: boolean;
+  /** ISO 8601; absent for what an import has no time of. */
+  readonly at?: string;
   readonly model?: string;
+  /** All tokens of the model call. */
   readonly tokens?: number;
   /** Of an anchor, an event: its name. */
   readonly name?: string;
   readonly parts: readonly Part[];
   /** The rewind that hides it. */
   readonly hiddenBy?: number;
-  /** Of a merge: the child and its range. */
-  readonly child?: { readonly session: string; readonly range: readonly [number, number]; readonly state: string };
-  /** Children that left behind this position. */
+  /** Of a rewind, the positions that it hides, how many entries they are, and what it undoes, in words. */
+  readonly hides?: {
+    readonly from: number;
+    readonly to: number;
+    readonly entries: number;
+    readonly what: string;
+  };
+  /** Of a redaction: the entry whose content it erased. */
+  readonly of?: number;
+  /** Of a merge: the child and its range. `there`: the child can be opened. */
+  readonly child?: {
+    readonly session: string;
+    readonly there: boolean;
+    readonly range?: readonly [number, number];
+    readonly state: string;
+    readonly tone: Tone;
+  };
+  /** Children that left at this position, and how many more: `tape children` lists all. */
   readonly forks?: readonly { readonly session: string; readonly state: string; readonly tone: Tone }[];
+  readonly moreForks?: boolean;
+  /** What its model saw is recorded. */
+  readonly seen?: boolean;
   readonly commands: readonly Command[];
 }
 
@@ -136,19 +221,35 @@ export interface TimelineItem {
 export type Part =
   | { readonly type: 'text'; readonly text: string; readonly cut?: Cut }
   | { readonly type: 'reasoning'; readonly text: string; readonly cut?: Cut }
-  | {
-      readonly type: 'call';
-      readonly call: string;
-      readonly tool: string;
-      readonly input: string;
-      readonly state: 'done' | 'failed' | 'waiting' | 'denied' | 'interrupted';
-      readonly output?: string;
-      readonly outputSeq?: number;
-      readonly cut?: Cut;
-    }
+  | CallPart
+  /** What a tool returned, without the call; or what a command of an imported agent printed. */
+  | { readonly type: 'output'; readonly tool?: string; readonly text: string; readonly state: CallState; readonly cut?: Cut }
   | { readonly type: 'file'; readonly mediaType: string; readonly bytes?: number; readonly name?: string }
+  /** The state of an anchor, or the payload of an event, as JSON. */
   | { readonly type: 'state'; readonly text: string; readonly cut?: Cut }
-  | { readonly type: 'gone'; readonly why: 'redacted' | 'absent' };
+  /** There is no content: it was erased, or a bundle did not bring it. */
+  | { readonly type: 'gone'; readonly why: 'redacted' | 'absent' }
+  /** So many more parts, which the command shows. */
+  | { readonly type: 'more'; readonly parts: number; readonly line: string };
+
+/** A call, with its result where it has one. */
+export interface CallPart {
+  readonly type: 'call';
+  readonly call: string;
+  readonly tool: string;
+  /** The call on one line. */
+  readonly brief: string;
+  /** Its arguments, one a line. */
+  readonly input: string;
+  readonly cut?: Cut;
+  readonly state: CallState;
+  readonly output?: string;
+  readonly outputSeq?: number;
+  readonly outputCut?: Cut;
+}
+
+/** `waiting`: there is no result yet; `gone`: its content was erased, or is not here. */
+export type CallState = 'done' | 'failed' | 'denied' | 'waiting' | 'gone';
 
 /** How long a text is of which only the beginning is here, and the command that prints all. */
 export interface Cut {
@@ -156,14 +257,25 @@ export interface Cut {
   readonly line: string;
 }
 
-/** Items of a session in a range of positions. */
+/**
+ * Items of a session in a range of positions. The positions that it covers can be others than those asked for: fewer, where
+ * the texts are long, and more, where a rewind hides all of them.
+ */
 export interface Timeline {
   readonly items: readonly TimelineItem[];
-  /** The positions that they cover, both included. */
+  /** The positions that the items cover, both included: ask on from `to + 1`, or back to `from - 1`. */
   readonly from: number;
   readonly to: number;
   readonly floor: number;
   readonly head: number;
+}
+
+/** Positions, both included. */
+export interface SeenRange {
+  readonly from: number;
+  readonly to: number;
+  readonly in: boolean;
+  readonly why: string;
 }
 
 /** What a model was given for an answer. */
@@ -174,24 +286,55 @@ export interface Seen {
   readonly target?: string;
   readonly tokens: number;
   readonly digest: string;
+  /** How many outputs of tools it had without their content. */
+  readonly pruned?: number;
   /** Whether the tape still yields that view; absent where it was not recorded. */
   readonly same?: boolean;
-  /** Whether a manifest was recorded with the answer; false: what a view would be now. */
+  /** Why it cannot be made again. */
+  readonly fault?: string;
+  /** Whether a manifest was recorded with the answer; false: what a view would be here by the rules of today. */
   readonly recorded: boolean;
-  /** Ranges of positions, in order. */
-  readonly ranges: readonly { readonly from: number; readonly to: number; readonly in: boolean; readonly why: string }[];
-  /** The answer before it in the same session, to compare with. */
-  readonly before?: number;
+  /** Ranges of positions, in order; the last 500. */
+  readonly ranges: readonly SeenRange[];
+  readonly more?: number;
+  /** The answer before it whose view is recorded, and what changed since. */
+  readonly before?: {
+    readonly seq: number;
+    readonly tokens: number;
+    readonly policy: string;
+    /** What is in the view now and was not then, and the other way round; each at most 200. */
+    readonly added: readonly (readonly [number, number])[];
+    readonly removed: readonly SeenRange[];
+  };
+  /** Shows the messages themselves. */
+  readonly commands: readonly Command[];
 }
 
-/** Where two sessions part. */
+/** One side of a comparison. */
+export interface PartingSide {
+  readonly session: string;
+  readonly at: number;
+  readonly head: number;
+  readonly entries: number;
+  readonly messages: number;
+  /** Calls by tool. */
+  readonly tools: readonly { readonly tool: string; readonly calls: number }[];
+  /** False where only the newest entries were read, or some names are left out. */
+  readonly complete: boolean;
+}
+
+/** Where two sessions part. The entries of each side are its timeline behind `common`. */
 export interface Parting {
-  readonly a: { readonly session: string; readonly at: number; readonly head: number };
-  readonly b: { readonly session: string; readonly at: number; readonly head: number };
+  readonly a: PartingSide;
+  readonly b: PartingSide;
   /** The last entry that both have. */
   readonly common?: { readonly session: string; readonly seq: number };
-  readonly files: readonly { readonly path: string; readonly in: 'a' | 'b' | 'both' }[];
+  /** At most 200; `wrote` where one of them wrote it. */
+  readonly files: readonly { readonly path: string; readonly in: 'a' | 'b' | 'both'; readonly wrote: boolean }[];
+  /** Keys of anchor states with their last values as JSON; at most 200. */
   readonly states: readonly { readonly key: string; readonly a?: string; readonly b?: string }[];
+  /** The last answers as a unified diff; absent where one is missing, or they have too little in common. */
+  readonly answers?: string;
   readonly command: string;
 }
 
@@ -201,6 +344,9 @@ export interface TraceRow {
   readonly direction: 'here' | 'from' | 'into' | 'inherited';
   readonly place?: string;
   readonly text: string;
+  /** Of a source: the child and the positions of it that were merged. */
+  readonly session?: string;
+  readonly range?: readonly [number, number];
 }
 
 /** Tokens of a session, a model or a day. */
@@ -217,17 +363,23 @@ export interface UsageRow {
 }
 
 export interface UsageAnswer {
+  /** Of the session, with `tree` of all below it too, or of the home. */
   readonly total: UsageRow;
+  /** Most tokens first; the first 200. An empty key: the model is not recorded. */
   readonly models: readonly UsageRow[];
   readonly sessions: readonly UsageRow[];
-  /** By day in UTC, `2026-11-21`, oldest first: the plot. */
+  /** By day in UTC, `2026-11-21`, oldest first: the plot. The last 1,000 days with calls. */
   readonly days: readonly UsageRow[];
+  readonly command: string;
 }
 
 /** Something that a check found. */
 export interface Finding {
+  readonly id: string;
   readonly code: string;
-  readonly severity: 'damage' | 'unfinished' | 'note';
+  /** As `tape check` has it: `damage` was changed or lost, `incomplete` work is not finished, a `note` harms nothing. */
+  readonly weight: 'damage' | 'incomplete' | 'note';
+  readonly section: string;
   readonly text: string;
   readonly place?: string;
   readonly command?: string;
@@ -235,40 +387,59 @@ export interface Finding {
 
 export interface Findings {
   readonly checkedAt: string;
+  readonly sessions: number;
+  readonly entries: number;
+  /** The worst first; at most 500, of `total`. */
   readonly findings: readonly Finding[];
+  readonly total: number;
+  readonly command: string;
 }
 
 /** Something that changed while the page is open. */
 export interface PageEvent {
-  /** Its number: a page that was cut off goes on behind it. */
-  readonly id: number;
+  /** Where the home stands behind it: a page that was cut off goes on from there. */
+  readonly at: string;
+  /**
+   * `entries`: the session has more of them; `lineage`: a session was made, merged, renamed or the like; `state`: it began or
+   * ceased to run, or to wait; `all`: more changed than can be said one by one, and the page asks anew.
+   */
+  readonly what: 'entries' | 'lineage' | 'state' | 'all';
+  /** The session; empty with `all`. A session that was deleted has the state `deleted`. */
   readonly session: string;
+  readonly id: string;
+  readonly parent?: string;
   readonly head: number;
   readonly state: string;
   readonly tone: Tone;
-  readonly what: 'entry' | 'lineage' | 'state';
 }
 
 /** All that the page asks. Each answer is JSON. */
 export interface PageData {
   home(): Promise<HomeInfo>;
   sessions(query: SessionsQuery): Promise<Page<SessionRow>>;
-  /** The family of a session, or the newest trees. */
-  lineage(query: { readonly session?: string; readonly all?: boolean; readonly offset?: number }): Promise<Page<LineageRow>>;
+  /** The family of a session, or the newest trees, each with less of it unless `all`. */
+  lineage(query: {
+    readonly session?: string;
+    readonly all?: boolean;
+    readonly offset?: number;
+  }): Promise<Page<LineageRow>>;
   session(query: { readonly session: string }): Promise<SessionInfo>;
   /** At most 200 positions of a session. */
   timeline(query: {
     readonly session: string;
     readonly from: number;
     readonly to: number;
-    /** Entries outside of the conversation too, and those that a rewind hides. */
+    /** Entries outside of the conversation too: events, records of imports, notes to the model. */
     readonly all?: boolean;
+    /** Those that a rewind hides too, in the place of what says that they are hidden. */
+    readonly hidden?: boolean;
   }): Promise<Timeline>;
   seen(query: { readonly session: string; readonly seq: number }): Promise<Seen>;
+  /** `a` and `b`: SESSION or SESSION@POINT. */
   parting(query: { readonly a: string; readonly b: string }): Promise<Parting>;
   trace(query: { readonly session: string; readonly seq: number }): Promise<readonly TraceRow[]>;
   usage(query: { readonly session?: string; readonly tree?: boolean }): Promise<UsageAnswer>;
   findings(query: { readonly session?: string }): Promise<Findings>;
   /** Calls `on` with what changes behind `after`, until `signal` is aborted. Absent where nothing can change. */
-  readonly follow?: (after: number, on: (event: PageEvent) => void, signal: AbortSignal) => void;
+  readonly follow?: (after: string, on: (event: PageEvent) => void, signal: AbortSignal) => void;
 }
