@@ -1,6 +1,7 @@
 /**
  * What the tests of this repository read of the command line, as `@tapedeck/cli/internal`: both parsers, what verbs and
- * options declare, the pages of the help, and which names are like others. No promise covers it. Imports `help` and what lies below it.
+ * options declare, the pages of the help, what the page of `tape ui` shows, and which names are like others. No promise
+ * covers it. Imports `help` and what lies below it.
  */
 export { readLine } from './command-line/full.ts';
 export { type Line, wordsOf } from './command-line/line.ts';
@@ -15,6 +16,8 @@ export { topics } from './help/topics/index.ts';
 export { commonSection, verbPage } from './help/verb-page.ts';
 export { commonOptions } from './options/common.ts';
 export type { Option } from './options/declare.ts';
+export type { PageData, Part, TimelineItem } from './page/data.ts';
+export { type PageSource, pageOf } from './page/page.ts';
 export { similarSessions } from './similar.ts';
 export { allVerbs, verbNamed } from './verbs/index.ts';
 export { groups, nameOf, type Verb } from './verbs/verb.ts';

@@ -6,6 +6,13 @@ export interface PictureMark {
   readonly session: string;
   readonly seq: number;
   readonly label: string;
+  /** When it was made, in the measure of `activity`. Where all marks say it, it gives them their places. */
+  readonly at?: number;
+}
+
+/** Whether all of some marks say when they were made. */
+export function areDated(marks: readonly PictureMark[]): boolean {
+  return marks.every(({ at }) => at !== undefined);
 }
 
 /** A session in a drawing, with what its subtree has. */
@@ -21,10 +28,10 @@ export interface Tree {
   marks: readonly PlacedMark[];
 }
 
-/** A mark with its place between the lines of the graph. */
+/** A mark with its place between the lines of the graph, or in time. */
 interface PlacedMark {
   readonly at: number;
-  readonly label: string;
+  readonly mark: PictureMark;
 }
 
 /** How a drawing shows the state of a session: it goes on, its work is in its parent, or it ended without that. */
@@ -101,14 +108,15 @@ function newestFirst(a: Tree, b: Tree): number {
 }
 
 /**
- * Places marks, which have a position but no line in the file: before the first fork or merge of the session
- * at a later position, else after all lines.
+ * Places marks, which have a position but no line in the file: by their times, or else before the first fork or merge of
+ * the session at a later position, else after all lines.
  */
 function placeMarks(
   nodes: readonly SessionNode[],
   marks: readonly PictureMark[],
 ): ReadonlyMap<string, readonly PlacedMark[]> {
   if (marks.length === 0) return new Map();
+  if (areDated(marks)) return datedMarks(marks);
   const acts = new Map<string, { readonly seq: number; readonly g: number }[]>();
   const add = (id: string | undefined, act: { readonly seq: number; readonly g: number }) => {
     if (id !== undefined) acts.set(id, [...(acts.get(id) ?? []), act]);
@@ -129,13 +137,19 @@ function placeMarks(
       ([session, own]) => {
         const placed = own
           .toSorted((a, b) => b.seq - a.seq)
-          .map(({ seq, label }) => {
+          .map((mark) => {
+            const { seq } = mark;
             const behind = (acts.get(session) ?? []).filter((act) => act.seq >= seq).map(({ g }) => g);
             const at = behind.length === 0 ? newest + 0.25 : Math.min(...behind) - 0.25;
-            return { at: Math.max(at, (starts.get(session) ?? 0) + 0.125), label };
+            return { at: Math.max(at, (starts.get(session) ?? 0) + 0.125), mark };
           });
         return [session, placed] as const;
       },
     ),
   );
+}
+
+function datedMarks(marks: readonly PictureMark[]): ReadonlyMap<string, readonly PlacedMark[]> {
+  const placed = marks.toSorted((a, b) => b.seq - a.seq).map((mark) => ({ at: mark.at ?? 0, mark }));
+  return Map.groupBy(placed, ({ mark }) => mark.session);
 }

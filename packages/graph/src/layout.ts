@@ -1,5 +1,5 @@
 import { shown, span } from './display.ts';
-import { forestOf, type PictureMark, type Shape, shapeOf, type Tree } from './forest.ts';
+import { areDated, forestOf, type PictureMark, type Shape, shapeOf, type Tree } from './forest.ts';
 import {
   distinctNames,
   edgeText,
@@ -12,7 +12,10 @@ import {
 
 /** What a drawing shows, and in which order. */
 export interface LayoutOptions {
-  /** Points of sessions to draw. They are placed between the lines of the graph, so `activity` is not used with them. */
+  /**
+   * Points of sessions to draw. Those that do not say when they were made are placed between the lines of the graph, so
+   * `activity` is not used with them.
+   */
   readonly marks?: readonly PictureMark[] | undefined;
   /** When something last happened in a session; the default is its last line. The newest is drawn first. */
   readonly activity?: ((node: SessionNode) => number) | undefined;
@@ -40,6 +43,10 @@ export interface PictureRow {
   readonly label: string;
   /** The session of the row, with whose name the label begins. */
   readonly node?: SessionNode;
+  /** The mark of the row. */
+  readonly mark?: PictureMark;
+  /** The session below which the row stands, of a mark or of what was folded. */
+  readonly of?: SessionNode;
   /** How many sessions this row shows, or counts. */
   readonly sessions: number;
 }
@@ -77,7 +84,7 @@ export function* layOut(
 ): Generator<PictureRow, void, undefined> {
   const trees = forestOf(
     distinctNames([...nodes], shared),
-    marks.length > 0 ? ({ lastG }) => lastG : activity,
+    areDated(marks) ? activity : ({ lastG }) => lastG,
     marks,
   );
   const levels = [trees.map((tree) => sessionItem(tree, { fold, unread })).values()];
@@ -145,17 +152,18 @@ function itemsOf(tree: Tree, folding: Folding): Item[] {
     if (chain.length >= chainMin && last !== undefined) {
       const count = chain.length - 2;
       const more = `and ${count} more, each a child of the one before`;
-      return [{ shape: 'more', label: more, sessions: count, below: () => [sessionItem(last, folding)] }];
+      const below = () => [sessionItem(last, folding)];
+      return [{ shape: 'more', label: more, of: node, sessions: count, below }];
     }
   }
   const dated = [
     ...drawn.map((child) => ({ at: child.newest, item: () => sessionItem(child, folding) })),
-    ...marks.map(({ at, label: text }) => ({
+    ...marks.map(({ at, mark }) => ({
       at,
-      item: (): Item => ({ shape: 'mark', label: shown(text), sessions: 0 }),
+      item: (): Item => ({ shape: 'mark', label: shown(mark.label), mark, of: node, sessions: 0 }),
     })),
   ];
-  return [...dated.sort((a, b) => b.at - a.at).map((one) => one.item()), ...moreItems(hidden, unread)];
+  return [...dated.sort((a, b) => b.at - a.at).map((one) => one.item()), ...moreItems(node, hidden, unread)];
 }
 
 /** Divides siblings into those to draw and, by state, the number of the others. */
@@ -176,12 +184,13 @@ function foldSiblings(children: readonly Tree[]): {
 }
 
 /** Children that were not read have no known state, so all are counted together. */
-function moreItems(hidden: ReadonlyMap<string, number>, unread: number): Item[] {
+function moreItems(of: SessionNode, hidden: ReadonlyMap<string, number>, unread: number): Item[] {
   const counts: readonly (readonly [string, number])[] =
     unread === 0 ? [...hidden] : [['', [...hidden.values()].reduce((sum, n) => sum + n, unread)]];
   return counts.map(([status, count]) => ({
     shape: 'more',
     label: `and ${count} more ${status === '' ? '' : `${shown(status)} `}${count === 1 ? 'child' : 'children'}`,
+    of,
     sessions: count,
   }));
 }

@@ -68,10 +68,18 @@ export function stateOf({
   return delivery ?? task ?? lifecycle;
 }
 
+/** What the state of a session means: good or bad news, work that goes on, or neither. */
+export function toneOf(state: string): 'good' | 'bad' | 'open' | 'plain' {
+  if (/^(?:merged|completed)$/.test(state)) return 'good';
+  if (/^(?:merged, )?(?:failed|halted|aborted|interrupted|orphaned|filtered|damaged)\b/.test(state))
+    return 'bad';
+  return /^(?:busy|running|waiting|incomplete)\b/.test(state) ? 'open' : 'plain';
+}
+
+const colors = { good: 'green', bad: 'red', open: 'yellow' } as const;
+
 /** The state of a session, in the colour of good or bad news; as it is where it is neither. */
 export function painted(style: Style, state: string): string {
-  if (/^(?:merged|completed)$/.test(state)) return style.text('green', state);
-  if (/^(?:merged, )?(?:failed|halted|aborted|interrupted|orphaned|filtered|damaged)\b/.test(state))
-    return style.text('red', state);
-  return /^(?:busy|running|waiting|incomplete)\b/.test(state) ? style.text('yellow', state) : state;
+  const tone = toneOf(state);
+  return tone === 'plain' ? state : style.text(colors[tone], state);
 }

@@ -168,7 +168,10 @@ export interface TimelineItem {
   /** The session whose own tape has it; its ULID where that has no name. */
   readonly owner: string;
   readonly inherited: boolean;
-  /** `forks`: children that left here, where nothing else is shown; `result`: what a session states as its result. */
+  /**
+   * `forks`: children that left here, behind what else stands at the position; `result`: what a session states as its
+   * result.
+   */
   readonly kind:
     | 'message'
     | 'anchor'
@@ -209,7 +212,7 @@ export interface TimelineItem {
     readonly state: string;
     readonly tone: Tone;
   };
-  /** Children that left at this position, and how many more: `tape children` lists all. */
+  /** Of `forks`: some of the children, and whether there are more, which `tape children` lists. */
   readonly forks?: readonly { readonly session: string; readonly state: string; readonly tone: Tone }[];
   readonly moreForks?: boolean;
   /** What its model saw is recorded. */
@@ -223,7 +226,13 @@ export type Part =
   | { readonly type: 'reasoning'; readonly text: string; readonly cut?: Cut }
   | CallPart
   /** What a tool returned, without the call; or what a command of an imported agent printed. */
-  | { readonly type: 'output'; readonly tool?: string; readonly text: string; readonly state: CallState; readonly cut?: Cut }
+  | {
+      readonly type: 'output';
+      readonly tool?: string;
+      readonly text: string;
+      readonly state: CallState;
+      readonly cut?: Cut;
+    }
   | { readonly type: 'file'; readonly mediaType: string; readonly bytes?: number; readonly name?: string }
   /** The state of an anchor, or the payload of an event, as JSON. */
   | { readonly type: 'state'; readonly text: string; readonly cut?: Cut }
@@ -330,7 +339,11 @@ export interface Parting {
   /** The last entry that both have. */
   readonly common?: { readonly session: string; readonly seq: number };
   /** At most 200; `wrote` where one of them wrote it. */
-  readonly files: readonly { readonly path: string; readonly in: 'a' | 'b' | 'both'; readonly wrote: boolean }[];
+  readonly files: readonly {
+    readonly path: string;
+    readonly in: 'a' | 'b' | 'both';
+    readonly wrote: boolean;
+  }[];
   /** Keys of anchor states with their last values as JSON; at most 200. */
   readonly states: readonly { readonly key: string; readonly a?: string; readonly b?: string }[];
   /** The last answers as a unified diff; absent where one is missing, or they have too little in common. */

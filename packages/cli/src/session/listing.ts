@@ -17,7 +17,7 @@ export function aboutOf(store: SqliteTapeStore, info: SessionInfo): string {
 }
 
 /** The text of the first prompt of a session, or of its task; where there is neither, the command that was typed first. */
-export function promptOf(store: SqliteTapeStore, info: SessionInfo): string {
+function promptOf(store: SqliteTapeStore, info: SessionInfo): string {
   let command = '';
   for (const entry of store.entries.read(info.id, {
     own: true,
@@ -32,6 +32,14 @@ export function promptOf(store: SqliteTapeStore, info: SessionInfo): string {
   const { payload } = intention ?? {};
   const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
   return typeof state.next_steps === 'string' ? state.next_steps : command;
+}
+
+/** Whether a text is in the name, the title or the first prompt of a session, in either case. */
+export function mentions(store: SqliteTapeStore, info: SessionInfo, text: string): boolean {
+  const wanted = text.toLowerCase();
+  const has = (said: string) => said.toLowerCase().includes(wanted);
+  // The prompt is read last: most names and titles are at hand.
+  return has(`${info.session} ${info.title ?? ''}`) || has(promptOf(store, info));
 }
 
 /** Whether a session began in a directory or below it. One that records no directory is where its parent began. */
@@ -79,6 +87,8 @@ function textIn({ payload }: Entry): string {
 export interface Placed {
   readonly info: SessionInfo;
   readonly branch: string;
+  /** How many sessions of the tree are above it. */
+  readonly depth: number;
 }
 
 /** A session with its descendants, each after its parent, siblings in the order in which they are given. */
@@ -86,15 +96,16 @@ export function withDescendants(root: SessionInfo, below: readonly SessionInfo[]
   const children = Map.groupBy(below, (info) => treeParentOf(info).parentId);
   const placed: Placed[] = [];
   // A loop: forks can be nested deeper than calls.
-  const left = [{ info: root, branch: '', indent: '' }];
+  const left = [{ info: root, branch: '', indent: '', depth: 0 }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const { info, branch, indent } = next;
-    placed.push({ info, branch });
+    const { info, branch, indent, depth } = next;
+    placed.push({ info, branch, depth });
     for (const [i, child] of (children.get(info.id) ?? []).toReversed().entries())
       left.push({
         info: child,
         branch: `${indent}${i === 0 ? '╰ ' : '├ '}`,
         indent: `${indent}${i === 0 ? '  ' : '│ '}`,
+        depth: depth + 1,
       });
   }
   return placed;

@@ -100,13 +100,16 @@ export function readShown(
 }
 
 /** The gap of a hidden stretch; none where it has rewinds alone, as after an undo, or was made at another time. */
-function* gapOf(
+export function* gapOf(
   store: SqliteTapeStore,
   id: string,
   {
     stretch: { from, to },
     selection,
-  }: { readonly stretch: Pick<Gap, 'from' | 'to'>; readonly selection: Selection },
+  }: {
+    readonly stretch: Pick<Gap, 'from' | 'to'>;
+    readonly selection: Pick<Selection, 'after' | 'before'>;
+  },
 ): Generator<Gap> {
   let hidden = to - from + 1;
   let last: Entry | undefined;

@@ -1,4 +1,3 @@
-import { interruptedAmong } from '@tapedeck/runtime/internal';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import type { SessionOrder } from '@tapedeck/tape/store';
@@ -10,12 +9,13 @@ import { hasTapesToRead, isLarge } from '../home.ts';
 import { timeOf } from '../input.ts';
 import { printArray, printLines } from '../output/array.ts';
 import { otherRealms } from '../output/other-realms.ts';
-import { sessionJson, stateOf } from '../output/session.ts';
+import { sessionJson } from '../output/session.ts';
 import { sessionRow } from '../output/session-row.ts';
 import { childrenTable, sessionsTable } from '../output/sessions.ts';
 import { distinctIn, withRef } from '../reference.ts';
-import { aboutOf, beganIn, type Placed, promptOf, saidWhere, withDescendants } from '../session/listing.ts';
+import { aboutOf, beganIn, mentions, type Placed, saidWhere, withDescendants } from '../session/listing.ts';
 import { needSession } from '../session/place.ts';
+import { type Stated, stated, statedInParts } from '../session/stated.ts';
 import { conditionsIn, whereHelp } from '../transcript/where.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -79,7 +79,7 @@ export const sessions: Verb = defineVerb({
       if (isTable) await show(store, [...rows], { limit, context });
       else {
         if (limit === Number.POSITIVE_INFINITY && isLarge(context.home)) context.io.saveMemory();
-        await list(context, { found: withStates(store, first(limit, rows)) });
+        await list(context, { found: statedInParts(store, first(limit, rows)) });
       }
       for (const line of otherRealms(store)) context.status(line);
       return 0;
@@ -106,14 +106,12 @@ function* select(
   { all, deleted, kind, tree, here, where, grep, sort, from, limit }: Selection,
   context: Context,
 ): Iterable<Placed> {
-  const text = grep?.toLowerCase();
   const conditions = where === undefined ? undefined : conditionsIn(where, context.io.cwd);
   const isWanted = (info: SessionInfo) =>
-    (text === undefined ||
-      `${info.session} ${info.title ?? ''} ${promptOf(store, info)}`.toLowerCase().includes(text)) &&
+    (grep === undefined || mentions(store, info, grep)) &&
     (here !== true || beganIn(store, info, context.io.cwd)) &&
     (conditions === undefined || saidWhere(store, info, conditions));
-  const isFiltered = text !== undefined || here === true || conditions !== undefined;
+  const isFiltered = grep !== undefined || here === true || conditions !== undefined;
   // What a session is about is read for the rows of a table alone: there are few.
   const having = { counts: true, titles: !isForPeople(context) && context.options.quiet !== true };
   const found = store.readSessions({
@@ -160,12 +158,14 @@ async function show(
   { limit, context }: { readonly limit: number; readonly context: Context },
 ): Promise<void> {
   const shown = rows.slice(0, limit);
-  const interrupted = await interruptedAmong(store, shown.map(({ info }) => info).filter(isActive));
-  const stateIn = states(store, interrupted);
-  const listed = shown.map(({ info, branch }) => ({
+  const states = await stated(
+    store,
+    shown.map(({ info }) => info),
+  );
+  const listed = states.map(({ info, state }, i) => ({
     info,
-    branch,
-    state: stateIn(info),
+    branch: shown[i]?.branch ?? '',
+    state,
     about: aboutOf(store, info),
   }));
   if (listed.length > 0)
@@ -199,76 +199,28 @@ export const children: Verb = defineVerb({
       const isTable = isForPeople(context);
       const earlier = Math.max(0, children.length - (n ?? (isTable ? shownMax : children.length)));
       const found = children.slice(earlier);
-      const interrupted = await interruptedAmong(store, found.filter(isActive));
       const standing = await compareTail(store, context.home);
       const textOf = ({ id }: SessionInfo) => store.lineage.collect(id).text;
       if (found.length > 0 && isTable) {
-        const stateIn = states(store, interrupted);
-        const listed = found.map((info) => ({
-          info,
-          state: stateIn(info),
-          text: textOf(info),
-        }));
+        const states = await stated(store, found);
+        const listed = states.map(({ info, state }) => ({ info, state, text: textOf(info) }));
         await context.io.out(`${childrenTable(listed, { ...context, distinct: distinctIn(store) })}\n`);
         if (earlier > 0)
           context.status(
             `There ${earlier === 1 ? 'is 1 earlier child' : `are ${earlier} earlier children`} (see them with -n ${children.length})`,
           );
-      } else await list(context, { found: withStates(store, found), textOf, standing });
+      } else await list(context, { found: statedInParts(store, found), textOf, standing });
       return reportStanding(standing, context);
     }),
 });
-
-/** What sessions are in, for people: what runs, waits or was interrupted says more than that it is active. */
-function states(store: SqliteTapeStore, interrupted: ReadonlySet<string>): (info: SessionInfo) => string {
-  const owned = new Set(store.leases.list().map(({ id }) => id));
-  return (info) => {
-    const state = stateOf(info);
-    if (interrupted.has(info.id)) return 'interrupted';
-    if (state !== 'active' && state !== 'running') return state;
-    // Calls without a result wait for an answer.
-    return owned.has(info.id) ? 'busy' : info.settled < info.head ? 'waiting' : state;
-  };
-}
 
 /** Whether to print a table for a terminal. */
 function isForPeople({ io, options: { json, jsonl, quiet } }: Context): boolean {
   return io.isTerminal && json !== true && jsonl !== true && quiet !== true;
 }
 
-function isActive({ lifecycle }: SessionInfo): boolean {
-  return lifecycle === 'active';
-}
-
-/** A session, whether its process died during a run, and what it is in. */
-interface Seen {
-  readonly info: SessionInfo;
-  readonly isCut: boolean;
-  readonly state: string;
-}
-
-/** The number of sessions whose states are looked up at a time. */
-const seenMax = 200;
-
-/** Looks up what sessions are in. */
-async function* withStates(store: SqliteTapeStore, found: Iterable<SessionInfo>): AsyncGenerator<Seen> {
-  let infos: SessionInfo[] = [];
-  const seen = async () => {
-    const interrupted = await interruptedAmong(store, infos.filter(isActive));
-    const stateIn = states(store, interrupted);
-    return infos.map((info) => ({ info, isCut: interrupted.has(info.id), state: stateIn(info) }));
-  };
-  for (const info of found) {
-    infos.push(info);
-    if (infos.length < seenMax) continue;
-    yield* await seen();
-    infos = [];
-  }
-  yield* await seen();
-}
-
 interface Listed {
-  readonly found: Iterable<Seen> | AsyncIterable<Seen>;
+  readonly found: Iterable<Stated> | AsyncIterable<Stated>;
   /** Called for each session by the forms that show results. */
   readonly textOf?: (info: SessionInfo) => string;
   readonly standing?: FileStanding;
@@ -277,7 +229,7 @@ interface Listed {
 /** Prints sessions as they are read. */
 async function list(context: Context, { found, textOf, standing }: Listed): Promise<void> {
   const { io, options, style } = context;
-  const asJson = ({ info, isCut }: Seen) => ({
+  const asJson = ({ info, isCut }: Stated) => ({
     ...sessionJson(info),
     ...(isCut && { interrupted: true }),
     ...(textOf !== undefined && { text: textOf(info) }),

@@ -15,7 +15,7 @@ import type { StageInit } from '../session/stage.ts';
 import type { CallsQuery } from '../tape/calls.ts';
 import type { LiveQuery } from '../tape/chunks.ts';
 import type { Lease } from '../tape/lease.ts';
-import type { SessionOrder, SessionQuery } from '../tape/listing.ts';
+import type { ReadQuery, SessionQuery } from '../tape/listing.ts';
 import type { Point } from '../tape/point.ts';
 import type { EntryQuery as RowQuery } from '../tape/read.ts';
 import type { ViewPolicy } from '../view/policy.ts';
@@ -122,7 +122,7 @@ export interface ResolveOptions extends LinkOptions {
 interface OptionsOf {
   'sessions.open': SessionInit;
   'sessions.list': SessionQuery;
-  readSessions: SessionQuery & { readonly order?: SessionOrder };
+  readSessions: ReadQuery;
   'sessions.calls': CallsQuery;
   'sessions.update': SessionChange;
   'entries.append': AppendOptions;
@@ -180,7 +180,12 @@ const listFields: Fields<SessionQuery> = {
 export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> } = {
   'sessions.open': { kind: 'text', title: 'text', ephemeral: 'flag', settings: 'object' },
   'sessions.list': listFields,
-  readSessions: { ...listFields, order: ['last', 'created', 'name', 'messages', 'tokens'] },
+  readSessions: {
+    ...listFields,
+    order: ['last', 'created', 'name', 'messages', 'tokens'],
+    offset: 'count',
+    ids: 'texts',
+  },
   'sessions.calls': { session: 'text', tree: 'flag' },
   'sessions.update': { lifecycle: true, task: true, alias: 'object', unalias: 'object', name: 'text' },
   'entries.append': { lease: 'object', key: 'text', expectHead: 'text', settles: 'text' },

@@ -36,10 +36,12 @@ import { type Secret, secretsIn } from '../secrets/secrets.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type TotalCalls, totalCalls } from '../tape/calls.ts';
 import type { SessionInfo } from '../tape/info.ts';
-import { countListed, readTapes, type SessionOrder, type SessionQuery } from '../tape/listing.ts';
+import { countListed, type ReadQuery, readTapes, type SessionQuery } from '../tape/listing.ts';
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { realmsOf } from '../tape/realms.ts';
+import { type RecordedCall, recordedCalls } from '../tape/recorded-calls.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
+import { type HomeHead, homeHead, type Written, writtenBehind } from '../tape/written.ts';
 import { type BackupOptions, type BackupProgress, backupTo } from './backup.ts';
 import { type Bundles, bundlesOn } from './bundles.ts';
 import { Connection, type GraphFileState } from './connection.ts';
@@ -346,14 +348,33 @@ export class SqliteTapeStore implements TapeStore {
    *   console.log(session, messageCount);
    * ```
    */
-  readSessions(query: SessionQuery & { readonly order?: SessionOrder } = {}): Generator<SessionInfo, void> {
+  readSessions(query: ReadQuery = {}): Generator<SessionInfo, void> {
     assertOptions(query, fieldsOf.readSessions, 'read sessions');
     return readTapes(this.#at.db, this.#at.realm, query);
   }
 
-  /** Counts the sessions that `sessions.list()` lists. */
-  countListed(): number {
-    return countListed(this.#at.db, this.#at.realm);
+  /** Counts the sessions that `sessions.list(query)` lists. */
+  countListed(query: Pick<SessionQuery, 'all' | 'deleted' | 'kind' | 'roots'> = {}): number {
+    assertOptions(query, fieldsOf.readSessions, 'count sessions');
+    return countListed(this.#at.db, this.#at.realm, query);
+  }
+
+  /** Returns how far the home has come. Cheap, however much it has. */
+  homeHead(): HomeHead {
+    return homeHead(this.#at.db);
+  }
+
+  /**
+   * Finds the sessions that were written to behind a place of the home, those of all realms. The cost grows with what was
+   * written since; of very much it says only that it is more.
+   */
+  writtenBehind(after: HomeHead): Written {
+    return writtenBehind(this.#at.db, after);
+  }
+
+  /** Reads the model calls that the own entries of a session record behind a position, in order, without their texts. */
+  recordedCalls(ref: Ref, after = 0): Generator<RecordedCall, void> {
+    return recordedCalls(this.#at.db, this.#at.need(ref), after);
   }
 
   /** See `StoreOptions.lockWaitMs`. It can change at any time. */

@@ -54,6 +54,15 @@ export interface SessionQuery {
   readonly counts?: boolean;
 }
 
+/** Selects sessions that are read a few at a time, in any order. */
+export interface ReadQuery extends SessionQuery {
+  readonly order?: SessionOrder;
+  /** How many of the first ones to leave out. */
+  readonly offset?: number;
+  /** Only the sessions of these ULIDs. */
+  readonly ids?: readonly string[];
+}
+
 /** When something was last said in a session: so an import has its place by the times of its source. */
 const spokenAt = 'coalesce(t.last_message_at, t.created_at)';
 
@@ -125,7 +134,7 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
 function matching(
   db: Db,
   realm: string,
-  query: SessionQuery,
+  query: ReadQuery,
 ): { readonly where: string; readonly order: string; readonly params: Params; readonly isByPlace: boolean } {
   if (query.lifecycle !== undefined) assertStatus('list sessions of lifecycle', query.lifecycle, lifecycles);
   const idOf = (ref: Ref | null | undefined) => (ref == null ? null : getTape(db, realm, ref).id);
@@ -137,7 +146,8 @@ function matching(
     query.unfinished === true ||
     query.pending === true ||
     query.prefix !== undefined ||
-    query.idPrefix !== undefined;
+    query.idPrefix !== undefined ||
+    query.ids !== undefined;
   const t = isSelected ? '+t' : 't';
   // These are of forks: a link puts a session elsewhere in the tree, and nothing else.
   const isForked = query.key !== undefined || query.leftFrom !== undefined || query.unfinished === true;
@@ -149,6 +159,7 @@ function matching(
        ${query.roots === true ? `AND ${parentInTree(t)} IS NULL` : ''}
        ${parent === null ? '' : `AND ${isForked ? `${t}.parent_id = @parent AND @parent < t.id` : `${t}.id IN (${childrenInTree('@parent')})`}`} ${after === null ? '' : 'AND t.id > @after'}
        ${query.leftFrom === undefined ? '' : 'AND t.base_seq >= @leftFrom'}
+       ${query.ids === undefined ? '' : 'AND t.ulid IN (SELECT value FROM json_each(@ids))'}
        ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}`;
   const isByPlace = parent !== null && query.leftFrom !== undefined;
   const isByCreation = parent !== null || query.after !== undefined;
@@ -172,6 +183,7 @@ function matching(
     ...(query.key !== undefined && { key: query.key }),
     ...(under !== null && { under }),
     ...(query.since !== undefined && { since: query.since }),
+    ...(query.ids !== undefined && { ids: JSON.stringify(query.ids) }),
   };
   return { where, order, params, isByPlace };
 }
@@ -210,13 +222,13 @@ const pageSize = 200;
 export function* readTapes(
   db: Db,
   realm: string,
-  { order: by = 'last', ...query }: SessionQuery & { readonly order?: SessionOrder },
+  { order: by = 'last', offset = 0, ...query }: ReadQuery,
 ): Generator<SessionInfo, void> {
   const { where, order, params } = matching(db, realm, query);
   const ids = Float64Array.from(
     db.all<{ id: number }>(
-      `SELECT t.id FROM tape t WHERE ${where} ORDER BY ${orders[by]} ${order} LIMIT @limit`,
-      params,
+      `SELECT t.id FROM tape t WHERE ${where} ORDER BY ${orders[by]} ${order} LIMIT @limit OFFSET @offset`,
+      { ...params, offset },
     ),
     ({ id }) => id,
   );
@@ -226,12 +238,13 @@ export function* readTapes(
       yield toInfo(row);
 }
 
-/** Counts the sessions of a realm that a list without conditions has. It reads their rows, and sorts none. */
-export function countListed(db: Db, realm: string): number {
-  const row = db.get<{ n: number }>(
-    `SELECT count(*) AS n FROM tape WHERE realm = @realm
-       AND lifecycle NOT IN ('staging', 'purged', 'archived', 'destroyed') AND ephemeral = 0`,
-    { realm },
-  );
-  return row?.n ?? 0;
+/** Counts the sessions that `listTapes` lists, without a limit. It reads their rows, and sorts none. */
+export function countListed(
+  db: Db,
+  realm: string,
+  query: Pick<SessionQuery, 'all' | 'deleted' | 'kind' | 'roots'>,
+): number {
+  const { where, params } = matching(db, realm, query);
+  const { limit: _, ...others } = params;
+  return db.get<{ n: number }>(`SELECT count(*) AS n FROM tape t WHERE ${where}`, others)?.n ?? 0;
 }

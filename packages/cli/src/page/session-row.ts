@@ -1,0 +1,31 @@
+import { isoTime, treeParentOf } from '@tapedeck/tape/internal';
+import { toneOf } from '../output/session.ts';
+import type { Stated } from '../session/stated.ts';
+import type { SessionRow } from './data.ts';
+import { flat } from './texts.ts';
+
+/** Characters of a title that a list shows. */
+const aboutMax = 200;
+
+/** A session in a list. Its counts and its title are there where the query has asked for them. */
+export function sessionRow({ info, state }: Pick<Stated, 'info' | 'state'>, depth = 0): SessionRow {
+  const { session, id, kind, title = '', base, head, messageCount, counts, lastMessageAt, createdAt } = info;
+  const { parent } = treeParentOf(info);
+  return {
+    session,
+    id,
+    kind,
+    state,
+    tone: toneOf(state),
+    about: flat(title, aboutMax),
+    ...(parent !== undefined && { parent }),
+    base,
+    head,
+    messages: messageCount,
+    tokens: counts?.tokens ?? 0,
+    children: counts?.children ?? 0,
+    ...(lastMessageAt !== undefined && { lastMessageAt: isoTime(lastMessageAt) }),
+    createdAt: isoTime(createdAt),
+    depth,
+  };
+}

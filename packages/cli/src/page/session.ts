@@ -1,0 +1,67 @@
+import type { SessionInfo as Info } from '@tapedeck/tape';
+import { isDeleted } from '@tapedeck/tape/internal';
+import { stated } from '../session/stated.ts';
+import { landmarksOf } from './anchors.ts';
+import type { Command, SessionInfo } from './data.ts';
+import { lastMerge } from './merges.ts';
+import { sessionRow } from './session-row.ts';
+import { lineOf, needShown, type PageSource, refOf } from './source.ts';
+import { waitingCalls } from './waiting.ts';
+
+/** Landmarks of an answer. */
+const landmarksMax = 200;
+
+/** A session with what its page shows around its timeline. */
+export async function session(
+  source: PageSource,
+  { session: ref }: { readonly session: string },
+): Promise<SessionInfo> {
+  const { store } = source;
+  const { id } = needShown(store, ref);
+  const [info = needShown(store, id)] = store.readSessions({
+    ids: [id],
+    all: true,
+    counts: true,
+    titles: true,
+  });
+  const [{ state } = { state: '' }] = await stated(store, [info]);
+  const origin = info.parentId === undefined ? undefined : store.sessions.find(info.parentId);
+  const merged = lastMerge(store, info);
+  return {
+    ...sessionRow({ info, state }),
+    session: refOf(store, info),
+    floor: info.floor,
+    aliases: info.aliases,
+    ...(origin !== undefined && !isDeleted(origin) && { origin: refOf(store, origin) }),
+    ...(info.fromAnchor !== undefined && { fromAnchor: info.fromAnchor }),
+    ...(merged !== undefined && { merged }),
+    commands: commandsOf(source, info, state),
+    waiting: await waitingCalls(source, info),
+    anchors: landmarksOf(store, info, { most: landmarksMax }).map(({ seq, name, shape }) => ({
+      seq,
+      name,
+      shape,
+    })),
+  };
+}
+
+/** What a person can do with a session as it is. */
+function commandsOf(source: PageSource, info: Info, state: string): readonly Command[] {
+  const name = refOf(source.store, info);
+  const command = (what: string, verb: string, ...words: readonly string[]): Command => ({
+    what,
+    line: lineOf(source, verb, name, ...words),
+  });
+  if (info.lifecycle === 'archived') return [command('Bring it back', 'archive', '--undo')];
+  const isChild = info.parentId !== undefined && !/^(?:merged|discarded)\b/.test(state);
+  return [
+    ...(state === 'interrupted' ? [command('Go on where it was interrupted', 'recover')] : []),
+    ...(state === 'busy' ? [command('Follow it', 'log', '--follow'), command('Stop it', 'abort')] : []),
+    command('Continue it', 'chat'),
+    command('Fork it', 'fork'),
+    ...(isChild ? [command('Merge it into its parent', 'merge'), command('Discard it', 'discard')] : []),
+    command('Print it', 'log', '--full'),
+    command('Undo the last act', 'undo'),
+    command('Archive it', 'archive'),
+  ];
+}

@@ -1,0 +1,52 @@
+import { interruptedAmong } from '@tapedeck/runtime/internal';
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { stateOf } from '../output/session.ts';
+
+/** A session, whether its process died during a run, and what it is in. */
+export interface Stated {
+  readonly info: SessionInfo;
+  readonly isCut: boolean;
+  readonly state: string;
+}
+
+/**
+ * What sessions are in, for people, in the order in which they are given: what runs, waits or was interrupted says more
+ * than that it is active.
+ */
+export async function stated(
+  store: SqliteTapeStore,
+  infos: readonly SessionInfo[],
+): Promise<readonly Stated[]> {
+  const active = infos.filter(({ lifecycle }) => lifecycle === 'active');
+  const interrupted = await interruptedAmong(store, active);
+  const owned = new Set(store.leases.list().map(({ id }) => id));
+  return infos.map((info) => {
+    const isCut = interrupted.has(info.id);
+    return { info, isCut, state: isCut ? 'interrupted' : seenState(info, owned) };
+  });
+}
+
+function seenState(info: SessionInfo, owned: ReadonlySet<string>): string {
+  const state = stateOf(info);
+  if (state !== 'active' && state !== 'running') return state;
+  // Calls without a result wait for an answer.
+  return owned.has(info.id) ? 'busy' : info.settled < info.head ? 'waiting' : state;
+}
+
+/** The number of sessions whose states are looked up at a time. */
+const statedMax = 200;
+
+/** The same for any number of sessions, a few at a time. */
+export async function* statedInParts(
+  store: SqliteTapeStore,
+  found: Iterable<SessionInfo>,
+): AsyncGenerator<Stated> {
+  let infos: SessionInfo[] = [];
+  for (const info of found) {
+    infos.push(info);
+    if (infos.length < statedMax) continue;
+    yield* await stated(store, infos);
+    infos = [];
+  }
+  yield* await stated(store, infos);
+}

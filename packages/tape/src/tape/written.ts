@@ -1,0 +1,50 @@
+import type { Db } from '../sqlite/sqlite.ts';
+
+/** How far a home has come: the numbers of its last entry, and of the last line of its lineage. */
+export interface HomeHead {
+  readonly entry: number;
+  readonly line: number;
+}
+
+/** What was written to a home behind a place of it. */
+export interface Written {
+  /** How far the home has come now. */
+  readonly head: HomeHead;
+  /** The ULIDs of the sessions that have new entries, and of those with new lines about them. */
+  readonly entries: readonly string[];
+  readonly lines: readonly string[];
+  /** More was written than was looked at: the lists are empty. */
+  readonly isMore: boolean;
+}
+
+/** How many entries and lines are looked at. */
+const lookedMax = 20_000;
+
+export function homeHead(db: Db): HomeHead {
+  const row = db.get<HomeHead>(
+    'SELECT coalesce((SELECT max(id) FROM entry), 0) AS entry, coalesce((SELECT max(g) FROM lineage), 0) AS line',
+  );
+  return row ?? { entry: 0, line: 0 };
+}
+
+/** Finds the sessions that were written to behind a place, but for those of unfinished imports. */
+export function writtenBehind(db: Db, after: HomeHead): Written {
+  return db.read(() => {
+    const head = homeHead(db);
+    if (head.entry - after.entry > lookedMax || head.line - after.line > lookedMax)
+      return { head, entries: [], lines: [], isMore: true };
+    const ids = (table: string, key: string, from: number) =>
+      db
+        .all<{ ulid: string }>(
+          `SELECT ulid FROM tape WHERE id IN (SELECT tape_id FROM ${table} WHERE ${key} > @from) AND lifecycle <> 'staging'`,
+          { from },
+        )
+        .map(({ ulid }) => ulid);
+    return {
+      head,
+      entries: ids('entry', 'id', after.entry),
+      lines: ids('lineage', 'g', after.line),
+      isMore: false,
+    };
+  });
+}
