@@ -111,7 +111,6 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
     'packages/cli/src/output/lanes.ts',
     'packages/cli/src/session/derived-edges.ts',
     'packages/cli/src/session/mend.ts',
-    'packages/cli/src/verbs/sessions.ts',
     'packages/cli/src/verbs/status.ts',
     'packages/cli/src/verbs/verify.ts',
   ]);

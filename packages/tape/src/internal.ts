@@ -54,6 +54,7 @@ export { deliveryOf, isSummarizer, summarizerKind, treeParentOf } from './tape/i
 export { leftoverEntries } from './tape/leftovers.ts';
 export { partialAnswer } from './tape/partial-answer.ts';
 export { assertActive, assertKept, isDeleted, lifecycleWord } from './tape/tape.ts';
+export type { HomeHead } from './tape/written.ts';
 export { authorOf } from './view/author.ts';
 export { type Dialect, dialectOf } from './view/dialect.ts';
 export { continueText, fitTo, noAnswer, noResult, noStart } from './view/fit.ts';

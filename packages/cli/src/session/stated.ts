@@ -1,4 +1,3 @@
-import { interruptedAmong } from '@tapedeck/runtime/internal';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { stateOf } from '../output/session.ts';
 
@@ -18,6 +17,7 @@ export async function stated(
   infos: readonly SessionInfo[],
 ): Promise<readonly Stated[]> {
   const active = infos.filter(({ lifecycle }) => lifecycle === 'active');
+  const { interruptedAmong } = await import('@tapedeck/runtime/internal');
   const interrupted = await interruptedAmong(store, active);
   const owned = new Set(store.leases.list().map(({ id }) => id));
   return infos.map((info) => {

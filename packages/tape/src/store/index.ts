@@ -72,11 +72,9 @@ export type { LiveQuery, LiveRun, LiveStream, StreamChunk } from '../tape/chunks
 export type { SessionCounts, SessionLink } from '../tape/info.ts';
 export type { SessionRange } from '../tape/interval.ts';
 export { fenced, leaseTtlMs, type SessionOwner } from '../tape/lease.ts';
-export type { ReadQuery, SessionOrder, SessionQuery } from '../tape/listing.ts';
+export type { SessionOrder, SessionQuery } from '../tape/listing.ts';
 export type { RunItem } from '../tape/post.ts';
-export type { RecordedCall } from '../tape/recorded-calls.ts';
 export type { Delivery } from '../tape/tape.ts';
-export type { HomeHead, Written } from '../tape/written.ts';
 export type { BackupOptions, BackupProgress } from './backup.ts';
 export type { AdoptOptions, BundleOptions, Bundles } from './bundles.ts';
 export {
