@@ -103,6 +103,8 @@ export interface LineageRow {
   readonly merges?: readonly LineageMerge[];
   /** How many sessions this row shows, or folds. */
   readonly sessions: number;
+  /** What is below the session is left out, as was asked. */
+  readonly closed?: boolean;
 }
 
 /** A merge or a discard of a child. */
@@ -426,14 +428,32 @@ export interface PageEvent {
   readonly tone: Tone;
 }
 
+/** Whether changes arrive: at once, when the connection is there again, or no longer. */
+export type Liveness = 'live' | 'lost' | 'ended';
+
+/** Who follows a home. */
+export interface Follower {
+  readonly event: (event: PageEvent) => void;
+  readonly liveness: (state: Liveness) => void;
+}
+
+/** Why something was not answered: the body of an answer that is not 200. */
+export interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+}
+
 /** All that the page asks. Each answer is JSON. */
 export interface PageData {
   home(): Promise<HomeInfo>;
   sessions(query: SessionsQuery): Promise<Page<SessionRow>>;
-  /** The family of a session, or the newest trees, each with less of it unless `all`. */
+  /** The whole family of a session, or the newest trees, each with less of it unless `all`. */
   lineage(query: {
     readonly session?: string;
     readonly all?: boolean;
+    /** The ULIDs of sessions of which nothing below is wanted. */
+    readonly closed?: readonly string[];
     readonly offset?: number;
   }): Promise<Page<LineageRow>>;
   session(query: { readonly session: string }): Promise<SessionInfo>;
@@ -453,6 +473,6 @@ export interface PageData {
   trace(query: { readonly session: string; readonly seq: number }): Promise<readonly TraceRow[]>;
   usage(query: { readonly session?: string; readonly tree?: boolean }): Promise<UsageAnswer>;
   findings(query: { readonly session?: string }): Promise<Findings>;
-  /** Calls `on` with what changes behind `after`, until `signal` is aborted. Absent where nothing can change. */
-  readonly follow?: (after: string, on: (event: PageEvent) => void, signal: AbortSignal) => void;
+  /** Tells `follower` what changes behind `after`, until `signal` is aborted. Absent where nothing can change. */
+  readonly follow?: (after: string, follower: Follower, signal: AbortSignal) => void;
 }

@@ -1,0 +1,145 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { HomeInfo, Liveness, PageData, PageEvent } from '../../src/page/data.ts';
+import { type Source, SourceOf } from './data/data.tsx';
+import { Lineage } from './pages/lineage.tsx';
+import { Missing } from './pages/missing.tsx';
+import { Sessions } from './pages/sessions.tsx';
+import { Header } from './parts/header.tsx';
+import { KeyList } from './parts/key-list.tsx';
+import { listenToKeys, useKeys } from './parts/keys.ts';
+import { addressOf, type Route, routeOf } from './route.ts';
+
+/** Goes to another route. The same page with another choice is no new step of the history, and keeps the focus. */
+export type Go = (route: Route, how?: { readonly isSame: boolean }) => void;
+
+/** The page: its head, and the part that its address names. */
+export function App({ data, home: first }: { readonly data: PageData; readonly home: HomeInfo }) {
+  const [address, setAddress] = useState(location.hash);
+  const [isHelp, setHelp] = useState(false);
+  const search = useRef<HTMLInputElement>(null);
+  const main = useRef<HTMLElement>(null);
+  const { liveness, source } = useFollowed(data, first);
+  const route = useMemo(() => routeOf(address), [address]);
+
+  useEffect(() => {
+    const moved = () => setAddress(location.hash);
+    addEventListener('hashchange', moved);
+    return () => removeEventListener('hashchange', moved);
+  }, []);
+  useEffect(() => listenToKeys(window), []);
+  const go: Go = (to, { isSame = false } = { isSame: false }) => {
+    if (isSame) {
+      history.replaceState(null, '', addressOf(to));
+      setAddress(addressOf(to));
+    } else location.hash = addressOf(to);
+  };
+
+  // Whoever hears the page is at its title when another one is opened.
+  const place = placeOf(route);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    document.title = `${titleOf(route)} · ${first.title} · Tapedeck`;
+    if (!isFirst.current && document.activeElement !== search.current)
+      main.current?.querySelector('h1')?.focus();
+    isFirst.current = false;
+  }, [place]);
+
+  useKeys([
+    { keys: ['/'], what: 'find sessions', act: () => search.current?.select() },
+    { keys: ['g s'], what: 'go to the sessions', act: () => go({ page: 'sessions' }) },
+    { keys: ['g l'], what: 'go to the lineage', act: () => go({ page: 'graph' }) },
+    { keys: ['g u'], what: 'go to the usage', act: () => go({ page: 'usage' }) },
+    { keys: ['g c'], what: 'go to the checks', act: () => go({ page: 'check' }) },
+    { keys: ['?'], what: 'list the keys', act: () => setHelp(true) },
+  ]);
+
+  return (
+    <SourceOf.Provider value={source}>
+      <a
+        class="skip"
+        href={address || '#/'}
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.querySelector('h1')?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <Header {...{ home: source.home, route, liveness, search, go }} help={() => setHelp(true)} />
+      <main ref={main} class={`page-${route?.page ?? 'missing'}`}>
+        <PageOf key={place} route={route} go={go} />
+      </main>
+      {isHelp && <KeyList close={() => setHelp(false)} />}
+    </SourceOf.Provider>
+  );
+}
+
+function PageOf({ route, go }: { readonly route: Route | undefined; readonly go: Go }) {
+  switch (route?.page) {
+    case 'sessions':
+      return <Sessions choice={route} go={go} />;
+    case 'graph':
+      return <Lineage {...(route.session !== undefined && { session: route.session })} go={go} />;
+    default:
+      return <Missing route={route} />;
+  }
+}
+
+/** What stays the same while a page is open. */
+function placeOf(route: Route | undefined): string {
+  if (route === undefined) return '';
+  return route.page === 'sessions' ? 'sessions' : addressOf(route);
+}
+
+function titleOf(route: Route | undefined): string {
+  if (route === undefined) return 'Not found';
+  switch (route.page) {
+    case 'sessions':
+      return 'Sessions';
+    case 'graph':
+      return route.session === undefined ? 'Lineage' : `Lineage of ${route.session}`;
+    case 'usage':
+      return route.session === undefined ? 'Usage' : `Usage of ${route.session}`;
+    case 'check':
+      return 'Checks';
+    case 'diff':
+      return `${route.a} and ${route.b}`;
+    default:
+      return route.seq === undefined ? route.session : `${route.session}@${route.seq}`;
+  }
+}
+
+/** Follows the home, and hands its changes to the parts that listen. */
+function useFollowed(
+  data: PageData,
+  home: HomeInfo,
+): { readonly liveness: Liveness | undefined; readonly source: Source } {
+  const [liveness, setLiveness] = useState<Liveness>();
+  const listeners = useMemo(() => new Set<(event: PageEvent) => void>(), []);
+  useEffect(() => {
+    const stop = new AbortController();
+    data.follow?.(
+      home.at,
+      {
+        event: (event) => {
+          for (const listener of listeners) listener(event);
+        },
+        liveness: setLiveness,
+      },
+      stop.signal,
+    );
+    return () => stop.abort();
+  }, [data, home]);
+  const source = useMemo<Source>(
+    () => ({
+      data,
+      home,
+      listen: (listener) => {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+    }),
+    [data, home],
+  );
+  return { liveness, source };
+}

@@ -1,0 +1,175 @@
+import type {
+  Findings,
+  LineageRow,
+  PageData,
+  SessionRow,
+  SessionsQuery,
+  TimelineItem,
+} from '../../../src/page/data.ts';
+import type { Embedded, EmbeddedTape } from '../../../src/page/embedded.ts';
+import { closeRows } from './close-rows.ts';
+import { NotAnswered } from './not-answered.ts';
+
+/** The most items that an answer has. */
+const pageMax = 200;
+
+/** The data of an exported file, which answers as a server does. */
+export function embeddedData(file: Embedded): PageData {
+  const tapeOf = (session: string) => own(file.tapes, session, `the session '${session}'`);
+  return {
+    home: async () => file.home,
+    sessions: async (query) => paged(sessionsFor(file.sessions, query), query),
+    lineage: async ({ session = '', closed = [], ...query }) =>
+      paged(closeRows(session === '' ? file.lineage : familyOf(file.lineage, session), closed), query),
+    session: async ({ session }) => tapeOf(session).info,
+    timeline: async ({ session, from, to, hidden = false }) => {
+      const { floor, head } = tapeOf(session).info;
+      const first = Math.max(from, floor + 1);
+      const last = Math.min(to, head, first + pageMax - 1);
+      const items = itemsOf(file, session, first, last);
+      const shown = hidden ? items : items.filter(({ hiddenBy }) => hiddenBy === undefined);
+      return { items: shown, from: first, to: last, floor, head };
+    },
+    seen: async ({ session, seq }) =>
+      own(file.seen, `${session}@${seq}`, `what the model saw for ${session}@${seq}`),
+    parting: async ({ a, b }) => there(partingOf(file, a, b), `where ${a} and ${b} part`),
+    trace: async ({ session, seq }) => own(file.trace, `${session}@${seq}`, `the trace of ${session}@${seq}`),
+    usage: async ({ session = '', tree = false }) =>
+      own(file.usage, session, `the usage of '${session}'`)[tree ? 'tree' : 'alone'],
+    findings: async ({ session }) => (session === undefined ? file.findings : findingsOf(file.findings, session)),
+  };
+}
+
+function there<T>(value: T | undefined, what: string): T {
+  if (value !== undefined) return value;
+  throw new NotAnswered({ code: 'NOT_IN_FILE', message: `This file does not contain ${what}` });
+}
+
+/** What a record has of a name, which may be one that all objects have something of. */
+function own<T>(record: Readonly<Record<string, T>>, key: string, what: string): T {
+  return there(Object.hasOwn(record, key) ? record[key] : undefined, what);
+}
+
+function findingsOf(all: Findings, session: string): Findings {
+  const findings = all.findings.filter(
+    ({ place }) => place === session || place?.startsWith(`${session}@`) === true,
+  );
+  return { ...all, findings, total: findings.length };
+}
+
+function paged<T>(
+  rows: readonly T[],
+  { offset = 0 }: { readonly offset?: number },
+) {
+  const end = offset + pageMax;
+  return { rows: rows.slice(offset, end), total: rows.length, ...(end < rows.length && { next: end }) };
+}
+
+/** The sessions that a query names, in its order. */
+function sessionsFor(
+  rows: readonly SessionRow[],
+  { find = '', kind, state, sort = 'last', tree = false, all = false }: SessionsQuery,
+): readonly SessionRow[] {
+  const text = find.toLowerCase();
+  const found = rows.filter(
+    (row) =>
+      (all || row.state !== 'archived') &&
+      (text === '' || `${row.session} ${row.about}`.toLowerCase().includes(text)) &&
+      (kind === undefined || row.kind === kind) &&
+      (state === undefined || isInState(row, state)),
+  );
+  if (tree) return inTrees(found);
+  const flat = found.map((row) => ({ ...row, depth: 0 }));
+  if (sort === 'name') return flat.sort((a, b) => a.session.localeCompare(b.session));
+  if (sort === 'messages' || sort === 'tokens') return flat.sort((a, b) => b[sort] - a[sort]);
+  if (sort === 'created') return flat.sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+  return flat;
+}
+
+function isInState({ state, tone }: SessionRow, wanted: NonNullable<SessionsQuery['state']>): boolean {
+  if (wanted === 'open') return tone === 'open' || state === 'interrupted';
+  return wanted === 'merged' ? state.startsWith('merged') : tone === 'bad';
+}
+
+/** Each session before its children. One whose parent is not among them is a root. */
+function inTrees(rows: readonly SessionRow[]): readonly SessionRow[] {
+  const names = new Set(rows.map(({ session }) => session));
+  const isRoot = ({ parent }: SessionRow) => parent === undefined || !names.has(parent);
+  const below = Map.groupBy(
+    rows.filter((row) => !isRoot(row)),
+    ({ parent }) => parent,
+  );
+  const found: SessionRow[] = [];
+  const waiting = rows
+    .filter(isRoot)
+    .map((row) => ({ ...row, depth: 0 }))
+    .reverse();
+  for (let row = waiting.pop(); row !== undefined; row = waiting.pop()) {
+    const { session, depth } = row;
+    found.push(row);
+    waiting.push(...(below.get(session) ?? []).map((child) => ({ ...child, depth: depth + 1 })).reverse());
+  }
+  return found;
+}
+
+/** The rows of the tree that has a session. */
+function familyOf(rows: readonly LineageRow[], session: string): readonly LineageRow[] {
+  const at = rows.findIndex((row) => row.session === session);
+  if (at < 0) return [];
+  const first = rows.findLastIndex(({ depth }, i) => i <= at && depth === 0);
+  const next = rows.findIndex(({ depth }, i) => i > first && depth === 0);
+  return rows.slice(first, next < 0 ? undefined : next);
+}
+
+/** What rewinds hide: the first and the last position, and the rewind. */
+type Hidden = readonly (readonly [from: number, to: number, by: number])[];
+
+/** The items of a session in a range: its own, and those of the sessions that it inherits from, as it shows them. */
+function itemsOf(file: Embedded, session: string, from: number, to: number): readonly TimelineItem[] {
+  let found: readonly TimelineItem[] = [];
+  let hidden: Hidden = [];
+  let tape = tapeIn(file, session);
+  for (let end = to; tape !== undefined && end >= from; ) {
+    const [until, hides, isOwn] = [end, hidden, tape.info.session === session];
+    const items = tape.items.filter(({ seq }) => seq >= from && seq <= until);
+    found = [...(isOwn ? items : items.map((item) => asInherited(item, hides, until))), ...found];
+    // Rewinds that came behind the fork hide nothing here.
+    hidden = [...hidden, ...tape.hidden.filter(([, , by]) => by <= until)];
+    end = Math.min(end, tape.info.base);
+    tape = tape.info.origin === undefined ? undefined : tapeIn(file, tape.info.origin);
+  }
+  return found;
+}
+
+function tapeIn({ tapes }: Embedded, session: string): EmbeddedTape | undefined {
+  return Object.hasOwn(tapes, session) ? tapes[session] : undefined;
+}
+
+/** An item of an ancestor, whose entries up to `until` are inherited. */
+function asInherited({ hiddenBy, ...item }: TimelineItem, hidden: Hidden, until: number): TimelineItem {
+  const by =
+    hiddenBy !== undefined && hiddenBy <= until
+      ? hiddenBy
+      : hidden.find(([from, to]) => item.seq >= from && item.seq <= to)?.[2];
+  return { ...item, inherited: true, ...(by !== undefined && { hiddenBy: by }) };
+}
+
+/** Where two sessions part, also as it was asked the other way round. */
+function partingOf({ partings }: Embedded, a: string, b: string) {
+  const found = partings.find((one) => one.a.session === a && one.b.session === b);
+  if (found !== undefined) return found;
+  const other = partings.find((one) => one.a.session === b && one.b.session === a);
+  if (other === undefined) return undefined;
+  const turned = { a: 'b', b: 'a', both: 'both' } as const;
+  return {
+    ...other,
+    a: other.b,
+    b: other.a,
+    files: other.files.map((file) => ({ ...file, in: turned[file.in] })),
+    states: other.states.map(({ key, a: inA, b: inB }) => ({
+      key,
+      ...(inB !== undefined && { a: inB }),
+      ...(inA !== undefined && { b: inA }),
+    })),
+  };
+}

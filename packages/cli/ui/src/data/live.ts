@@ -1,0 +1,72 @@
+import type { Liveness, PageData, PageEvent, Refusal } from '../../../src/page/data.ts';
+import { NotAnswered } from './not-answered.ts';
+
+/** The methods of the data, each of which is a route of the server. */
+type Method = Exclude<keyof PageData, 'follow'>;
+
+/** The data of a home that `tape ui` serves. */
+export function liveData(base = 'api/'): PageData {
+  const ask =
+    <T>(method: Method) =>
+    async (query: object = {}): Promise<T> =>
+      await answerTo<T>(`${base}${method}${queryText(query)}`);
+  return {
+    home: ask('home'),
+    sessions: ask('sessions'),
+    lineage: ask('lineage'),
+    session: ask('session'),
+    timeline: ask('timeline'),
+    seen: ask('seen'),
+    parting: ask('parting'),
+    trace: ask('trace'),
+    usage: ask('usage'),
+    findings: ask('findings'),
+    follow: (after, { event, liveness }, signal) => {
+      const source = new EventSource(`${base}events?after=${encodeURIComponent(after)}`);
+      source.addEventListener('message', ({ data }) => event(JSON.parse(String(data)) as PageEvent));
+      source.addEventListener('open', () => liveness('live'));
+      // It connects again by itself, behind the last event, unless the server refused.
+      source.addEventListener('error', () => liveness(livenessOf(source)));
+      signal.addEventListener('abort', () => source.close());
+    },
+  };
+}
+
+function livenessOf({ readyState }: EventSource): Liveness {
+  return readyState === EventSource.CLOSED ? 'ended' : 'lost';
+}
+
+async function answerTo<T>(address: string): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(address, { credentials: 'same-origin', cache: 'no-store' });
+  } catch {
+    throw new NotAnswered({
+      code: 'UI_UNREACHABLE',
+      message: 'The server of this page does not answer: tape ui has ended',
+      hint: 'start it again with tape ui, and open the address that it prints',
+    });
+  }
+  if (response.ok) return (await response.json()) as T;
+  throw new NotAnswered(await refusalIn(response));
+}
+
+async function refusalIn(response: Response): Promise<Refusal> {
+  try {
+    const { code, message, hint } = (await response.json()) as Partial<Refusal>;
+    if (code !== undefined && message !== undefined)
+      return { code, message, ...(hint !== undefined && { hint }) };
+  } catch {
+    // It is no JSON.
+  }
+  return { code: `HTTP_${response.status}`, message: `The server answered ${response.status}` };
+}
+
+/** A query as a part of an address: lists with commas, and nothing for what is not said. */
+function queryText(query: object): string {
+  const said = Object.entries(query).flatMap(([key, value]: [string, unknown]) => {
+    const text = value === true ? '1' : value === false || value === undefined ? '' : String(value);
+    return text === '' ? [] : [[key, text]];
+  });
+  return said.length === 0 ? '' : `?${new URLSearchParams(said)}`;
+}

@@ -1,0 +1,164 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useKeys } from '../parts/keys.ts';
+import { Cell } from './cell.tsx';
+import { useVirtual } from './virtual.ts';
+
+/** How a row of a list is drawn. */
+interface RowLook {
+  readonly class?: string;
+  /** Of a tree: how deep it is, from 1, and whether what is below it is drawn; absent where nothing is. */
+  readonly level?: number;
+  readonly isOpen?: boolean;
+  /** Changes when the row is to be shown as changed. */
+  readonly mark?: string | undefined;
+  /** Its cells. */
+  readonly cells: ComponentChildren;
+}
+
+/** A list of any length. */
+export interface RowsOptions<T> {
+  readonly label: string;
+  readonly isTree: boolean;
+  /** The height of a row, in pixels. */
+  readonly height: number;
+  readonly count: number;
+  /** Another list begins at its top. */
+  readonly place: string;
+  readonly at: (index: number) => T | undefined;
+  readonly keyOf: (row: T) => string;
+  readonly want: (first: number, last: number) => void;
+  readonly look: (row: T, index: number) => RowLook;
+  readonly head?: ComponentChildren;
+  /** Opens a row. */
+  readonly act: (row: T) => void;
+  /** Draws, or does not, what is below a row. */
+  readonly fold?: (row: T, isOpen: boolean) => void;
+}
+
+/**
+ * A table of which the rows in view are drawn, for the keyboard too: `j` and `k` move, Enter opens, and left and right fold. One row
+ * has the focus, and is drawn also where it is out of view.
+ */
+export function Rows<T>(options: RowsOptions<T>) {
+  const { label, isTree, height, count, place, at, keyOf, want, look, head, act, fold } = options;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [active, setActive] = useState(0);
+  const isMoved = useRef(false);
+  const virtual = useVirtual(scroller, {
+    count,
+    estimateSize: () => height,
+    rangeExtractor: ({ startIndex, endIndex, overscan }) => {
+      const first = Math.max(0, startIndex - overscan);
+      const last = Math.min(count - 1, endIndex + overscan);
+      const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
+      if (active >= count || (active >= first && active <= last)) return shown;
+      return active < first ? [active, ...shown] : [...shown, active];
+    },
+  });
+  useLayoutEffect(() => virtual.measure(), [height, virtual]);
+  const { startIndex = 0, endIndex = 0 } = virtual.range ?? {};
+  useEffect(() => want(startIndex, endIndex), [want, startIndex, endIndex]);
+
+  useLayoutEffect(() => {
+    setActive(0);
+    scroller.current?.scrollTo({ top: 0 });
+  }, [place]);
+
+  const moveTo = (index: number) => {
+    const next = Math.max(0, Math.min(count - 1, index));
+    isMoved.current = true;
+    setActive(next);
+    virtual.scrollToIndex(next, { align: 'auto' });
+  };
+  useLayoutEffect(() => {
+    if (!isMoved.current) return;
+    isMoved.current = false;
+    scroller.current
+      ?.querySelector<HTMLElement>(`[aria-rowindex="${active + 1}"]`)
+      ?.focus({ preventScroll: true });
+  });
+
+  const inView = Math.max(1, Math.floor((scroller.current?.clientHeight ?? height) / height) - 1);
+  const row = at(active);
+  const foldTo = (isOpen: boolean) => row !== undefined && fold?.(row, isOpen);
+  useKeys([
+    {
+      keys: ['j', 'ArrowDown'],
+      what: 'next row',
+      act: () => moveTo(active + (hasFocus(scroller.current) ? 1 : 0)),
+    },
+    {
+      keys: ['k', 'ArrowUp'],
+      what: 'row before',
+      act: () => moveTo(active - (hasFocus(scroller.current) ? 1 : 0)),
+    },
+    { keys: ['Home', 'g g'], what: 'first row', act: () => moveTo(0) },
+    { keys: ['End', 'G'], what: 'last row', act: () => moveTo(count - 1) },
+    { keys: ['PageDown'], act: () => moveTo(active + inView) },
+    { keys: ['PageUp'], act: () => moveTo(active - inView) },
+    ...(fold === undefined
+      ? []
+      : [
+          { keys: ['ArrowRight', 'l'], what: 'unfold', act: () => foldTo(true) },
+          { keys: ['ArrowLeft', 'h'], what: 'fold', act: () => foldTo(false) },
+        ]),
+  ]);
+
+  return (
+    <div class="rows" ref={scroller}>
+      <div
+        class="grid"
+        role={isTree ? 'treegrid' : 'grid'}
+        aria-label={label}
+        aria-rowcount={count}
+        style={{ '--row': `${height}px` }}
+      >
+        {head}
+        <div role="rowgroup" class="drawn" style={{ height: `${virtual.getTotalSize()}px` }}>
+          {virtual.getVirtualItems().map(({ index, start }) => {
+            const item = at(index);
+            const {
+              class: name = '',
+              level,
+              isOpen,
+              mark = '',
+              cells,
+            } = item === undefined ? waiting : look(item, index);
+            return (
+              <div
+                key={item === undefined ? index : `${keyOf(item)} ${mark}`}
+                class={`row ${name}`}
+                role="row"
+                aria-rowindex={index + 1}
+                aria-level={level}
+                aria-expanded={isOpen}
+                tabIndex={index === active ? 0 : -1}
+                style={{ transform: `translateY(${start}px)` }}
+                onFocus={() => setActive(index)}
+                onKeyDown={(event) => {
+                  if (event.key !== 'Enter' || event.target !== event.currentTarget || item === undefined)
+                    return;
+                  event.preventDefault();
+                  act(item);
+                }}
+              >
+                {cells}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** A row that is on its way. */
+const waiting: RowLook = {
+  class: 'waiting',
+  cells: <Cell class="loading">…</Cell>,
+};
+
+function hasFocus(element: HTMLElement | null): boolean {
+  return element?.contains(document.activeElement) === true;
+}

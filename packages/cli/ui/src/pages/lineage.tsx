@@ -1,0 +1,222 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { LineageRow, PageEvent } from '../../../src/page/data.ts';
+import type { Go } from '../app.tsx';
+import { useCalmly, useChanges, useSource } from '../data/data.tsx';
+import { usePaged } from '../data/paged.ts';
+import { Lanes } from '../graph/lanes.tsx';
+import type { Sizes } from '../graph/strokes.ts';
+import { Cell } from '../list/cell.tsx';
+import { useNarrow } from '../list/narrow.ts';
+import { Rows } from '../list/rows.tsx';
+import { Toggle } from '../parts/choices.tsx';
+import { CommandLine } from '../parts/command.tsx';
+import { Heading } from '../parts/heading.tsx';
+import { useKeys } from '../parts/keys.ts';
+import { Legend } from '../parts/legend.tsx';
+import { grouped } from '../parts/numbers.tsx';
+import { Refused } from '../parts/refused.tsx';
+import { addressOf, addressOfPlace, routeOf } from '../route.ts';
+
+/** How large rows are drawn, from all at once to the most readable. */
+const zooms = [
+  { height: 18, lane: 11 },
+  { height: 28, lane: 15 },
+  { height: 46, lane: 19 },
+] as const;
+
+/** The most lanes of a row, on a wide page and on a narrow one. */
+const most = { wide: 24, narrow: 7 };
+
+/** The lineage as a graph: all trees, the newest first, or the family of a session. */
+export function Lineage({ session, go }: { readonly session?: string; readonly go: Go }) {
+  const { data } = useSource();
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const [all, setAll] = useState(false);
+  const [zoom, setZoom] = useState<number>(1);
+  const isNarrow = useNarrow();
+  const query = useMemo(
+    () => ({ ...(session !== undefined && { session }), closed: [...closed], ...(all && { all }) }),
+    [session, closed, all],
+  );
+  const rows = usePaged<LineageRow>(
+    async (offset) => await data.lineage({ ...query, offset }),
+    JSON.stringify(query),
+    { keepsPlace: true },
+  );
+  const reload = useCalmly(rows.again);
+  useChanges((event) => {
+    rows.patch((row) => changed(row, event));
+    if (event.what !== 'entries') reload();
+  });
+
+  const size = zooms[zoom] ?? zooms[1];
+  const sizes: Sizes = { ...size, most: isNarrow ? most.narrow : most.wide };
+  const scale = (step: number) => setZoom(Math.max(0, Math.min(zooms.length - 1, zoom + step)));
+  const fold = ({ id, shape }: LineageRow, isOpen: boolean) => {
+    if (shape !== 'session' || id === undefined || isOpen !== closed.has(id)) return;
+    setClosed((ids) => new Set(isOpen ? [...ids].filter((one) => one !== id) : [...ids, id]));
+  };
+  const turnAll = () => {
+    setClosed(new Set());
+    setAll(!all);
+  };
+  const goesOn = (row: LineageRow, index: number) => (rows.at(index + 1)?.depth ?? 0) > row.depth;
+  useKeys([
+    { keys: ['+', '='], what: 'larger rows', act: () => scale(1) },
+    { keys: ['-'], what: 'smaller rows', act: () => scale(-1) },
+    ...(session === undefined ? [{ keys: ['a'], what: 'unfold all, or fold again', act: turnAll }] : []),
+  ]);
+
+  return (
+    <>
+      <Heading
+        title={
+          session === undefined ? (
+            'Lineage'
+          ) : (
+            <>
+              Lineage of <span class="session-name">{session}</span>
+            </>
+          )
+        }
+      >
+        <CommandLine line={session === undefined ? 'tape graph' : `tape graph ${session}`} />
+        <div class="tools">
+          {session !== undefined && <a href={addressOf({ page: 'graph' })}>All sessions</a>}
+          {session === undefined && <Toggle label="Unfold all" isOn={all} turn={turnAll} />}
+          <fieldset class="choice">
+            <legend class="unseen">Size of the rows</legend>
+            <button type="button" aria-label="Smaller rows" disabled={zoom === 0} onClick={() => scale(-1)}>
+              −
+            </button>
+            <button
+              type="button"
+              aria-label="Larger rows"
+              disabled={zoom === zooms.length - 1}
+              onClick={() => scale(1)}
+            >
+              +
+            </button>
+          </fieldset>
+          <Legend />
+        </div>
+      </Heading>
+      {rows.error !== undefined && <Refused error={rows.error} again={rows.again} />}
+      {rows.isLoaded && rows.count === 0 ? (
+        <p class="empty">There are no sessions yet.</p>
+      ) : (
+        <Rows<LineageRow>
+          label="Lineage"
+          isTree
+          height={sizes.height}
+          count={rows.count}
+          place={session ?? ''}
+          at={rows.at}
+          want={rows.want}
+          keyOf={keyOf}
+          act={(row) => {
+            const to = routeOf(addressOfRow(row) ?? '');
+            if (to !== undefined) go(to);
+          }}
+          fold={fold}
+          look={(row, index) => ({
+            class: `lineage zoom-${zoom} is-${row.shape}${row.depth === 0 ? ' root' : ''}`,
+            level: row.depth + 1,
+            ...(row.closed === true ? { isOpen: false } : goesOn(row, index) && { isOpen: true }),
+            cells: <Fields {...{ row, sizes, fold }} goesOn={goesOn(row, index)} isSelf={row.session === session} />,
+          })}
+        />
+      )}
+    </>
+  );
+}
+
+function keyOf({ id = '', shape, label, place = '' }: LineageRow): string {
+  return shape === 'session' && id !== '' ? id : `${id} ${shape} ${place} ${label}`;
+}
+
+/** Where a row leads: to a session, or an entry; what is folded to the whole family. */
+function addressOfRow({ shape, session, place }: LineageRow): string | undefined {
+  if (shape === 'more') return session === undefined ? undefined : addressOf({ page: 'graph', session });
+  return place === undefined ? undefined : addressOfPlace(place);
+}
+
+/** A row with what an event says, until the rows are loaded anew. */
+function changed(row: LineageRow, { id, state, tone }: PageEvent): LineageRow {
+  return row.shape === 'session' && row.id === id ? { ...row, state, tone } : row;
+}
+
+interface FieldsOptions {
+  readonly row: LineageRow;
+  /** Whether the next row stands on its lane. */
+  readonly goesOn: boolean;
+  readonly sizes: Sizes;
+  readonly fold: (row: LineageRow, isOpen: boolean) => void;
+  /** Whether it is the session whose family is shown. */
+  readonly isSelf: boolean;
+}
+
+function Fields({ row, goesOn, sizes, fold, isSelf }: FieldsOptions) {
+  const { shape, label, session, kind, state, tone, sessions, closed = false } = row;
+  const address = addressOfRow(row);
+  if (shape !== 'session' || session === undefined)
+    return (
+      <Cell class="node">
+        <Lanes {...{ row, goesOn, sizes }} />
+        <span class="text">
+          {address === undefined ? (
+            <span class="soft">{label}</span>
+          ) : (
+            <a class="cover mark-name" href={address} tabIndex={-1}>
+              {label}
+            </a>
+          )}
+        </span>
+      </Cell>
+    );
+  return (
+    <>
+      <Cell class="node">
+        <Lanes {...{ row, goesOn, sizes }} />
+        {(goesOn || closed) && (
+          <button
+            type="button"
+            class="fold"
+            tabIndex={-1}
+            aria-label={`${closed ? 'Unfold' : 'Fold'} ${session}`}
+            onClick={() => fold(row, closed)}
+          >
+            <svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
+              <path d={closed ? 'M3.5 2 6.5 5 3.5 8' : 'M2 3.5 5 6.5 8 3.5'} />
+            </svg>
+          </button>
+        )}
+        <span class="text">
+          <a class={`cover session-name${isSelf ? ' self' : ''}`} href={address} tabIndex={-1}>
+            {session}
+          </a>
+          {kind !== undefined && kind !== 'session' && <span class="chip">{kind}</span>}
+          {sessions > 1 && <span class="chip">{grouped(sessions - 1)} below</span>}
+        </span>
+      </Cell>
+      <Cell class="edges">
+        <Edges row={row} />
+      </Cell>
+      <Cell class={`words tone-${tone ?? 'plain'}`}>{state}</Cell>
+    </>
+  );
+}
+
+/** Where a session left its parent, and where it was merged. */
+function Edges({ row: { merges = [] } }: { readonly row: LineageRow }) {
+  return (
+    <>
+      {merges.map(({ into, seq, state, undone = false }) => (
+        <a key={seq} class="edge" href={addressOfPlace(`${into}@${seq}`)} tabIndex={-1} title={`${state} there`}>
+          → {into}@{seq}
+          {undone && ' (undone)'}
+        </a>
+      ))}
+    </>
+  );
+}

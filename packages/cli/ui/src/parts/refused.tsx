@@ -1,0 +1,17 @@
+import { NotAnswered } from '../data/not-answered.ts';
+
+/** Says what was not answered, and what to do. */
+export function Refused({ error, again }: { readonly error: unknown; readonly again?: () => void }) {
+  const hint = error instanceof NotAnswered ? error.hint : undefined;
+  return (
+    <div class="refused" role="alert">
+      <p>{error instanceof Error ? error.message : String(error)}</p>
+      {hint !== undefined && <p class="soft">{hint}</p>}
+      {again !== undefined && (
+        <button type="button" onClick={again}>
+          Ask again
+        </button>
+      )}
+    </div>
+  );
+}
