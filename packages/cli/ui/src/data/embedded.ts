@@ -36,7 +36,8 @@ export function embeddedData(file: Embedded): PageData {
     trace: async ({ session, seq }) => own(file.trace, `${session}@${seq}`, `the trace of ${session}@${seq}`),
     usage: async ({ session = '', tree = false }) =>
       own(file.usage, session, `the usage of '${session}'`)[tree ? 'tree' : 'alone'],
-    findings: async ({ session }) => (session === undefined ? file.findings : findingsOf(file.findings, session)),
+    findings: async ({ session }) =>
+      session === undefined ? file.findings : findingsOf(file.findings, session),
   };
 }
 
@@ -57,10 +58,7 @@ function findingsOf(all: Findings, session: string): Findings {
   return { ...all, findings, total: findings.length };
 }
 
-function paged<T>(
-  rows: readonly T[],
-  { offset = 0 }: { readonly offset?: number },
-) {
+function paged<T>(rows: readonly T[], { offset = 0 }: { readonly offset?: number }) {
   const end = offset + pageMax;
   return { rows: rows.slice(offset, end), total: rows.length, ...(end < rows.length && { next: end }) };
 }

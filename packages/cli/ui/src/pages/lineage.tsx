@@ -123,7 +123,13 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
             class: `lineage zoom-${zoom} is-${row.shape}${row.depth === 0 ? ' root' : ''}`,
             level: row.depth + 1,
             ...(row.closed === true ? { isOpen: false } : goesOn(row, index) && { isOpen: true }),
-            cells: <Fields {...{ row, sizes, fold }} goesOn={goesOn(row, index)} isSelf={row.session === session} />,
+            cells: (
+              <Fields
+                {...{ row, sizes, fold }}
+                goesOn={goesOn(row, index)}
+                isSelf={row.session === session}
+              />
+            ),
           })}
         />
       )}
@@ -192,7 +198,7 @@ function Fields({ row, goesOn, sizes, fold, isSelf }: FieldsOptions) {
           </button>
         )}
         <span class="text">
-          <a class={`cover session-name${isSelf ? ' self' : ''}`} href={address} tabIndex={-1}>
+          <a class={`cover session-name${isSelf ? ' self' : ''}`} href={address ?? '#/'} tabIndex={-1}>
             {session}
           </a>
           {kind !== undefined && kind !== 'session' && <span class="chip">{kind}</span>}
@@ -212,7 +218,13 @@ function Edges({ row: { merges = [] } }: { readonly row: LineageRow }) {
   return (
     <>
       {merges.map(({ into, seq, state, undone = false }) => (
-        <a key={seq} class="edge" href={addressOfPlace(`${into}@${seq}`)} tabIndex={-1} title={`${state} there`}>
+        <a
+          key={seq}
+          class="edge"
+          href={addressOfPlace(`${into}@${seq}`)}
+          tabIndex={-1}
+          title={`${state} there`}
+        >
           → {into}@{seq}
           {undone && ' (undone)'}
         </a>
