@@ -34,7 +34,7 @@ test.each<readonly [Route, string]>([
   expect(routeOf(address)).toEqual(route);
 });
 
-test('an address that is none of the page has no route', () => {
+test('an address of no page has no route', () => {
   for (const address of [
     '#/a/b',
     '#/main/seen',
