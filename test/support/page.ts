@@ -1,8 +1,8 @@
-import { type PageSource, pageOf, type TimelineItem } from '@tapedeck/cli/internal';
+import { type LivePage, type PageSource, pageOf, type TimelineItem } from '@tapedeck/cli/internal';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 
 /** What a page of these sessions is answered. */
-export function pageOn(store: SqliteTapeStore, more: Partial<PageSource> = {}) {
+export function pageOn(store: SqliteTapeStore, more: Partial<PageSource> = {}): LivePage {
   return pageOf({
     store,
     title: 'home',
@@ -14,11 +14,9 @@ export function pageOn(store: SqliteTapeStore, more: Partial<PageSource> = {}) {
   });
 }
 
-type Page = ReturnType<typeof pageOn>;
-
 /** The items of a session, asked for in parts of some positions: from the start on, or from the end back. */
 export async function itemsInParts(
-  page: Page,
+  page: LivePage,
   session: string,
   { size, backward = false, ...how }: { size: number; backward?: boolean; all?: boolean; hidden?: boolean },
 ): Promise<readonly TimelineItem[]> {

@@ -92,7 +92,7 @@ export function readFamily(store: SqliteTapeStore, id: string): SessionGraph {
 }
 
 /** Reads a session without a parent with its descendants. */
-function readTree(store: SqliteTapeStore, id: string): SessionGraph {
+export function readTree(store: SqliteTapeStore, id: string): SessionGraph {
   return graphOf(store.familyOf(id));
 }
 

@@ -104,7 +104,7 @@ export {
 } from './terms/terms.ts';
 export { interruptedAmong, isInterrupted } from './tools/interrupted.ts';
 export { trafficFiles } from './traffic/file.ts';
-export { sumOf } from './usage/session-usage.ts';
+export { addSums, noSum, sumOf } from './usage/session-usage.ts';
 export { noUsage } from './usage/usage.ts';
 export {
   type Application,

@@ -48,7 +48,10 @@ export function tracePlaces({ from, into }: Trace): string[] {
 }
 
 /** The nodes of a tree in preorder, with their depth. */
-function* walk<T>(roots: readonly T[], below: (at: T) => readonly T[]): Generator<{ at: T; depth: number }> {
+export function* walk<T>(
+  roots: readonly T[],
+  below: (at: T) => readonly T[],
+): Generator<{ at: T; depth: number }> {
   const left = roots.map((at) => ({ at, depth: 1 })).reverse();
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     yield next;
@@ -73,7 +76,8 @@ export function traceText(trace: Trace, columns: number = Number.POSITIVE_INFINI
   return lines.join('\n');
 }
 
-function sourceLine({
+/** A source in words. */
+export function sourceLine({
   session,
   range,
   mark,
@@ -97,7 +101,8 @@ function sourceLine({
   return `from ${places}, ${where.join(', ')}${says}`;
 }
 
-function destinationLine({ session, seq, state, range, hiddenBy, again }: TraceDestination): string {
+/** A destination in words. */
+export function destinationLine({ session, seq, state, range, hiddenBy, again }: TraceDestination): string {
   const what = state === 'merged' ? 'merged into' : 'discarded at';
   const more = [
     ...(hiddenBy === undefined ? [] : [`hidden by the rewind @${hiddenBy}`]),

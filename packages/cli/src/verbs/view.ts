@@ -1,8 +1,6 @@
 import {
-  type Json,
   type JsonObject,
   parsePolicy,
-  remakeOf,
   type SqliteTapeStore,
   type StoredMessage,
   streamView,
@@ -12,7 +10,6 @@ import {
   type ViewPolicy,
   view as viewOf,
 } from '@tapedeck/tape';
-import { isObject, lastCallWithin, lastPolicy } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText, safe } from '../escape.ts';
@@ -21,6 +18,7 @@ import { counted } from '../output/counted.ts';
 import { manifestLines } from '../output/manifest.ts';
 import { showInstructions } from '../session/instructions.ts';
 import { needSession, readPlace } from '../session/place.ts';
+import { policyOfLastCall, receivedManifest } from '../session/received.ts';
 import { type Paper, paperOf, partPage } from '../transcript/page.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -87,11 +85,6 @@ export const view: Verb = defineVerb({
   },
 });
 
-/** The policy of the last model call up to a position. */
-function policyOfLastCall(store: SqliteTapeStore, id: string, to: number): ViewPolicy {
-  return lastPolicy([...store.entries.read(id, { to, kind: 'message', last: lastCallWithin })]);
-}
-
 function readPolicy(text: string): ViewPolicy {
   try {
     return parsePolicy(text);
@@ -146,38 +139,6 @@ async function explain(
     },
     context,
   );
-}
-
-/**
- * The recorded manifest of the view that an answer was given to, and whether the tape still yields that view.
- */
-function receivedManifest(store: SqliteTapeStore, id: string, at: number): Record<string, Json> | undefined {
-  const [entry] = store.entries.read(id, { from: at, to: at });
-  if (entry === undefined || !isObject(entry.meta.view)) return undefined;
-  const { instructions_digest, tools_digest, view: manifest } = entry.meta;
-  return {
-    ...manifest,
-    ...(instructions_digest !== undefined && { instructions_digest }),
-    ...(tools_digest !== undefined && { tools_digest }),
-    ...reproduce(store, id, manifest),
-  };
-}
-
-/**
- * Whether the tape still yields the view of a manifest; `fault` gives the reason why it cannot be computed.
- */
-function reproduce(store: SqliteTapeStore, id: string, manifest: Record<string, Json>): Record<string, Json> {
-  try {
-    // A tape may come from another version or program, with unknown policies.
-    if (typeof manifest.policy === 'string') parsePolicy(manifest.policy);
-    const again = remakeOf(manifest);
-    if (again === undefined) return { same: false };
-    const { policy, at } = again;
-    return { same: viewOf(store.views.entries(id, { policy, at }), again).digest === manifest.digest };
-  } catch (error) {
-    if (!(error instanceof TapeError)) throw error;
-    return { same: false, fault: { code: error.code, message: error.message } };
-  }
 }
 
 function messageText({ role, content }: StoredMessage, paper: Paper): string {

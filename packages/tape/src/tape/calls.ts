@@ -23,7 +23,7 @@ export interface ModelCalls {
 
 /** Selects the sessions whose calls are added up. */
 export interface CallsQuery {
-  /** Without a session: all of the realm. */
+  /** Without a session: all of the realm, but for unfinished imports. */
   readonly session?: Ref;
   /** Include the sessions below it in the tree. */
   readonly tree?: boolean;
@@ -215,7 +215,7 @@ const summed = ['steps', 'input', 'output', 'reasoning', 'cache_read', 'cache_wr
 export function listCalls(db: Db, realm: string, { session, tree }: CallsQuery): ModelCalls[] {
   const which =
     session === undefined
-      ? 't.realm = @realm'
+      ? `t.realm = @realm AND t.lifecycle <> 'staging'`
       : tree === true
         ? `t.id IN (${belowToo})`
         : 't.ulid = @session';

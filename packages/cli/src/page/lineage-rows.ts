@@ -1,0 +1,57 @@
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { isDeleted } from '@tapedeck/tape/internal';
+import { toneOf } from '../output/session.ts';
+import { type Stated, stated } from '../session/stated.ts';
+import type { Drawn } from './closed.ts';
+import type { LineageRow } from './data.ts';
+import { type Marks, mergeOf, namerOf } from './marks.ts';
+import { refOf } from './source.ts';
+
+/** Makes rows of an answer of the rows of a drawing: with what their sessions are in now, and where a click leads. */
+export async function lineageRows(
+  store: SqliteTapeStore,
+  rows: readonly Drawn[],
+  { about }: Marks,
+): Promise<readonly LineageRow[]> {
+  const ids = new Set(rows.flatMap(({ node, of }) => [node?.id ?? [], of?.id ?? []].flat()));
+  const infos: SessionInfo[] = [
+    ...store.readSessions({ ids: [...ids], all: true, deleted: false, allRealms: true }),
+  ];
+  const states = new Map((await stated(store, infos)).map((one) => [one.info.id, one]));
+  const namer = namerOf(store);
+  return rows.map((row) => {
+    const { node, mark, of, depth, lanes, label, sessions, left = 0 } = row;
+    const on = states.get(node?.id ?? of?.id ?? '');
+    const ref = on === undefined ? undefined : refOf(store, on.info);
+    const at = {
+      depth,
+      lanes,
+      ...(ref !== undefined && { session: ref }),
+      ...(on !== undefined && { id: on.info.id }),
+    };
+    if (mark !== undefined) {
+      const { shape = 'anchor', merges } = about.get(mark) ?? {};
+      return {
+        ...{ ...at, shape, label, sessions },
+        ...(ref !== undefined && { place: `${ref}@${mark.seq}` }),
+        ...(merges !== undefined && { merges }),
+      };
+    }
+    if (node === undefined)
+      return { ...at, shape: 'more', label, ...(ref !== undefined && { place: ref }), sessions };
+    if (isDeleted(node) || on === undefined || ref === undefined)
+      return { depth, lanes, shape: 'session', standing: 'ended', label: 'a deleted session', sessions };
+    return {
+      ...{ ...at, shape: 'session' as const, place: ref, label },
+      ...(row.shape !== 'mark' && row.shape !== 'more' && { standing: row.shape }),
+      ...sessionFields(on),
+      merges: node.merges.flatMap((merge) => mergeOf(merge, namer) ?? []),
+      sessions: sessions + left,
+      ...(left > 0 && { closed: true }),
+    };
+  });
+}
+
+function sessionFields({ info, state }: Stated) {
+  return { kind: info.kind, state, tone: toneOf(state), base: info.base };
+}

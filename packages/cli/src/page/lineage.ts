@@ -1,0 +1,118 @@
+import type { PictureRow, SessionGraph, SessionNode } from '@tapedeck/graph';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { without } from './closed.ts';
+import type { LineageRow, Page, PageData } from './data.ts';
+import { lineageRows } from './lineage-rows.ts';
+import { type Marks, marksOf } from './marks.ts';
+import { needShown, type PageSource } from './source.ts';
+
+/** Rows of an answer. */
+const rowsMax = 200;
+/** Sessions of a family up to which all have their marks: of a larger one those of the session that is asked for. */
+const markedMax = 300;
+
+/** The rows of a drawing of sessions, newest first, as `tape graph` draws them, with the anchors and merges on their lanes. */
+export async function lineage(
+  source: PageSource,
+  { session = '', all = false, closed = [], offset = 0 }: Parameters<PageData['lineage']>[0],
+): Promise<Page<LineageRow>> {
+  if (session !== '') return await family(source, { session, closed: new Set(closed), offset });
+  return await newestTrees(source, { all, closed: new Set(closed), offset });
+}
+
+/** A session with its ancestors and all that is below them. */
+async function family(
+  source: PageSource,
+  {
+    session,
+    closed,
+    offset,
+  }: { readonly session: string; readonly closed: ReadonlySet<string>; readonly offset: number },
+): Promise<Page<LineageRow>> {
+  const { store } = source;
+  const info = needShown(store, session);
+  const { readFamily } = await import('../lineage.ts');
+  const { layOut } = await import('@tapedeck/graph');
+  const graph = readFamily(store, info.id);
+  const nodes = graph.list();
+  const marks = marksOf(store, nodes, { of: nodes.length > markedMax ? new Set([info.id]) : undefined });
+  const laid = layOut(nodes, {
+    activity: activityIn(store, graph),
+    shared: store.sharedNames(),
+    marks: marks.list,
+  });
+  const rows = [...without(laid, closed)];
+  const shown = rows.slice(offset, offset + rowsMax);
+  const next = offset + shown.length;
+  return {
+    rows: await lineageRows(store, shown, marks),
+    total: rows.length,
+    ...(next < rows.length && { next }),
+  };
+}
+
+/** An offset has the number of a tree, and that of a row of it. */
+const treeMax = 1_000_000;
+/** Trees that an answer reads. */
+const treesMax = 1_000;
+
+/** The trees in which something was said last. */
+async function newestTrees(
+  source: PageSource,
+  {
+    all,
+    closed,
+    offset,
+  }: { readonly all: boolean; readonly closed: ReadonlySet<string>; readonly offset: number },
+): Promise<Page<LineageRow>> {
+  const { store } = source;
+  const { readTree } = await import('../lineage.ts');
+  const roots = store.newestRoots();
+  const shared = store.sharedNames();
+  const rows: LineageRow[] = [];
+  let [at, from] = [Math.floor(offset / treeMax), offset % treeMax];
+  for (const last = at + treesMax; at < roots.length; at += 1, from = 0) {
+    if (rows.length === rowsMax || at === last) return { rows, next: at * treeMax };
+    const graph = readTree(store, roots[at] ?? '');
+    const most = rowsMax - rows.length;
+    const { laid, marks } = await drawnTree(store, graph, { all, closed, shared });
+    // One more, to know whether there are more.
+    const found = [
+      ...Iterator.from(laid)
+        .drop(from)
+        .take(most + 1),
+    ];
+    rows.push(...(await lineageRows(store, found.slice(0, most), marks)));
+    if (found.length > most) return { rows, next: at * treeMax + from + most };
+  }
+  return { rows };
+}
+
+/** The rows of a tree, with a few marks of the sessions that are drawn. */
+async function drawnTree(
+  store: SqliteTapeStore,
+  graph: SessionGraph,
+  {
+    all,
+    closed,
+    shared,
+  }: { readonly all: boolean; readonly closed: ReadonlySet<string>; readonly shared: ReadonlySet<string> },
+): Promise<{ readonly laid: Iterable<PictureRow>; readonly marks: Marks }> {
+  const { layOut } = await import('@tapedeck/graph');
+  const nodes = graph.list();
+  const look = { activity: activityIn(store, graph), fold: !all, shared };
+  const drawn = new Set<string>();
+  for (const { node } of layOut(nodes, look)) {
+    if (node !== undefined) drawn.add(node.id);
+    if (drawn.size > markedMax) break;
+  }
+  const few = drawn.size > markedMax ? new Set<string>() : drawn;
+  const marks = marksOf(store, nodes, { of: few, most: 3, merges: all });
+  return { laid: without(layOut(nodes, { ...look, marks: marks.list }), closed), marks };
+}
+
+/** When something was last said in the sessions of a graph. */
+function activityIn(store: SqliteTapeStore, graph: SessionGraph): (node: SessionNode) => number {
+  const times = store.spokenTimes(graph.list().map(({ id }) => id));
+  return ({ id }) => times.get(id) ?? 0;
+}

@@ -1,0 +1,51 @@
+import {
+  type Json,
+  parsePolicy,
+  remakeOf,
+  type SqliteTapeStore,
+  TapeError,
+  type ViewPolicy,
+  view as viewOf,
+} from '@tapedeck/tape';
+import { isObject, lastCallWithin, lastPolicy } from '@tapedeck/tape/internal';
+
+/** The policy of the last model call up to a position. */
+export function policyOfLastCall(store: SqliteTapeStore, id: string, to: number): ViewPolicy {
+  return lastPolicy([...store.entries.read(id, { to, kind: 'message', last: lastCallWithin })]);
+}
+
+/**
+ * The recorded manifest of the view that an answer was given to, and whether the tape still yields that view.
+ */
+export function receivedManifest(
+  store: SqliteTapeStore,
+  id: string,
+  at: number,
+): Record<string, Json> | undefined {
+  const [entry] = store.entries.read(id, { from: at, to: at });
+  if (entry === undefined || !isObject(entry.meta.view)) return undefined;
+  const { instructions_digest, tools_digest, view: manifest } = entry.meta;
+  return {
+    ...manifest,
+    ...(instructions_digest !== undefined && { instructions_digest }),
+    ...(tools_digest !== undefined && { tools_digest }),
+    ...reproduce(store, id, manifest),
+  };
+}
+
+/**
+ * Whether the tape still yields the view of a manifest; `fault` gives the reason why it cannot be computed.
+ */
+function reproduce(store: SqliteTapeStore, id: string, manifest: Record<string, Json>): Record<string, Json> {
+  try {
+    // A tape may come from another version or program, with unknown policies.
+    if (typeof manifest.policy === 'string') parsePolicy(manifest.policy);
+    const again = remakeOf(manifest);
+    if (again === undefined) return { same: false };
+    const { policy, at } = again;
+    return { same: viewOf(store.views.entries(id, { policy, at }), again).digest === manifest.digest };
+  } catch (error) {
+    if (!(error instanceof TapeError)) throw error;
+    return { same: false, fault: { code: error.code, message: error.message } };
+  }
+}
