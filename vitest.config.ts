@@ -91,6 +91,7 @@ const lanes = [
     'import.open-ends',
     'import.pieces',
     'later-store',
+    'page.growth',
     'recorded.histories',
     'runner',
     'runtime.bad-input',

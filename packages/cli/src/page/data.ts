@@ -299,9 +299,9 @@ export interface Seen {
   readonly digest: string;
   /** How many outputs of tools it had without their content. */
   readonly pruned?: number;
-  /** Whether the tape still yields that view; absent where it was not recorded. */
+  /** Whether the tape still yields that view; absent where it was not recorded, or has too many entries to make it again. */
   readonly same?: boolean;
-  /** Why it cannot be made again. */
+  /** Why it cannot be made. */
   readonly fault?: string;
   /** Whether a manifest was recorded with the answer; false: what a view would be here by the rules of today. */
   readonly recorded: boolean;

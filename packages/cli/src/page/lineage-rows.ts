@@ -30,11 +30,12 @@ export async function lineageRows(
       ...(on !== undefined && { id: on.info.id }),
     };
     if (mark !== undefined) {
-      const { shape = 'anchor', merges } = about.get(mark) ?? {};
+      const { shape = 'anchor', merge } = about.get(mark) ?? {};
+      const said = merge && mergeOf(merge, namer);
       return {
         ...{ ...at, shape, label, sessions },
         ...(ref !== undefined && { place: `${ref}@${mark.seq}` }),
-        ...(merges !== undefined && { merges }),
+        ...(said !== undefined && { merges: [said] }),
       };
     }
     if (node === undefined)

@@ -1,7 +1,8 @@
-import type { PictureRow, SessionGraph, SessionNode } from '@tapedeck/graph';
+import type { LayoutOptions, PictureRow, SessionGraph, SessionNode } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { without } from './closed.ts';
 import type { LineageRow, Page, PageData } from './data.ts';
+import { known } from './known.ts';
 import { lineageRows } from './lineage-rows.ts';
 import { type Marks, marksOf } from './marks.ts';
 import { needShown, type PageSource } from './source.ts';
@@ -33,15 +34,14 @@ async function family(
   const info = needShown(store, session);
   const { readFamily } = await import('../lineage.ts');
   const { layOut } = await import('@tapedeck/graph');
-  const graph = readFamily(store, info.id);
-  const nodes = graph.list();
-  const marks = marksOf(store, nodes, { of: nodes.length > markedMax ? new Set([info.id]) : undefined });
-  const laid = layOut(nodes, {
-    activity: activityIn(store, graph),
-    shared: store.sharedNames(),
-    marks: marks.list,
+  const { drawn, marks } = known(store, `family ${info.id}`, () => {
+    const graph = readFamily(store, info.id);
+    const nodes = graph.list();
+    const marks = marksOf(store, nodes, { of: nodes.length > markedMax ? new Set([info.id]) : undefined });
+    const look = { activity: activityIn(store, graph), shared: sharedIn(store), marks: marks.list };
+    return { drawn: [...layOut(nodes, look)], marks };
   });
-  const rows = [...without(laid, closed)];
+  const rows = [...without(drawn, closed)];
   const shown = rows.slice(offset, offset + rowsMax);
   const next = offset + shown.length;
   return {
@@ -67,18 +67,18 @@ async function newestTrees(
 ): Promise<Page<LineageRow>> {
   const { store } = source;
   const { readTree } = await import('../lineage.ts');
-  const roots = store.newestRoots();
-  const shared = store.sharedNames();
+  const { layOut } = await import('@tapedeck/graph');
+  const roots = known(store, 'roots', () => store.newestRoots());
   const rows: LineageRow[] = [];
   let [at, from] = [Math.floor(offset / treeMax), offset % treeMax];
   for (const last = at + treesMax; at < roots.length; at += 1, from = 0) {
     if (rows.length === rowsMax || at === last) return { rows, next: at * treeMax };
-    const graph = readTree(store, roots[at] ?? '');
+    const root = roots[at] ?? '';
     const most = rowsMax - rows.length;
-    const { laid, marks } = await drawnTree(store, graph, { all, closed, shared });
+    const { laid, marks } = drawnTree(store, { all, layOut, read: () => readTree(store, root), root });
     // One more, to know whether there are more.
     const found = [
-      ...Iterator.from(laid)
+      ...Iterator.from(without(laid, closed))
         .drop(from)
         .take(most + 1),
     ];
@@ -88,27 +88,46 @@ async function newestTrees(
   return { rows };
 }
 
-/** The rows of a tree, with a few marks of the sessions that are drawn. */
-async function drawnTree(
+interface Drawing {
+  readonly laid: readonly PictureRow[];
+  readonly marks: Marks;
+}
+
+/** The rows of a tree, with a few marks of the sessions that are drawn. Those of a large one are kept. */
+function drawnTree(
   store: SqliteTapeStore,
-  graph: SessionGraph,
   {
+    root,
     all,
-    closed,
-    shared,
-  }: { readonly all: boolean; readonly closed: ReadonlySet<string>; readonly shared: ReadonlySet<string> },
-): Promise<{ readonly laid: Iterable<PictureRow>; readonly marks: Marks }> {
-  const { layOut } = await import('@tapedeck/graph');
-  const nodes = graph.list();
-  const look = { activity: activityIn(store, graph), fold: !all, shared };
-  const drawn = new Set<string>();
-  for (const { node } of layOut(nodes, look)) {
-    if (node !== undefined) drawn.add(node.id);
-    if (drawn.size > markedMax) break;
-  }
-  const few = drawn.size > markedMax ? new Set<string>() : drawn;
-  const marks = marksOf(store, nodes, { of: few, most: 3, merges: all });
-  return { laid: without(layOut(nodes, { ...look, marks: marks.list }), closed), marks };
+    read,
+    layOut,
+  }: {
+    readonly root: string;
+    readonly all: boolean;
+    readonly read: () => SessionGraph;
+    readonly layOut: (nodes: readonly SessionNode[], o: LayoutOptions) => Iterable<PictureRow>;
+  },
+): Drawing {
+  const draw = (): Drawing => {
+    const graph = read();
+    const nodes = graph.list();
+    const look = { activity: activityIn(store, graph), fold: !all, shared: sharedIn(store) };
+    const bare = [...layOut(nodes, look)];
+    const drawn = new Set(bare.flatMap(({ node }) => node?.id ?? []));
+    const few = drawn.size > markedMax ? new Set<string>() : drawn;
+    const marks = marksOf(store, nodes, { of: few, most: 3, merges: all });
+    return {
+      laid: marks.list.length === 0 ? bare : [...layOut(nodes, { ...look, marks: marks.list })],
+      marks,
+    };
+  };
+  const isLarge = store.countSessions(root) > markedMax;
+  return isLarge ? known(store, `tree ${root} ${all}`, draw) : draw();
+}
+
+/** Names that several sessions have. */
+function sharedIn(store: SqliteTapeStore): ReadonlySet<string> {
+  return known(store, 'shared', () => store.sharedNames());
 }
 
 /** When something was last said in the sessions of a graph. */

@@ -1,14 +1,19 @@
-import type { PictureMark, SessionNode } from '@tapedeck/graph';
+import type { MergeRecord, PictureMark, SessionNode } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import { landmarksOf } from './anchors.ts';
 import type { LineageMerge, LineageRow } from './data.ts';
 import { refOf, shownAs } from './source.ts';
 
-/** What stands on the lanes of sessions, and what a row of each says beside its label. */
+/** What stands on the lanes of sessions, and what each is. */
 export interface Marks {
   readonly list: readonly PictureMark[];
-  readonly about: ReadonlyMap<PictureMark, Pick<LineageRow, 'shape' | 'merges'>>;
+  readonly about: ReadonlyMap<PictureMark, About>;
+}
+
+interface About {
+  readonly shape: Exclude<LineageRow['shape'], 'session' | 'more'>;
+  readonly merge?: MergeRecord;
 }
 
 /** Landmarks of a session. */
@@ -29,31 +34,29 @@ export function marksOf(
     readonly merges?: boolean;
   },
 ): Marks {
-  const about = new Map<PictureMark, Pick<LineageRow, 'shape' | 'merges'>>();
-  const namer = namerOf(store);
-  const wanted = nodes.filter((node) => !isDeleted(node) && (of === undefined || of.has(node.id)));
-  for (const { id } of wanted)
+  const about = new Map<PictureMark, About>();
+  const living = nodes.filter((node) => !isDeleted(node));
+  const wanted = new Set(living.map(({ id }) => id).filter((id) => of === undefined || of.has(id)));
+  for (const id of wanted)
     for (const { seq, at, name, shape } of landmarksOf(store, { id }, { most, own: true }))
       about.set(
         { session: id, seq, at, label: `${name} @${seq}` },
         { shape: shape === 'anchor' ? 'anchor' : 'handoff' },
       );
-  const into = new Set(merges ? wanted.map(({ id }) => id) : []);
-  for (const merge of nodes.flatMap((node) => node.merges)) {
-    if (!into.has(merge.into ?? '')) continue;
-    const said = mergeOf(merge, namer);
-    if (said === undefined) continue;
-    const { seq } = said;
-    about.set(
-      { session: merge.into ?? '', seq, at: Date.parse(merge.at), label: labelOf(said) },
-      { shape: 'merge', merges: [said] },
-    );
-  }
+  for (const { session, merges: own } of merges ? living : [])
+    for (const merge of own) {
+      const { into = '', seq, at } = merge;
+      if (seq === undefined || !wanted.has(into)) continue;
+      about.set(
+        { session: into, seq, at: Date.parse(at), label: labelOf(session, merge) },
+        { shape: 'merge', merge },
+      );
+    }
   return { list: [...about.keys()], about };
 }
 
-function labelOf({ child, range, state, seq, undone }: LineageMerge): string {
-  const what = `${state === 'merged' ? '' : 'discarded '}${child}${range === undefined ? '' : ` ${range.join('-')}`}`;
+function labelOf(child: string, { type, range, seq, undone }: MergeRecord): string {
+  const what = `${type === 'merge' ? '' : 'discarded '}${child}${range === undefined ? '' : ` ${range.join('-')}`}`;
   return `${what} @${seq}${undone === true ? ' (undone)' : ''}`;
 }
 
@@ -71,7 +74,7 @@ export function namerOf(store: SqliteTapeStore): (id: string) => string | undefi
 
 /** A merge by the names that its sessions have; undefined where one of them was deleted. */
 export function mergeOf(
-  { type, child, into = '', seq, range, undone }: SessionNode['merges'][number],
+  { type, child, into = '', seq, range, undone }: MergeRecord,
   namer: (id: string) => string | undefined,
 ): LineageMerge | undefined {
   const [from, to] = [namer(child), namer(into)];

@@ -1,5 +1,5 @@
 import { type Json, type SqliteTapeStore, view } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { isObject, policyText } from '@tapedeck/tape/internal';
 import { policyOfLastCall, receivedManifest } from '../session/received.ts';
 import type { PageData, Seen, SeenRange } from './data.ts';
 import { differenceOf, type Range } from './ranges.ts';
@@ -10,6 +10,8 @@ import { flat } from './texts.ts';
 const rangesMax = 500;
 const changedMax = 200;
 const textMax = 200;
+/** Entries of a view that is made again, or anew: to render more of them would keep others waiting. */
+const entriesMax = 5_000;
 
 /** What the model was given for the answer at a position, or what a view would be there. */
 export function seen(source: PageSource, { session, seq }: Parameters<PageData['seen']>[0]): Seen {
@@ -17,7 +19,7 @@ export function seen(source: PageSource, { session, seq }: Parameters<PageData['
   const info = needShown(store, session);
   const ref = refOf(store, info);
   const at = store.entries.resolve(info.id, seq);
-  const received = receivedManifest(store, info.id, at);
+  const received = receivedManifest(store, info.id, at, entriesMax);
   const manifest: Readonly<Record<string, Json>> = received ?? viewAt(store, info.id, at);
   const ranges = rangesIn(manifest);
   const before = received === undefined ? undefined : answerBefore(store, info.id, at);
@@ -50,8 +52,12 @@ export function seen(source: PageSource, { session, seq }: Parameters<PageData['
 
 function viewAt(store: SqliteTapeStore, id: string, at: number): Readonly<Record<string, Json>> {
   const policy = policyOfLastCall(store, id, at);
-  const made = view(store.views.entries(id, { policy, at }), { policy }).manifest();
-  return made as unknown as Readonly<Record<string, Json>>;
+  const entries = [...Iterator.from(store.views.entries(id, { policy, at })).take(entriesMax + 1)];
+  if (entries.length > entriesMax) {
+    const message = `the view has more than ${entriesMax} entries`;
+    return { policy: policyText(policy), fault: { message } };
+  }
+  return view(entries, { policy }).manifest() as unknown as Readonly<Record<string, Json>>;
 }
 
 /** A manifest comes from the tape: what it says can be any JSON. */

@@ -9,7 +9,7 @@ import type { PageSource } from './source.ts';
 /** Rows of an answer. */
 const rowsMax = 200;
 /** Sessions that an answer looks at, where it leaves some out. */
-const lookedMax = 1_000;
+const lookedMax = 500;
 
 /** Lists sessions as `tape sessions` does, a part at a time. */
 export async function sessions({ store }: PageSource, query: SessionsQuery): Promise<Page<SessionRow>> {

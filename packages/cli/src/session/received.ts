@@ -15,12 +15,14 @@ export function policyOfLastCall(store: SqliteTapeStore, id: string, to: number)
 }
 
 /**
- * The recorded manifest of the view that an answer was given to, and whether the tape still yields that view.
+ * The recorded manifest of the view that an answer was given to, and whether the tape still yields that view: not tried where
+ * it has more than `most` entries.
  */
 export function receivedManifest(
   store: SqliteTapeStore,
   id: string,
   at: number,
+  most: number = Number.POSITIVE_INFINITY,
 ): Record<string, Json> | undefined {
   const [entry] = store.entries.read(id, { from: at, to: at });
   if (entry === undefined || !isObject(entry.meta.view)) return undefined;
@@ -29,8 +31,17 @@ export function receivedManifest(
     ...manifest,
     ...(instructions_digest !== undefined && { instructions_digest }),
     ...(tools_digest !== undefined && { tools_digest }),
-    ...reproduce(store, id, manifest),
+    ...(entriesIn(manifest) <= most && reproduce(store, id, manifest)),
   };
+}
+
+/** How many entries a manifest has in its view. */
+function entriesIn({ in: ranges }: Record<string, Json>): number {
+  if (!Array.isArray(ranges)) return 0;
+  return ranges.reduce<number>((count, range) => {
+    const [from, to] = Array.isArray(range) ? range : [];
+    return count + (typeof from === 'number' && typeof to === 'number' ? to - from + 1 : 0);
+  }, 0);
 }
 
 /**
