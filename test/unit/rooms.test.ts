@@ -130,6 +130,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'mcp',
     'install',
     'chat',
+    'ui',
     'page',
     'session',
     'config',

@@ -17,6 +17,7 @@ export { commonSection, verbPage } from './help/verb-page.ts';
 export { commonOptions } from './options/common.ts';
 export type { Option } from './options/declare.ts';
 export type { PageData, PageEvent, TimelineItem } from './page/data.ts';
+export type { Embedded } from './page/embedded.ts';
 export { type LivePage, type PageSource, pageOf } from './page/page.ts';
 export { similarSessions } from './similar.ts';
 export { allVerbs, verbNamed } from './verbs/index.ts';

@@ -35,6 +35,7 @@ export {
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
 export { type Expiring, makeExcludes, standingOf } from './discovery/index.ts';
+export { cleaner } from './export/clean-store.ts';
 export {
   resumeCommand,
   type Transcript,

@@ -121,7 +121,8 @@ export const homeVerbs: Contracts = {
           file: text('absolute path of the new file, or of the directory of the session'),
           session: text('name of the session'),
           format: text('form of the file'),
-          items: count('messages in it; for `openai-chat` lines, for `markdown` sections'),
+          items: count('messages in it; for `openai-chat` lines, for `markdown` sections, for `html` rows'),
+          sessions: count('for `html`: number of sessions in it').optional(),
           withheld: count('entries and files in which a secret was replaced'),
           transcript: object('for `claude-code` and `pi`: the session there', {
             id: text('its id'),

@@ -3,7 +3,6 @@
  * A page is made of what verbs and options declare; only topics are texts of their own. Imports `command-line` and what
  * lies below.
  */
-import { readFileSync } from 'node:fs';
 import { quote } from '@tapedeck/tape/internal';
 import { nearNames } from '@tapedeck/tape/store';
 import { aliasesFor } from '../command-line/aliased.ts';
@@ -13,7 +12,7 @@ import { type Aliases, splitWords } from '../config/aliases.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { oneLine } from '../escape.ts';
 import type { Io } from '../io.ts';
-import { packageFile } from '../package-file.ts';
+import { packageVersion } from '../package-file.ts';
 import { type ColorWhen, makeStyle, usesColor } from '../terminal/style.ts';
 import { allVerbs, verbName, verbNamed } from '../verbs/index.ts';
 import { allPage, frontPage } from './front.ts';
@@ -32,7 +31,7 @@ export async function helpIn(
 ): Promise<string | undefined> {
   const at = verbAt(argv);
   const before = at === -1 ? argv : argv.slice(0, at);
-  if (argv.includes('--version') || before.includes('-v')) return `${version()}\n`;
+  if (argv.includes('--version') || before.includes('-v')) return `${packageVersion()}\n`;
   const asks = argv.length === 0 || argv.includes('--help') || argv.includes('-h');
   const isHelp = argv[at] === 'help';
   if (!asks && !isHelp) return undefined;
@@ -80,8 +79,4 @@ async function aliasPage(name: string, text: string): Promise<Page> {
   const verb = typeof words === 'string' ? undefined : await verbNamed(words[0] ?? '');
   const stands = { blocks: [`\`tape ${name}\` stands for \`tape ${oneLine(text, 500)}\`.`] };
   return { sections: [stands, ...(verb === undefined ? [] : verbPage(verb).sections)] };
-}
-
-function version(): string {
-  return (JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }).version;
 }

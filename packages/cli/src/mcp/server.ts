@@ -4,14 +4,13 @@
  * model. `clients.ts` knows where programs keep their servers, `install.ts` has that written, and `toml-entry.ts` changes
  * one entry of such a file. Imports `install`, `context` and what lies below.
  */
-import { readFileSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
 import type { Server as McpServer } from '@modelcontextprotocol/server';
 import { isObject } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
 import { PipeClosed } from '../io.ts';
-import { packageFile } from '../package-file.ts';
+import { packageVersion } from '../package-file.ts';
 import { CallFailed, Commands } from './command.ts';
 import { answerMax } from './fit.ts';
 import type { RunLine, TapeTool } from './tools.ts';
@@ -74,9 +73,7 @@ export async function serve(context: Context, { readOnly }: { readonly readOnly:
 }
 
 function infoOf(): { readonly name: string; readonly title: string; readonly version: string } {
-  const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as {
-    readonly version: string;
-  };
+  const version = packageVersion();
   return { name: 'tapedeck', title: 'Tapedeck', version };
 }
 

@@ -195,9 +195,9 @@ export interface TimelineItem {
   /** Of an anchor, an event: its name. */
   readonly name?: string;
   readonly parts: readonly Part[];
-  /** The rewind that hides it. */
+  /** The rewind that hides it: only where hidden items are wanted. */
   readonly hiddenBy?: number;
-  /** Of a rewind, the positions that it hides, how many entries they are, and what it undoes, in words. */
+  /** Of a rewind in the place of what it hides: the positions, how many entries they are, and what it undoes, in words. */
   readonly hides?: {
     readonly from: number;
     readonly to: number;

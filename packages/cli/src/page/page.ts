@@ -3,7 +3,7 @@
  * store that is read and of what is asked, in the file of its name. They read by the same functions as the verbs, and of a
  * home of any size only what they answer. `source.ts` has what they are given. `item.ts` and `parts.ts` make the items of a
  * timeline of those of a transcript, `marks.ts` and `lineage-rows.ts` the rows of the lineage, and `days.ts` the sums of
- * the plot. Imports `session`, `transcript`, `output`, `lineage`, `errors` and `escape`.
+ * the plot. `whole.ts` writes all that an exported file answers, which `embedded.ts` has the types of. Imports `session`, `transcript`, `output`, `lineage`, `errors` and `escape`.
  */
 import type { PageData, PageEvent } from './data.ts';
 import { findings } from './findings.ts';
@@ -19,7 +19,9 @@ import { timeline } from './timeline.ts';
 import { trace } from './trace.ts';
 import { usage } from './usage.ts';
 
-export type { PageSource } from './source.ts';
+export type { Scope } from './scope.ts';
+export type { Checked, PageSource } from './source.ts';
+export { wholeJson } from './whole.ts';
 
 /** What answers a page, and tells it what changes behind a place of the home, until the signal. */
 export interface LivePage extends Omit<PageData, 'follow'> {

@@ -13,13 +13,20 @@ const textMax = 200;
 /** Entries of a view that is made again, or anew: to render more of them would keep others waiting. */
 const entriesMax = 5_000;
 
-/** What the model was given for the answer at a position, or what a view would be there. */
-export function seen(source: PageSource, { session, seq }: Parameters<PageData['seen']>[0]): Seen {
+/**
+ * What the model was given for the answer at a position, or what a view would be there.
+ * @param most entries of a recorded view that is made again
+ */
+export function seen(
+  source: PageSource,
+  { session, seq }: Parameters<PageData['seen']>[0],
+  most: number = entriesMax,
+): Seen {
   const { store } = source;
   const info = needShown(store, session);
   const ref = refOf(store, info);
   const at = store.entries.resolve(info.id, seq);
-  const received = receivedManifest(store, info.id, at, entriesMax);
+  const received = receivedManifest(store, info.id, at, most);
   const manifest: Readonly<Record<string, Json>> = received ?? viewAt(store, info.id, at);
   const ranges = rangesIn(manifest);
   const before = received === undefined ? undefined : answerBefore(store, info.id, at);

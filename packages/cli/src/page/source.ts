@@ -17,7 +17,7 @@ export interface PageSource {
 }
 
 /** What `tape check --json` prints, as far as the page shows it. */
-interface Checked {
+export interface Checked {
   readonly sessions: number;
   readonly entries: number;
   readonly sections: Readonly<Record<string, { readonly findings: readonly CheckedFinding[] }>>;

@@ -113,6 +113,18 @@ function turnBefore(
   return messages.findLast((entry) => !isPart(entry))?.seq ?? least;
 }
 
+/** What stands for the entries that rewinds hide, in some ranges of a session. */
+export function gapsOf(
+  source: PageSource,
+  info: SessionInfo,
+  ranges: readonly SessionRange[],
+): readonly TimelineItem[] {
+  const around = aroundOf(source, info, ranges);
+  return ranges
+    .filter(isHidden)
+    .flatMap((range) => gapItem(source.store, range, { id: info.id, around }) ?? []);
+}
+
 /** What stands for the entries that a rewind hides. */
 function gapItem(
   store: SqliteTapeStore,
@@ -123,8 +135,10 @@ function gapItem(
   const [rewind] = store.entries.read(id, { from: to, to });
   if (gap === undefined || rewind === undefined) return undefined;
   const what = rewindText(from - 1, gap.undoes);
+  // What it hides is not there; it is.
+  const { hiddenBy: _, ...item } = itemOf({ entry: rewind, results: new Map(), undoes: gap.undoes }, around);
   return {
-    ...itemOf({ entry: rewind, results: new Map(), undoes: gap.undoes }, around),
+    ...item,
     hides: { from, to, entries: gap.hidden, what },
   };
 }

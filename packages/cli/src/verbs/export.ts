@@ -18,11 +18,12 @@ const formats = [
   'ui-message',
   'openai-chat',
   'markdown',
+  'html',
   'session-jsonl',
   'nexus3',
   'claude-code',
   'pi',
-] as const satisfies readonly ('tape' | ExportFormat)[];
+] as const satisfies readonly ('tape' | 'html' | ExportFormat)[];
 
 export const exportVerb: Verb = defineVerb({
   command: 'export <name>',
@@ -32,7 +33,7 @@ export const exportVerb: Verb = defineVerb({
     'The file, a bundle, has the session with its id and hashes, and of its ancestors what it reads. Other entries of theirs, redacted ones, ' +
     'and entries in which a secret is found travel as hashes alone. With --format, it is the conversation in the form of another program, ' +
     'without what rewinds hide: UIMessages of the AI SDK, a line for each context of the model as fine-tuning takes it, Markdown for a ' +
-    'reader, a directory with session.jsonl and metadata.json, which --follow keeps up to date, a saved session of NEXUS3, or a ' +
+    'reader, one HTML file that shows the session and its lineage, a directory with session.jsonl and metadata.json, which --follow keeps up to date, a saved session of NEXUS3, or a ' +
     'transcript from which Claude Code or pi continues: it is written to where the program looks for it, unless -o is given, and what ' +
     'is added there returns with tape import. Secrets are replaced. A name that ends with .zst or .gz makes a compressed file. Never replaces an existing file.',
   examples: [
@@ -41,12 +42,13 @@ export const exportVerb: Verb = defineVerb({
     ['tape export main --format claude-code', 'Continue it in Claude Code, with the command that is printed'],
     ['tape export main | tape import - --home ../other', 'Take it into another home'],
     ['tape export main --format markdown -o main.md', 'Write the conversation for a reader'],
+    ['tape export main --tree --format html -o main.html', 'Write a page with its lineage, to send'],
     [
       'tape export main --format session-jsonl -o sessions',
       'Write session.jsonl and metadata.json to a directory in sessions',
     ],
   ],
-  arguments: { name: 'SESSION; with --format also SESSION@POINT, for the conversation up to there' },
+  arguments: { name: 'SESSION; with --format of a conversation also SESSION@POINT, up to there' },
   options: {
     output: {
       type: 'string',
@@ -85,9 +87,9 @@ export const exportVerb: Verb = defineVerb({
     const isJson = options.json === true || options.jsonl === true;
     if (output === undefined && isJson && !(isTranscript && given === undefined))
       throw new UsageError('cannot print JSON about an export that goes to stdout: name a file with -o FILE');
-    if (format !== 'tape' && (lineage === true || tree === true))
+    if (format !== 'tape' && format !== 'html' && (lineage === true || tree === true))
       throw new UsageError(`cannot export as ${format} with ${tree === true ? '--tree' : '--lineage'}`, {
-        hint: 'only a bundle has other sessions: leave --format out',
+        hint: 'only a bundle and a page have other sessions: leave --format out, or add --format html',
       });
     if (follow === true && (format !== 'session-jsonl' || output === undefined))
       throw new UsageError('cannot follow an export that is no directory', {
@@ -101,7 +103,9 @@ export const exportVerb: Verb = defineVerb({
     };
     return await reading(async (store) => {
       const place =
-        format === 'tape' || format === 'session-jsonl' ? { session: name } : readPlace(store, name);
+        format === 'tape' || format === 'session-jsonl' || format === 'html'
+          ? { session: name }
+          : readPlace(store, name);
       const { id, session } = needSession(store, place.session);
       const file = output === undefined ? undefined : resolve(io.cwd, output);
       if (format === 'session-jsonl' && file !== undefined)
@@ -116,14 +120,18 @@ export const exportVerb: Verb = defineVerb({
         const target = { store, id, file, isPrinted: given !== undefined && file === undefined };
         return await exportTranscript(target, { ...how, ...at, ...directory, format }, context);
       }
+      const scope =
+        tree === true ? ('tree' as const) : lineage === true ? ('lineage' as const) : ('session' as const);
+      if (format === 'html') {
+        const { exportHtml } = await import('../ui/export-html.ts');
+        return await exportHtml({ store, id, scope, file }, how, context);
+      }
       if (format !== 'tape')
         return await exportForm(
           { store, id, file },
           { ...how, ...at, format: format as ExportFormat },
           context,
         );
-      const scope =
-        tree === true ? ('tree' as const) : lineage === true ? ('lineage' as const) : ('session' as const);
       if (file === undefined) {
         // A terminal shows the lines themselves.
         const withheld = await withProgress(context, async (progress) => {

@@ -49,7 +49,7 @@ export function cleanStore(
 }
 
 /** Replaces secrets in a value: known ones, and what has the form of one. Returns the same value when it finds no secret. */
-function cleaner({ secrets, redact }: CleanOptions): <T>(value: T) => T {
+export function cleaner({ secrets, redact }: CleanOptions): <T>(value: T) => T {
   const mask = maskFor(secrets);
   const redactor = redactorFor(typeof redact === 'object' ? { ...redact, in: 'all' } : 'all');
   return (value) => {

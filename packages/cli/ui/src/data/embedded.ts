@@ -27,11 +27,14 @@ export function embeddedData(file: Embedded): PageData {
       const first = Math.max(from, floor + 1);
       const last = Math.min(to, head, first + pageMax - 1);
       const items = itemsOf(file, session, first, last);
-      const shown = hidden ? items : items.filter(({ hiddenBy }) => hiddenBy === undefined);
+      // What stands for hidden items is there in their place.
+      const shown = items.filter(({ hides, hiddenBy }) =>
+        hidden ? hides === undefined : hiddenBy === undefined,
+      );
       return { items: shown, from: first, to: last, floor, head };
     },
     seen: async ({ session, seq }) =>
-      own(file.seen, `${session}@${seq}`, `what the model saw for ${session}@${seq}`),
+      own(file.seen, placeIn(file, session, seq), `what the model saw for ${session}@${seq}`),
     parting: async ({ a, b }) => there(partingOf(file, a, b), `where ${a} and ${b} part`),
     trace: async ({ session, seq }) => own(file.trace, `${session}@${seq}`, `the trace of ${session}@${seq}`),
     usage: async ({ session = '', tree = false }) =>
@@ -127,16 +130,30 @@ function itemsOf(file: Embedded, session: string, from: number, to: number): rea
   let found: readonly TimelineItem[] = [];
   let hidden: Hidden = [];
   let tape = tapeIn(file, session);
-  for (let end = to; tape !== undefined && end >= from; ) {
-    const [until, hides, isOwn] = [end, hidden, tape.info.session === session];
-    const items = tape.items.filter(({ seq }) => seq >= from && seq <= until);
+  // The last position that the session has of a tape.
+  for (let last = Number.POSITIVE_INFINITY; tape !== undefined && Math.min(last, to) >= from; ) {
+    const [until, hides, isOwn] = [last, hidden, tape.info.session === session];
+    // What was forked from an ancestor is shown there alone.
+    const items = tape.items.filter(
+      ({ seq, kind }) => seq >= from && seq <= Math.min(until, to) && (isOwn || kind !== 'forks'),
+    );
     found = [...(isOwn ? items : items.map((item) => asInherited(item, hides, until))), ...found];
     // Rewinds that came behind the fork hide nothing here.
     hidden = [...hidden, ...tape.hidden.filter(([, , by]) => by <= until)];
-    end = Math.min(end, tape.info.base);
+    last = Math.min(last, tape.info.base);
     tape = tape.info.origin === undefined ? undefined : tapeIn(file, tape.info.origin);
   }
   return found;
+}
+
+/** Where the file has what it says of a position: at the session on whose own tape that is. */
+function placeIn(file: Embedded, session: string, seq: number): string {
+  let at = session;
+  for (let tape = tapeIn(file, at); tape !== undefined && seq <= tape.info.base; tape = tapeIn(file, at)) {
+    if (tape.info.origin === undefined) break;
+    at = tape.info.origin;
+  }
+  return `${at}@${seq}`;
 }
 
 function tapeIn({ tapes }: Embedded, session: string): EmbeddedTape | undefined {

@@ -1,0 +1,35 @@
+import type { Entry, SqliteTapeStore } from '@tapedeck/tape';
+
+/** Replaces the secrets in a value. */
+export type Clean = <T>(value: T) => T;
+
+/** A store whose entries have no secrets, and how many of them had some so far. */
+export interface CleanReads {
+  readonly store: SqliteTapeStore;
+  redacted(): number;
+}
+
+/** A store that gives entries without secrets: before a text is cut, where half of one would look like none. */
+export function cleanReads(store: SqliteTapeStore, clean: Clean): CleanReads {
+  const found = new Set<string>();
+  function* cleaned(entries: Iterable<Entry>): Generator<Entry> {
+    for (const entry of entries) {
+      const [payload, meta] = [clean(entry.payload), clean(entry.meta)];
+      const isSame = payload === entry.payload && meta === entry.meta;
+      if (!isSame) found.add(`${entry.tape}@${entry.seq}`);
+      yield isSame ? entry : { ...entry, payload, meta };
+    }
+  }
+  const entries: SqliteTapeStore['entries'] = {
+    ...store.entries,
+    read: (ref, query) => cleaned(store.entries.read(ref, query)),
+  };
+  const one = new Proxy(store, {
+    get(target, key) {
+      if (key === 'entries') return entries;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  return { store: one, redacted: () => found.size };
+}

@@ -1,0 +1,243 @@
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isoTime } from '@tapedeck/tape/internal';
+import { aboutOf } from '../session/listing.ts';
+import { stated } from '../session/stated.ts';
+import { type Clean, cleanReads } from './clean-reads.ts';
+import type { LineageMerge, SessionInfo, SessionRow, TimelineItem, TraceRow } from './data.ts';
+import { findings } from './findings.ts';
+import { parting } from './parting.ts';
+import { type Scope, type Scoped, scopeOf } from './scope.ts';
+import { seen } from './seen.ts';
+import { session } from './session.ts';
+import { sessionRow } from './session-row.ts';
+import { needShown, type PageSource, refOf } from './source.ts';
+import { flat } from './texts.ts';
+import { gapsOf, timeline } from './timeline.ts';
+import { trace } from './trace.ts';
+import { treeRows } from './tree-rows.ts';
+import { usage } from './usage.ts';
+
+/** What an exported file has. */
+export interface Whole {
+  readonly session: string;
+  readonly scope: Scope;
+  /** Replaces the secrets in a value. */
+  readonly clean: Clean;
+}
+
+/** What was written. */
+export interface WholeWritten {
+  readonly sessions: number;
+  readonly items: number;
+  /** How many entries had a secret that was replaced. */
+  readonly redacted: number;
+}
+
+/** Answers of which a file has what the model saw, the newest ones; pairs of sessions; and sessions with their usage. */
+const seenMax = 2_000;
+const partingsMax = 200;
+const usagesMax = 300;
+/** Entries of a view that is made again to compare it: of each answer another one. */
+const remadeMax = 200;
+const aboutMax = 200;
+
+/**
+ * Writes the data of an exported file (`Embedded`), in pieces: what the page would be answered about some sessions, of these
+ * alone, and without secrets.
+ */
+export async function* wholeJson(
+  source: PageSource,
+  { session: ref, scope, clean }: Whole,
+): AsyncGenerator<string, WholeWritten> {
+  const { store } = source;
+  const info = needShown(store, ref);
+  const within = scopeOf(store, info, scope);
+  const reads = cleanReads(store, clean);
+  const cleaned = { ...source, store: reads.store };
+  const names = new Map(Array.from(within, ([id, one]) => [id, refOf(store, one.info)]));
+  const named = new Set(names.values());
+  const json = (value: unknown) => JSON.stringify(clean(value));
+  const nameOf = (id: string) => names.get(id) ?? id;
+
+  const rows = await rowsIn(reads.store, within, nameOf);
+  yield `{"sessions":${json(rows)},"lineage":${json(await treeRows(store, within))},"tapes":{`;
+  let items = 0;
+  const answers: { readonly session: string; readonly seq: number }[] = [];
+  const traces = new Map<string, readonly TraceRow[]>();
+  let separator = '';
+  for (const one of within.values()) {
+    const name = nameOf(one.info.id);
+    const about = rows.find(({ id }) => id === one.info.id)?.about ?? '';
+    const known = partOf({ ...(await session(cleaned, { session: one.info.id })), about }, one, named);
+    const head = { info: known, hidden: hiddenIn(store, one) };
+    yield `${separator}${JSON.stringify(name)}:${json(head).slice(0, -1)},"items":[`;
+    separator = ',';
+    let between = '';
+    for await (const item of itemsIn(cleaned, one)) {
+      const shown = itemWithin(item, named);
+      if (shown === undefined) continue;
+      if (item.seen === true) answers.push({ session: name, seq: item.seq });
+      if (item.kind === 'merge') await follow(source, traces, { session: name, seq: item.seq, named });
+      items += 1;
+      yield `${between}${json(shown)}`;
+      between = ',';
+    }
+    yield ']}';
+  }
+  yield '},"seen":{';
+  let comma = '';
+  for (const at of answers.slice(-seenMax)) {
+    yield `${comma}${JSON.stringify(`${at.session}@${at.seq}`)}:${json(seen(source, at, remadeMax))}`;
+    comma = ',';
+  }
+  yield `},"trace":${json(Object.fromEntries(traces))},"partings":[`;
+  comma = '';
+  for (const { info: child } of [...within.values()]
+    .filter(({ info: of }) => within.has(of.parentId ?? ''))
+    .slice(0, partingsMax)) {
+    yield `${comma}${json(await parting(cleaned, { a: nameOf(child.parentId ?? ''), b: nameOf(child.id) }))}`;
+    comma = ',';
+  }
+  yield '],"usage":{';
+  const isTree = scope === 'tree';
+  const all = await usage(source, { session: info.id, tree: isTree });
+  yield `"":${json({ alone: all, tree: all })}`;
+  for (const { info: of } of [...within.values()].slice(0, usagesMax)) {
+    const alone = await usage(source, { session: of.id });
+    // What is below an ancestor is not all in the file.
+    const isWhole = isTree && of.createdAt >= info.createdAt;
+    const tree = isWhole ? await usage(source, { session: of.id, tree: true }) : alone;
+    yield `,${JSON.stringify(nameOf(of.id))}:${json({ alone, tree })}`;
+  }
+  const found = await findings(source, { session: info.id });
+  const placed = found.findings.filter(({ place }) => place === undefined || isIn(place, named));
+  yield `},"findings":${json({ ...found, findings: placed, total: placed.length })}`;
+  const redacted = reads.redacted();
+  const home = {
+    ...{ title: nameOf(info.id), version: source.version, isLive: false, sessions: within.size, at: '' },
+    exported: { at: isoTime(source.now()), redacted },
+  };
+  yield `,"home":${json(home)}}`;
+  return { sessions: within.size, items, redacted };
+}
+
+/** The rows of the list, the one with the newest message first. */
+async function rowsIn(
+  store: SqliteTapeStore,
+  within: ReadonlyMap<string, Scoped>,
+  nameOf: (id: string) => string,
+): Promise<readonly SessionRow[]> {
+  const infos = [...store.readSessions({ ids: [...within.keys()], all: true, counts: true })];
+  return (await stated(store, infos)).map((one) => ({
+    ...sessionRow(one),
+    session: nameOf(one.info.id),
+    about: flat(aboutOf(store, one.info), aboutMax),
+    head: within.get(one.info.id)?.to ?? one.info.head,
+  }));
+}
+
+/** A session as far as the file has it. */
+function partOf(info: SessionInfo, { to }: Scoped, named: ReadonlySet<string>): SessionInfo {
+  const { merged, origin, ...rest } = info;
+  return {
+    ...rest,
+    head: to,
+    ...(origin !== undefined && named.has(origin) && { origin }),
+    ...(merged !== undefined && isMergeIn(merged, named) && { merged }),
+    waiting: info.waiting.filter((call) => named.has(call.session)),
+    anchors: info.anchors.filter(({ seq }) => seq <= to),
+  };
+}
+
+function isMergeIn({ child, into }: LineageMerge, named: ReadonlySet<string>): boolean {
+  return named.has(child) && named.has(into);
+}
+
+/** An item without what leads to sessions that are not in the file; undefined where nothing is left. */
+function itemWithin(item: TimelineItem, named: ReadonlySet<string>): TimelineItem | undefined {
+  if (item.forks !== undefined) {
+    const forks = item.forks.filter((fork) => named.has(fork.session));
+    return forks.length === 0 ? undefined : { ...item, forks };
+  }
+  if (item.child === undefined) return item;
+  return { ...item, child: { ...item.child, there: named.has(item.child.session) } };
+}
+
+/** The items of a session, and those that stand for what a rewind hides, in order: as they are where the file ends. */
+async function* itemsIn(source: PageSource, { info, from, to }: Scoped): AsyncGenerator<TimelineItem> {
+  const { id } = info;
+  const ranges = source.store.views.ranges(id, { at: to });
+  const gaps = [
+    ...gapsOf(
+      source,
+      info,
+      ranges.filter((range) => range.to >= from),
+    ),
+  ];
+  let next = gaps.shift();
+  for (let at = from; at <= to; ) {
+    const part = await timeline(source, { session: id, from: at, to, hidden: true });
+    for (const { hiddenBy: _, ...item } of part.items) {
+      if (item.seq < at || item.seq > to) continue;
+      for (; next !== undefined && next.seq < item.seq; next = gaps.shift()) yield next;
+      const by = ranges.find((range) => item.seq <= range.to)?.hiddenBy;
+      yield { ...item, ...(by !== undefined && { hiddenBy: by }) };
+    }
+    at = part.to + 1;
+  }
+  for (; next !== undefined; next = gaps.shift()) yield next;
+}
+
+/** What the rewinds of a session hide of what it inherits. */
+function hiddenIn(
+  store: SqliteTapeStore,
+  { info: { id, base }, from, to }: Scoped,
+): readonly (readonly [number, number, number])[] {
+  return store.views
+    .ranges(id, { at: to })
+    .flatMap(({ from: first, to: last, hiddenBy }) =>
+      hiddenBy === undefined || hiddenBy < from || first > base
+        ? []
+        : [[first, Math.min(last, base), hiddenBy] as const],
+    );
+}
+
+/** Traces a merge, and what it delivered, as far as the file has it. */
+async function follow(
+  source: PageSource,
+  traces: Map<string, readonly TraceRow[]>,
+  {
+    session: name,
+    seq,
+    named,
+  }: { readonly session: string; readonly seq: number; readonly named: ReadonlySet<string> },
+): Promise<void> {
+  const known = async (at: { readonly session: string; readonly seq: number }) => {
+    const rows = await trace(source, at);
+    return rows.flatMap(({ place, session: of, range, ...row }): readonly TraceRow[] => {
+      if (place === undefined || isIn(place, named))
+        return [
+          {
+            ...row,
+            ...(place !== undefined && { place }),
+            ...(of !== undefined && { session: of }),
+            ...(range !== undefined && { range }),
+          },
+        ];
+      return row.direction === 'inherited' ? [] : [row];
+    });
+  };
+  const rows = await known({ session: name, seq });
+  traces.set(`${name}@${seq}`, rows);
+  for (const { direction, place, session: of } of rows) {
+    const at = Number(place?.slice((of?.length ?? 0) + 1));
+    if (direction !== 'from' || place === undefined || of === undefined || !(at > 0) || traces.has(place))
+      continue;
+    traces.set(place, await known({ session: of, seq: at }));
+  }
+}
+
+/** Whether a place is in the file: `SESSION` or `SESSION@SEQ`. */
+function isIn(place: string, named: ReadonlySet<string>): boolean {
+  return named.has(place) || named.has(place.slice(0, Math.max(0, place.lastIndexOf('@'))));
+}

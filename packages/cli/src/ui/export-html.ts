@@ -1,0 +1,53 @@
+import type { Redact, Secret, SqliteTapeStore } from '@tapedeck/tape';
+import { saveText } from '@tapedeck/tape/internal';
+import type { Context } from '../context.ts';
+import { counted } from '../output/counted.ts';
+import { counting, withProgress } from '../output/progress.ts';
+import { packageVersion } from '../package-file.ts';
+import { type Checked, type Scope, wholeJson } from '../page/page.ts';
+import { checkJson } from '../session/checked.ts';
+import { printed, withheldText } from '../session/export-form.ts';
+import { needSession } from '../session/place.ts';
+import { htmlFile } from './html-file.ts';
+
+/** What is exported, and to which file; without one, to stdout. */
+interface ExportingHtml {
+  readonly store: SqliteTapeStore;
+  readonly id: string;
+  readonly scope: Scope;
+  readonly file: string | undefined;
+}
+
+/** Writes the page of sessions as one file, and prints what was written. */
+export async function exportHtml(
+  { store, id, scope, file }: ExportingHtml,
+  how: { readonly raw: boolean; readonly secrets: readonly Secret[]; readonly redact?: Redact },
+  { io, home, answer, status, inHome, ...context }: Context,
+): Promise<number> {
+  const { check } = await import('@tapedeck/runtime');
+  const { cleaner } = await import('@tapedeck/runtime/internal');
+  const { raw, secrets, redact = 'all' } = how;
+  const clean = raw ? <T>(value: T): T => value : cleaner({ secrets, redact });
+  const { session } = needSession(store, id);
+  const source = {
+    ...{ store, inHome, title: session, version: packageVersion(), now: () => io.now() },
+    check: async (of = id) =>
+      checkJson(await check(store, { session: of, graph: home.graph })) as unknown as Checked,
+  };
+  const made = await withProgress({ io, home, ...context }, async (progress) => {
+    const data = wholeJson(source, { session: id, scope, clean });
+    // The pieces of the data tell how far it is: compressed, they are fewer.
+    const shown = file === undefined && io.isTerminal ? data : counting(data, progress('Exporting parts'));
+    const page = htmlFile(clean(session), shown);
+    return file === undefined ? await printed(page, io.out) : await saveText(file, page);
+  });
+  const { sessions = 0, items = 0, redacted = 0 } = made ?? {};
+  if (file !== undefined)
+    await answer({
+      json: { file, session, format: 'html', items, withheld: redacted, sessions },
+      quiet: file,
+      human: `Exported ${session} to ${file}: ${counted(sessions, 'session')}, ${counted(items, 'row')}`,
+    });
+  if (redacted > 0) status(withheldText(redacted));
+  return 0;
+}

@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import type { Embedded } from '@tapedeck/cli/internal';
+import {
+  anchor,
+  assistant,
+  compaction,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+  view,
+} from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { embeddedData } from '../../packages/cli/ui/src/data/embedded.ts';
+import { pageOn } from '../support/page.ts';
+import { seeded } from '../support/seeded.ts';
+import { memoryHome, type TempHome } from '../support/temp-home.ts';
+
+const usage = { input: 10, output: 5, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+const token = `ghp_${'a1B2'.repeat(9)}`;
+
+/** Asks, calls a tool, and answers with the manifest of what a model was given. */
+function turn(store: SqliteTapeStore, session: string, said: string): void {
+  store.entries.append(session, [user(said)]);
+  const head = store.sessions.find(session)?.head ?? 0;
+  const id = `c${head}`;
+  const manifest = JSON.parse(JSON.stringify(view(store.views.entries(session)).manifest()));
+  const meta = { model: 'a/b', usage, view: manifest };
+  store.entries.append(session, [assistant([toolCall(id, 'read', { path: `${said}.ts` })], meta)]);
+  store.entries.append(session, [
+    toolResult({ toolCallId: id, toolName: 'read' }, `What ${said} has.`),
+    assistant(`Answer to ${said}.`, { model: 'a/b', usage }),
+  ]);
+}
+
+/** A family with rewinds before and behind a fork, merges, a compaction, and a session that is deleted. */
+function family(home: TempHome): void {
+  using store = home.open();
+  store.sessions.open('root');
+  turn(store, 'root', 'one');
+  const cut = store.sessions.find('root')?.head ?? 0;
+  turn(store, 'root', 'two');
+  store.history.rewind('root', cut);
+  store.entries.append('root', [anchor('task', { goal: 'x' })]);
+  store.lineage.fork('root', { name: 'main' });
+  store.lineage.fork('root', { name: 'sibling' });
+  turn(store, 'sibling', 'aside');
+  turn(store, 'main', 'three');
+  store.lineage.fork('main', { name: 'kid', intention: { nextSteps: 'Check it.' } });
+  turn(store, 'kid', 'four');
+  store.lineage.merge('kid');
+  const { head = 0 } = store.sessions.find('main') ?? {};
+  store.entries.append('main', [compaction({ summary: 'So far.', range: [1, head] })]);
+  turn(store, 'main', 'five');
+  store.lineage.fork('main', { name: 'gone' });
+  turn(store, 'gone', 'six');
+  store.lineage.fork('gone', { name: 'left' });
+  store.sessions.update('gone', { lifecycle: 'destroyed' });
+  turn(store, 'left', 'seven');
+}
+
+async function exported(home: TempHome, ...args: string[]): Promise<{ html: string; data: Embedded }> {
+  const file = home.file(`${Math.random()}.html`);
+  const { code, stderr } = await home.here(['export', ...args, '--format', 'html', '-o', file]);
+  if (code !== 0) throw new Error(stderr);
+  const html = readFileSync(file, 'utf8');
+  const [, data = ''] = /id="tapedeck-data">([^<]*)</.exec(html) ?? [];
+  return { html, data: JSON.parse(gunzipSync(Buffer.from(data, 'base64')).toString()) as Embedded };
+}
+
+test('a file answers what a server answers, of the sessions that it has', async () => {
+  using home = memoryHome();
+  family(home);
+  const { data } = await exported(home, 'root', '--tree');
+  const file = embeddedData(data);
+  using store = home.open();
+  const page = pageOn(store);
+  expect(data.sessions.map(({ session }) => session).sort()).toEqual([
+    'kid',
+    'left',
+    'main',
+    'root',
+    'sibling',
+  ]);
+  for (const query of [{}, { find: 'four' }, { state: 'merged' }, { sort: 'name' }] as const)
+    expect((await file.sessions(query)).rows).toEqual((await page.sessions(query)).rows);
+  const rows = (await page.lineage({ session: 'root', all: true })).rows;
+  expect((await file.lineage({ session: 'root' })).rows.map(({ label }) => label).sort()).toEqual(
+    rows.map(({ label }) => label).sort(),
+  );
+  for (const session of ['root', 'main', 'kid', 'sibling', 'left']) {
+    const info = await page.session({ session });
+    expect(await file.session({ session })).toEqual(info);
+    for (const hidden of [false, true])
+      for (const [from, to] of [
+        [1, 200],
+        [3, 9],
+      ] as const) {
+        const range = { session, from, to: Math.min(to, info.head), hidden };
+        const items = (of: typeof file) => of.timeline(range).then((answer) => answer.items);
+        expect(await items(file), `${session} ${from}-${to} ${hidden}`).toEqual(
+          (await items(page as never)).map((item) =>
+            expect.objectContaining({ seq: item.seq, parts: item.parts }),
+          ),
+        );
+      }
+    expect((await file.usage({ session })).total).toEqual((await page.usage({ session })).total);
+  }
+  for (const item of (await page.timeline({ session: 'main', from: 1, to: 200 })).items) {
+    if (item.seen !== true) continue;
+    const at = { session: item.owner, seq: item.seq };
+    expect(await file.seen({ session: 'main', seq: item.seq })).toEqual(await page.seen(at));
+  }
+  expect(await file.parting({ a: 'main', b: 'kid' })).toEqual(await page.parting({ a: 'main', b: 'kid' }));
+  const merge = data.tapes.main?.items.find(({ kind }) => kind === 'merge')?.seq ?? 0;
+  expect((await file.trace({ session: 'main', seq: merge })).map(({ place }) => place)).toContain('kid@22');
+});
+
+test('a file of one session has what that inherits, and of others neither entries nor names', async () => {
+  using home = memoryHome();
+  family(home);
+  const { data } = await exported(home, 'main');
+  expect(data.sessions.map(({ session }) => session)).toEqual(['main', 'root']);
+  const text = JSON.stringify(data);
+  expect(text).not.toMatch(/sibling|aside|gone|seven|four\.ts/);
+  expect(text).toContain('What one has.');
+  const { lineage } = (await exported(home, 'main', '--lineage')).data;
+  expect(lineage.flatMap(({ session, shape }) => (shape === 'session' ? [session] : []))).toEqual([
+    'root',
+    'main',
+  ]);
+});
+
+test('secrets are replaced before a text is cut, unless they are wanted', async () => {
+  using home = memoryHome();
+  {
+    using store = home.open();
+    store.sessions.open('main');
+    const text = (chars: number) => `${'x '.repeat(chars / 2)}${token}`;
+    store.entries.append('main', [
+      user(`Use ${token}`),
+      assistant(text(1_980)),
+      assistant([toolCall('c', 'read', { token })]),
+    ]);
+    store.entries.append('main', [toolResult({ toolCallId: 'c', toolName: 'read' }, text(480))]);
+  }
+  const { data } = await exported(home, 'main');
+  expect(JSON.stringify(data)).not.toMatch(/ghp_|a1B2/);
+  expect(data.home.exported?.redacted).toBe(3);
+  expect(data.sessions[0]?.about).toBe('Use [secret github]');
+  expect(JSON.stringify((await exported(home, 'main', '--raw')).data)).toContain(token);
+});
+
+test('no text of a tape is part of the markup of the file, and nothing but its own code can run', async () => {
+  using home = memoryHome();
+  const hostile = '</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>';
+  {
+    using store = home.open();
+    store.sessions.open('main', { title: hostile });
+    store.entries.append('main', [
+      user(hostile),
+      assistant([toolCall('c', hostile, { [hostile]: hostile })]),
+    ]);
+  }
+  const { html, data } = await exported(home, 'main');
+  expect(JSON.stringify(data)).toContain('onerror=alert(1)');
+  expect(html).not.toContain('onerror=');
+  expect(html.match(/<\/?script\b/gi)).toHaveLength(4);
+  expect(html.match(/<\/?style\b/gi)).toHaveLength(2);
+  const hashOf = (text = '') => createHash('sha256').update(text).digest('base64');
+  const [, script] = /<script type="module">(.*)<\/script>/s.exec(html) ?? [];
+  const [, style] = /<style>(.*)<\/style>/s.exec(html) ?? [];
+  expect(html).toContain(`script-src 'sha256-${hashOf(script)}'; style-src 'sha256-${hashOf(style)}'`);
+  expect(html).toContain("default-src 'none'");
+  expect(html.replace(script ?? '', '').replace(style ?? '', '')).not.toMatch(/\b(?:src|href)=|https?:/);
+});
+
+test('the data of a long session is at most one and a half times its text', async () => {
+  using home = memoryHome();
+  const words = 'a the plan of test release build with fails passes module file change now then error'.split(
+    ' ',
+  );
+  const random = seeded(7);
+  let chars = 0;
+  const say = (count: number) => {
+    const text = Array.from({ length: count }, () => `${random.of(words)}${random.below(1000)}`).join(' ');
+    chars += text.length;
+    return text;
+  };
+  {
+    using store = home.open();
+    store.sessions.open('main');
+    for (let n = 0; n < 400; n += 1)
+      store.entries.append('main', [user(say(20)), assistant(say(60), { model: 'a/b', usage })]);
+  }
+  const { html } = await exported(home, 'main');
+  const [, data = ''] = /id="tapedeck-data">([^<]*)</.exec(html) ?? [];
+  expect(chars).toBeGreaterThan(200_000);
+  expect(data.length).toBeLessThan(1.5 * chars);
+});
