@@ -10,8 +10,6 @@ interface RowLook {
   /** Of a tree: how deep it is, from 1, and whether what is below it is drawn; absent where nothing is. */
   readonly level?: number;
   readonly isOpen?: boolean;
-  /** Changes when the row is to be shown as changed. */
-  readonly mark?: string | undefined;
   /** Its cells. */
   readonly cells: ComponentChildren;
 }
@@ -44,7 +42,8 @@ export function Rows<T>(options: RowsOptions<T>) {
   const { label, isTree, height, count, place, at, keyOf, want, look, head, act, fold } = options;
   const scroller = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
-  const isMoved = useRef(false);
+  // Counts moves: a move to the row that is active already moves the focus to it.
+  const [moves, setMoves] = useState(0);
   const virtual = useVirtual(scroller, {
     count,
     estimateSize: () => height,
@@ -67,17 +66,16 @@ export function Rows<T>(options: RowsOptions<T>) {
 
   const moveTo = (index: number) => {
     const next = Math.max(0, Math.min(count - 1, index));
-    isMoved.current = true;
+    setMoves(moves + 1);
     setActive(next);
     virtual.scrollToIndex(next, { align: 'auto' });
   };
   useLayoutEffect(() => {
-    if (!isMoved.current) return;
-    isMoved.current = false;
+    if (moves === 0) return;
     scroller.current
       ?.querySelector<HTMLElement>(`[aria-rowindex="${active + 1}"]`)
       ?.focus({ preventScroll: true });
-  });
+  }, [moves]);
 
   const inView = Math.max(1, Math.floor((scroller.current?.clientHeight ?? height) / height) - 1);
   const row = at(active);
@@ -122,12 +120,11 @@ export function Rows<T>(options: RowsOptions<T>) {
               class: name = '',
               level,
               isOpen,
-              mark = '',
               cells,
             } = item === undefined ? waiting : look(item, index);
             return (
               <div
-                key={item === undefined ? index : `${keyOf(item)} ${mark}`}
+                key={item === undefined ? index : keyOf(item)}
                 class={`row ${name}`}
                 role="row"
                 aria-rowindex={index + 1}

@@ -15,6 +15,7 @@ import { useKeys } from '../parts/keys.ts';
 import { Legend } from '../parts/legend.tsx';
 import { grouped } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
+import { Kind, SessionName } from '../parts/session-name.tsx';
 import { addressOf, addressOfPlace, routeOf } from '../route.ts';
 
 /** How large rows are drawn, from all at once to the most readable. */
@@ -75,7 +76,7 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
             'Lineage'
           ) : (
             <>
-              Lineage of <span class="session-name">{session}</span>
+              Lineage of <span class="break">{session}</span>
             </>
           )
         }
@@ -198,10 +199,10 @@ function Fields({ row, goesOn, sizes, fold, isSelf }: FieldsOptions) {
           </button>
         )}
         <span class="text">
-          <a class={`cover session-name${isSelf ? ' self' : ''}`} href={address ?? '#/'} tabIndex={-1}>
-            {session}
+          <a class={`cover${isSelf ? ' self' : ''}`} href={address ?? '#/'} tabIndex={-1}>
+            <SessionName session={session} isChild={row.depth > 0} />
           </a>
-          {kind !== undefined && kind !== 'session' && <span class="chip">{kind}</span>}
+          {kind !== undefined && <Kind kind={kind} />}
           {sessions > 1 && <span class="chip">{grouped(sessions - 1)} below</span>}
         </span>
       </Cell>

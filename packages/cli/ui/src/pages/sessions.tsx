@@ -12,6 +12,7 @@ import { Heading } from '../parts/heading.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { Ago, counted, grouped, short } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
+import { Kind, SessionName } from '../parts/session-name.tsx';
 import { addressOf, type ListChoice } from '../route.ts';
 
 const states = [
@@ -22,11 +23,11 @@ const states = [
 ] as const;
 
 const sorts = [
-  ['last', 'last message'],
-  ['created', 'creation'],
-  ['name', 'name'],
-  ['messages', 'messages'],
-  ['tokens', 'tokens'],
+  ['last', 'by last message'],
+  ['created', 'by creation'],
+  ['name', 'by name'],
+  ['messages', 'by messages'],
+  ['tokens', 'by tokens'],
 ] as const;
 
 /** Of how many rows the kinds can be chosen. */
@@ -41,11 +42,12 @@ export function Sessions({ choice, go }: { readonly choice: ListChoice; readonly
     async (offset) => await data.sessions({ ...queryOf(choice), offset }),
     key,
   );
-  const fresh = useRef(new Map<string, string>());
+  // How often a row has changed: each change is shown for a moment.
+  const fresh = useRef(new Map<string, number>());
   const reload = useCalmly(rows.again);
   useChanges((event) => {
     // The first changes say what runs: nothing of that is new.
-    if (event.what !== 'state') fresh.current.set(event.id, event.at);
+    if (event.what !== 'state') fresh.current.set(event.id, (fresh.current.get(event.id) ?? 0) + 1);
     rows.patch((row) => changed(row, event));
     reload();
   });
@@ -60,7 +62,10 @@ export function Sessions({ choice, go }: { readonly choice: ListChoice; readonly
     <>
       <Heading title="Sessions">
         <span class="soft count" role="status">
-          {rows.isLoaded && (rows.isCounted ? counted(rows.count, 'session') : 'many sessions')}
+          {rows.isLoaded &&
+            (rows.isCounted
+              ? counted(rows.count, 'session')
+              : `more than ${grouped(rows.count - 1)} sessions`)}
         </span>
         <div class="tools">
           <Choice
@@ -69,22 +74,25 @@ export function Sessions({ choice, go }: { readonly choice: ListChoice; readonly
             value={state ?? ''}
             choose={(value) => choose({ state: (value || undefined) as ListChoice['state'] })}
           />
-          <label class="pick">
-            <span>Kind</span>
-            <select value={kind ?? ''} onChange={({ currentTarget: { value } }) => choose({ kind: value })}>
-              <option value="">all</option>
-              {kinds.map((name) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
-          <label class="pick">
-            <span>Sort</span>
+          <Toggle label="Tree" isOn={tree} turn={turnTree} />
+          <select
+            class="pick"
+            aria-label="Kind"
+            value={kind ?? ''}
+            onChange={({ currentTarget: { value } }) => choose({ kind: value })}
+          >
+            <option value="">all kinds</option>
+            {kinds.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+          {!tree && (
             <select
-              value={tree ? 'last' : sort}
-              disabled={tree}
+              class="pick"
+              aria-label="Sort"
+              value={sort}
               onChange={({ currentTarget: { value } }) => choose({ sort: value as ListChoice['sort'] })}
             >
               {sorts.map(([value, name]) => (
@@ -93,8 +101,7 @@ export function Sessions({ choice, go }: { readonly choice: ListChoice; readonly
                 </option>
               ))}
             </select>
-          </label>
-          <Toggle label="Tree" isOn={tree} turn={turnTree} />
+          )}
           <Toggle label="Archived" isOn={all} turn={() => choose({ all: !all })} />
         </div>
       </Heading>
@@ -115,8 +122,7 @@ export function Sessions({ choice, go }: { readonly choice: ListChoice; readonly
           head={isNarrow ? undefined : <Head sort={tree ? undefined : sort} choose={choose} />}
           look={(row) => ({
             ...(tree && { level: row.depth + 1, ...(row.children > 0 && { isOpen: true }) }),
-            class: `session${fresh.current.has(row.id) ? ' fresh' : ''}`,
-            mark: fresh.current.get(row.id),
+            class: `session${freshClass(fresh.current.get(row.id))}`,
             cells: <Fields row={row} isNarrow={isNarrow} />,
           })}
         />
@@ -135,6 +141,11 @@ function useKinds({ count, at }: Pick<Paged<SessionRow>, 'count' | 'at'>): reado
   return [...seen.current];
 }
 
+/** Two names for one look: another one begins its animation anew. */
+function freshClass(changes: number | undefined): string {
+  return changes === undefined ? '' : ` fresh-${changes % 2}`;
+}
+
 /** A row with what an event says, until the list is loaded anew. */
 function changed(row: SessionRow, { id, head, state, tone }: PageEvent): SessionRow {
   return row.id === id ? { ...row, head, state, tone } : row;
@@ -148,9 +159,9 @@ function Fields({ row, isNarrow }: { readonly row: SessionRow; readonly isNarrow
         {depth > 0 && <Indent depth={depth} />}
         <State state={state} tone={tone} isBrief={!isNarrow} />
         <a href={addressOf({ page: 'session', session })} tabIndex={-1} class="cover">
-          {session}
+          <SessionName session={session} isChild={row.parent !== undefined} />
         </a>
-        {kind !== 'session' && <span class="chip">{kind}</span>}
+        <Kind kind={kind} />
       </Cell>
       <Cell class="about">{about}</Cell>
       {!isNarrow && (
