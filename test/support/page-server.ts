@@ -91,7 +91,7 @@ export function madeUp(count: number, now = Date.now()): MadeUp {
     const isMerged = parent !== undefined && state.startsWith('merged');
     lineage.push({
       ...{ depth, lanes, shape: 'session', label: name, place: name, session: name, id: row.id },
-      ...{ kind: row.kind, state, tone, base, sessions: 1 },
+      ...{ kind: row.kind, state, tone, base, head, about: row.about, at: row.lastMessageAt ?? row.createdAt, sessions: 1 },
       standing: isMerged ? 'merged' : tone === 'bad' ? 'ended' : 'open',
       merges: isMerged
         ? [{ child: name, range: [base + 1, head], into: parent.session, seq: base + 3, state: 'merged' }]

@@ -97,6 +97,11 @@ export interface LineageRow {
   readonly kind?: string;
   readonly state?: string;
   readonly tone?: Tone;
+  /** Of a session, its title or the beginning of its first prompt or task; empty where it has none. */
+  readonly about?: string;
+  readonly head?: number;
+  /** When something was last said in the session, or it was created: ISO 8601. */
+  readonly at?: string;
   /** The last position that the session inherits: where it left its parent. */
   readonly base?: number;
   /** Of a session, the merges of it; of a row `merge`, the one that it is. */

@@ -1,11 +1,13 @@
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { isDeleted } from '@tapedeck/tape/internal';
+import { isDeleted, isoTime } from '@tapedeck/tape/internal';
 import { toneOf } from '../output/session.ts';
 import { type Stated, stated } from '../session/stated.ts';
 import type { Drawn } from './closed.ts';
 import type { LineageRow } from './data.ts';
 import { type Marks, mergeOf, namerOf } from './marks.ts';
+import { aboutMax } from './session-row.ts';
 import { refOf } from './source.ts';
+import { flat } from './texts.ts';
 
 /** Makes rows of an answer of the rows of a drawing: with what their sessions are in now, and where a click leads. */
 export async function lineageRows(
@@ -15,7 +17,7 @@ export async function lineageRows(
 ): Promise<readonly LineageRow[]> {
   const ids = new Set(rows.flatMap(({ node, of }) => [node?.id ?? [], of?.id ?? []].flat()));
   const infos: SessionInfo[] = [
-    ...store.readSessions({ ids: [...ids], all: true, deleted: false, allRealms: true }),
+    ...store.readSessions({ ids: [...ids], all: true, deleted: false, allRealms: true, titles: true }),
   ];
   const states = new Map((await stated(store, infos)).map((one) => [one.info.id, one]));
   const namer = namerOf(store);
@@ -54,5 +56,9 @@ export async function lineageRows(
 }
 
 function sessionFields({ info, state }: Stated) {
-  return { kind: info.kind, state, tone: toneOf(state), base: info.base };
+  const { kind, title = '', base, head, lastMessageAt, createdAt } = info;
+  return {
+    ...{ kind, state, tone: toneOf(state), about: flat(title, aboutMax) },
+    ...{ base, head, at: isoTime(lastMessageAt ?? createdAt) },
+  };
 }

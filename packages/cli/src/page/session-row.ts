@@ -5,7 +5,7 @@ import type { SessionRow } from './data.ts';
 import { flat } from './texts.ts';
 
 /** Characters of a title that a list shows. */
-const aboutMax = 200;
+export const aboutMax = 200;
 
 /** A session in a list. Its counts and its title are there where the query has asked for them. */
 export function sessionRow({ info, state }: Pick<Stated, 'info' | 'state'>, depth = 0): SessionRow {

@@ -13,7 +13,7 @@ import { CommandLine } from '../parts/command.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { Legend } from '../parts/legend.tsx';
-import { grouped } from '../parts/numbers.tsx';
+import { Ago, grouped } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
 import { Kind, SessionName } from '../parts/session-name.tsx';
 import { addressOf, addressOfPlace, routeOf } from '../route.ts';
@@ -149,8 +149,8 @@ function addressOfRow({ shape, session, place }: LineageRow): string | undefined
 }
 
 /** A row with what an event says, until the rows are loaded anew. */
-function changed(row: LineageRow, { id, state, tone }: PageEvent): LineageRow {
-  return row.shape === 'session' && row.id === id ? { ...row, state, tone } : row;
+function changed(row: LineageRow, { id, head, state, tone }: PageEvent): LineageRow {
+  return row.shape === 'session' && row.id === id ? { ...row, head, state, tone } : row;
 }
 
 interface FieldsOptions {
@@ -164,7 +164,7 @@ interface FieldsOptions {
 }
 
 function Fields({ row, goesOn, sizes, fold, isSelf }: FieldsOptions) {
-  const { shape, label, session, kind, state, tone, sessions, closed = false } = row;
+  const { shape, label, session, kind, state, tone, about, head, at, sessions, closed = false } = row;
   const address = addressOfRow(row);
   if (shape !== 'session' || session === undefined)
     return (
@@ -198,18 +198,21 @@ function Fields({ row, goesOn, sizes, fold, isSelf }: FieldsOptions) {
             </svg>
           </button>
         )}
-        <span class="text">
+        <span class={goesOn || closed ? 'text' : 'text leaf'}>
           <a class={`cover${isSelf ? ' self' : ''}`} href={address ?? '#/'} tabIndex={-1}>
             <SessionName session={session} isChild={row.depth > 0} />
           </a>
           {kind !== undefined && <Kind kind={kind} />}
           {sessions > 1 && <span class="chip">{grouped(sessions - 1)} below</span>}
+          <span class="about">{about}</span>
         </span>
       </Cell>
       <Cell class="edges">
         <Edges row={row} />
       </Cell>
       <Cell class={`words tone-${tone ?? 'plain'}`}>{state}</Cell>
+      <Cell class="number">{head !== undefined && `@${head}`}</Cell>
+      <Cell class="when">{at !== undefined && <Ago at={at} />}</Cell>
     </>
   );
 }
@@ -226,7 +229,7 @@ function Edges({ row: { merges = [] } }: { readonly row: LineageRow }) {
           tabIndex={-1}
           title={`${state} there`}
         >
-          → {into}@{seq}
+          {state === 'merged' ? '→' : '×'} {into}@{seq}
           {undone && ' (undone)'}
         </a>
       ))}
