@@ -76,6 +76,7 @@ const lanes = [
   'test/e2e/examples.test.ts',
   'test/e2e/examples.chat.test.ts',
   'test/e2e/packages.test.ts',
+  'test/e2e/page.browser.test.ts',
   'test/docs/library.test.ts',
   'test/docs/package-pages.test.ts',
   'test/docs/recording.test.ts',

@@ -91,7 +91,16 @@ export function madeUp(count: number, now = Date.now()): MadeUp {
     const isMerged = parent !== undefined && state.startsWith('merged');
     lineage.push({
       ...{ depth, lanes, shape: 'session', label: name, place: name, session: name, id: row.id },
-      ...{ kind: row.kind, state, tone, base, head, about: row.about, at: row.lastMessageAt ?? row.createdAt, sessions: 1 },
+      ...{
+        kind: row.kind,
+        state,
+        tone,
+        base,
+        head,
+        about: row.about,
+        at: row.lastMessageAt ?? row.createdAt,
+        sessions: 1,
+      },
       standing: isMerged ? 'merged' : tone === 'bad' ? 'ended' : 'open',
       merges: isMerged
         ? [{ child: name, range: [base + 1, head], into: parent.session, seq: base + 3, state: 'merged' }]
@@ -138,7 +147,9 @@ export function servePage(
   readonly url: string;
   readonly server: Server;
   readonly tell: (event: PageEvent) => void;
-  readonly asked: string[];
+  /** What was asked, in order. */
+  readonly asked: readonly string[];
+  readonly sessions: readonly SessionRow[];
 }> {
   const asked: string[] = [];
   const followers = new Set<(event: PageEvent) => void>();
@@ -225,7 +236,7 @@ export function servePage(
       const tellAll = (event: PageEvent) => {
         for (const tell of followers) tell(event);
       };
-      resolve({ url, server, asked, tell: tellAll });
+      resolve({ url, server, asked, sessions, tell: tellAll });
     });
   });
 }

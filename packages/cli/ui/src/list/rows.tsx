@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { useKeys } from '../parts/keys.ts';
+import { useActiveRow } from './active-row.ts';
 import { Cell } from './cell.tsx';
 import { useVirtual } from './virtual.ts';
 
@@ -41,9 +42,11 @@ export interface RowsOptions<T> {
 export function Rows<T>(options: RowsOptions<T>) {
   const { label, isTree, height, count, place, at, keyOf, want, look, head, act, fold } = options;
   const scroller = useRef<HTMLDivElement>(null);
-  const [active, setActive] = useState(0);
-  // Counts moves: a move to the row that is active already moves the focus to it.
-  const [moves, setMoves] = useState(0);
+  const keyAt = (index: number) => {
+    const row = at(index);
+    return row === undefined ? undefined : keyOf(row);
+  };
+  const { index: active, moveTo: moveFocusTo, events } = useActiveRow(scroller, place, keyAt);
   const virtual = useVirtual(scroller, {
     count,
     estimateSize: () => height,
@@ -59,24 +62,11 @@ export function Rows<T>(options: RowsOptions<T>) {
   const { startIndex = 0, endIndex = 0 } = virtual.range ?? {};
   useEffect(() => want(startIndex, endIndex), [want, startIndex, endIndex]);
 
-  useLayoutEffect(() => {
-    setActive(0);
-    scroller.current?.scrollTo({ top: 0 });
-  }, [place]);
-
   const moveTo = (index: number) => {
     const next = Math.max(0, Math.min(count - 1, index));
-    setMoves(moves + 1);
-    setActive(next);
     virtual.scrollToIndex(next, { align: 'auto' });
+    moveFocusTo(next);
   };
-  useLayoutEffect(() => {
-    if (moves === 0) return;
-    scroller.current
-      ?.querySelector<HTMLElement>(`[aria-rowindex="${active + 1}"]`)
-      ?.focus({ preventScroll: true });
-  }, [moves]);
-
   const inView = Math.max(1, Math.floor((scroller.current?.clientHeight ?? height) / height) - 1);
   const row = at(active);
   const foldTo = (isOpen: boolean) => row !== undefined && fold?.(row, isOpen);
@@ -111,6 +101,7 @@ export function Rows<T>(options: RowsOptions<T>) {
         aria-label={label}
         aria-rowcount={count}
         style={{ '--row': `${height}px` }}
+        {...events}
       >
         {head}
         <div role="rowgroup" class="drawn" style={{ height: `${virtual.getTotalSize()}px` }}>
@@ -124,7 +115,7 @@ export function Rows<T>(options: RowsOptions<T>) {
             } = item === undefined ? waiting : look(item, index);
             return (
               <div
-                key={item === undefined ? index : keyOf(item)}
+                key={keyAt(index) ?? index}
                 class={`row ${name}`}
                 role="row"
                 aria-rowindex={index + 1}
@@ -132,7 +123,6 @@ export function Rows<T>(options: RowsOptions<T>) {
                 aria-expanded={isOpen}
                 tabIndex={index === active ? 0 : -1}
                 style={{ transform: `translateY(${start}px)` }}
-                onFocus={() => setActive(index)}
                 onKeyDown={(event) => {
                   if (event.key !== 'Enter' || event.target !== event.currentTarget || item === undefined)
                     return;

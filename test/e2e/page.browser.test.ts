@@ -1,0 +1,162 @@
+import { existsSync } from 'node:fs';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { madeUp, servePage } from '../support/page-server.ts';
+
+const program = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const isMissing = !existsSync(program);
+if (isMissing) console.warn(`skipped the page in a browser: there is no ${program}`);
+
+let browser: Browser;
+beforeAll(async () => {
+  if (!isMissing)
+    browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'], timeout: 110_000 });
+}, 120_000);
+afterAll(async () => {
+  if (!isMissing) await browser.close();
+});
+
+/** The page of so many made-up sessions, and what its console says that is wrong. */
+async function opened(sessions: number, look: { readonly width?: number; readonly path?: string } = {}) {
+  const { width = 1280, path = '' } = look;
+  const served = await servePage(madeUp(sessions));
+  const page = await browser.newPage({ viewport: { width, height: 720 }, reducedMotion: 'reduce' });
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error') errors.push(message.text());
+  });
+  await page.goto(served.url + path);
+  await page.locator('.drawn .row').first().waitFor();
+  return {
+    ...served,
+    page,
+    errors,
+    [Symbol.asyncDispose]: async () => {
+      await page.close();
+      served.server.closeAllConnections();
+      served.server.close();
+    },
+  };
+}
+
+const names = async (page: Page) => await page.locator('.drawn .row .session-name').allTextContents();
+/** The number of the row that has the focus, or what has it. */
+const focused = async (page: Page) =>
+  await page.evaluate<string>('document.activeElement.ariaRowIndex ?? document.activeElement.tagName');
+const isWide = async (page: Page) =>
+  await page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth');
+
+test.skipIf(isMissing)('the list of 10,000 sessions is drawn and loaded where one looks at it', async () => {
+  await using home = await opened(10_000);
+  const { page, asked, errors } = home;
+  expect(await page.locator('.count').textContent()).toBe('10,000 sessions');
+  expect(asked.filter((address) => address.startsWith('/api/sessions'))).toEqual(['/api/sessions?offset=0']);
+  expect(await page.locator('.drawn .row').count()).toBeLessThan(60);
+  await page.keyboard.press('End');
+  await expect.poll(async () => await focused(page)).toBe('10000');
+  await page.locator('.row[aria-rowindex="10000"] .session-name').waitFor();
+  expect(asked.filter((address) => address.startsWith('/api/sessions')).length).toBeLessThan(4);
+  expect(await page.locator('.drawn .row').count()).toBeLessThan(60);
+  expect(errors).toEqual([]);
+});
+
+test.skipIf(isMissing)('the keyboard alone finds a session, and moves between the pages', async () => {
+  await using home = await opened(300);
+  const { page, errors } = home;
+  await page.keyboard.press('/');
+  await page.keyboard.type('main');
+  await expect.poll(async () => (await names(page)).every((name) => name.includes('main'))).toBe(true);
+  expect(page.url()).toContain('#/?find=main');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('j');
+  expect(await focused(page)).toBe('1');
+  await page.keyboard.press('j');
+  expect(await focused(page)).toBe('2');
+  await page.keyboard.press('k');
+  const name = (await names(page))[0] ?? '';
+  await page.keyboard.press('Enter');
+  await expect.poll(() => decodeURIComponent(new URL(page.url()).hash)).toBe(`#/${name}`);
+  await page.keyboard.press('g');
+  await page.keyboard.press('l');
+  await page.locator('.row.lineage').first().waitFor();
+  expect(await focused(page)).toBe('H1');
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.keyboard.press('g');
+  await page.keyboard.press('s');
+  await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+  expect(errors).toEqual([]);
+});
+
+test.skipIf(isMissing)(
+  'filters and the order are in the address, and lists as a tree have levels',
+  async () => {
+    await using home = await opened(300, { path: '#/?state=merged&sort=name' });
+    const { page } = home;
+    const sorted = await names(page);
+    expect(sorted).toEqual(sorted.toSorted((a, b) => a.localeCompare(b)));
+    expect(await page.getByRole('button', { name: 'Merged' }).getAttribute('aria-pressed')).toBe('true');
+    await page.getByRole('button', { name: 'All', exact: true }).click();
+    await page.keyboard.press('t');
+    await page.getByRole('treegrid', { name: 'Sessions' }).waitFor();
+    expect(new URL(page.url()).hash).toContain('tree=1');
+    await page.locator('.row[aria-level="2"]').first().waitFor();
+  },
+);
+
+test.skipIf(isMissing)('the lineage folds, is larger and smaller, and leads to entries', async () => {
+  await using home = await opened(300, { path: '#/graph' });
+  const { page, errors } = home;
+  const rows = page.locator('.drawn .row.lineage');
+  const second = await rows.nth(1).locator('.session-name').textContent();
+  await page.keyboard.press('j');
+  await page.keyboard.press('ArrowLeft');
+  await page.locator('.row[aria-expanded="false"]').first().waitFor();
+  expect(await rows.first().textContent()).toMatch(/\d+ below/);
+  expect(await rows.nth(1).locator('.session-name').textContent()).not.toBe(second);
+  expect(await focused(page)).toBe('1');
+  await page.keyboard.press('ArrowRight');
+  await expect.poll(async () => await rows.nth(1).locator('.session-name').textContent()).toBe(second);
+  const height = async () => (await rows.first().boundingBox())?.height ?? 0;
+  const before = await height();
+  await page.keyboard.press('+');
+  await expect.poll(height).toBeGreaterThan(before);
+  for (const key of '--') await page.keyboard.press(key);
+  await page.locator('.is-anchor a, .is-handoff a').first().click();
+  await expect.poll(() => new URL(page.url()).hash).toMatch(/^#\/.+@\d+$/);
+  expect(errors).toEqual([]);
+});
+
+test.skipIf(isMissing)('a change is on the page at once, and the row keeps the focus', async () => {
+  await using home = await opened(50);
+  const { page, tell } = home;
+  await page.keyboard.press('j');
+  await page.locator('.live-state.live').waitFor();
+  const row = page.locator('.drawn .row').first();
+  const name = (await row.locator('.session-name').textContent()) ?? '';
+  const { id = '' } = home.sessions.find(({ session }) => session === name) ?? {};
+  // The list that is loaded anew says the same.
+  Object.assign(home.sessions.find(({ session }) => session === name) ?? {}, {
+    state: 'waiting',
+    tone: 'open',
+  });
+  tell({ at: '2.1', what: 'entries', session: name, id, head: 99, state: 'waiting', tone: 'open' });
+  await row.locator('.words', { hasText: 'waiting' }).waitFor({ timeout: 2_000 });
+  expect(await focused(page)).toBe('1');
+});
+
+test.skipIf(isMissing)('a page of 360 pixels scrolls in one direction alone', async () => {
+  for (const path of ['', '#/?tree=1', '#/graph', '#/graph/main', '#/nothing/here/at/all']) {
+    const served = await servePage(madeUp(60));
+    const page = await browser.newPage({ viewport: { width: 360, height: 640 } });
+    await page.goto(served.url + path);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    expect(await isWide(page), path).toBe(false);
+    await page.close();
+    served.server.closeAllConnections();
+    served.server.close();
+  }
+});
