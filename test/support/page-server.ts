@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
-import type { LineageRow, PageEvent, SessionRow, Tone } from '../../packages/cli/src/page/data.ts';
+import type { LineageRow, PageEvent, SessionRow, Tone } from '@tapedeck/cli/internal';
 import { closeRows } from '../../packages/cli/ui/src/data/close-rows.ts';
 import { root } from './imports.ts';
 

@@ -1,5 +1,5 @@
+import type { LineageRow } from '@tapedeck/cli/internal';
 import { expect, test } from 'vitest';
-import type { LineageRow } from '../../packages/cli/src/page/data.ts';
 import { closeRows } from '../../packages/cli/ui/src/data/close-rows.ts';
 import { drawingOf } from '../../packages/cli/ui/src/graph/strokes.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Page } from '@tapedeck/cli/internal';
 import { expect, test } from 'vitest';
-import type { Page } from '../../packages/cli/src/page/data.ts';
 import { PagedRows } from '../../packages/cli/ui/src/data/paged-rows.ts';
 
 /** A list of numbers, which is asked for in parts as a server answers. */
@@ -43,7 +43,7 @@ test('of a list whose length is known the parts in view are loaded alone', async
   expect(list.asked).toEqual([0, 9_800, 200, 400]);
 });
 
-test('a part that is shorter than a part can be is asked for on from its end', async () => {
+test('a part that is short is continued from its end', async () => {
   const { rows, list } = listOf(300, { part: 70 });
   rows.want(0, 150);
   await expect.poll(() => rows.at(150)).toBeDefined();
@@ -85,7 +85,7 @@ test('a list that became shorter ends where it ends now', async () => {
   await expect.poll(() => rows.count).toBe(10);
 });
 
-test('a part that is refused says why, and is not asked for again before someone asks', async () => {
+test('a part that is refused says why, and is loaded again when the list is', async () => {
   const { rows, list } = listOf(1_000);
   list.fault = new Error('no answer');
   rows.want(0, 10);

@@ -16,7 +16,7 @@ export { topics } from './help/topics/index.ts';
 export { commonSection, verbPage } from './help/verb-page.ts';
 export { commonOptions } from './options/common.ts';
 export type { Option } from './options/declare.ts';
-export type { PageData, PageEvent, TimelineItem } from './page/data.ts';
+export type { LineageRow, Page, PageData, PageEvent, SessionRow, TimelineItem, Tone } from './page/data.ts';
 export type { Embedded } from './page/embedded.ts';
 export { type LivePage, type PageSource, pageOf } from './page/page.ts';
 export { similarSessions } from './similar.ts';
