@@ -1,4 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { madeUp, servePage } from '../support/page-server.ts';
@@ -156,6 +158,42 @@ test.skipIf(isMissing)('a page of 360 pixels scrolls in one direction alone', as
     await page.getByRole('heading', { level: 1 }).waitFor();
     expect(await isWide(page), path).toBe(false);
     await page.close();
+    served.server.closeAllConnections();
+    served.server.close();
+  }
+});
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds on a page that is serious or critical. */
+async function barriers(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<AxeResults>('axe.run()');
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+}
+
+test.skipIf(isMissing)('axe finds no barrier in the lists, light and dark, wide and narrow', async () => {
+  for (const path of ['', '#/?tree=1', '#/?find=nothing+is+like+that', '#/graph', '#/no/such/page']) {
+    const served = await servePage(madeUp(80));
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const width = colorScheme === 'light' ? 1280 : 360;
+      const page = await browser.newPage({
+        colorScheme,
+        viewport: { width, height: 700 },
+        reducedMotion: 'reduce',
+      });
+      await page.goto(served.url + path);
+      await page.locator('.drawn .row, .empty, .sheet').first().waitFor();
+      expect(await barriers(page), `${path} ${colorScheme}`).toEqual([]);
+      if (path === '#/graph') {
+        await page.locator('summary').click();
+        await page.keyboard.press('?');
+        expect(await barriers(page), 'with the keys').toEqual([]);
+      }
+      await page.close();
+    }
     served.server.closeAllConnections();
     served.server.close();
   }

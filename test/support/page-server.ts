@@ -93,6 +93,7 @@ export function madeUp(count: number, now = Date.now()): MadeUp {
       ...{ depth, lanes, shape: 'session', label: name, place: name, session: name, id: row.id },
       ...{
         kind: row.kind,
+        ...(parent !== undefined && { parent: parent.session }),
         state,
         tone,
         base,

@@ -99,6 +99,8 @@ export interface LineageRow {
   readonly tone?: Tone;
   /** Of a session, its title or the beginning of its first prompt or task; empty where it has none. */
   readonly about?: string;
+  /** Its parent in the tree. */
+  readonly parent?: string;
   readonly head?: number;
   /** When something was last said in the session, or it was created: ISO 8601. */
   readonly at?: string;

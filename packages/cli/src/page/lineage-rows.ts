@@ -1,5 +1,5 @@
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { isDeleted, isoTime } from '@tapedeck/tape/internal';
+import { isDeleted, isoTime, treeParentOf } from '@tapedeck/tape/internal';
 import { toneOf } from '../output/session.ts';
 import { type Stated, stated } from '../session/stated.ts';
 import type { Drawn } from './closed.ts';
@@ -20,6 +20,7 @@ export async function lineageRows(
     ...store.readSessions({ ids: [...ids], all: true, deleted: false, allRealms: true, titles: true }),
   ];
   const states = new Map((await stated(store, infos)).map((one) => [one.info.id, one]));
+  const parents = parentsOf(store, infos);
   const namer = namerOf(store);
   return rows.map((row) => {
     const { node, mark, of, depth, lanes, label, sessions, left = 0 } = row;
@@ -48,11 +49,26 @@ export async function lineageRows(
       ...{ ...at, shape: 'session' as const, place: ref, label },
       ...(row.shape !== 'mark' && row.shape !== 'more' && { standing: row.shape }),
       ...sessionFields(on),
+      ...parents(on.info),
       merges: node.merges.flatMap((merge) => mergeOf(merge, namer) ?? []),
       sessions: sessions + left,
       ...(left > 0 && { closed: true }),
     };
   });
+}
+
+/** Finds the parents of sessions in the tree, unless they were deleted. */
+function parentsOf(
+  store: SqliteTapeStore,
+  infos: readonly SessionInfo[],
+): (info: SessionInfo) => Pick<LineageRow, 'parent'> {
+  const ids = new Set(infos.flatMap((info) => treeParentOf(info).parentId ?? []));
+  const found = store.readSessions({ ids: [...ids], all: true, deleted: false, allRealms: true });
+  const names = new Map(Array.from(found, (parent) => [parent.id, refOf(store, parent)]));
+  return (info) => {
+    const parent = names.get(treeParentOf(info).parentId ?? '');
+    return parent === undefined ? {} : { parent };
+  };
 }
 
 function sessionFields({ info, state }: Stated) {

@@ -30,7 +30,9 @@ const most = { wide: 24, narrow: 7 };
 
 /** The lineage as a graph: all trees, the newest first, or the family of a session. */
 export function Lineage({ session, go }: { readonly session?: string; readonly go: Go }) {
-  const { data } = useSource();
+  const { data, home } = useSource();
+  // Of a family, and in a file, nothing is folded but what its reader folds.
+  const isFolded = session === undefined && home.isLive;
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [all, setAll] = useState(false);
   const [zoom, setZoom] = useState<number>(1);
@@ -65,7 +67,7 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
   useKeys([
     { keys: ['+', '='], what: 'larger rows', act: () => scale(1) },
     { keys: ['-'], what: 'smaller rows', act: () => scale(-1) },
-    ...(session === undefined ? [{ keys: ['a'], what: 'unfold all, or fold again', act: turnAll }] : []),
+    ...(isFolded ? [{ keys: ['a'], what: 'unfold all, or fold again', act: turnAll }] : []),
   ]);
 
   return (
@@ -84,7 +86,7 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
         <CommandLine line={session === undefined ? 'tape graph' : `tape graph ${session}`} />
         <div class="tools">
           {session !== undefined && <a href={addressOf({ page: 'graph' })}>All sessions</a>}
-          {session === undefined && <Toggle label="Unfold all" isOn={all} turn={turnAll} />}
+          {isFolded && <Toggle label="Unfold all" isOn={all} turn={turnAll} />}
           <fieldset class="choice">
             <legend class="unseen">Size of the rows</legend>
             <button type="button" aria-label="Smaller rows" disabled={zoom === 0} onClick={() => scale(-1)}>
@@ -175,7 +177,7 @@ function Fields({ row, goesOn, sizes, fold, isSelf }: FieldsOptions) {
             <span class="soft">{label}</span>
           ) : (
             <a class="cover mark-name" href={address} tabIndex={-1}>
-              {label}
+              <MarkName row={row} />
             </a>
           )}
         </span>
@@ -200,7 +202,7 @@ function Fields({ row, goesOn, sizes, fold, isSelf }: FieldsOptions) {
         )}
         <span class={goesOn || closed ? 'text' : 'text leaf'}>
           <a class={`cover${isSelf ? ' self' : ''}`} href={address ?? '#/'} tabIndex={-1}>
-            <SessionName session={session} isChild={row.depth > 0} />
+            <SessionName session={session} parent={row.parent} />
           </a>
           {kind !== undefined && <Kind kind={kind} />}
           {sessions > 1 && <span class="chip">{grouped(sessions - 1)} below</span>}
@@ -217,7 +219,20 @@ function Fields({ row, goesOn, sizes, fold, isSelf }: FieldsOptions) {
   );
 }
 
-/** Where a session left its parent, and where it was merged. */
+/** What stands on a lane, in words. */
+function MarkName({ row: { shape, session, label, merges: [merge] = [] } }: { readonly row: LineageRow }) {
+  if (shape !== 'merge' || merge === undefined) return <>{label}</>;
+  const { child, range, seq, state, undone = false } = merge;
+  return (
+    <>
+      {state} <SessionName session={child} parent={session} />
+      {range !== undefined && ` ${range.join('-')}`} @{seq}
+      {undone && ' (undone)'}
+    </>
+  );
+}
+
+/** Where a session was merged. */
 function Edges({ row: { merges = [] } }: { readonly row: LineageRow }) {
   return (
     <>

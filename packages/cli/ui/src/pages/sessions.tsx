@@ -159,7 +159,7 @@ function Fields({ row, isNarrow }: { readonly row: SessionRow; readonly isNarrow
         {depth > 0 && <Indent depth={depth} />}
         <State state={state} tone={tone} isBrief={!isNarrow} />
         <a href={addressOf({ page: 'session', session })} tabIndex={-1} class="cover">
-          <SessionName session={session} isChild={row.parent !== undefined} />
+          <SessionName session={session} parent={row.parent} />
         </a>
         <Kind kind={kind} />
       </Cell>
