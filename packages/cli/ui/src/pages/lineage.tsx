@@ -16,6 +16,7 @@ import { Legend } from '../parts/legend.tsx';
 import { Ago, grouped } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
 import { Kind, SessionName } from '../parts/session-name.tsx';
+import { shellWord } from '../parts/shell-word.ts';
 import { addressOf, addressOfPlace, routeOf } from '../route.ts';
 
 /** How large rows are drawn, from all at once to the most readable. */
@@ -83,7 +84,7 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
           )
         }
       >
-        <CommandLine line={session === undefined ? 'tape graph' : `tape graph ${session}`} />
+        <CommandLine line={session === undefined ? 'tape graph' : `tape graph ${shellWord(session)}`} />
         <div class="tools">
           {session !== undefined && <a href={addressOf({ page: 'graph' })}>All sessions</a>}
           {isFolded && <Toggle label="Unfold all" isOn={all} turn={turnAll} />}

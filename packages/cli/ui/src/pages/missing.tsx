@@ -1,5 +1,6 @@
 import { CommandLine } from '../parts/command.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { shellWord } from '../parts/shell-word.ts';
 import type { Route } from '../route.ts';
 
 /** A page that is not here: says which command shows the same, or that the address is none. */
@@ -24,19 +25,21 @@ export function Missing({ route }: { readonly route: Route | undefined }) {
 
 function commandOf(route: Route): string {
   switch (route.page) {
-    case 'session':
-      return route.seq === undefined
-        ? `tape log ${route.session}`
-        : `tape show ${route.session}@${route.seq}`;
+    case 'session': {
+      const { session, seq } = route;
+      return seq === undefined
+        ? `tape log ${shellWord(session)}`
+        : `tape show ${shellWord(`${session}@${seq}`)}`;
+    }
     case 'seen':
-      return `tape view ${route.session}@${route.seq}`;
+      return `tape view ${shellWord(`${route.session}@${route.seq}`)}`;
     case 'trace':
-      return `tape trace ${route.session}@${route.seq}`;
+      return `tape trace ${shellWord(`${route.session}@${route.seq}`)}`;
     case 'diff':
-      return `tape diff ${route.a} ${route.b}`;
+      return `tape diff ${shellWord(route.a)} ${shellWord(route.b)}`;
     case 'sessions':
       return 'tape sessions';
     default:
-      return `tape ${route.page}${route.session === undefined ? '' : ` ${route.session}`}`;
+      return `tape ${route.page}${route.session === undefined ? '' : ` ${shellWord(route.session)}`}`;
   }
 }
