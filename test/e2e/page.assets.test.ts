@@ -13,6 +13,11 @@ test('the page is three files, of at most 300 KB when they are compressed', () =
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(300_000);
 });
 
+test('the package of the command contains it', () => {
+  const { files } = JSON.parse(readFileSync(join(root, 'packages/cli/package.json'), 'utf8'));
+  expect(files).toContain('ui-dist');
+});
+
 test('its HTML has neither code nor style, and names its own files alone', () => {
   const html = asset('index.html');
   expect(html).not.toMatch(/<style|\sstyle=|\son[a-z]+=|<script[^>]*>[^<]/);

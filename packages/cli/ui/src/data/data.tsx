@@ -22,7 +22,7 @@ export function useSource(): Source {
   return source;
 }
 
-/** An answer on its way, or here, or refused. A new question keeps the old answer until the new one is here. */
+/** An answer on its way, or here, or refused. Where it is asked again it stays until the new one is here. */
 export interface Asked<T> {
   readonly value?: T;
   readonly error?: unknown;
