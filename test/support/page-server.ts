@@ -217,7 +217,7 @@ export function servePage(
     if (pathname === '/api/events') {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders();
       const tell = (event: PageEvent) =>
-        response.write(`id: ${event.at}\ndata: ${JSON.stringify(event)}\n\n`);
+        response.write(`id: ${event.at}\ndata: ${JSON.stringify([event])}\n\n`);
       followers.add(tell);
       request.on('close', () => followers.delete(tell));
       return;

@@ -23,7 +23,10 @@ export function liveData(base = 'api/'): PageData {
     findings: ask('findings'),
     follow: (after, { event, liveness }, signal) => {
       const source = new EventSource(`${base}events?after=${encodeURIComponent(after)}`);
-      source.addEventListener('message', ({ data }) => event(JSON.parse(String(data)) as PageEvent));
+      // What was found together comes together: a connection that is cut loses none of it, and repeats none.
+      source.addEventListener('message', ({ data }) =>
+        (JSON.parse(String(data)) as readonly PageEvent[]).forEach(event),
+      );
       source.addEventListener('open', () => liveness('live'));
       // It connects again by itself, behind the last event, unless the server refused.
       source.addEventListener('error', () => liveness(livenessOf(source)));
