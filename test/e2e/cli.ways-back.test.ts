@@ -133,7 +133,7 @@ const others: Readonly<Record<string, string>> = {
 
 /** Verbs that only read. */
 const readers = new Set(
-  'wait overview sessions children status log logs show view search lineage graph diff trace blame permissions usage check verify audit schema'.split(
+  'wait ui overview sessions children status log logs show view search lineage graph diff trace blame permissions usage check verify audit schema'.split(
     ' ',
   ),
 );

@@ -15,7 +15,7 @@ export const brief: Readonly<Record<string, string>> = {
     'sessions children status overview usage lineage trace',
   'reads one session, and prints it as it reads it': 'log show view diff blame',
   'waits for others as long as the user wants': 'wait',
-  'serves a program, which asks for each thing': 'mcp',
+  'serves a program, or a browser, which asks for each thing': 'mcp ui',
   'reads and writes small files of settings': 'config trust permissions remote',
   'prints a text of the command itself': 'completion schema',
 };

@@ -12,7 +12,7 @@ function followed(home: TempHome, after?: string) {
   const events: PageEvent[] = [];
   const done = (async () => {
     const from = after ?? (await page.home()).at;
-    for await (const event of page.follow(from, stop.signal)) events.push(event);
+    for await (const together of page.follow(from, stop.signal)) events.push(...together);
   })();
   return {
     events,

@@ -197,6 +197,7 @@ const topFiles: Readonly<Record<string, string>> = {
   'packages/cli/src/output': 'status.ts',
   'packages/cli/src/session': 'sent.ts',
   'packages/cli/src/terminal': 'width.ts',
+  'packages/cli/src/ui': 'serve.ts',
   'packages/runtime/src/history': 'rewind.ts',
   'packages/runtime/src/import': 'plan.ts',
   'packages/runtime/src/import/claude-code': 'plan-of.ts',

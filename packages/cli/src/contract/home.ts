@@ -378,6 +378,19 @@ export const homeVerbs: Contracts = {
     quiet: 'the path of the file, with `--install` or `--uninstall`',
     exits: { 2: 'the file cannot be changed without a loss', 130: 'the process was interrupted' },
   },
+  ui: {
+    json: printed({
+      url: text('address of the page, with the secret that lets in one browser'),
+      port: count('the port on 127.0.0.1'),
+      pid: count('the process that serves it until it is ended'),
+    }),
+    quiet: 'the address',
+    exits: {
+      1: 'the port is taken, or this user may not use it',
+      3: 'no tape home',
+      130: 'the process was interrupted',
+    },
+  },
   completion: {
     json: [
       ...printed({ shell: text('`bash`, `zsh` or `fish`'), script: text('the script') }),

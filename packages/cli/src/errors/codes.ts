@@ -24,6 +24,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     exit.conflict,
     'the child (`data.child`) has not run: it has neither entries of its own nor a worktree',
   ],
+  CLI_CANNOT_LISTEN: [exit.failed, 'the port (`data.port`) is taken, or this user may not use it'],
   CLI_FAILED: [exit.failed, 'any other error'],
   TAPE_NO_SESSION: [
     exit.notFound,

@@ -57,3 +57,14 @@ export class ConfigError extends Error {
     this.data = data;
   }
 }
+
+/** The server of the page cannot listen: exit 1. */
+export class ListenError extends Error {
+  readonly code = 'CLI_CANNOT_LISTEN';
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(message: string, { data, cause }: { data: Readonly<Record<string, unknown>>; cause: unknown }) {
+    super(message, { cause });
+    this.data = data;
+  }
+}

@@ -14,21 +14,24 @@ const deadMs = 1_000;
 const namedMax = 500;
 
 /**
- * Yields what changes behind a place of the home, whoever writes it, until the signal. The first events say which sessions
- * run or wait. Takes no lock and holds no statement open between two events.
+ * Yields what changes behind a place of the home, whoever writes it, until the signal: together what was found together, so
+ * that a page goes on behind all of it. The first events say which sessions run or wait. Takes no lock and holds no statement open between two events.
  */
 export async function* follow(
   { store }: PageSource,
   { after, signal }: { readonly after: string; readonly signal: AbortSignal },
-): AsyncGenerator<PageEvent> {
+): AsyncGenerator<readonly PageEvent[]> {
   // What says the states is loaded before the first event needs it.
   await stated(store, []);
   let owned = ownedIn(store);
   let { head, lines, changed, isMore } = begun(store, after);
   for (;;) {
     const seen = store.changes();
-    if (isMore || changed.size > namedMax) yield { ...everything, at: textOf(head) };
-    else yield* eventsOf(store, { head, lines, changed });
+    const events =
+      isMore || changed.size > namedMax
+        ? [{ ...everything, at: textOf(head) }]
+        : await eventsOf(store, { head, lines, changed });
+    if (events.length > 0) yield events;
     for (let waited = 0; store.changes() === seen && waited < deadMs; waited += pollMs) {
       if (signal.aborted) return;
       await sleep(pollMs, undefined, { signal }).catch(() => {});
@@ -80,29 +83,31 @@ const everything: Omit<PageEvent, 'at'> = {
 };
 
 /** An event for each session that changed, as it is now. */
-async function* eventsOf(
+async function eventsOf(
   store: SqliteTapeStore,
   { head, lines, changed }: Changes,
-): AsyncGenerator<PageEvent> {
-  if (changed.size === 0) return;
+): Promise<readonly PageEvent[]> {
+  if (changed.size === 0) return [];
   const at = textOf(head);
   const infos = [...store.readSessions({ ids: [...changed.keys()], all: true, deleted: false })];
-  for (const { info, state } of await stated(store, infos)) {
-    const { parent } = treeParentOf(info);
-    yield {
-      at,
-      what: changed.get(info.id) ?? 'state',
-      session: refOf(store, info),
-      id: info.id,
-      ...(parent !== undefined && { parent }),
-      head: info.head,
-      state,
-      tone: toneOf(state),
-    };
-  }
   const there = new Set(infos.map(({ id }) => id));
-  for (const id of lines)
-    if (!there.has(id)) yield { ...everything, at, what: 'lineage', id, state: 'deleted' };
+  const gone = [...lines].filter((id) => !there.has(id));
+  return [
+    ...(await stated(store, infos)).map(({ info, state }): PageEvent => {
+      const { parent } = treeParentOf(info);
+      return {
+        at,
+        what: changed.get(info.id) ?? 'state',
+        session: refOf(store, info),
+        id: info.id,
+        ...(parent !== undefined && { parent }),
+        head: info.head,
+        state,
+        tone: toneOf(state),
+      };
+    }),
+    ...gone.map((id) => ({ ...everything, at, what: 'lineage' as const, id, state: 'deleted' })),
+  ];
 }
 
 function ownedIn(store: SqliteTapeStore): ReadonlySet<string> {

@@ -23,9 +23,9 @@ export type { Scope } from './scope.ts';
 export type { Checked, PageSource } from './source.ts';
 export { wholeJson } from './whole.ts';
 
-/** What answers a page, and tells it what changes behind a place of the home, until the signal. */
+/** What answers a page, and tells it what changes behind a place of the home, until the signal: a few events at a time. */
 export interface LivePage extends Omit<PageData, 'follow'> {
-  follow(after: string, signal: AbortSignal): AsyncGenerator<PageEvent>;
+  follow(after: string, signal: AbortSignal): AsyncGenerator<readonly PageEvent[]>;
 }
 
 /** Answers what a page asks, from a store that is open while it does. */

@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import { NotFoundError } from '../errors/kinds.ts';
-import { packageFile } from '../package-file.ts';
+import { readAsset } from './assets.ts';
 
 /**
  * Writes the page as one file that opens without a server: its script and its style are in it, and its data, compressed.
@@ -13,7 +11,10 @@ export async function* htmlFile<T>(
   title: string,
   data: AsyncGenerator<string, T>,
 ): AsyncGenerator<string, T | undefined> {
-  const [script, style] = [inScript(asset('page.js')), inStyle(asset('page.css'))];
+  const [script, style] = [
+    inScript(readAsset('page.js').toString()),
+    inStyle(readAsset('page.css').toString()),
+  ];
   yield `<!doctype html>
 <html lang="en">
 <head>
@@ -67,17 +68,6 @@ async function* inBase64(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> 
     yield bytes.toString('base64', 0, end);
   }
   yield left.toString('base64');
-}
-
-/** @throws NotFoundError where the package was not built */
-function asset(name: string): string {
-  const file = packageFile(`ui-dist/${name}`);
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
-    throw new NotFoundError(`cannot write the page: the package has no '${name}'`, { file: file.pathname });
-  }
 }
 
 /** A script without what ends its element, as JavaScript reads the same. */

@@ -1,6 +1,6 @@
 /**
  * The verbs, one file for each or for a pair that belongs together: grammar, options, examples, and what the verb does.
- * This file lists them in the order of the help, and loads those that are needed. A verb imports `demo`, `mcp`, `chat`, `session` and
+ * This file lists them in the order of the help, and loads those that are needed. A verb imports `demo`, `mcp`, `ui`, `chat`, `session` and
  * what lies below, and no other verb.
  */
 
@@ -37,6 +37,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   blame: async () => (await import('./blame.ts')).blame,
   permissions: async () => (await import('./permissions.ts')).permissions,
   usage: async () => (await import('./usage.ts')).usage,
+  ui: async () => (await import('./ui.ts')).ui,
   append: async () => (await import('./append.ts')).append,
   anchor: async () => (await import('./anchor.ts')).anchor,
   handoff: async () => (await import('./anchor.ts')).handoff,

@@ -33,6 +33,7 @@ import { dropIndex, fillIndex, indexedTo, unindexed } from '../search/text-index
 import { maskFor } from '../secrets/mask.ts';
 import { type Redact, type Redactor, redactFault, redactorFor } from '../secrets/redactor.ts';
 import { type Secret, secretsIn } from '../secrets/secrets.ts';
+import { schemaVersion } from '../sqlite/schema.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type TotalCalls, totalCalls } from '../tape/calls.ts';
 import type { SessionInfo } from '../tape/info.ts';
@@ -230,6 +231,11 @@ export class SqliteTapeStore implements TapeStore {
    */
   get isCopy(): boolean {
     return this.#at.db.isCopy;
+  }
+
+  /** Whether a newer build has upgraded the file since it was opened: what this store reads of it may mean something else. */
+  get isUpgraded(): boolean {
+    return this.#at.db.pragma('user_version') !== schemaVersion;
   }
 
   /** What the file contained that does not count here: see `StoreOptions.trust`. */

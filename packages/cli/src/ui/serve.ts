@@ -1,0 +1,80 @@
+/**
+ * The server of `tape ui`: Node's own, for this machine and one browser. `guard.ts` says what is refused, before anything is
+ * read; `token.ts` has the secret of the address and the cookie for which it is exchanged; `headers.ts` what a browser may do
+ * with an answer. `query.ts` reads a query, `routes.ts` answers it with the functions of `page`, `events.ts` sends what
+ * changes, and `assets.ts` has the files of the page. `shown-home.ts` keeps the home open, `until-over.ts` waits for the end
+ * of the terminal, and `browser.ts` opens a browser. `answer.ts` brings these together for a request, and `show.ts` for the verb. Imports `page`, `session`, `context` and what lies below.
+ */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ListenError } from '../errors/kinds.ts';
+import { systemFault } from '../errors/system-fault.ts';
+import { type Answering, answerTo, entering } from './answer.ts';
+import { refuseSocket } from './refuse.ts';
+import { makeEntrance } from './token.ts';
+
+/** Connections at a time; others wait or are closed. */
+const connectionsMax = 1_000;
+
+/** What a client that is slow, or wants too much, is allowed: bytes, and milliseconds. */
+const limits = {
+  maxHeaderSize: 32 * 1024,
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+} as const;
+
+/** How long a connection may take nothing of an answer, in milliseconds. */
+const stalledMs = 30_000;
+
+/** A server that listens. */
+export interface Serving extends AsyncDisposable {
+  readonly port: number;
+  /** The path that lets in the browser that opens it first. */
+  readonly path: string;
+}
+
+/**
+ * Listens on this machine alone, on a port or on a free one.
+ * @throws ListenError
+ */
+export async function serve(port: number, answering: Omit<Answering, 'port' | 'entrance'>): Promise<Serving> {
+  const server = createServer(limits);
+  server.maxConnections = connectionsMax;
+  server.timeout = stalledMs;
+  await listen(server, port);
+  const { port: own } = server.address() as AddressInfo;
+  const entrance = makeEntrance(own);
+  const answer = answerTo({ ...answering, port: own, entrance });
+  server.on('request', answer);
+  // Without listeners, Node.js would agree to send a body, or answer without the headers.
+  server.on('checkContinue', answer);
+  server.on('checkExpectation', answer);
+  server.on('upgrade', (_request, socket) => refuseSocket(socket, 400));
+  server.on('connect', (_request, socket) => refuseSocket(socket, 405));
+  return {
+    port: own,
+    path: `${entering}${entrance.token}`,
+    [Symbol.asyncDispose]: async () => {
+      const closed = new Promise((done) => server.close(done));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function listen(server: Server, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) =>
+      reject(
+        new ListenError(
+          `cannot listen on port ${port}: ${cause.code === 'EADDRINUSE' ? 'another program does' : systemFault(cause)}`,
+          { data: { port }, cause },
+        ),
+      ),
+    );
+    server.listen({ host: '127.0.0.1', port, backlog: connectionsMax }, resolve);
+  });
+  server.removeAllListeners('error');
+}

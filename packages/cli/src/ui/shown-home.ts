@@ -1,0 +1,142 @@
+import { statSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { Context } from '../context.ts';
+import { inHome } from '../home.ts';
+import { type LivePage, pageOf } from '../page/page.ts';
+import type { Checked } from '../page/source.ts';
+import { checkJson } from '../session/checked.ts';
+
+/** How often it is looked whether the home is still the same, in milliseconds. */
+const lookMs = 1_000;
+
+/** The home while it is open. */
+export interface Opened {
+  readonly page: LivePage;
+  /** The time that the home was opened for: places of the home count within one alone. */
+  readonly time: number;
+  /** Aborted when another home is in its place: streams end, and begin again. */
+  readonly over: AbortSignal;
+}
+
+/**
+ * The home that is shown, open for reading as verbs open it. It is opened again when its file was replaced or
+ * upgraded: whoever asks afterwards is answered from the new one, or learns why it cannot be read.
+ */
+export class ShownHome implements Disposable {
+  readonly #context: Context;
+  readonly #version: string;
+  #opened: (Opened & Held) | undefined;
+  #opening: Promise<Opened & Held> | undefined;
+  #time = 0;
+  readonly #looking: NodeJS.Timeout;
+
+  constructor(context: Context, version: string) {
+    this.#context = context;
+    this.#version = version;
+    // Who only follows asks nothing.
+    this.#looking = setInterval(() => this.#look(), lookMs);
+  }
+
+  /** Has `act` read the home. It stays open until `act` has ended, whatever is in its place by then. */
+  async read<T>(act: (opened: Opened) => Promise<T>): Promise<T> {
+    this.#look();
+    if (this.#opened === undefined) {
+      this.#opening ??= this.#open();
+      this.#opened = await this.#opening;
+    }
+    const opened = this.#opened;
+    return await opened.during(async () => await act(opened));
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#looking);
+    this.#leave();
+  }
+
+  #look(): void {
+    if (this.#opened?.isCurrent() === false) this.#leave();
+  }
+
+  #leave(): void {
+    this.#opened?.leave();
+    this.#opened = undefined;
+  }
+
+  async #open(): Promise<Opened & Held> {
+    const opened = Promise.withResolvers<Opened & Held>();
+    const { home } = this.#context;
+    const file = fileOf(home.db);
+    this.#time += 1;
+    const time = this.#time;
+    this.#context
+      .reading(async (store) => {
+        const end = new AbortController();
+        const left = Promise.withResolvers<void>();
+        let acts = 0;
+        const leaveWhenIdle = () => {
+          if (end.signal.aborted && acts === 0) left.resolve();
+        };
+        opened.resolve({
+          time,
+          page: pageOf({ ...this.#source(), store }),
+          over: end.signal,
+          isCurrent: () => fileOf(home.db) === file && !store.isUpgraded,
+          during: async (act) => {
+            acts += 1;
+            try {
+              return await act();
+            } finally {
+              acts -= 1;
+              leaveWhenIdle();
+            }
+          },
+          leave: () => {
+            end.abort();
+            leaveWhenIdle();
+          },
+        });
+        await left.promise;
+      })
+      .catch(opened.reject);
+    try {
+      return await opened.promise;
+    } finally {
+      this.#opening = undefined;
+    }
+  }
+
+  #source() {
+    const { home, options, io, isVerb } = this.#context;
+    return {
+      title: basename(home.dir) === '.tape' ? `${basename(dirname(home.dir))}/.tape` : basename(home.dir),
+      version: this.#version,
+      // Whoever copies a command may type it somewhere else.
+      inHome: (line: string) => inHome(line, { home: options.home && home.dir, isVerb }),
+      now: () => io.now(),
+      check: async (session: string | undefined) => await this.#check(session),
+    };
+  }
+
+  async #check(session: string | undefined): Promise<Checked> {
+    const { home, options, reading } = this.#context;
+    const { check } = await import('@tapedeck/runtime');
+    // A connection of its own: a check reads all of the home, as of one moment.
+    return await reading(async (store: SqliteTapeStore) => {
+      const found = await check(store, { graph: home.graph, ...(session !== undefined && { session }) });
+      return checkJson(found, { home: options.home && home.dir }) as unknown as Checked;
+    });
+  }
+}
+
+interface Held {
+  isCurrent(): boolean;
+  during<T>(act: () => Promise<T>): Promise<T>;
+  leave(): void;
+}
+
+/** Which file is at a path; a text that another file there does not have. */
+function fileOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? '' : `${stat.dev}.${stat.ino}`;
+}
