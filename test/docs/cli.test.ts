@@ -267,6 +267,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['status', 3, ['status', '--settings', '--jsonl']],
     ['config', 4, ['config', 'unset', 'max_tool_iterations']],
     ['mcp', 0, ['mcp', '--install', 'cursor']],
+    ['ui', 0, ['ui']],
     ['completion', 0, ['completion', 'bash']],
     ['completion', 1, ['completion', 'fish', '--install']],
     ['schema', 0, ['schema', 'log']],

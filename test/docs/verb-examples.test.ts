@@ -215,7 +215,7 @@ const examples = (await allVerbs()).flatMap((verb) =>
 );
 
 /** Commands that print until Ctrl-C. */
-const follows = / --(?:follow|watch)\b/;
+const follows = / --(?:follow|watch)\b|^tape ui\b/;
 
 /** Those of a push. */
 const few = examples.filter((_, i) => i % 4 === 0);

@@ -51,6 +51,7 @@ export function bufferedIo({
     isTerminal,
     statusIsTerminal: isTerminal,
     stdinIsTerminal,
+    stdinIsPipe: !stdinIsTerminal,
     columns,
     rows: 24,
     page: async () => {},

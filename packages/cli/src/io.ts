@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { safe } from './escape.ts';
 import type { Pager } from './pager.ts';
-import { chunksOf, isPlain, writeTo } from './plain-streams.ts';
+import { chunksOf, isPipe, isPlain, writeTo } from './plain-streams.ts';
 
 /** Environment, input and output of the command line; verbs use nothing else of the process. */
 export interface Io {
@@ -16,6 +16,8 @@ export interface Io {
   readonly statusIsTerminal: boolean;
   /** Whether stdin is a terminal: only then a question has an answer. */
   readonly stdinIsTerminal: boolean;
+  /** Whether stdin is a pipe, which ends when the program ends that holds its other end. */
+  readonly stdinIsPipe: boolean;
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Writes data; resolves when more may be written. */
   out(text: string | Uint8Array): Promise<void>;
@@ -136,6 +138,9 @@ export function nodeIo(): Io & {
     },
     get stdinIsTerminal() {
       return process.stdin.isTTY === true;
+    },
+    get stdinIsPipe() {
+      return isPipe(0);
     },
     get stdin() {
       return opened === undefined && interrupt === undefined && isPlain(0)

@@ -33,6 +33,9 @@ export function maskedIo(io: Io): MaskedIo {
     get stdinIsTerminal() {
       return io.stdinIsTerminal;
     },
+    get stdinIsPipe() {
+      return io.stdinIsPipe;
+    },
     get stdin() {
       return io.stdin;
     },

@@ -14,6 +14,16 @@ export function isPlain(fd: 0 | 1): boolean {
   }
 }
 
+/** Whether a descriptor of this process is a pipe. */
+export function isPipe(fd: 0): boolean {
+  try {
+    const stat = fstatSync(fd);
+    return stat.isFIFO() || stat.isSocket();
+  } catch {
+    return false;
+  }
+}
+
 /** Reads a plain descriptor to its end. What cannot be read without waiting comes from the stream `rest`. */
 export async function* chunksOf(fd: 0, rest: () => AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const buffer = Buffer.allocUnsafe(2 ** 16);

@@ -106,6 +106,7 @@ function ioFor(
     isTerminal: false,
     statusIsTerminal: false,
     stdinIsTerminal: false,
+    stdinIsPipe: false,
     columns: 80,
     stdin: (async function* () {
       yield Buffer.from(stdin);

@@ -19,6 +19,8 @@ export interface Answering {
   readonly home: ShownHome;
   /** The directory of the home, which no answer names. */
   readonly dir: string;
+  /** A text without the secrets that this process knows. */
+  readonly masked: (text: string) => string;
   /** Says what went wrong in the server itself. */
   readonly report: (error: unknown) => void;
 }
@@ -73,7 +75,10 @@ async function answerQuestion(
     await at.home.read(async (opened) => {
       response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream; charset=utf-8' });
       if (request.method === 'HEAD') response.end();
-      else await sendEvents(opened, response, typeof last === 'string' && last !== '' ? last : after);
+      else {
+        const from = typeof last === 'string' && last !== '' ? last : after;
+        await sendEvents(opened, { response, after: from, masked: at.masked });
+      }
     });
     return;
   }
@@ -82,7 +87,7 @@ async function answerQuestion(
   const found = await at.home.read(
     async (opened) => await route({ ...opened.page, home: async () => await homeOf(opened) }, query),
   );
-  sendJson(request, response, 200, found);
+  sendJson(request, response, 200, at.masked(JSON.stringify(found)));
 }
 
 function halves(url: string): readonly [path: string, query: string] {
@@ -134,17 +139,17 @@ function refuse(request: IncomingMessage, response: ServerResponse, refused: Ref
   // What a client sends behind a request that is no request of a page is not read.
   if (status !== 404 && status !== 401) response.shouldKeepAlive = false;
   if (status === 405) response.setHeader('Allow', 'GET, HEAD');
-  if (request.url?.startsWith(asking) === true)
-    sendJson(request, response, status, { code, message, ...(hint !== undefined && { hint }) });
-  else {
+  if (request.url?.startsWith(asking) === true) {
+    const json = JSON.stringify({ code, message, ...(hint !== undefined && { hint }) });
+    sendJson(request, response, status, json);
+  } else {
     const said = `${message}${hint === undefined ? '' : `\n${hint}`}\n`;
     send(request, response, status, { 'Content-Type': 'text/plain; charset=utf-8' }, Buffer.from(said));
   }
 }
 
-function sendJson(request: IncomingMessage, response: ServerResponse, status: number, value: unknown): void {
-  const bytes = Buffer.from(JSON.stringify(value));
-  send(request, response, status, { 'Content-Type': 'application/json; charset=utf-8' }, bytes);
+function sendJson(request: IncomingMessage, response: ServerResponse, status: number, json: string): void {
+  send(request, response, status, { 'Content-Type': 'application/json; charset=utf-8' }, Buffer.from(json));
 }
 
 function send(

@@ -14,8 +14,15 @@ const retryMs = 500;
  */
 export async function sendEvents(
   { page, time, over }: Opened,
-  response: ServerResponse,
-  after: string,
+  {
+    response,
+    after,
+    masked,
+  }: {
+    readonly response: ServerResponse;
+    readonly after: string;
+    readonly masked: (text: string) => string;
+  },
 ): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
@@ -27,7 +34,7 @@ export async function sendEvents(
   try {
     for await (const events of page.follow(placeIn(after, time), signal)) {
       const at = placeOf(events.at(-1)?.at ?? '', time);
-      const data = JSON.stringify(events.map((event) => ({ ...event, at: placeOf(event.at, time) })));
+      const data = masked(JSON.stringify(events.map((event) => ({ ...event, at: placeOf(event.at, time) }))));
       if (!response.write(`id: ${at}\ndata: ${data}\n\n`)) await drained(response, signal);
     }
   } finally {

@@ -1,9 +1,11 @@
 /**
- * The server of `tape ui`: Node's own, for this machine and one browser. `guard.ts` says what is refused, before anything is
- * read; `token.ts` has the secret of the address and the cookie for which it is exchanged; `headers.ts` what a browser may do
- * with an answer. `query.ts` reads a query, `routes.ts` answers it with the functions of `page`, `events.ts` sends what
- * changes, and `assets.ts` has the files of the page. `shown-home.ts` keeps the home open, `until-over.ts` waits for the end
- * of the terminal, and `browser.ts` opens a browser. `answer.ts` brings these together for a request, and `show.ts` for the verb. Imports `page`, `session`, `context` and what lies below.
+ * The page of sessions in a browser, and as one file. `serve.ts` is the server of `tape ui`: Node's own, for this machine and
+ * one browser. `guard.ts` says what is refused, before anything is read; `token.ts` has the secret of the address and the
+ * cookie for which it is exchanged; `headers.ts` what a browser may do with an answer. `query.ts` reads a query, `routes.ts`
+ * answers it with the functions of `page`, `events.ts` sends what changes, `assets.ts` has the files of the page, and
+ * `answer.ts` brings these together for a request. `shown-home.ts` keeps the home open, `until-over.ts` waits for the end of
+ * the terminal, and `browser.ts` opens a browser: `show.ts` does all that for the verb. `export-html.ts` exports the page with
+ * its data inside, which `html-file.ts` writes. Imports `page`, `session`, `context` and what lies below.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -3,8 +3,7 @@ import { basename, dirname } from 'node:path';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { inHome } from '../home.ts';
-import { type LivePage, pageOf } from '../page/page.ts';
-import type { Checked } from '../page/source.ts';
+import { type Checked, type LivePage, pageOf } from '../page/page.ts';
 import { checkJson } from '../session/checked.ts';
 
 /** How often it is looked whether the home is still the same, in milliseconds. */

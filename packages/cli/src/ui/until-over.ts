@@ -1,4 +1,4 @@
-import { fstatSync } from 'node:fs';
+import { Readable } from 'node:stream';
 import { isatty } from 'node:tty';
 import type { Io } from '../io.ts';
 
@@ -6,10 +6,11 @@ import type { Io } from '../io.ts';
 const lookMs = 500;
 
 /**
- * Resolves when whoever started this process is gone: with Ctrl-C, when a pipe at stdin ends, the terminal is closed, or the
+ * Resolves when what started this process is gone: with Ctrl-C, when a pipe at stdin ends, the terminal is closed, or the
  * parent has ended. A terminal is not read: a process in the background would be stopped.
  */
-export async function untilOver({ signal, stdin }: Pick<Io, 'signal' | 'stdin'>): Promise<void> {
+export async function untilOver(io: Pick<Io, 'signal' | 'stdin' | 'stdinIsPipe'>): Promise<void> {
+  const { signal } = io;
   const { promise, resolve } = Promise.withResolvers<void>();
   signal.addEventListener('abort', () => resolve(), { once: true });
   if (signal.aborted) resolve();
@@ -18,25 +19,14 @@ export async function untilOver({ signal, stdin }: Pick<Io, 'signal' | 'stdin'>)
   const looking = setInterval(() => {
     if (process.ppid !== parent || !terminals.every((fd) => isatty(fd))) resolve();
   }, lookMs);
-  const input = isPipe(0) ? stdin[Symbol.asyncIterator]() : undefined;
-  const ended = async () => {
-    while ((await input?.next())?.done === false);
-  };
-  if (input !== undefined) ended().then(resolve, () => resolve());
+  const input = io.stdinIsPipe ? Readable.from(io.stdin, { objectMode: false }) : undefined;
+  for (const name of ['end', 'error']) input?.on(name, () => resolve());
+  input?.resume();
   try {
     await promise;
   } finally {
     clearInterval(looking);
     // The process would wait for what may still come.
-    if (input !== undefined) process.stdin.destroy();
-  }
-}
-
-function isPipe(fd: number): boolean {
-  try {
-    const stat = fstatSync(fd);
-    return stat.isFIFO() || stat.isSocket();
-  } catch {
-    return false;
+    input?.destroy();
   }
 }
