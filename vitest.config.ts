@@ -67,7 +67,6 @@ const lanes = [
     'similar-names',
     'ssh-remotes',
     'stray-errors',
-    'ui-hostile',
     'widths',
     'working-agent',
     'workspace',
