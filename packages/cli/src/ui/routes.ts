@@ -9,7 +9,7 @@ const session = needed(text);
 const seq = needed(number);
 
 /** A route for each question of the page, under its name. */
-export const routes: Readonly<Record<Exclude<keyof PageData, 'follow'>, Route>> = {
+const routes: Readonly<Record<Exclude<keyof PageData, 'follow'>, Route>> = {
   home: async (page, query) => {
     readQuery(query, {});
     return await page.home();
