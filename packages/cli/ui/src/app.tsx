@@ -3,6 +3,7 @@ import type { HomeInfo, Liveness, PageData, PageEvent } from '../../src/page/dat
 import { type Source, SourceOf } from './data/data.tsx';
 import { Lineage } from './pages/lineage.tsx';
 import { Missing } from './pages/missing.tsx';
+import { Session } from './pages/session.tsx';
 import { Sessions } from './pages/sessions.tsx';
 import { Header } from './parts/header.tsx';
 import { KeyList } from './parts/key-list.tsx';
@@ -39,6 +40,8 @@ export function App({ data, home: first }: { readonly data: PageData; readonly h
   const isFirst = useRef(true);
   useEffect(() => {
     document.title = `${titleOf(route)} · ${first.title} · Tapedeck`;
+  }, [address]);
+  useEffect(() => {
     if (!isFirst.current && document.activeElement !== search.current)
       main.current?.querySelector('h1')?.focus();
     isFirst.current = false;
@@ -80,6 +83,8 @@ function PageOf({ route, go }: { readonly route: Route | undefined; readonly go:
       return <Sessions choice={route} go={go} />;
     case 'graph':
       return <Lineage {...(route.session !== undefined && { session: route.session })} go={go} />;
+    case 'session':
+      return <Session session={route.session} seq={route.seq} go={go} />;
     default:
       return <Missing route={route} />;
   }
@@ -88,7 +93,8 @@ function PageOf({ route, go }: { readonly route: Route | undefined; readonly go:
 /** What stays the same while a page is open. */
 function placeOf(route: Route | undefined): string {
   if (route === undefined) return '';
-  return route.page === 'sessions' ? 'sessions' : addressOf(route);
+  if (route.page === 'sessions') return 'sessions';
+  return route.page === 'session' ? addressOf({ page: 'session', session: route.session }) : addressOf(route);
 }
 
 function titleOf(route: Route | undefined): string {

@@ -43,12 +43,17 @@ export function Commands({ commands }: { readonly commands: readonly Command[] }
 }
 
 async function isCopied(line: string, element: HTMLElement | null): Promise<boolean> {
+  if (await copied(line)) return true;
+  if (element !== null) getSelection()?.selectAllChildren(element);
+  return false;
+}
+
+/** Copies a command, unless there is no clipboard, as on a page from a file: then its text is to be selected. */
+export async function copied(line: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(line);
     return true;
   } catch {
-    // A page from a file may have no clipboard: the text is selected instead.
-    if (element !== null) getSelection()?.selectAllChildren(element);
     return false;
   }
 }

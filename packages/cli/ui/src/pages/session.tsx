@@ -1,0 +1,228 @@
+import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
+import type { Finding, SessionInfo } from '../../../src/page/data.ts';
+import type { Go } from '../app.tsx';
+import { useAsked, useCalmly, useChanges, useSource } from '../data/data.tsx';
+import { Toggle } from '../parts/choices.tsx';
+import { Commands } from '../parts/command.tsx';
+import { State } from '../parts/glyph.tsx';
+import { Heading } from '../parts/heading.tsx';
+import { counted, grouped } from '../parts/numbers.tsx';
+import { Refused } from '../parts/refused.tsx';
+import { Blocks } from '../reading/blocks.ts';
+import { Feed } from '../reading/feed.tsx';
+import { addressOf, addressOfPlace, splitPlace } from '../route.ts';
+
+interface SessionOptions {
+  readonly session: string;
+  readonly seq?: number | undefined;
+  readonly go: Go;
+}
+
+/** The timeline of a session, at a position of it. */
+export function Session({ session, seq, go }: SessionOptions) {
+  const [info, error, again] = useSession(session);
+  if (info === undefined)
+    return error === undefined ? (
+      <Heading title={session} />
+    ) : (
+      <>
+        <Heading title={session} />
+        <Refused error={error} again={again} />
+      </>
+    );
+  return <Timeline key={info.id} info={info} seq={seq} go={go} reload={again} />;
+}
+
+/** What is known of a session, loaded anew when it changes; what was known stays until then. */
+function useSession(session: string): readonly [SessionInfo | undefined, unknown, () => void] {
+  const { value, error, again } = useAsked(async (data) => await data.session({ session }), session);
+  const kept = useRef<SessionInfo>(undefined);
+  if (value !== undefined) kept.current = value;
+  return [kept.current, error, again];
+}
+
+function Timeline({
+  info,
+  seq,
+  go,
+  reload,
+}: Omit<SessionOptions, 'session'> & { readonly info: SessionInfo; readonly reload: () => void }) {
+  const { data } = useSource();
+  const { session, id, floor, head, base, tone } = info;
+  const [all, setAll] = useState(false);
+  const [hidden, setHidden] = useState(false);
+  const [round, changed] = useReducer((n: number, _: undefined) => n + 1, 0);
+  const blocks = useMemo(() => {
+    const ask = async (from: number, to: number) =>
+      await data.timeline({ session, from, to, ...(all && { all }), ...(hidden && { hidden }) });
+    return new Blocks(ask, { floor, head }, () => changed(undefined));
+  }, [data, session, all, hidden]);
+  const target = useMemo(() => {
+    if (seq !== undefined) return { seq, isMarked: true };
+    // What goes on is read from its end, what is inherited is not read first.
+    return { seq: tone === 'open' ? head : base + 1, isMarked: false };
+  }, [session, seq, all, hidden]);
+  const freshHead = useRef(head);
+  const grow = useCalmly(() => {
+    blocks.again(freshHead.current);
+    changed(undefined);
+    reload();
+  });
+  useChanges((event) => {
+    const isAll = event.what === 'all';
+    if (!isAll && event.id !== id && event.parent !== session) return;
+    if (event.id === id) freshHead.current = Math.max(freshHead.current, event.head);
+    grow();
+  });
+  useEffect(() => blocks.again(head), [head]);
+  const findings = useFindings(session);
+
+  return (
+    <>
+      <SessionHead info={info} />
+      <div class="reading-tools tools">
+        <Toggle label="All entries" isOn={all} turn={() => setAll(!all)} />
+        <Toggle label="Hidden branches" isOn={hidden} turn={() => setHidden(!hidden)} />
+        <span class="soft" role="status">
+          {head === floor ? 'no entries' : `@${grouped(floor + 1)}–${grouped(blocks.head)}`}
+        </span>
+        <span class="printed-note">
+          Printed from {addressOf({ page: 'session', session })}: what was loaded of {grouped(blocks.head)}{' '}
+          positions.
+        </span>
+        <button type="button" class="toggle" onClick={() => print()} title="Prints what is loaded, unfolded">
+          Print
+        </button>
+      </div>
+      {info.waiting.length > 0 && <Waiting info={info} />}
+      {blocks.error !== undefined && (
+        <Refused
+          error={blocks.error}
+          again={() => {
+            blocks.again();
+            changed(undefined);
+          }}
+        />
+      )}
+      {head === floor ? (
+        <p class="empty">Nothing was said yet.</p>
+      ) : (
+        <Feed
+          {...{ info, blocks, round, target, findings, go }}
+          showHidden={hidden ? undefined : () => setHidden(true)}
+        />
+      )}
+    </>
+  );
+}
+
+/** What a check finds in a session, by position; asked for when the timeline has been drawn. */
+function useFindings(session: string): ReadonlyMap<number, readonly Finding[]> {
+  const { value } = useAsked(async (data) => {
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    return await data.findings({ session });
+  }, session);
+  return useMemo(() => {
+    const placed = (value?.findings ?? []).flatMap((finding) => {
+      const [of, seq] = splitPlace(finding.place ?? '');
+      return of === session && seq !== undefined ? [{ seq, finding }] : [];
+    });
+    return new Map(
+      [...Map.groupBy(placed, ({ seq }) => seq)].map(([seq, list]) => [
+        seq,
+        list.map(({ finding }) => finding),
+      ]),
+    );
+  }, [value, session]);
+}
+
+function SessionHead({ info }: { readonly info: SessionInfo }) {
+  const {
+    session,
+    kind,
+    state,
+    tone,
+    about,
+    parent,
+    base,
+    merged,
+    messages,
+    tokens,
+    commands,
+    anchors,
+    aliases,
+  } = info;
+  return (
+    <Heading title={<span class="session-name">{session}</span>}>
+      <State state={state} tone={tone} />
+      {kind !== 'session' && <span class="chip">{kind}</span>}
+      {aliases.map((alias) => (
+        <span key={alias} class="chip" title="Alias">
+          {alias}
+        </span>
+      ))}
+      <span class="soft numbers">
+        {counted(messages, 'message')}, {counted(tokens, 'token')}
+      </span>
+      {parent !== undefined && (
+        <a href={addressOfPlace(`${parent}@${base}`)} title="Where it left its parent">
+          ← {parent}@{base}
+        </a>
+      )}
+      {merged !== undefined && (
+        <a href={addressOfPlace(`${merged.into}@${merged.seq}`)} title={`${merged.state} there`}>
+          → {merged.into}@{merged.seq}
+          {merged.undone === true && ' (undone)'}
+        </a>
+      )}
+      <div class="tools">
+        {anchors.length > 0 && (
+          <details class="legend">
+            <summary>Anchors</summary>
+            <ul>
+              {anchors.toReversed().map(({ seq, name, shape }) => (
+                <li key={seq}>
+                  <a href={addressOf({ page: 'session', session, seq })}>
+                    {name} <span class="faint">@{seq}</span>
+                  </a>
+                  {shape !== 'anchor' && <span class="chip">{shape}</span>}
+                </li>
+              ))}
+            </ul>
+          </details>
+        )}
+        <details class="legend">
+          <summary>Commands</summary>
+          <div class="sheet-of-commands">
+            <Commands commands={commands} />
+          </div>
+        </details>
+        <a href={addressOf({ page: 'graph', session })}>Lineage</a>
+        {parent !== undefined && <a href={addressOf({ page: 'diff', a: parent, b: session })}>Diff</a>}
+        <a href={addressOf({ page: 'usage', session })}>Usage</a>
+        <a href={addressOf({ page: 'check', session })}>Check</a>
+      </div>
+      {about !== '' && <p class="about">{about}</p>}
+    </Heading>
+  );
+}
+
+/** The calls that wait, of the session and of those below it, with what answers them. */
+function Waiting({ info: { session: own, waiting } }: { readonly info: SessionInfo }) {
+  return (
+    <details class="waiting-calls" open>
+      <summary>{counted(waiting.length, 'call waits', 'calls wait')}</summary>
+      <ul>
+        {waiting.map(({ session, seq, call, tool, what, claims, commands }) => (
+          <li key={`${session} ${call}`}>
+            <a href={addressOf({ page: 'session', session, seq })}>
+              {session === own ? '' : session}@{seq}
+            </a>{' '}
+            <code>{claims[0] ?? tool}</code> <span class="tone-open">{what}</span>
+            <Commands commands={commands} />
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
