@@ -454,3 +454,18 @@ test('the newest activity is first: that of the last lines, or what the caller s
     'c',
   ]);
 });
+
+test('marks that say when they were made are placed by that, among the children by their activity', () => {
+  const nodes = SessionGraph.fromRecords(family()).list();
+  const [root] = nodes;
+  const children = nodes.filter(({ parent }) => parent === root?.id);
+  const times = new Map(children.map(({ id }, i) => [id, 10 * (i + 1)]));
+  const mark = { session: root?.id ?? '', seq: 1, label: 'here', at: 15 };
+  const rows = [...layOut(nodes, { marks: [mark], activity: ({ id }) => times.get(id) ?? 0 })];
+  const at = rows.findIndex((row) => row.mark === mark);
+  const place = (id: string | undefined) =>
+    rows.findIndex(({ node }) => node !== undefined && node.id === id);
+  expect(rows[at]).toMatchObject({ shape: 'mark', label: 'here', of: { id: root?.id } });
+  expect(children.length).toBeGreaterThan(1);
+  expect([place(children[1]?.id) < at, at < place(children[0]?.id)]).toEqual([true, true]);
+});

@@ -75,3 +75,28 @@ test('refuses an option that does not exist', () => {
     expect.objectContaining({ code: 'TAPE_BAD_OPTION' }),
   );
 });
+
+test('reads a part of them, or those of some ids, and counts them', () => {
+  using store = manySessions();
+  const listed = store.sessions.list({ all: true });
+  expect([...store.readSessions({ all: true, offset: 210, limit: 30 })]).toEqual(listed.slice(210, 240));
+  expect([...store.readSessions({ offset: 450 })]).toEqual([]);
+  const some = listed.filter((_, i) => i % 50 === 0);
+  expect([...store.readSessions({ all: true, ids: some.map(({ id }) => id).reverse() })]).toEqual(some);
+  for (const query of [{}, { all: true }, { kind: 'subagent' }, { roots: true }])
+    expect(store.countListed(query)).toBe(store.sessions.list(query).length);
+});
+
+test('what was written behind a place of the home is found by what is new alone', () => {
+  using store = manySessions();
+  const before = store.homeHead();
+  expect(store.writtenBehind(before)).toEqual({ head: before, entries: [], lines: [], isMore: false });
+  const { id } = store.sessions.open('new');
+  const { id: other = '' } = store.sessions.find('s3') ?? {};
+  store.entries.append('s3', [user('Again.')]);
+  const { head, entries, lines } = store.writtenBehind(before);
+  expect({ head, entries: [...entries].sort(), lines }).toEqual({
+    ...{ head: store.homeHead(), entries: [id, other].sort(), lines: [id] },
+  });
+  expect(store.writtenBehind(head).entries).toEqual([]);
+});

@@ -104,6 +104,7 @@ export {
   usedTools,
 } from './terms/terms.ts';
 export { interruptedAmong, isInterrupted } from './tools/interrupted.ts';
+export { traceMerges } from './trace/index.ts';
 export { trafficFiles } from './traffic/file.ts';
 export { addSums, noSum, sumOf } from './usage/session-usage.ts';
 export { noUsage } from './usage/usage.ts';

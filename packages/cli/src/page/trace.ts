@@ -15,15 +15,8 @@ export async function trace(
   const info = needShown(store, session);
   const { trace: traceEntry } = await import('@tapedeck/runtime');
   const found = await traceEntry(store, info.id, seq);
-  const ref = refOf(store, info);
   return [
-    { depth: 0, direction: 'here', place: `${ref}@${seq}`, text: labelOf(found) },
-    ...walk(found.from, (source) => source.from)
-      .take(rowsMax)
-      .map(({ at, depth }) => sourceRow(store, at, depth)),
-    ...walk(found.into, (one) => one.into)
-      .take(rowsMax)
-      .map(({ at, depth }) => destinationRow(store, at, depth)),
+    ...rowsOf(store, refOf(store, info), found),
     ...found.inheritedBy.flatMap((name): readonly TraceRow[] =>
       shownAs(store, name) === undefined
         ? []
@@ -32,7 +25,31 @@ export async function trace(
   ];
 }
 
-function labelOf({ session, owner, seq, kind, name }: Trace): string {
+/** The same without the forks that inherit the entry. */
+export async function traceOfMerges(
+  { store }: PageSource,
+  { session, seq }: Parameters<PageData['trace']>[0],
+): Promise<readonly TraceRow[]> {
+  const info = needShown(store, session);
+  const { traceMerges } = await import('@tapedeck/runtime/internal');
+  return rowsOf(store, refOf(store, info), await traceMerges(store, info.id, seq));
+}
+
+type Merges = Omit<Trace, 'inheritedBy' | 'inheritedCount'>;
+
+function rowsOf(store: SqliteTapeStore, ref: string, found: Merges): readonly TraceRow[] {
+  return [
+    { depth: 0, direction: 'here', place: `${ref}@${found.seq}`, text: labelOf(found) },
+    ...walk(found.from, (source) => source.from)
+      .take(rowsMax)
+      .map(({ at, depth }) => sourceRow(store, at, depth)),
+    ...walk(found.into, (one) => one.into)
+      .take(rowsMax)
+      .map(({ at, depth }) => destinationRow(store, at, depth)),
+  ];
+}
+
+function labelOf({ session, owner, seq, kind, name }: Merges): string {
   const label = `${session}@${seq} ${kind}${name === undefined ? '' : ` ${name}`}`;
   return session === owner ? label : `${label}, of ${owner}`;
 }

@@ -13,7 +13,7 @@ import { sessionRow } from './session-row.ts';
 import { needShown, type PageSource, refOf } from './source.ts';
 import { flat } from './texts.ts';
 import { gapsOf, timeline } from './timeline.ts';
-import { trace } from './trace.ts';
+import { traceOfMerges } from './trace.ts';
 import { treeRows } from './tree-rows.ts';
 import { usage } from './usage.ts';
 
@@ -33,8 +33,9 @@ export interface WholeWritten {
   readonly redacted: number;
 }
 
-/** Answers of which a file has what the model saw, the newest ones; pairs of sessions; and sessions with their usage. */
+/** Answers of which a file has what the model saw, the newest ones; traces; pairs of sessions; and sessions with their usage. */
 const seenMax = 2_000;
+const tracesMax = 2_000;
 const partingsMax = 200;
 const usagesMax = 300;
 /** Entries of a view that is made again to compare it: of each answer another one. */
@@ -77,7 +78,8 @@ export async function* wholeJson(
       const shown = itemWithin(item, named);
       if (shown === undefined) continue;
       if (item.seen === true) answers.push({ session: name, seq: item.seq });
-      if (item.kind === 'merge') await follow(source, traces, { session: name, seq: item.seq, named });
+      if (item.kind === 'merge' && traces.size < tracesMax)
+        await follow(source, traces, { session: name, seq: item.seq, named });
       items += 1;
       yield `${between}${json(shown)}`;
       between = ',';
@@ -213,18 +215,15 @@ async function follow(
   }: { readonly session: string; readonly seq: number; readonly named: ReadonlySet<string> },
 ): Promise<void> {
   const known = async (at: { readonly session: string; readonly seq: number }) => {
-    const rows = await trace(source, at);
-    return rows.flatMap(({ place, session: of, range, ...row }): readonly TraceRow[] => {
-      if (place === undefined || isIn(place, named))
-        return [
-          {
-            ...row,
-            ...(place !== undefined && { place }),
-            ...(of !== undefined && { session: of }),
-            ...(range !== undefined && { range }),
-          },
-        ];
-      return row.direction === 'inherited' ? [] : [row];
+    const rows = await traceOfMerges(source, at);
+    return rows.map(({ place, session: of, range, ...row }): TraceRow => {
+      if (place !== undefined && !isIn(place, named)) return row;
+      return {
+        ...row,
+        ...(place !== undefined && { place }),
+        ...(of !== undefined && { session: of }),
+        ...(range !== undefined && { range }),
+      };
     });
   };
   const rows = await known({ session: name, seq });

@@ -57,6 +57,17 @@ export interface Trace {
  */
 export async function trace(source: StoreSource, session: string, point: Point): Promise<Trace> {
   const store = storeOf(source, 'trace an entry');
+  const traced = await traceMerges(store, session, point);
+  const owner = await ownerOf(store, await getInfo(store, session), traced.seq);
+  return { ...traced, ...(await inheritors(store, owner, traced.seq)) };
+}
+
+/** The same without the forks that inherit the entry, of which a session can have thousands. */
+export async function traceMerges(
+  store: TapeStore,
+  session: string,
+  point: Point,
+): Promise<Omit<Trace, 'inheritedBy' | 'inheritedCount'>> {
   const seq = await store.entries.resolve(session, point);
   const requested = await getInfo(store, session);
   const owner = await ownerOf(store, requested, seq);
@@ -74,7 +85,6 @@ export async function trace(source: StoreSource, session: string, point: Point):
     ...(name !== undefined && { name }),
     from: await sourcesOf({ store, seen: new Set() }, owner, entry),
     into: await destinationsOf({ store, seen: new Set() }, owner.id, seq),
-    ...(await inheritors(store, owner, seq)),
   };
 }
 
