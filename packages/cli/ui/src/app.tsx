@@ -1,10 +1,15 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { HomeInfo, Liveness, PageData, PageEvent } from '../../src/page/data.ts';
 import { type Source, SourceOf } from './data/data.tsx';
+import { Check } from './pages/check.tsx';
+import { Diff } from './pages/diff.tsx';
 import { Lineage } from './pages/lineage.tsx';
 import { Missing } from './pages/missing.tsx';
+import { Seen } from './pages/seen.tsx';
 import { Session } from './pages/session.tsx';
 import { Sessions } from './pages/sessions.tsx';
+import { Trace } from './pages/trace.tsx';
+import { Usage } from './pages/usage.tsx';
 import { Header } from './parts/header.tsx';
 import { KeyList } from './parts/key-list.tsx';
 import { listenToKeys, useKeys } from './parts/keys.ts';
@@ -85,8 +90,18 @@ function PageOf({ route, go }: { readonly route: Route | undefined; readonly go:
       return <Lineage {...(route.session !== undefined && { session: route.session })} go={go} />;
     case 'session':
       return <Session session={route.session} seq={route.seq} go={go} />;
+    case 'seen':
+      return <Seen session={route.session} seq={route.seq} go={go} />;
+    case 'trace':
+      return <Trace session={route.session} seq={route.seq} go={go} />;
+    case 'diff':
+      return <Diff a={route.a} b={route.b} go={go} />;
+    case 'usage':
+      return <Usage {...(route.session !== undefined && { session: route.session })} />;
+    case 'check':
+      return <Check {...(route.session !== undefined && { session: route.session })} />;
     default:
-      return <Missing route={route} />;
+      return <Missing />;
   }
 }
 

@@ -16,10 +16,12 @@ interface ItemOptions {
   readonly findings?: readonly Finding[];
   /** Shows what rewinds hide too; absent where it is shown. */
   readonly showHidden?: () => void;
+  /** Where two timelines are on a page, the one that it is of: what is folded is folded there. */
+  readonly scope?: string;
 }
 
 /** An item of a timeline: what it is, what it says, and what can be done there. */
-export function Item({ session, item, waiting = [], findings = [], showHidden }: ItemOptions) {
+export function Item({ session, item, waiting = [], findings = [], showHidden, scope = '' }: ItemOptions) {
   const { seq, kind, parts } = item;
   return (
     <>
@@ -36,10 +38,10 @@ export function Item({ session, item, waiting = [], findings = [], showHidden }:
           <Forks item={item} session={session} />
         ) : (
           <>
-            <ItemHead item={item} session={session} />
+            <ItemHead item={item} session={session} scope={scope} />
             <About item={item} session={session} {...(showHidden !== undefined && { showHidden })} />
             {parts.map((part, i) => (
-              <PartOf key={i} part={part} id={`${seq}.${i}`} {...{ session, waiting }} />
+              <PartOf key={i} part={part} id={`${scope}${seq}.${i}`} {...{ session, waiting }} />
             ))}
           </>
         )}
@@ -54,7 +56,11 @@ export function Item({ session, item, waiting = [], findings = [], showHidden }:
   );
 }
 
-function ItemHead({ item, session }: { readonly item: TimelineItem; readonly session: string }) {
+function ItemHead({
+  item,
+  session,
+  scope,
+}: Pick<ItemOptions, 'item' | 'session'> & { readonly scope: string }) {
   const { seq, kind, at, model, tokens, seen, hiddenBy, aside, commands, inherited, owner } = item;
   const isSaid = kind === 'message' || kind === 'result';
   return (
@@ -87,7 +93,7 @@ function ItemHead({ item, session }: { readonly item: TimelineItem; readonly ses
         )}
       </span>
       {commands.length > 0 && (
-        <Fold id={`${seq}.commands`} class="menu" summary={<CommandsMark seq={seq} />}>
+        <Fold id={`${scope}${seq}.commands`} class="menu" summary={<CommandsMark seq={seq} />}>
           <Commands commands={commands} />
         </Fold>
       )}
