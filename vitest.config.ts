@@ -36,6 +36,7 @@ const lanes = [
     'compiled-code',
     'config',
     'config-verb',
+    'created-homes',
     'damaged-items',
     'damaged-pages',
     'delegate-repeat',

@@ -24,6 +24,7 @@ export { actNames, actOf } from './history/act.ts';
 export { assistantText } from './merge/answer.ts';
 export { mergeCharsMax, mergedText } from './merge/block.ts';
 export { emptyResult, resultRefused } from './merge/collect.ts';
+export { claimHome, creatorOf } from './origin/home-claim.ts';
 export {
   configIn,
   forgetHome,
@@ -36,6 +37,7 @@ export {
 } from './origin/home-record.ts';
 export { placeFaults } from './origin/place-faults.ts';
 export { stateDirectory } from './origin/state-directory.ts';
+export { stateOf } from './owner.ts';
 export { type Mask, maskFor } from './secrets/mask.ts';
 export { maskError } from './secrets/mask-error.ts';
 export { MaskedText } from './secrets/masked-text.ts';

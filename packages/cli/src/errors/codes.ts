@@ -18,7 +18,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   ],
   CLI_FOREIGN_HOME: [
     exit.usage,
-    'the home was found in or above the working directory, and was not created by this user on this machine; `data.home` names it',
+    'the home was found in or above the working directory, and was not created by this user on this machine; `data.home` names it, and `data.creator` a process that began to create it and has not recorded that',
   ],
   CLI_NOTHING_TO_MERGE: [
     exit.conflict,
