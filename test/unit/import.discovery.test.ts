@@ -260,6 +260,10 @@ test('a file that is known and has not changed is not opened', async () => {
   const source: Source = { ...rest, ...facts, tool: tool.name, session: 'as recorded', read, at: 1 };
   const { files } = await found(home, { known: (path) => (path === file.path ? source : undefined) });
   expect(files.map(({ session }) => session)).toEqual(['as recorded']);
+  // A microsecond later is another time, though the file has the same size.
+  const later = String(BigInt(facts.modified) - 1_000n);
+  const changed = await found(home, { known: () => ({ ...source, modified: later }) });
+  expect(changed.files).toMatchObject([{ session: 's1', facts }]);
 });
 
 const samples = join(import.meta.dirname, '../../../shared/samples');

@@ -64,7 +64,7 @@ export interface Search {
 export async function discover(search: Search): Promise<Discovery> {
   const { place, tools, tool: only, since } = search;
   const excludes = await makeExcludes(search.exclude ?? [], place);
-  const walk = new Walk(excludes);
+  const walk = new Walk(excludes, search.known);
   const looking: Looking = {
     search,
     excludes,

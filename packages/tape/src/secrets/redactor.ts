@@ -25,6 +25,8 @@ interface Replaced<T> {
 /** Replaces what has the form of a secret by `[secret KIND]`. What has none is returned as it is. */
 export interface Redactor {
   readonly in: 'results' | 'all';
+  /** The further patterns, as one text to compare. */
+  readonly patterns: string;
   readonly find: (text: string) => readonly Found[];
   readonly text: (text: string) => string;
   /** Replaces in all texts, bytes of text and names of fields of a value. Throws when the value cannot be read. */
@@ -81,6 +83,7 @@ function makeRedactor(given: Redact): Redactor | undefined {
   );
   return {
     in: options.in ?? 'results',
+    patterns: JSON.stringify(options.patterns ?? {}),
     find: (text) => findSecrets(text, patterns),
     text: (text) => redactedText(text, patterns).value,
     whole: (value) => redactedValue(value, patterns),

@@ -29,7 +29,7 @@ export function redactedCall(
   method: string,
 ): readonly unknown[] {
   try {
-    if (redactor.in === 'results' && hasNoOutput(args, { left: seenMax }, 0)) return args;
+    if (redactor.in === 'results' && hasNoOutput(args, { redactor, left: seenMax }, 0)) return args;
     return redactedIn(args, { redactor, known: new Map() }, 0) as readonly unknown[];
   } catch (error) {
     throw new TapeError(
@@ -47,7 +47,11 @@ const seenMax = 10_000;
  * Whether a value certainly has no output of a tool and no error. Most calls have none, and to see that makes no
  * object. False where it is not certain.
  */
-function hasNoOutput(value: unknown, seen: { left: number }, depth: number): boolean {
+function hasNoOutput(
+  value: unknown,
+  seen: { readonly redactor: Redactor; left: number },
+  depth: number,
+): boolean {
   if (typeof value !== 'object' || value === null) return true;
   seen.left -= 1;
   if (depth > depthMax || seen.left < 0) return false;
@@ -56,6 +60,7 @@ function hasNoOutput(value: unknown, seen: { left: number }, depth: number): boo
     return true;
   }
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return true;
+  if (isSearched(value, seen.redactor)) return true;
   const { type, role, kind } = value as Readonly<Record<string, unknown>>;
   if (results.has(type) || role === 'tool' || kind === 'tool-result') return false;
   if ('toJSON' in value) return true;
@@ -74,9 +79,25 @@ function causeOf(error: unknown, redactor: Redactor): string {
   }
 }
 
-/** A draft without the secrets that have the form of one; counts them in its meta. */
+/**
+ * A draft without the secrets that have the form of one; counts them in its meta. A store that looks for no others does not
+ * search it again: an import searches what it compares, and then writes it.
+ */
 export function redactedDraft(draft: Draft, redactor: Redactor): Draft {
-  return draftOf(draft, { redactor, known: new Map() });
+  const redacted = draftOf(draft, { redactor, known: new Map() });
+  searched.set(redacted, redactor);
+  return redacted;
+}
+
+/** The drafts that were searched, and by what. */
+const searched = new WeakMap<object, Redactor>();
+
+/** Whether a value is a draft in which a redactor finds nothing any more. */
+function isSearched(value: object, redactor: Redactor): boolean {
+  const by = searched.get(value);
+  return (
+    by !== undefined && (by.in === 'all' || redactor.in === 'results') && by.patterns === redactor.patterns
+  );
 }
 
 interface Reading {
@@ -99,9 +120,10 @@ function redactedIn(value: unknown, reading: Reading, depth: number): unknown {
 
 function objectIn(value: object, reading: Reading, depth: number): unknown {
   const { redactor } = reading;
+  if (isSearched(value, redactor)) return value;
   if (Array.isArray(value)) {
     const list = value.flatMap((one: unknown) =>
-      isDraft(one)
+      isDraft(one) && !isSearched(one, redactor)
         ? split(one).map((draft) => draftOf(draft, reading))
         : [redactedIn(one, reading, depth + 1)],
     );
