@@ -1,6 +1,5 @@
 import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { zstdDecompressSync } from 'node:zlib';
 import { assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
@@ -58,10 +57,7 @@ test('a directory of records is appended to, a cut line completed, and another f
 
   // A mirror grows with the session, and is written anew where a rewind takes back what it has.
   const { child, done } = startTape([...args.slice(0, -1), '--follow'], { home: home.path });
-  const holds = async (text: string) => {
-    for (let i = 0; i < 200 && readFileSync(file, 'utf8').includes(text) === false; i += 1) await sleep(50);
-    expect(readFileSync(file, 'utf8')).toContain(text);
-  };
+  const holds = async (text: string) => await expect.poll(() => readFileSync(file, 'utf8')).toContain(text);
   {
     using store = home.open();
     store.entries.append('main', [user('Too fast.')]);
