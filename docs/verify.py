@@ -122,9 +122,9 @@ def iso(ms):
 
 
 def source_time(meta):
-    """When an imported entry happened at its source, in milliseconds; None for other entries."""
+    """When an entry of an import happened at its source, in milliseconds; None for other entries."""
     stamp = meta.get("timestamp")
-    if meta.get("source") != "import" or not isinstance(stamp, str):
+    if meta.get("source") not in ("import", "merge") or not isinstance(stamp, str):
         return None
     form = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)", stamp)
     if form is None:

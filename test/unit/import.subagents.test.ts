@@ -129,6 +129,20 @@ test('a subagent in the background is merged when a notification says that it en
   expect(childrenOf(store, 's-1')).toEqual([['agent-x1', 't1', 'merged']]);
 });
 
+test('a merge has the time at which the result came back, and so has the session that got it', () => {
+  const at = (record: object, time: string) => ({ ...record, timestamp: `2026-03-12T${time}:00.000Z` });
+  const agents = [{ id: 'x1', lines: lines(own.map((one) => at(one, '09:30'))), meta: { toolUseId: 't1' } }];
+  const records = [asks, delegates, at(reports, '10:00'), at(ends, '11:00')];
+  const store = importedAs(planned(records, agents));
+  const entries = [...store.entries.read('s-1')].filter(({ meta }) => meta.source === 'merge');
+  const came = Date.parse('2026-03-12T10:00:00.000Z');
+  expect(entries.map(({ kind, sourceAt }) => [kind, sourceAt])).toEqual([
+    ['anchor', came],
+    ['message', came],
+  ]);
+  expect(store.sessions.find('s-1')?.lastMessageAt).toBe(Date.parse('2026-03-12T11:00:00.000Z'));
+});
+
 test('a subagent of a subagent is a child of the one that called it', () => {
   const nested = (record: object) => ({ ...record, isSidechain: true, agentId: 'x2' });
   const second = [

@@ -62,6 +62,8 @@ export interface ConversationPlan {
   readonly parent?: ParentEdge;
   /** How a subagent ended whose result came back; absent while it has not. */
   readonly ended?: 'completed' | 'failed';
+  /** The draft of its parent with which that got the result, by its key; absent where no record says which. */
+  readonly received?: string;
   /** The name that its session would have, not checked. */
   readonly name: string;
   readonly title?: string;

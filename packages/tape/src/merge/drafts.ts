@@ -38,7 +38,9 @@ export function mergeMark(
     ...(artifactIn(plan) as JsonObject),
     gap,
   };
-  return { kind: 'anchor', mark: 'anchor', name: `merge/${child.name}`, payload: { state }, key };
+  const { timestamp } = draft;
+  const meta = timestamp === undefined ? undefined : { source: 'merge', timestamp };
+  return { kind: 'anchor', mark: 'anchor', name: `merge/${child.name}`, payload: { state }, key, meta };
 }
 
 /** The pieces of interrupted answers that the text of a merge lacks. A given text has none. */
@@ -93,6 +95,7 @@ export function mergeMessage(plan: MergePlan, draft: MergeDraft, status: Task): 
         child: child.ulid,
         session: child.name,
         from: mergeSource(place),
+        ...(draft.timestamp !== undefined && { timestamp: draft.timestamp }),
         ...(draft.context === false && { context: false }),
         ...(draft.usage !== undefined && { usage: draft.usage }),
       },

@@ -229,6 +229,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     text: 'text',
     status: true,
     reason: 'text',
+    timestamp: 'text',
     context: 'flag',
     onConflict: ['report', 'refuse'],
     force: 'flag',

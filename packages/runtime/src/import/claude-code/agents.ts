@@ -4,6 +4,7 @@ import type { JsonLine } from '../json-lines.ts';
 import { text } from '../text.ts';
 import { isQueued } from './attachments.ts';
 import { blocksOf, wordsOf } from './blocks.ts';
+import { keyIn } from './records.ts';
 
 /** The records of a subagent, and what says which call started it. */
 export interface AgentSource {
@@ -111,7 +112,12 @@ export interface AgentNotes {
   readonly results: ReadonlyMap<string, Ended>;
 }
 
-type Ended = 'completed' | 'failed';
+/** How a subagent or a call ended. */
+interface Ended {
+  readonly as: 'completed' | 'failed';
+  /** The key of the notification that says so. */
+  readonly notified?: string;
+}
 
 /**
  * Reads which calls started which subagents, and which of these reported: as the result of the call; those that ran in the
@@ -123,7 +129,7 @@ export function agentNotes(lines: readonly Pick<JsonLine, 'value'>[]): AgentNote
   const results = new Map<string, Ended>();
   for (const { value: record } of lines) {
     const agent = text(record.agentId);
-    if (record.type === 'result' && agent !== undefined) ended.set(agent, 'completed');
+    if (record.type === 'result' && agent !== undefined) ended.set(agent, { as: 'completed' });
     if (record.type !== 'user' && !isQueued(record)) continue;
     const details = isObject(record.toolUseResult) ? record.toolUseResult : {};
     const named = text(details.agentId) ?? text(details.runId);
@@ -132,10 +138,11 @@ export function agentNotes(lines: readonly Pick<JsonLine, 'value'>[]): AgentNote
       const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
       if (call === undefined) continue;
       if (named !== undefined) calls.set(named, call);
-      if (waits) results.set(call, block.is_error === true ? 'failed' : 'completed');
+      if (waits) results.set(call, { as: block.is_error === true ? 'failed' : 'completed' });
     }
+    const notified = keyIn(record);
     for (const [, id = '', status] of wordsOf(record).matchAll(notification))
-      ended.set(id, status === 'completed' ? 'completed' : 'failed');
+      ended.set(id, { as: status === 'completed' ? status : 'failed', ...(notified && { notified }) });
   }
   return { calls, ended, results };
 }

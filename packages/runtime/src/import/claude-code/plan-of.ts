@@ -75,7 +75,7 @@ export function planClaudeCode({
       ({ call }) => call === undefined || all.some(({ spine }) => hasCall(spine, call)),
     );
     const now = placed.length === 0 ? left : placed;
-    for (const { call, context, guess, own } of now) {
+    for (const { call, context, guess, came, own } of now) {
       const parent = all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ?? all[0];
       if (parent === undefined) continue;
       const before = context === undefined ? [] : contextOf(parent.spine, { context, call });
@@ -83,7 +83,8 @@ export function planClaudeCode({
       const edge = { key: parent.key, ...(call !== undefined && { call }), ...inherits };
       const [agent, ...branches] = own.conversations.map((one) => behind(before, one));
       if (agent === undefined) continue;
-      all.push({ ...agent, parent: edge }, ...branches);
+      const received = came && receivedIn(parent.spine, came);
+      all.push({ ...agent, parent: edge, ...(received !== undefined && { received }) }, ...branches);
       derived.push(...own.derived);
       if (guess !== undefined)
         derived.push({ conversation: agent.key, of: agent.key, from: parent.key, ...guess });
@@ -153,17 +154,21 @@ function planAgent(
     ...(file !== undefined && { file }),
   });
   const [first, ...branches] = own.conversations;
-  const ended = notes.ended.get(id) ?? notes.results.get(call ?? '');
+  const answered = notes.results.get(call ?? '');
+  const ended = notes.ended.get(id) ?? answered;
+  const notified = ended?.notified ?? notes.ended.get(agent.workflow ?? '')?.notified;
   const said = meta === undefined ? [] : [{ draft: recordDraft('cc:agent-meta', meta), after: 0 }];
   const title = text(meta?.description);
   const conversation = first && {
     ...first,
-    ...(ended !== undefined && { ended }),
+    ...(ended !== undefined && { ended: ended.as }),
     ...(title !== undefined && { title }),
     asides: [...said, ...first.asides],
   };
+  const came: Came | undefined = ended && { notified, call: answered && call };
   return {
     call,
+    came,
     context: contextIn(lines),
     guess: guessOf({
       call,
@@ -174,6 +179,23 @@ function planAgent(
     records: lines.length,
     own: { ...own, conversations: conversation === undefined ? [] : [conversation, ...branches] },
   };
+}
+
+/** How the result of a subagent came back: in a notification, or as the result of a call that waited for it. */
+interface Came {
+  readonly notified: string | undefined;
+  readonly call: string | undefined;
+}
+
+/** The key of the draft of a conversation with which that got the result of a subagent. */
+function receivedIn(spine: readonly Draft[], { notified, call }: Came): string | undefined {
+  const result = call === undefined ? undefined : `:${keyPart(call)}`;
+  const draft = spine.find(({ kind, key = '' }) =>
+    notified === undefined
+      ? kind === 'tool-result' && result !== undefined && key.endsWith(result)
+      : key === notified,
+  );
+  return draft?.key;
 }
 
 /** How it was concluded which call started a subagent, where no record says so. */

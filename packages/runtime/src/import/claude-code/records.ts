@@ -207,6 +207,12 @@ export function readRecords(lines: readonly JsonLine[], start: RecordStart = fil
   });
 }
 
+/** The key of a record that has a uuid, if it is the first one that has it. */
+export function keyIn(value: JsonObject): string | undefined {
+  const id = originalOf(value) ?? text(value.uuid);
+  return id === undefined ? undefined : `cc:${keyPart(id)}`;
+}
+
 /** The uuid of the record of which this one is a copy, where the copy has another. */
 function originalOf({ forkedFrom }: JsonObject): string | undefined {
   return isObject(forkedFrom) ? text(forkedFrom.messageUuid) : undefined;
