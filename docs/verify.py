@@ -1096,6 +1096,8 @@ def mark_fault(home, tape, mark, told):
             return "covers another range than the lineage says"
         if (line.get("type") == "discard") != (state.get("strategy") == "discard"):
             return "records another act than the lineage"
+        if line.get("received") != state.get("received"):
+            return "was received at another position than the lineage says"
         if line.get("text_version") not in (None, state.get("text_version")):
             return "says of its text another origin than the lineage"
     return merge_fault(home, tape, mark["seq"], state, child)

@@ -1,4 +1,4 @@
-import { shown, span } from './display.ts';
+import { shown, span, targetText } from './display.ts';
 import { type LineOptions, lineOf } from './drawn-line.ts';
 import type { SessionGraph, SessionRef } from './graph.ts';
 import { distinctNames, edgeText, type SessionNode, stateOf, undoneText } from './node.ts';
@@ -56,10 +56,9 @@ function label(node: SessionNode): string {
   const anchor = node.fromAnchor === undefined ? [] : [`⚓ ${shown(node.fromAnchor)}`];
   const link = node.link === undefined ? [] : [shown(edgeText(node.link))];
   const merges = node.merges.map((merge) => {
-    const { type, range, intoName, seq } = merge;
+    const { type, range } = merge;
     const what = range === undefined ? type : `${type} ${span(range)}`;
-    const into = intoName === undefined ? '' : ` → ${shown(intoName)}${seq === undefined ? '' : `@${seq}`}`;
-    return `${what}${into}${undoneText(merge)}`;
+    return `${what}${targetText(merge)}${undoneText(merge)}`;
   });
   return [shown(node.session), shown(node.kind), shown(stateOf(node)), ...anchor, ...link, ...merges].join(
     '  ',

@@ -1,4 +1,4 @@
-import { shown, span } from './display.ts';
+import { shown, span, targetText } from './display.ts';
 import { forestOf, type PictureMark, type Shape, shapeOf, type Tree } from './forest.ts';
 import {
   distinctNames,
@@ -216,10 +216,9 @@ function label(node: SessionNode): string {
 }
 
 function mergeLabel(merge: MergeRecord): string {
-  const { type, range, intoName, seq } = merge;
+  const { type, range } = merge;
   const what = range === undefined ? '' : ` ${span(range)}`;
-  const into = intoName === undefined ? '' : ` → ${shown(intoName)}${seq === undefined ? '' : `@${seq}`}`;
-  return `${type === 'merge' ? 'merged' : 'discarded'}${what}${into}${undoneText(merge)}`;
+  return `${type === 'merge' ? 'merged' : 'discarded'}${what}${targetText(merge)}${undoneText(merge)}`;
 }
 
 function origin({ originName, parentName, link, fromAnchor, range }: SessionNode): string[] {

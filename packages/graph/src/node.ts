@@ -15,6 +15,8 @@ export interface MergeRecord {
   readonly into: string | undefined;
   readonly intoName: string | undefined;
   readonly seq: number | undefined;
+  /** Of a merge that an import found: the position at which the target had got the result before. */
+  readonly received?: number;
   /** The merged positions of the child, both ends included. */
   readonly range: readonly [number, number] | undefined;
   /** Of a merge that a rewind of its target hides, as lines that a store reads say. A file does not tell. */
@@ -164,6 +166,7 @@ function mergeOf(line: FamilyLine, type: MergeRecord['type']): MergeRecord {
     into: line.into ?? line.parent ?? undefined,
     intoName: line.into_session_id ?? line.parent_session_id ?? undefined,
     seq: line.seq,
+    ...(line.received !== undefined && { received: line.received }),
     range: line.range ?? undefined,
     ...(line.undone === true && { undone: true }),
     parentHead: line.parent_head,

@@ -98,6 +98,7 @@ const Source: z.ZodObject = shape('Source', 'A source of an entry.', {
   mark: object('mark of the merge, and the rewind that hides it', {
     session: z.string(),
     seq: whole,
+    received: count('where that had got the result, of a merge that an import found').optional(),
     hidden_by: whole.optional(),
   }).nullable(),
   range: range.nullable().describe('positions that the merge covers'),

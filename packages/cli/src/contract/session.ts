@@ -115,6 +115,9 @@ const nodeFields = () => ({
     type: z.enum(['merge', 'discard']),
     into: z.string().optional(),
     seq: whole.optional(),
+    received: count(
+      'position of `into` where that had got the result, of a merge that an import found',
+    ).optional(),
     range: range.optional(),
     at: z.string(),
     undone: mark('a rewind of `into` hides the merge, as an undo does').optional(),

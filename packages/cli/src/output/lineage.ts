@@ -17,10 +17,11 @@ export function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Recor
     ...(node.link !== undefined && { link: linkJson(node.link, node.parentName) }),
     ...(node.range !== undefined && { range: node.range }),
     created_at: node.createdAt,
-    merges: node.merges.map(({ type, intoName, seq, range, at, undone }) => ({
+    merges: node.merges.map(({ type, intoName, seq, received, range, at, undone }) => ({
       type,
       into: intoName,
       seq,
+      ...(received !== undefined && { received }),
       range,
       at,
       ...(undone === true && { undone }),

@@ -31,6 +31,7 @@ export function mergeMark(
     ...(collected.usage !== undefined && { usage: collected.usage }),
     ...(draft.reason !== undefined && { reason: draft.reason }),
     ...(draft.asked !== undefined && { asked: draft.asked }),
+    ...(draft.received !== undefined && { received: draft.received }),
     ...(isPartial(status) && { partial: true }),
     ...(rest.length > 0 && { partial: true, rest }),
     complete: report.complete,
