@@ -53,20 +53,35 @@ function identify(records: readonly JsonObject[], path: string): Identity | unde
   const inside = inFolder.exec(path) ?? [];
   const [, main, folder, name = ''] = inside;
   const facts = factsOf(records);
-  if (main !== undefined && (folder === 'tool-results' || !/^agent-[^/]*\.jsonl/.test(name)))
-    return isInFolder(path, inside) ? { session: `${main}/${name}`, role: 'part', main } : undefined;
+  const agent = firstText(records, 'agentId');
+  if (main !== undefined && !agentFile.test(name)) {
+    // A file of a subagent may have got another name.
+    const mayBeAgent = folder === 'subagents' && isJsonLines(name) && !journalFile.test(name);
+    if (mayBeAgent && records.length === 0) return undefined;
+    const isAgent =
+      mayBeAgent && agent !== undefined && records.some((record) => record.isSidechain === true);
+    if (!isAgent)
+      return isInFolder(path, inside) ? { session: `${main}/${name}`, role: 'part', main } : undefined;
+  }
   const mayBeAside = inProjects.test(path);
   if (!records.some((record) => isClaudeCode(record) || (mayBeAside && isSide(record)))) return undefined;
-  const agent = firstText(records, 'agentId');
-  if (main !== undefined)
-    return { session: `${main}/agent-${agent ?? nameOf(name).slice(6)}`, role: 'subagent', main, ...facts };
   const file = basename(path);
-  const session = ownName.exec(file)?.[1] ?? firstText(records, 'sessionId') ?? nameOf(file);
+  const named = firstText(records, 'sessionId');
   // A version of 2025 kept subagents beside their session, in files of their own.
   const isAlone = records.every(({ isSidechain }) => isSidechain !== false) && agent !== undefined;
-  if (isAlone) return { session: `${session}/agent-${agent}`, role: 'subagent', main: session, ...facts };
+  if (main !== undefined || isAlone) {
+    // Whatever its path is: it may be a copy.
+    const of = named ?? main ?? ownName.exec(file)?.[1] ?? nameOf(file);
+    const id = agent ?? nameOf(name).slice('agent-'.length);
+    return { session: `${of}/agent-${id}`, role: 'subagent', main: of, ...facts };
+  }
+  const session = ownName.exec(file)?.[1] ?? named ?? nameOf(file);
   return { session, role: 'main', main: session, ...facts };
 }
+
+/** What Claude Code calls the file of a subagent, and that of what the subagents of a workflow did. */
+const agentFile = /^agent-[^/]*\.jsonl/;
+const journalFile = /^journal\.jsonl/;
 
 /** Only there, records that other tools may have, too, are this one's. */
 const inProjects = /[/\\]projects[/\\]/;
@@ -90,8 +105,8 @@ function nameOf(file: string): string {
 function beside(path: string, { main }: Identity): readonly string[] {
   const inside = inFolder.exec(path);
   const place = inside === null ? dirname(path) : path.slice(0, inside.index);
-  const folder = inside === null ? nameOf(basename(path)) : main;
-  const agents = namesIn(place).filter((name) => /^agent-[^/\\]*\.jsonl/.test(name));
+  const folder = inside === null ? nameOf(basename(path)) : (inside[1] ?? main);
+  const agents = namesIn(place).filter((name) => agentFile.test(name));
   const files = ['', '.zst', '.gz'].map((end) => join(place, `${folder}.jsonl${end}`));
   return [...files, join(place, folder), ...agents.map((name) => join(place, name))].filter((one) =>
     existsSync(one),
