@@ -76,7 +76,7 @@ describe('while two processes append', () => {
       using dir = tempDir();
       await using workers = await startStores(2);
       const home = await busyHome(dir, workers);
-      const copies = Array.from({ length: sized(8, 25, 500) }, (_, i) => dir.file(`copy-${i}`));
+      const copies = Array.from({ length: sized(8, 12, 500) }, (_, i) => dir.file(`copy-${i}`));
       for (const copy of copies) {
         // In a process of its own: closing any descriptor of the file would drop this one's locks.
         spawnSync('cp', ['-r', dir.file('home'), copy]);
