@@ -72,7 +72,18 @@ async function sourcesOf(
   const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
   const place = { env: io.env, home: userHome(io) };
   const { files } = await discover({ place, tools: transcriptTools, paths: [path] });
-  return files.map((file) => forgottenSource(file, io.now()));
+  const { openFile, stateOf } = await import('@tapedeck/runtime/internal');
+  return await Promise.all(
+    files.map(async (file) => {
+      const handle = openFile(file.path);
+      try {
+        // A copy is known by it, whatever it is called.
+        return { ...forgottenSource(file, io.now()), read: await stateOf(handle) };
+      } finally {
+        handle.close();
+      }
+    }),
+  );
 }
 
 /** A session with content of a source. */

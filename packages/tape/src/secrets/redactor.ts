@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { nameOf } from './field-name.ts';
 import { slowFault } from './pattern-fault.ts';
 import { findSecrets } from './patterns.ts';
 import type { Found } from './preset.ts';
@@ -183,14 +184,6 @@ function redactedValue<T>(root: T, patterns: Patterns): Replaced<T> {
   };
   const value = visit(root, 0) as T;
   return { value, count };
-}
-
-/** Two names that are secrets of one kind stay two names. */
-function nameOf(name: string, taken: Set<string>): string {
-  let own = name;
-  for (let i = 2; taken.has(own); i += 1) own = `${name} ${i}`;
-  taken.add(own);
-  return own;
 }
 
 /** A file of text in a part, which is base64, stays so. Undefined for any other value. */

@@ -2,6 +2,7 @@ import type { Draft } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
 import { normalise } from '../entry/normalise.ts';
 import { TapeError } from '../errors.ts';
+import { nameOf } from '../secrets/field-name.ts';
 import type { Redactor } from '../secrets/redactor.ts';
 
 /** Objects that have what a tool returned, by their type: parts of messages, chunks and inbox items. */
@@ -136,9 +137,9 @@ function objectIn(value: object, reading: Reading, depth: number): unknown {
   if (isResult) return resultOf(value, redactor);
   if (isWhole && redactor.in === 'all') return redactor.whole(value).value;
   if (isWhole) return value;
-  return fieldsOf(value, (field, name) =>
-    errors.has(name) ? redactor.whole(field).value : redactedIn(field, reading, depth + 1),
-  );
+  const change = (field: unknown, name: string) =>
+    errors.has(name) ? redactor.whole(field).value : redactedIn(field, reading, depth + 1);
+  return fieldsOf(value, change, redactor.in === 'all' ? redactor.text : undefined);
 }
 
 /**
@@ -194,12 +195,18 @@ function draftOf(draft: Draft, { redactor, known }: Reading): Draft {
   return { ...redacted.value, ...(counted !== undefined && { meta: counted }) } as Draft;
 }
 
-function fieldsOf(object: object, change: (field: unknown, name: string) => unknown): object {
+function fieldsOf(
+  object: object,
+  change: (field: unknown, name: string) => unknown,
+  rename?: (name: string) => string,
+): object {
   let isSame = true;
+  const names = new Set<string>();
   const fields = Object.entries(object).map(([name, field]) => {
     const now = change(field, name);
-    isSame &&= now === field;
-    return [name, now] as const;
+    const named = rename === undefined ? name : nameOf(rename(name), names);
+    isSame &&= now === field && named === name;
+    return [named, now] as const;
   });
   return isSame ? object : Object.fromEntries(fields);
 }
