@@ -230,7 +230,7 @@ test('records of a session.jsonl become a session, which grows with the file and
   const named = await home.tape(['import', bad, '--as', 'less']);
   expect([named.code, named.stderr]).toEqual([
     0,
-    expect.stringMatching(/^left out of '.*bad\.jsonl', since it is not JSON: line 2 \(byte \d+\)\n$/),
+    expect.stringMatching(/^Left out of .*bad\.jsonl: line 2 \(byte \d+\): not JSON\n$/),
   ]);
   expect(JSON.parse((await home.tape(['import', bad, '--as', 'less', '--json'])).stdout)).toMatchObject({
     ...{ entries: 0, counts: { records: 2, skipped: 1 } },

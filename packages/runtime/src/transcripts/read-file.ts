@@ -1,7 +1,9 @@
 import type { FoundFile } from '../discovery/index.ts';
 import { ImportError } from '../import/errors.ts';
 import type { SourceFile, TranscriptTool } from '../import/format.ts';
+import { Irregularities, type IrregularLine } from '../import/irregular.ts';
 import type { BadLine, JsonLine, JsonLines } from '../import/json-lines.ts';
+import { sessionJsonl } from '../import/session-jsonl.ts';
 import {
   compressionIn,
   contentOf,
@@ -14,6 +16,7 @@ import {
   stateOf,
 } from '../lines/index.ts';
 import type { Source } from '../sources/index.ts';
+import { transcriptTools } from './tools.ts';
 
 /** The most places of bad lines that are kept. */
 const badLinesMax = 100;
@@ -37,6 +40,7 @@ export class FileReading implements SourceFile {
   readonly #options: ReadingOptions;
   readonly #directoryOf: TranscriptTool['directoryOf'];
   readonly #directories = new Set<string>();
+  readonly #irregular: Irregularities;
   #lines: JsonLines | undefined;
   #state: ReadState | undefined;
   #error: ImportError | undefined;
@@ -48,6 +52,7 @@ export class FileReading implements SourceFile {
     this.#file = file;
     this.#options = options;
     this.#directoryOf = tool.directoryOf?.bind(tool);
+    this.#irregular = new Irregularities(tool, [...transcriptTools, sessionJsonl]);
   }
 
   /** Why nothing of it was read, though its conversation can do without it. */
@@ -79,9 +84,14 @@ export class FileReading implements SourceFile {
   }
 
   /** What was wrong with its lines; nothing, if they were not read. */
-  get faults(): Pick<JsonLines, 'glued' | 'truncated' | 'skipped' | 'bad'> {
+  get faults(): Pick<JsonLines, 'glued' | 'truncated' | 'skipped' | 'bad'> & { readonly irregular: number } {
     const { glued = 0, truncated = 0, skipped = 0, bad = [] } = this.#lines ?? {};
-    return { glued, truncated, skipped, bad };
+    return { glued, truncated, skipped, bad, irregular: this.#irregular.count };
+  }
+
+  /** The first of its irregular lines, which were read nevertheless. */
+  get irregular(): readonly IrregularLine[] {
+    return this.#irregular.lines;
   }
 
   /** What is to be recorded of it. */
@@ -105,6 +115,13 @@ export class FileReading implements SourceFile {
     );
   }
 
+  /** @throws IMPORT_UNKNOWN_FORMAT at the first irregular line of a file that must have none */
+  #look(record: JsonLine): void {
+    const irregular = this.#irregular.look(record);
+    if (irregular === undefined || !this.#options.strict) return;
+    throw errorOf({ code: 'IMPORT_UNKNOWN_FORMAT', kept: 1, ...irregular }, this.path);
+  }
+
   async #read(): Promise<JsonLines> {
     const reading = new LineReading(this.#file, this.#options);
     // A line of a compressed file cannot be read again without all before it.
@@ -115,6 +132,7 @@ export class FileReading implements SourceFile {
     for await (const batch of reading.batches()) {
       for (const { value } of this.#directoryOf === undefined ? [] : batch.records)
         this.#directories.add(this.#directoryOf?.(value) ?? '');
+      for (const record of batch.records) this.#look(record);
       for (const record of kept?.keep(batch.records) ?? batch.records) records.push(record);
       first ??= batch.faults[0];
       const last = batch.records.at(-1);

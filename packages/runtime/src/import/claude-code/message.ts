@@ -125,22 +125,37 @@ export interface MessageUsage {
   readonly cacheWrite: number;
 }
 
+/** The figures of tokens in the usage of a record, by the names that they have there. */
+const figures = {
+  input: 'input_tokens',
+  output: 'output_tokens',
+  cacheRead: 'cache_read_input_tokens',
+  cacheWrite: 'cache_creation_input_tokens',
+} as const;
+
+/** Whether a usage has a figure that is no number of tokens, which counts as 0. Pure. */
+export function hasBadFigure(usage: unknown): boolean {
+  if (!isObject(usage)) return false;
+  return Object.values(figures).some((name) => usage[name] != null && !isCount(usage[name]));
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
 /** The usage of a message. Its records repeat the figures as they grow, so the maximum of each counts. */
 export function usageOf(members: readonly CodeRecord[]): MessageUsage | undefined {
   const usages = members.flatMap(({ raw }) =>
     isObject(raw.message) && isObject(raw.message.usage) ? [raw.message.usage] : [],
   );
   if (usages.length === 0) return undefined;
-  const most = (field: string): number =>
-    usages.reduce((max, usage) => {
-      const tokens = usage[field];
-      return typeof tokens === 'number' && tokens > max ? tokens : max;
-    }, 0);
+  const most = (name: string): number =>
+    usages.reduce((max, { [name]: tokens }) => (isCount(tokens) && tokens > max ? tokens : max), 0);
   return {
-    input: most('input_tokens'),
-    output: most('output_tokens'),
-    cacheRead: most('cache_read_input_tokens'),
-    cacheWrite: most('cache_creation_input_tokens'),
+    input: most(figures.input),
+    output: most(figures.output),
+    cacheRead: most(figures.cacheRead),
+    cacheWrite: most(figures.cacheWrite),
   };
 }
 

@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
-import { quote } from '@tapedeck/tape/internal';
+import { isObject, quote } from '@tapedeck/tape/internal';
 import { ImportError } from '../errors.ts';
 import { firstText, given, type Identity, isJsonLines, type Place, type TranscriptTool } from '../format.ts';
 import { text } from '../text.ts';
+import { hasBadFigure } from './message.ts';
 import { planEnd } from './plan-end.ts';
 import { planSource } from './plan-source.ts';
 import { isClaudeCode } from './records.ts';
@@ -16,9 +17,14 @@ export const claudeCode: TranscriptTool = {
   title: 'Claude Code',
   file: 'a Claude Code transcript',
   roots: (place) => [join(directoryOf(place), 'projects')],
-  retention: (place) => retentionIn(directoryOf(place)),
+  retention: (place) => retentionIn(directoryOf(place), place.managed),
   has: (path) => isJsonLines(path) || partOf.test(path),
   identify,
+  hasRecord: (record) => isClaudeCode(record) || isSide(record) || text(record.uuid) !== undefined,
+  faultIn: ({ type, message }) =>
+    type === 'assistant' && isObject(message) && hasBadFigure(message.usage)
+      ? 'a figure of tokens is no whole number, and counts as 0'
+      : undefined,
   directoryOf: ({ cwd }) => text(cwd),
   beside,
   plan: planSource,
