@@ -100,6 +100,13 @@ test('a transcript is written to where its program looks for it, once, and the c
     items: 1,
     transcript: { project: home.path, resume: ['claude', '--resume', expect.not.stringMatching(id)] },
   });
+  // The home has all of it: an import need not read it, and no check calls it lost.
+  const imported = json<{ files: object[] }>(await home.tape(['import', '--json'], options));
+  expect(imported.files).toMatchObject([{ seen: 'unchanged' }, { seen: 'unchanged' }]);
+  const away = await home.tape([...args, '--project', 'to/be made', '-o', 'x.jsonl'], options);
+  expect(away.stdout).not.toContain('Continue with');
+  const made = await home.tape([...args, '--project', 'to/be made'], options);
+  expect(made.stdout).toContain(`Continue with: mkdir -p '${home.file('to/be made')}' && cd `);
   const refused = await home.tape(['export', 'main', '--project', '.'], options);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--format claude-code')]);
 });

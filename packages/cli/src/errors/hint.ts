@@ -44,6 +44,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return 'write it to a file, and import that: tape import FILE';
     case 'IMPORT_BAD_JSON':
     case 'IMPORT_UNKNOWN_FORMAT':
+      if (typeof data.tool === 'string')
+        return `nothing is lost while ${data.tool} has it, and tape changes no file: a later version will read it`;
       // A later line is damage in a transcript.
       return data.line === undefined || data.line === 1
         ? 'transcripts of Claude Code are in ~/.claude/projects'

@@ -33,6 +33,7 @@ export type {
   SourcePlan,
   TranscriptTool,
 } from '../import/format.ts';
+export type { IrregularLine } from '../import/irregular.ts';
 export {
   type BadLine,
   type JsonLine,
@@ -68,4 +69,5 @@ export {
   isRead,
 } from './import-conversation.ts';
 export { markSessionsGone } from './mark-gone.ts';
+export { recordExport } from './record-export.ts';
 export { transcriptTools } from './tools.ts';
