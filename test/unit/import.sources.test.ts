@@ -15,6 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
+import { markSessionsGone } from '@tapedeck/runtime/import';
 import {
   compressionIn,
   LineReading,
@@ -24,6 +25,7 @@ import {
   SourceTable,
 } from '@tapedeck/runtime/internal';
 import { afterAll, expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'sources-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -137,8 +139,11 @@ test('files that are not there are marked, once, and keep what is known of them'
   const [here, gone] = [await read(fileOf('{"a":1}\n')), await read(fileOf('{"b":2}\n'))];
   const table = SourceTable.open(file);
   table.put([here, gone]);
-  expect(table.markGone((path) => path === here.path, 5)).toEqual([gone]);
-  expect(table.markGone((path) => path === here.path, 6)).toEqual([]);
+  const isThere = (path: string) => path === here.path;
+  expect(table.missing(isThere)).toEqual([gone]);
+  using store = openStore();
+  expect(markSessionsGone(store, table.missing(isThere), table, 5)).toEqual([]);
+  expect(table.missing(isThere)).toEqual([]);
   expect(SourceTable.open(file).at(gone.path)).toEqual({ ...gone, goneAt: 5 });
 });
 

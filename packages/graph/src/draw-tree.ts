@@ -1,7 +1,7 @@
 import { shown, span, targetText } from './display.ts';
 import { type LineOptions, lineOf } from './drawn-line.ts';
 import type { SessionGraph, SessionRef } from './graph.ts';
-import { distinctNames, edgeText, type SessionNode, stateOf, undoneText } from './node.ts';
+import { distinctNames, edgeText, goneTexts, type SessionNode, stateOf, undoneText } from './node.ts';
 
 /** The queries that a tree is drawn from. A `SessionGraph` has them, and the `graph` of a deck. */
 export type TreeGraph = Pick<SessionGraph, 'roots' | 'subtree'>;
@@ -60,7 +60,6 @@ function label(node: SessionNode): string {
     const what = range === undefined ? type : `${type} ${span(range)}`;
     return `${what}${targetText(merge)}${undoneText(merge)}`;
   });
-  return [shown(node.session), shown(node.kind), shown(stateOf(node)), ...anchor, ...link, ...merges].join(
-    '  ',
-  );
+  const facts = [shown(node.kind), shown(stateOf(node)), ...goneTexts(node)];
+  return [shown(node.session), ...facts, ...anchor, ...link, ...merges].join('  ');
 }

@@ -4,6 +4,7 @@ import {
   distinctNames,
   edgeText,
   failureOf,
+  goneTexts,
   type MergeRecord,
   type SessionNode,
   stateOf,
@@ -200,7 +201,7 @@ function chainFrom(first: Tree, { unread }: Folding): Tree[] {
   return chain;
 }
 
-/** Name, kind, status, merges and origin of a session. */
+/** Name, kind, status, merges and origin of a session, and whether its source is gone. */
 function label(node: SessionNode): string {
   const kind = node.kind === 'session' ? '' : ` [${shown(node.kind)}]`;
   const merges = node.merges.map(mergeLabel);
@@ -210,6 +211,7 @@ function label(node: SessionNode): string {
     ...(verb === node.status ? [] : [shown(node.status)]),
     ...merges,
     ...(failure === undefined ? [] : [shown(failure)]),
+    ...goneTexts(node),
     ...origin(node),
   ];
   return `${shown(node.session)}${kind} ${acts.join(', ')}`;

@@ -65,6 +65,8 @@ export interface SessionNode {
   readonly task: string | undefined;
   readonly delivery: string | undefined;
   readonly mergedAt: string | undefined;
+  /** The file that it was imported from, where that is gone, as lines that a store reads say. A file does not tell. */
+  readonly sourceGone: string | undefined;
   /** Its merges and discards, oldest first. */
   readonly merges: readonly MergeRecord[];
   /** Number of its first line. */
@@ -96,6 +98,7 @@ export function createNode(line: FamilyLine): SessionNode {
     task: undefined,
     delivery: undefined,
     mergedAt: undefined,
+    sourceGone: line.sourceGone,
     merges: [],
     g: line.g,
   };
@@ -174,6 +177,11 @@ function mergeOf(line: FamilyLine, type: MergeRecord['type']): MergeRecord {
   };
 }
 
+/** What a drawing says of a session whose source is gone: the tape is what is left of it. */
+export function goneTexts({ sourceGone }: SessionNode): readonly string[] {
+  return sourceGone === undefined ? [] : ['source gone'];
+}
+
 /** What a drawing says behind a merge. */
 export function undoneText({ undone }: MergeRecord): string {
   return undone === true ? ' (undone)' : '';
@@ -203,7 +211,10 @@ export function distinctNames(
   const nameOf = (id: string | undefined) => others.get(id ?? '');
   return nodes.map((node) => ({
     ...node,
-    ...(isDeleted(node) && { status: node.lifecycle === 'purged' ? 'purged' : 'deleted' }),
+    ...(isDeleted(node) && {
+      status: node.lifecycle === 'purged' ? 'purged' : 'deleted',
+      sourceGone: undefined,
+    }),
     session: nameOf(node.id) ?? node.session,
     parentName: nameOf(node.parent) ?? node.parentName,
     originName: nameOf(node.origin) ?? node.originName,

@@ -13,6 +13,7 @@ export function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Recor
     lifecycle: node.lifecycle,
     ...(node.task !== undefined && { task: node.task }),
     ...(node.delivery !== undefined && { delivery: node.delivery }),
+    ...(node.sourceGone !== undefined && { source_gone: node.sourceGone }),
     ...(node.originName !== undefined && { parent: node.originName, from_anchor: node.fromAnchor ?? null }),
     ...(node.link !== undefined && { link: linkJson(node.link, node.parentName) }),
     ...(node.range !== undefined && { range: node.range }),

@@ -42,7 +42,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
     toRead: one.files.filter((file) => !isRead(file, table)),
   }));
   const tools = foundByTool(conversations);
-  const isFirst = table.all.length === 0;
+  const isFirst = table.all.every(({ at }) => at === 0);
   const isNamed = wanted.paths.length > 0;
   if (wanted.dryRun === true) return await sayFound({ found, tools, conversations, isNamed }, context);
   if (isFirst && tools.some((tool) => tool.isRead)) {
@@ -60,11 +60,17 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const seen = new Set(found.files.map(({ path }) => path));
   const isThere = (path: string) => seen.has(path) || factsAt(path) !== undefined;
   const isWhole = !isNamed && existsSync(home.dir);
-  const gone = isWhole ? table.markGone(isThere, io.now()) : [];
-  if (gone.length > 0 && existsSync(home.db))
-    await context.writing(async (store) => markSessionsGone(store, gone, table));
+  const gone = isWhole && existsSync(home.db) ? table.missing(isThere) : [];
+  const left =
+    gone.length === 0
+      ? []
+      : await context.writing(async (store) => markSessionsGone(store, gone, table, io.now()));
   if (isWhole) table.searched(io.now());
-  return await sayDone({ found, tools, done, gone, forgotten: [...forgotten, ...refused], isNamed }, context);
+  const sources = { gone, left };
+  return await sayDone(
+    { found, tools, done, ...sources, forgotten: [...forgotten, ...refused], isNamed },
+    context,
+  );
 }
 
 /** What an import did, and the conversations that it did not take since they were forgotten. */

@@ -10,7 +10,7 @@ import { hasTapesToRead, isLarge } from '../home.ts';
 import { timeOf } from '../input.ts';
 import { printArray, printLines } from '../output/array.ts';
 import { otherRealms } from '../output/other-realms.ts';
-import { sessionJson, stateOf } from '../output/session.ts';
+import { sessionJson, stateOf, withSource } from '../output/session.ts';
 import { sessionRow } from '../output/session-row.ts';
 import { childrenTable, sessionsTable } from '../output/sessions.ts';
 import { distinctIn, withRef } from '../reference.ts';
@@ -219,16 +219,20 @@ export const children: Verb = defineVerb({
     }),
 });
 
-/** What sessions are in, for people: what runs, waits or was interrupted says more than that it is active. */
+/**
+ * What sessions are in, for people: what runs, waits or was interrupted says more than that it is active, and so does it that
+ * the tape is all that is left of an import.
+ */
 function states(store: SqliteTapeStore, interrupted: ReadonlySet<string>): (info: SessionInfo) => string {
   const owned = new Set(store.leases.list().map(({ id }) => id));
-  return (info) => {
+  const stateIn = (info: SessionInfo) => {
     const state = stateOf(info);
     if (interrupted.has(info.id)) return 'interrupted';
     if (state !== 'active' && state !== 'running') return state;
     // Calls without a result wait for an answer.
     return owned.has(info.id) ? 'busy' : info.settled < info.head ? 'waiting' : state;
   };
+  return (info) => withSource(stateIn(info), info);
 }
 
 /** Whether to print a table for a terminal. */

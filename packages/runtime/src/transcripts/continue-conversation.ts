@@ -54,7 +54,8 @@ export async function continueConversation(
 ): Promise<Continued | undefined> {
   if (file?.role !== 'main' || tool.planEnd === undefined || !others.every(isRead)) return undefined;
   const source = table.at(file.path);
-  if (source === undefined) return undefined;
+  // Of one that was gone, all sessions are marked.
+  if (source === undefined || source.goneAt !== undefined) return undefined;
   const known = table.ends.of(source);
   if (known === undefined) return undefined;
   const seen = await recognise(file.path, { here: source, elsewhere: [] });
@@ -69,8 +70,7 @@ export async function continueConversation(
     if (excludes !== undefined && [...directories].some(excludes)) return undefined;
     const wrote = planned && reconcileEnd(store, known.tape, planned.conversation, clean);
     if (planned === undefined || wrote === undefined) return undefined;
-    const { goneAt: _, ...kept } = source;
-    const now: Source = { ...kept, ...(await reading.read()), at };
+    const now: Source = { ...source, ...(await reading.read()), at };
     table.put([now]);
     const { session, key, name } = known;
     saveEnd(

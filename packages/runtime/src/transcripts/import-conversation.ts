@@ -6,14 +6,23 @@ import { type Cleaner, cleanerFor } from '../import/cleaner.ts';
 import type { Reconciled } from '../import/conversation-writer.ts';
 import { ImportError } from '../import/errors.ts';
 import type { SourcePlan } from '../import/format.ts';
+import type { IrregularLine } from '../import/irregular.ts';
 import type { BadLine } from '../import/json-lines.ts';
 import type { ConversationPlan } from '../import/plan.ts';
 import { type ReconcileOptions, reconcile } from '../import/reconcile.ts';
 import { noCounts, type TranscriptCounts } from '../import/transcript.ts';
 import { factsAt, type OpenFile, openFile } from '../lines/index.ts';
-import { isUnchanged, recognise, type Seen, type Source, type SourceTable } from '../sources/index.ts';
+import {
+  beginningAs,
+  isUnchanged,
+  recognise,
+  type Seen,
+  type Source,
+  type SourceTable,
+} from '../sources/index.ts';
 import { continueConversation, saveEnd } from './continue-conversation.ts';
 import type { Conversation } from './conversations.ts';
+import { markSessionsBack } from './mark-gone.ts';
 import { FileReading } from './read-file.ts';
 
 /** What the import of one file brought. */
@@ -35,6 +44,8 @@ export interface Brought {
   readonly derived: number;
   /** The places of lines that were left out, the first of them; the counts have all as `skipped`. */
   readonly bad: readonly BadLine[];
+  /** Lines that were taken, though something in them is wrong, the first of them; the counts have all. */
+  readonly irregular: readonly IrregularLine[];
 }
 
 /** How a conversation is imported. */
@@ -101,6 +112,7 @@ export async function importConversation(
   const opened: Opened[] = [];
   const failed = new Map<FoundFile, FileError>();
   try {
+    if (table !== undefined && how.as === undefined) await assertNotForgotten(files, table);
     for (const file of files) {
       try {
         opened.push(await open(file, { table, strict, ...(shown !== undefined && { onRead: shown(file) }) }));
@@ -119,6 +131,7 @@ export async function importConversation(
     );
     const rewritten = (conversation: ConversationPlan) => apart.has(conversation.file);
     const done = reconcile(store, plan, { ...how, rewritten, ...(clean && { clean }) });
+    markSessionsBack(store, done);
     if (table !== undefined && done.every(({ refused }) => refused === undefined)) {
       await record(table, opened, now());
       rememberEnd(store, plan, { done, opened, table });
@@ -134,6 +147,21 @@ export async function importConversation(
     }));
   } finally {
     for (const { handle } of opened) handle.close();
+  }
+}
+
+/**
+ * Refuses a copy of what was forgotten, under another name: records that have no ids are known by what they say alone.
+ * @throws IMPORT_FORGOTTEN
+ */
+async function assertNotForgotten(files: readonly FoundFile[], table: SourceTable): Promise<void> {
+  for (const { path, role } of files) {
+    if (role !== 'main' || table.at(path) !== undefined) continue;
+    if ((await beginningAs(path, table.forgotten)) === undefined) continue;
+    const why = 'it begins with all of a source that was forgotten';
+    throw new ImportError('IMPORT_FORGOTTEN', `cannot import ${quote(path)}: ${why}`, {
+      data: { file: path, why },
+    });
   }
 }
 
@@ -159,7 +187,8 @@ async function grown(
     if (one === undefined) return undefined;
     const { bad, skipped, ...faults } = one.reading.faults;
     const counts = { ...noCounts, ...faults, records: one.records, skipped };
-    const brought: Brought = { sessions: [one.wrote], counts, derived: 0, bad };
+    const { irregular } = one.reading;
+    const brought: Brought = { sessions: [one.wrote], counts, derived: 0, bad, irregular };
     return files.map((file) =>
       file === one.file ? { file, seen: 'grown', brought } : { file, seen: 'unchanged' },
     );
@@ -279,6 +308,7 @@ function importOf(
   const counts = plan.counts.get(key) ?? noCounts;
   const brought: Brought = {
     ...{ sessions, bad, derived: file.role === 'main' ? plan.derived.length : 0 },
+    irregular: reading.irregular,
     counts: { ...counts, ...faults, skipped: counts.skipped + skipped },
   };
   return { ...said, brought };
