@@ -117,6 +117,16 @@ describe('where transcripts are', () => {
     ]);
   });
 
+  test('a session of Gemini CLI that is one object is known wherever it lies', async () => {
+    const object = '{\n  "sessionId": "g1",\n  "projectHash": "h",\n  "messages": []\n}\n';
+    const place = homeWith({ 'old/session-2025-09-18.json': object, 'old/package.json': '{}\n' });
+    const { files, strangers } = await found(place, { paths: [join(place, 'old')] });
+    expect([files.map(({ tool, session }) => [tool.name, session]), strangers]).toEqual([
+      [['gemini-cli', 'g1']],
+      [],
+    ]);
+  });
+
   test('named files and folders are searched alone; tool, project and time narrow it', async () => {
     expect((await found(home, { paths: [join(home, 'backup/s4.jsonl')] })).paths).toEqual([
       'backup/s4.jsonl',

@@ -16,7 +16,7 @@ export { isoTime } from './entry/iso-time.ts';
 export { isJoining, joinableEnd } from './entry/joiner.ts';
 export { isObject, jsonDepth, parseJson } from './entry/json.ts';
 export { baseFault, isReservedAnchor, quote } from './entry/name.ts';
-export { type Condition, isWhere, recordedFields } from './entry/recorded.ts';
+export { isWhere, recordedFields } from './entry/recorded.ts';
 export { abortedWhy } from './entry/run-state.ts';
 export { goneFileIn, sourceGoneEvent } from './entry/source-gone.ts';
 export { titleEvent, titleLine } from './entry/title.ts';

@@ -1,6 +1,7 @@
 import { sep } from 'node:path';
 import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { type Condition, isObject, isWhere, treeParentOf } from '@tapedeck/tape/internal';
+import { isObject, isWhere, treeParentOf } from '@tapedeck/tape/internal';
+import type { Condition } from '@tapedeck/tape/store';
 import { partText } from '../output/entry.ts';
 import { commandText, isTyped } from '../output/local-command.ts';
 

@@ -1,5 +1,6 @@
 import type { Entry, SessionInfo } from '@tapedeck/tape';
-import { type Condition, clientCalls, isObject, isWhere } from '@tapedeck/tape/internal';
+import { clientCalls, isObject, isWhere } from '@tapedeck/tape/internal';
+import type { Condition } from '@tapedeck/tape/store';
 import { entryText } from '../output/entry.ts';
 import { isNote } from '../output/local-command.ts';
 import { callsOf } from './parts.ts';

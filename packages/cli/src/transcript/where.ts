@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import { type Condition, recordedFields } from '@tapedeck/tape/internal';
+import { recordedFields } from '@tapedeck/tape/internal';
+import type { Condition } from '@tapedeck/tape/store';
 import { UsageError } from '../errors/kinds.ts';
 
 /** What `--where` takes, in words. */
