@@ -7,8 +7,8 @@ import type { SourceTable } from '../sources/index.ts';
 const neverRead = 0;
 
 /**
- * Records a transcript that an export wrote where its tool keeps such files: the home has all of it, so that an import need
- * not read it before another program has gone on with it. A file elsewhere is no source.
+ * Records a transcript that an export wrote where its tool keeps such files: the home has all of it, so that an import reads
+ * it only after another program has added to it. A file elsewhere is no source.
  * @throws IMPORT_CANNOT_WRITE
  */
 export async function recordExport(
