@@ -18,6 +18,8 @@ export interface AgentSource {
   readonly workflow?: string;
   /** What the tool wrote of it beside its records. */
   readonly meta?: JsonObject;
+  /** Another one names it as its parent, and its records are not here. */
+  readonly isMissing?: true;
 }
 
 /** A file with its subagents taken out of it. */

@@ -23,7 +23,7 @@ import {
 } from './agents.ts';
 import { countsOf, type ReadingCounts } from './counts.ts';
 import { type SavedOutput, savedDraft } from './outputs.ts';
-import { planFile } from './plan-file.ts';
+import { type FileKey, planFile } from './plan-file.ts';
 
 /** What is read of one session: its main file, and what lies in the folder beside it. */
 export interface ClaudeCodeSource {
@@ -51,14 +51,15 @@ export function planClaudeCode({
 }: ClaudeCodeSource): ImportPlan {
   const nested = withoutNested(lines, new Set(agents.map(({ id }) => id)));
   const main = withoutSidechains(nested.lines);
-  const found = [...nested.agents, ...main.agents, ...agents];
+  const given = [...nested.agents, ...main.agents, ...agents];
+  const found = [...given, ...missingIn(given)];
   const agentLines = found.flatMap((agent) => agent.lines);
   const isAgent = agents.length === 0 && isSidechain(lines);
   const named = uuid.test(name) ? name : (sessionIn(lines) ?? sessionIn(agentLines) ?? name);
   const { session, key } = identityOf(named, isAgent ? lines : []);
   const notes = agentNotes([...lines, ...agentLines, ...beside]);
   const top = planFile(main.lines, { key, name: session, kind: 'main' });
-  const [first = emptyMain(key, session), ...rest] = top.conversations;
+  const [first = emptyOf({ key, name: session, kind: 'main' }), ...rest] = top.conversations;
   if (top.conversations.length === 0 && found.length === 0)
     return { format: 'claude-code', session, conversations: [], derived: [], counts: new Map() };
   const drafts = [...beside.map(({ key: of, value }) => recordDraft(of, value)), ...outputs.map(savedDraft)];
@@ -71,12 +72,16 @@ export function planClaudeCode({
   );
   // A subagent of a subagent comes after the one that called it.
   for (let left = agentPlans; left.length > 0; ) {
+    const parentOf = ({ call, above }: (typeof left)[number]) =>
+      all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ??
+      all.find((one) => one.key === above);
     const placed = left.filter(
-      ({ call }) => call === undefined || all.some(({ spine }) => hasCall(spine, call)),
+      (one) => (one.call === undefined && one.above === undefined) || parentOf(one) !== undefined,
     );
     const now = placed.length === 0 ? left : placed;
-    for (const { call, context, guess, came, own } of now) {
-      const parent = all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ?? all[0];
+    for (const one of now) {
+      const { call, context, guess, came, own } = one;
+      const parent = parentOf(one) ?? all[0];
       if (parent === undefined) continue;
       const before = context === undefined ? [] : contextOf(parent.spine, { context, call });
       const inherits = before.length > 0 ? ({ inherits: true } as const) : {};
@@ -108,6 +113,16 @@ export function planClaudeCode({
   };
 }
 
+/**
+ * The subagents that others name as their parents, and of which nothing is here yet: they stand for those that come later, so
+ * that their own are forked from them, and merged into them.
+ */
+function missingIn(agents: readonly AgentSource[]): readonly AgentSource[] {
+  const here = new Set(agents.filter(({ lines }) => lines.length > 0).map(({ id }) => id));
+  const named = new Set(agents.flatMap(({ meta }) => text(meta?.parentAgentId) ?? []));
+  return [...named].filter((id) => !here.has(id)).map((id) => ({ id, lines: [], isMissing: true as const }));
+}
+
 /** What was found in each file. Subagents inside of a file count as a part of it. */
 function countsByFile(
   conversations: readonly ConversationPlan[],
@@ -135,7 +150,7 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** A subagent as conversations, the first of which is its own. */
 function planAgent(
-  { id, lines, meta, ...agent }: AgentSource,
+  { id, lines, meta, isMissing, ...agent }: AgentSource,
   {
     key,
     notes,
@@ -149,13 +164,13 @@ function planAgent(
 ) {
   const ofRun = agent.workflow === undefined ? undefined : notes.calls.get(agent.workflow);
   const call = agent.call ?? text(meta?.toolUseId) ?? notes.calls.get(id) ?? ofRun;
-  const own = planFile(lines, {
-    ...{ key: agentKey(key, id), name: agentName(id), kind: 'subagent' },
-    ...(file !== undefined && { file }),
-  });
-  const [first, ...branches] = own.conversations;
+  const named = { key: agentKey(key, id), name: agentName(id), kind: 'subagent' as const };
+  const of = { ...named, ...(file !== undefined && { file }) };
+  const own = planFile(lines, of);
+  const [first = isMissing === true ? emptyOf(of) : undefined, ...branches] = own.conversations;
   const answered = notes.results.get(call ?? '');
-  const ended = notes.ended.get(id) ?? answered;
+  // What it answered is not here yet.
+  const ended = isMissing === true ? undefined : (notes.ended.get(id) ?? answered);
   const notified = ended?.notified ?? notes.ended.get(agent.workflow ?? '')?.notified;
   const said = meta === undefined ? [] : [{ draft: recordDraft('cc:agent-meta', meta), after: 0 }];
   const title = text(meta?.description);
@@ -166,15 +181,14 @@ function planAgent(
     asides: [...said, ...first.asides],
   };
   const came: Came | undefined = ended && { notified, call: answered && call };
+  const parent = text(meta?.parentAgentId);
+  const workflow = ofRun !== undefined && call === ofRun ? agent.workflow : undefined;
   return {
     call,
+    above: parent && agentKey(key, parent),
     came,
     context: contextIn(lines),
-    guess: guessOf({
-      call,
-      workflow: ofRun !== undefined && call === ofRun ? agent.workflow : undefined,
-      agent,
-    }),
+    guess: call === undefined && parent !== undefined ? undefined : guessOf({ call, workflow, agent }),
     file: file ?? agentKey(key, id),
     records: lines.length,
     own: { ...own, conversations: conversation === undefined ? [] : [conversation, ...branches] },
@@ -268,8 +282,9 @@ function isSidechain(lines: readonly JsonLine[]): boolean {
   return spoken.length > 0 && spoken.every(({ value }) => value.isSidechain === true);
 }
 
-function emptyMain(key: string, name: string): ConversationPlan {
-  return { key, kind: 'main', file: key, name, spine: [], settled: 0, keeps: new Map(), asides: [] };
+/** A conversation of which nothing is here. */
+function emptyOf({ key, kind, name, file = key }: FileKey): ConversationPlan {
+  return { key, kind, file, name, spine: [], settled: 0, keeps: new Map(), asides: [] };
 }
 
 function recordDraft(key: string, payload: JsonObject): Draft {
