@@ -59,12 +59,17 @@ test('/clear ends one session and begins the next, joined by a derived link that
   expect(linesAbout(store)).toBe(before);
 });
 
-test('a record that is its own parent begins a conversation, and its link says no more than that', () => {
+test('a record that is its own parent follows the one before it in the file, by a derived edge', () => {
   const store = openStore();
   take(store, [...cleared.slice(0, 2), person({ uuid: 'u2', parent: 'u2' }, 'two')]);
-  expect(store.sessions.find('s-1-clear-u2')?.link?.evidence).toBe(
-    'record 3 of the file is among its own predecessors: no record says what is before it',
-  );
+  expect(store.sessions.list().map(({ session }) => session)).toEqual(['s-1']);
+  expect(view(store.views.entries('s-1')).messages).toHaveLength(3);
+  expect(derivedIn(store, 's-1')).toEqual([
+    {
+      ...{ of: 'cc:u2', from: 'cc:a1', why: 'circle' },
+      evidence: 'its parent u2 follows it in a circle; record 2 is the one before it',
+    },
+  ]);
 });
 
 test('what a person has moved, made a root or taken back stays so when the source is imported again', () => {

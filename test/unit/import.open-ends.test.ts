@@ -78,6 +78,23 @@ describe('a file that has grown, read from its open end on', () => {
     expect(importedInPieces(texts, sizes)).toBeGreaterThan(sizes.length / 2);
   });
 
+  test('is read whole where a record is added that one before the end names as its parent', () => {
+    const texts = [
+      person({ uuid: 'u1' }, 'hi'),
+      model({ uuid: 'a1', parent: 'u1' }, [says('hello')]),
+      person({ uuid: 'u2', parent: 'late' }, 'left'),
+      person({ uuid: 'u3', parent: 'a1' }, 'right'),
+      ...['a3', 'a4', 'a5'].map((uuid, i) =>
+        model({ uuid, parent: ['u3', 'a3', 'a4'][i] ?? '' }, [says(uuid)]),
+      ),
+      person({ uuid: 'late', parent: 'a5' }, 'late'),
+    ].map((one) => JSON.stringify(one));
+    importedInPieces(
+      texts,
+      texts.map((_, i) => i + 1),
+    );
+  });
+
   test('gives that of whole readings whatever the records are', () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j');
     const block = fc.oneof(

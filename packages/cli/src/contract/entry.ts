@@ -202,7 +202,9 @@ const DerivedEdge: z.ZodObject = shape('DerivedEdge', 'What an import concluded,
   seq: count('position of what follows; null for an edge between two sessions').nullable(),
   parent: text('the session before it: the same one, or its parent in the tree').nullable(),
   parent_seq: count('position of what precedes; null as `seq` is').nullable(),
-  type: text('`clear`, `copy`, `workflow`, `subagent`; inside of a session `parent-missing`, `compaction`'),
+  type: text(
+    '`clear`, `copy`, `workflow`, `subagent`; inside of a session `parent-missing`, `circle`, `compaction`',
+  ),
   evidence: text('what says so').optional(),
 });
 

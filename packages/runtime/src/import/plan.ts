@@ -20,7 +20,7 @@ export interface DerivedEdge {
   readonly of: string;
   /** The key of what precedes it. */
   readonly from: string;
-  readonly why: 'parent-missing' | 'compaction' | 'cleared' | 'workflow' | 'subagent';
+  readonly why: 'parent-missing' | 'circle' | 'compaction' | 'cleared' | 'workflow' | 'subagent';
   /** What says so, for people. */
   readonly evidence: string;
 }

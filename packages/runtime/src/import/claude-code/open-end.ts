@@ -47,7 +47,7 @@ export function openEndOf(
       line: first.line,
       offset: first.offset,
       keys: new Set(keys.slice(starts[i])),
-      ids: () => idsIn(records.slice(0, least - base - 1)),
+      ids: () => namesIn(records.slice(0, least - base - 1)),
       state: {
         ordinal: least - 1,
         parent: first.parent,
@@ -105,6 +105,14 @@ function crossingsIn({ records, parents }: Chain): readonly number[] {
     open += change;
     return open;
   });
+}
+
+/** The ids of records, and those that they name: a record that comes later can have one of these. */
+function namesIn(records: readonly CodeRecord[]): readonly string[] {
+  const names = new Set(idsIn(records));
+  for (const { parent, leaf } of records)
+    for (const id of [parent, leaf]) if (id !== undefined) names.add(id);
+  return [...names];
 }
 
 /** What other records can name of records: uuids, messages and calls. */

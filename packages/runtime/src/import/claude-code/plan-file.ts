@@ -17,11 +17,11 @@ import { type CodeRecord, type RecordStart, readRecords } from './records.ts';
 import { turnsOf } from './turns.ts';
 import { weave } from './weave.ts';
 
-/** Why a conversation does not follow the one before it in the file. Of a circle of parents, the first record begins one. */
+/** Why a conversation does not follow the one before it in the file. */
 function whyApart(first: CodeRecord | undefined): string {
   return first?.parent === undefined
     ? 'has no parent: the conversation before it was cleared'
-    : 'is among its own predecessors: no record says what is before it';
+    : `has a parent, ${first.parent}, that is not before it in the file`;
 }
 
 /** What a file is to its session. */
