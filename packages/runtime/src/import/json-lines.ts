@@ -31,7 +31,7 @@ export interface JsonLines {
   readonly bad: readonly BadLine[];
 }
 
-/** A line that is left out, since it is not JSON. */
+/** A line that is left out, since it is not JSON, or all but its record, which stands behind NUL bytes. */
 export interface BadLine {
   readonly line: number;
   /** Bytes of the file before the fault. */
@@ -98,6 +98,7 @@ export function parseJsonLines(
         records.push({ line: line.line, offset: line.offset, bytes: line.bytes.length, value });
       else notObjects += 1;
     }
+    if (parsed.nul !== undefined) leaveOut(parsed.nul);
   }
   const fault = first ?? (records.length === 0 && !growing ? cut : undefined);
   if (fault !== undefined && (badCount > records.length || records.length === 0)) throw fault;

@@ -25,9 +25,9 @@ export function markSessionsGone(
     const isOnlyPlace = source.role === 'main' && !table.of(source).some(isThere);
     const sessions = isOnlyPlace && source.forgottenAt === undefined ? origins.allOf(source) : [];
     const fresh = sessions.filter(({ sourceGone }) => sourceGone === undefined);
-    const refused = fresh.filter(({ id }) => say(store, id, { file: source.path }) === 'TAPE_BUSY');
-    marked.push(...fresh.filter((one) => !refused.includes(one)).map(({ session }) => session));
-    if (refused.length === 0) settled.push({ ...source, goneAt: at });
+    const refusals = fresh.map(({ id }) => say(store, id, { file: source.path }));
+    marked.push(...fresh.filter((_, i) => refusals[i] === undefined).map(({ session }) => session));
+    if (!refusals.includes('TAPE_BUSY')) settled.push({ ...source, goneAt: at });
   }
   table.put(settled);
   return marked;
