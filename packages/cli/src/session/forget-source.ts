@@ -75,10 +75,12 @@ async function sourcesOf(
   const { openFile, stateOf } = await import('@tapedeck/runtime/internal');
   return await Promise.all(
     files.map(async (file) => {
+      const forgotten = forgottenSource(file, io.now());
+      if (file.role !== 'main') return forgotten;
       const handle = openFile(file.path);
       try {
-        // A copy is known by it, whatever it is called.
-        return { ...forgottenSource(file, io.now()), read: await stateOf(handle) };
+        // A copy is known by what it begins with, whatever it is called.
+        return { ...forgotten, read: await stateOf(handle) };
       } finally {
         handle.close();
       }

@@ -43,14 +43,14 @@ export async function sayDone(
     tools,
     done,
     gone,
-    left,
+    marked,
     forgotten,
     isNamed,
   }: Finding & {
     readonly done: readonly FileImport[];
     readonly gone: readonly Source[];
     /** The names of the sessions of which the tapes are all that is left. */
-    readonly left: readonly string[];
+    readonly marked: readonly string[];
     readonly forgotten: readonly Conversation[];
   },
   { io, options, answer, status }: Context,
@@ -70,7 +70,7 @@ export async function sayDone(
     ...receiptJson(done.flatMap(({ brought }) => brought ?? [])),
     ...foundJson(tools, found),
     ...{ files, left_out: [...leftOut, ...refused, ...silent].map(({ file, why }) => ({ file, why })) },
-    ...{ gone: gone.map(({ path }) => path), gone_sessions: left },
+    ...{ gone: gone.map(({ path }) => path), gone_sessions: marked },
   };
   if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
   else {

@@ -61,16 +61,13 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const isThere = (path: string) => seen.has(path) || factsAt(path) !== undefined;
   const isWhole = !isNamed && existsSync(home.dir);
   const gone = isWhole && existsSync(home.db) ? table.missing(isThere) : [];
-  const left =
+  const marked =
     gone.length === 0
       ? []
       : await context.writing(async (store) => markSessionsGone(store, gone, table, io.now()));
   if (isWhole) table.searched(io.now());
-  const sources = { gone, left };
-  return await sayDone(
-    { found, tools, done, ...sources, forgotten: [...forgotten, ...refused], isNamed },
-    context,
-  );
+  const all = [...forgotten, ...refused];
+  return await sayDone({ found, tools, done, gone, marked, forgotten: all, isNamed }, context);
 }
 
 /** What an import did, and the conversations that it did not take since they were forgotten. */

@@ -3,7 +3,8 @@
  *
  * @privateRemarks
  * `tools.ts` lists the formats that are known, `conversations.ts` says which files belong together, and what is new in them
- * is brought by `import-conversation.ts`; `read-file.ts` is one file for the reader of its format. Imports the rooms `discovery`,
+ * is brought by `import-conversation.ts`; `read-file.ts` is one file for the reader of its format. `mark-gone.ts` marks the
+ * sessions whose files are gone, and `record-export.ts` keeps what an export wrote from being read. Imports the rooms `discovery`,
  * `sources`, `lines` and `import`.
  *
  * @module @tapedeck/runtime/import
