@@ -42,7 +42,7 @@ const ofTranscript = {
   names: names('names of the sessions'),
   counts: z
     .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
-    .describe('numbers of records by outcome'),
+    .describe('numbers of records by outcome, of all of a file in which something is new'),
   bad_lines: z
     .array(z.strictObject({ line: whole, offset: whole }))
     .describe('places of lines that are not JSON, which were left out; at most 100'),

@@ -2,6 +2,7 @@ import type { JsonObject } from '@tapedeck/tape';
 import type { JsonLine, JsonLines } from './json-lines.ts';
 import type { OpenEnd } from './open-end.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
+import type { TranscriptCounts } from './transcript.ts';
 
 /** Where the user's files are. */
 export interface Place {
@@ -66,6 +67,8 @@ export interface KnownEnd {
 /** What follows the part of a conversation before an open end, and where the next reading can begin. */
 export interface EndPlan {
   readonly conversation: ConversationPlan;
+  /** What became of its records. */
+  readonly counts: TranscriptCounts;
   readonly end: OpenEnd | undefined;
 }
 

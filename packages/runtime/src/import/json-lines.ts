@@ -49,7 +49,7 @@ export interface LineOptions {
 }
 
 /** The most places that are kept, and the most bad lines before as many records: a file may have nothing else. */
-const badLinesMax = 100;
+export const placesMax = 100;
 
 /**
  * Reads a JSON-lines file in chunks.
@@ -78,8 +78,8 @@ export function parseJsonLines(
     first ??= fault;
     badCount += 1;
     const { line, offset } = fault.data;
-    if (strict || badCount > records.length + badLinesMax) throw first;
-    if (bad.length < badLinesMax) bad.push({ line: Number(line), offset: Number(offset) });
+    if (strict || badCount > records.length + placesMax) throw first;
+    if (bad.length < placesMax) bad.push({ line: Number(line), offset: Number(offset) });
   };
   for (const line of byteLines(chunks, { bytesMax: lineBytesMax })) {
     if (cut !== undefined && !isBlank(line.bytes)) {

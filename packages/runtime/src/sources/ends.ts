@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import type { FoundInFile } from '../import/found-in-file.ts';
 import type { LeftTape } from '../import/reconcile-end.ts';
 import type { ReadState } from '../lines/index.ts';
 import type { Source } from './source.ts';
@@ -19,6 +20,10 @@ export interface SourceEnd {
   readonly tape: LeftTape;
   /** The working directories that its records before it name. */
   readonly directories: readonly string[];
+  /** What was found before it. */
+  readonly before: FoundInFile;
+  /** The other sessions of the file, by their conversations. */
+  readonly others: readonly { readonly conversation: string; readonly id: string }[];
   /** The ids before it, as numbers. */
   readonly ids: Uint32Array;
 }
@@ -80,7 +85,7 @@ export class SourceEnds {
   }
 }
 
-const version = 1;
+const version = 2;
 
 interface Written extends Omit<SourceEnd, 'ids'> {
   readonly v: typeof version;

@@ -5,12 +5,11 @@ import type { FoundFile } from '../discovery/index.ts';
 import { type Cleaner, cleanerFor } from '../import/cleaner.ts';
 import type { Reconciled } from '../import/conversation-writer.ts';
 import { ImportError } from '../import/errors.ts';
-import type { SourcePlan } from '../import/format.ts';
-import type { IrregularLine } from '../import/irregular.ts';
-import type { BadLine } from '../import/json-lines.ts';
+import type { SourcePlan, TranscriptTool } from '../import/format.ts';
+import type { FoundInFile } from '../import/found-in-file.ts';
 import type { ConversationPlan } from '../import/plan.ts';
 import { type ReconcileOptions, reconcile } from '../import/reconcile.ts';
-import { noCounts, type TranscriptCounts } from '../import/transcript.ts';
+import { noCounts } from '../import/transcript.ts';
 import { factsAt, type OpenFile, openFile } from '../lines/index.ts';
 import {
   beginningAs,
@@ -36,16 +35,10 @@ export interface FileImport {
   readonly error?: ImportError | TapeError;
 }
 
-/** What one file brought. */
-export interface Brought {
+/** What one file brought, and what was found in all of it, also where its end alone was read. */
+export interface Brought extends FoundInFile {
+  /** Those of its conversations, also of such to which nothing was added. */
   readonly sessions: readonly Reconciled[];
-  readonly counts: TranscriptCounts;
-  /** Edges that no record names. */
-  readonly derived: number;
-  /** The places of lines that were left out, the first of them; the counts have all as `skipped`. */
-  readonly bad: readonly BadLine[];
-  /** Lines that were taken, though something in them is wrong, the first of them; the counts have all. */
-  readonly irregular: readonly IrregularLine[];
 }
 
 /** How a conversation is imported. */
@@ -134,7 +127,7 @@ export async function importConversation(
     markSessionsBack(store, done);
     if (table !== undefined && done.every(({ refused }) => refused === undefined)) {
       await record(table, opened, now());
-      rememberEnd(store, plan, { done, opened, table });
+      await rememberEnd(store, plan, { tool, done, opened, table });
     }
     const brought = opened.map((one) => importOf(one, plan, done));
     return [...brought, ...[...failed].map(([file, error]) => ({ file, seen: 'new', error }) as const)];
@@ -185,12 +178,9 @@ async function grown(
     const isKnown = (file: FoundFile) => isRead(file, how.table);
     const one = await continueConversation(store, { tool, files }, { ...how, isRead: isKnown });
     if (one === undefined) return undefined;
-    const { bad, skipped, ...faults } = one.reading.faults;
-    const counts = { ...noCounts, ...faults, records: one.records, skipped };
-    const { irregular } = one.reading;
-    const brought: Brought = { sessions: [one.wrote], counts, derived: 0, bad, irregular };
+    const { file: main, brought } = one;
     return files.map((file) =>
-      file === one.file ? { file, seen: 'grown', brought } : { file, seen: 'unchanged' },
+      file === main ? { file, seen: 'grown', brought } : { file, seen: 'unchanged' },
     );
   } catch (error) {
     // Whatever is wrong with the file, its whole reading says it.
@@ -200,28 +190,40 @@ async function grown(
 }
 
 /** Records where the main file can be read on when it has grown. */
-function rememberEnd(
+async function rememberEnd(
   store: SqliteTapeStore,
-  { end, session, copyOf, isNamed, conversations }: SourcePlan,
+  plan: SourcePlan,
   {
+    tool,
     done,
     opened,
     table,
   }: {
+    readonly tool: TranscriptTool;
     readonly done: readonly Reconciled[];
     readonly opened: readonly Opened[];
     readonly table: SourceTable;
   },
-): void {
+): Promise<void> {
+  const { end, session, copyOf, isNamed, conversations } = plan;
   const main = opened.find(({ file }) => file.role === 'main');
   const source = main && table.at(main.file.path);
   const wrote = done.find(({ conversation }) => conversation === end?.conversation);
-  const plan = conversations.find(({ key }) => key === end?.conversation);
-  if (main === undefined || source === undefined || wrote === undefined || plan === undefined) return;
+  const grows = conversations.find(({ key }) => key === end?.conversation);
+  if (main === undefined || source === undefined || wrote === undefined || grows === undefined) return;
   const open = copyOf === undefined && isNamed === undefined ? end : undefined;
-  const { key, name } = plan;
+  const { brought } = importOf(main, plan, done);
+  if (brought === undefined) return;
+  const { sessions, ...found } = brought;
+  const { key, name } = grows;
   const directories = [...main.reading.directories];
-  saveEnd(store, { table, source, handle: main.handle, open }, { session, key, name, directories, wrote });
+  const others = sessions.filter((one) => one !== wrote);
+  const { records } = await main.reading.lines();
+  saveEnd(
+    store,
+    { tool, table, source, handle: main.handle, open, records },
+    { session, key, name, directories, wrote, found, others },
+  );
 }
 
 /** What can be wrong with one file, and with no other. */
@@ -304,12 +306,7 @@ function importOf(
   const error = reading.error ?? sessions.find(({ refused }) => refused !== undefined)?.refused;
   const said = { file, seen: seen.as, ...(error !== undefined && { error }) };
   if (key === undefined) return said;
-  const { bad, skipped, ...faults } = reading.faults;
   const counts = plan.counts.get(key) ?? noCounts;
-  const brought: Brought = {
-    ...{ sessions, bad, derived: file.role === 'main' ? plan.derived.length : 0 },
-    irregular: reading.irregular,
-    counts: { ...counts, ...faults, skipped: counts.skipped + skipped },
-  };
-  return { ...said, brought };
+  const derived = file.role === 'main' ? plan.derived.length : 0;
+  return { ...said, brought: { sessions, ...reading.found({ counts, derived }) } };
 }

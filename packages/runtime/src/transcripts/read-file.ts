@@ -1,8 +1,9 @@
 import type { FoundFile } from '../discovery/index.ts';
 import { ImportError } from '../import/errors.ts';
 import type { SourceFile, TranscriptTool } from '../import/format.ts';
-import { Irregularities, type IrregularLine } from '../import/irregular.ts';
-import type { BadLine, JsonLine, JsonLines } from '../import/json-lines.ts';
+import type { FoundInFile } from '../import/found-in-file.ts';
+import { Irregularities } from '../import/irregular.ts';
+import { type BadLine, type JsonLine, type JsonLines, placesMax } from '../import/json-lines.ts';
 import { sessionJsonl } from '../import/session-jsonl.ts';
 import {
   compressionIn,
@@ -17,9 +18,6 @@ import {
 } from '../lines/index.ts';
 import type { Source } from '../sources/index.ts';
 import { transcriptTools } from './tools.ts';
-
-/** The most places of bad lines that are kept. */
-const badLinesMax = 100;
 
 /** How a file is read. */
 interface ReadingOptions {
@@ -83,15 +81,12 @@ export class FileReading implements SourceFile {
     return this.#directories;
   }
 
-  /** What was wrong with its lines; nothing, if they were not read. */
-  get faults(): Pick<JsonLines, 'glued' | 'truncated' | 'skipped' | 'bad'> & { readonly irregular: number } {
+  /** What was found in it, by what became of its records; without faults of its lines, if they were not read. */
+  found({ counts, derived }: Pick<FoundInFile, 'counts' | 'derived'>): FoundInFile {
     const { glued = 0, truncated = 0, skipped = 0, bad = [] } = this.#lines ?? {};
-    return { glued, truncated, skipped, bad, irregular: this.#irregular.count };
-  }
-
-  /** The first of its irregular lines, which were read nevertheless. */
-  get irregular(): readonly IrregularLine[] {
-    return this.#irregular.lines;
+    const { count, lines } = this.#irregular;
+    const faults = { glued, truncated, irregular: count, skipped: counts.skipped + skipped };
+    return { counts: { ...counts, ...faults }, derived, bad, irregular: lines };
   }
 
   /** What is to be recorded of it. */
@@ -137,7 +132,7 @@ export class FileReading implements SourceFile {
       first ??= batch.faults[0];
       const last = batch.records.at(-1);
       if (last !== undefined) this.#options.onRead?.(last.offset + last.bytes);
-      for (const { line, offset } of batch.faults) if (bad.length < badLinesMax) bad.push({ line, offset });
+      for (const { line, offset } of batch.faults) if (bad.length < placesMax) bad.push({ line, offset });
     }
     const { faults, glued } = reading.counts;
     if (first !== undefined && faults > records.length) throw errorOf(first, this.path);
