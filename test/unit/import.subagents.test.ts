@@ -1,4 +1,5 @@
 import { drawGraph, SessionGraph } from '@tapedeck/graph';
+import { blame } from '@tapedeck/runtime';
 import {
   type AgentSource,
   type ImportPlan,
@@ -130,7 +131,7 @@ describe.each(Object.entries(generations))('a subagent whose records are %s', (_
   });
 });
 
-test('a subagent in the background is merged when a notification says that it ended', () => {
+test('a subagent in the background is merged when a notification says that it ended', async () => {
   const launched = person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'launched')], {
     toolUseResult: { isAsync: true, agentId: 'x1', status: 'async_launched' },
   });
@@ -148,6 +149,10 @@ test('a subagent in the background is merged when a notification says that it en
   const store = importedAs(planned(running, agents), planned([...running, notified], agents));
   expect(childrenOf(store, 's-1')).toEqual([['agent-x1', 't1', 'merged']]);
   expect(mergesOf(store)).toEqual([expect.stringMatching(/^agent-x1 → s-1@.*<task-id>x1<\/task-id>/)]);
+  const { parts } = await blame(store, 's-1');
+  expect(parts.find(({ text }) => text.includes('<task-id>x1'))?.from).toMatchObject([
+    { session: 'agent-x1', state: 'merged' },
+  ]);
 });
 
 test('a merge has the time at which the result came back, and so has the session that got it', () => {

@@ -34,6 +34,7 @@ export type {
   SourcePlan,
   TranscriptTool,
 } from '../import/format.ts';
+export type { FoundInFile } from '../import/found-in-file.ts';
 export type { IrregularLine } from '../import/irregular.ts';
 export {
   type BadLine,
