@@ -1372,7 +1372,7 @@ def verify_edges(home, tape):
         if line.row["type"] in ("merge", "discard"):
             verify_edge_line(home, tape, line, report)
     for mark in home.rows(
-        "SELECT seq, name, payload FROM entry WHERE tape_id = ? AND kind = 'anchor' AND name >= 'merge/' AND name < 'merge0'", tape["id"]
+        "SELECT seq, name, key, payload FROM entry WHERE tape_id = ? AND kind = 'anchor' AND name >= 'merge/' AND name < 'merge0'", tape["id"]
     ).fetchall():
         verify_edge_mark(home, tape, mark, report)
 
@@ -1395,6 +1395,10 @@ def verify_edge_line(home, tape, line, report):
 
 def verify_edge_mark(home, tape, mark, report):
     name, seq = tape["name"], mark["seq"]
+    is_adopted = home.is_adopted(tape, seq)
+    # A copy has marks without keys.
+    if is_adopted and not (mark["key"] or "").startswith("merge:"):
+        return
     state = object_in(parsed(mark["payload"]), "state")
     if mark["payload"] is None:
         of = mark["name"][len("merge/") :]
@@ -1402,8 +1406,10 @@ def verify_edge_mark(home, tape, mark, report):
         child = next(below, None)
     else:
         child = home.by_ulid.get(state.get("child")) if isinstance(state.get("child"), str) else None
-    if child is None:
+    if child is None and not is_adopted:
         report(name, seq, "the mark %s@%d names no session" % (name, seq))
+    # A bundle may not have brought the child, or all of it.
+    if child is None or is_adopted:
         return
     merges = [line.fields for line in home.lines_of.get(child["id"], []) if line.row["type"] in ("merge", "discard")]
     if not any(line.get("into") == tape["ulid"] and line.get("seq") == seq for line in merges):
