@@ -133,6 +133,7 @@ test('an abort ends the command', async () => {
 
 test.runIf(atFullSize)(
   'a gigabyte of output leaves its beginning and its end, and no memory taken',
+  { timeout: 600_000 },
   async () => {
     const { run } = desk({ outputBytes: 3_000 });
     const before = keptMemory();
