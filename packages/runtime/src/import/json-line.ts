@@ -1,5 +1,5 @@
-import type { Json } from '@tapedeck/tape';
-import { jsonDepth, quote } from '@tapedeck/tape/internal';
+import type { Json, JsonObject } from '@tapedeck/tape';
+import { isObject, jsonDepth, quote } from '@tapedeck/tape/internal';
 import { jsonDepthMax } from '@tapedeck/tape/store';
 import type { ByteLine } from './byte-lines.ts';
 import { ImportError } from './errors.ts';
@@ -17,6 +17,16 @@ export interface ParsedLine {
   readonly cut?: ImportError;
   /** NUL bytes stand before its text, as a crash of the machine leaves them. */
   readonly nul?: ImportError;
+}
+
+/** The record of a line that is one record and nothing else, as nearly all are. Of any other line, `parseLine` says more. */
+export function plainRecord(bytes: Uint8Array): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(utf8.decode(bytes));
+    return isObject(value) && !isDeeper(value, jsonDepthMax) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -93,12 +103,18 @@ function parseText(line: ByteLine, file: string | undefined): ParsedLine {
   return { values, ...(cut instanceof ImportError && { cut }) };
 }
 
-/** Whether a value has more levels than a number of arrays and objects. */
+/** Whether a value that was parsed has more levels than a number of arrays and objects. Makes no object: all lines are looked at. */
 function isDeeper(value: Json, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (levels === 0) return true;
-  for (const one of Array.isArray(value) ? value : Object.values(value))
-    if (isDeeper(one, levels - 1)) return true;
+  if (Array.isArray(value)) {
+    for (const one of value) if (isDeeper(one, levels - 1)) return true;
+    return false;
+  }
+  for (const name in value) {
+    const field = (value as JsonObject)[name];
+    if (typeof field === 'object' && isDeeper(field, levels - 1)) return true;
+  }
   return false;
 }
 

@@ -1,6 +1,6 @@
 import { isObject } from '@tapedeck/tape/internal';
 import { ImportError, type ImportErrorCode } from '../import/errors.ts';
-import { parseLine } from '../import/json-line.ts';
+import { parseLine, plainRecord } from '../import/json-line.ts';
 import type { JsonLine } from '../import/json-lines.ts';
 import type { SplitLine } from './splitter.ts';
 
@@ -31,6 +31,11 @@ export function recordsOf(line: SplitLine, file: string): LineRecords {
   if (line.isTooLong) {
     if (!line.ended) return { records: [], isUnfinished: true };
     return failed(line, { why: `the line has ${line.length} bytes, which is too long` });
+  }
+  const plain = plainRecord(line.bytes);
+  if (plain !== undefined) {
+    const record = { line: line.line, offset: line.offset, bytes: line.length, value: plain };
+    return { records: [record], isUnfinished: false };
   }
   try {
     const { values, cut, nul } = parseLine(line, file);

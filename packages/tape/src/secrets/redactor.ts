@@ -158,15 +158,17 @@ function redactedValue<T>(root: T, patterns: Patterns): Replaced<T> {
   };
   const fieldsOf = (object: object, depth: number): unknown => {
     let isSame = true;
-    const names = new Set<string>();
     const fields = Object.entries(object);
     for (const pair of fields) {
       const [name, field] = pair;
-      pair[0] = nameOf(textOf(name), names);
+      pair[0] = textOf(name);
       pair[1] = fieldOf(object, name, field, depth);
       isSame &&= name === pair[0] && field === pair[1];
     }
-    return isSame ? object : Object.fromEntries(fields);
+    if (isSame) return object;
+    const names = new Set<string>();
+    for (const pair of fields) pair[0] = nameOf(pair[0], names);
+    return Object.fromEntries(fields);
   };
   const fieldOf = (object: object, name: string, field: unknown, depth: number): unknown => {
     if (typeof field !== 'string') return visit(field, depth + 1);

@@ -28,6 +28,12 @@ export interface Parted {
   readonly agents: readonly AgentSource[];
 }
 
+/** Whether a message of a subagent is nested in a record. */
+export function isNested({ type, data }: JsonObject): boolean {
+  if (type !== 'progress' || !isObject(data)) return false;
+  return data.type === 'agent_progress' && text(data.agentId) !== undefined && isObject(data.message);
+}
+
 /**
  * Takes the messages of subagents out of the progress records in which they are nested; what is left of such a record names
  * the message that was in it. Records of subagents that have a file of their own (`known`) stay as they are.
@@ -104,16 +110,6 @@ export function contextIn(lines: readonly JsonLine[]): string | undefined {
   return text(lines.find(({ value }) => value.type === 'fork-context-ref')?.value.parentLastUuid);
 }
 
-/** What records say of subagents. */
-export interface AgentNotes {
-  /** The calls that started them, by their ids; those of runs of workflows, by theirs. */
-  readonly calls: ReadonlyMap<string, string>;
-  /** How those ended that reported, by their ids. */
-  readonly ended: ReadonlyMap<string, Ended>;
-  /** How calls ended that waited for what they started. */
-  readonly results: ReadonlyMap<string, Ended>;
-}
-
 /** How a subagent or a call ended. */
 interface Ended {
   readonly as: 'completed' | 'failed';
@@ -122,31 +118,48 @@ interface Ended {
 }
 
 /**
- * Reads which calls started which subagents, and which of these reported: as the result of the call; those that ran in the
- * background by a notification, and those of a workflow in its journal.
+ * What records say of subagents: which calls started which of them, and which of these reported, as the result of the call;
+ * those that ran in the background by a notification, and those of a workflow in its journal.
  */
-export function agentNotes(lines: readonly Pick<JsonLine, 'value'>[]): AgentNotes {
-  const calls = new Map<string, string>();
-  const ended = new Map<string, Ended>();
-  const results = new Map<string, Ended>();
-  for (const { value: record } of lines) {
+export class AgentNotes {
+  readonly #calls = new Map<string, string>();
+  readonly #ended = new Map<string, Ended>();
+  readonly #results = new Map<string, Ended>();
+
+  /** The calls that started them, by their ids; those of runs of workflows, by theirs. */
+  get calls(): ReadonlyMap<string, string> {
+    return this.#calls;
+  }
+
+  /** How those ended that reported, by their ids. */
+  get ended(): ReadonlyMap<string, Ended> {
+    return this.#ended;
+  }
+
+  /** How calls ended that waited for what they started. */
+  get results(): ReadonlyMap<string, Ended> {
+    return this.#results;
+  }
+
+  add(record: JsonObject): void {
     const agent = text(record.agentId);
-    if (record.type === 'result' && agent !== undefined) ended.set(agent, { as: 'completed' });
-    if (record.type !== 'user' && !isQueued(record)) continue;
+    if (record.type === 'result' && agent !== undefined) this.#ended.set(agent, { as: 'completed' });
+    if (record.type !== 'user' && !isQueued(record)) return;
     const details = isObject(record.toolUseResult) ? record.toolUseResult : {};
     const named = text(details.agentId) ?? text(details.runId);
     const waits = details.isAsync !== true && details.status !== 'async_launched';
     for (const block of blocksOf(record)) {
       const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
       if (call === undefined) continue;
-      if (named !== undefined) calls.set(named, call);
-      if (waits) results.set(call, { as: block.is_error === true ? 'failed' : 'completed' });
+      if (named !== undefined) this.#calls.set(named, call);
+      if (waits) this.#results.set(call, { as: block.is_error === true ? 'failed' : 'completed' });
     }
+    const words = wordsOf(record);
+    if (!words.includes('<task-notification>')) return;
     const notified = keyIn(record);
-    for (const [, id = '', status] of wordsOf(record).matchAll(notification))
-      ended.set(id, { as: status === 'completed' ? status : 'failed', ...(notified && { notified }) });
+    for (const [, id = '', status] of words.matchAll(notification))
+      this.#ended.set(id, { as: status === 'completed' ? status : 'failed', ...(notified && { notified }) });
   }
-  return { calls, ended, results };
 }
 
 const notification =

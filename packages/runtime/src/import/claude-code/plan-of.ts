@@ -13,15 +13,9 @@ import type { JsonLine } from '../json-lines.ts';
 import { keyPart } from '../key-part.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan.ts';
 import { text } from '../text.ts';
-import {
-  type AgentNotes,
-  type AgentSource,
-  agentNotes,
-  contextIn,
-  withoutNested,
-  withoutSidechains,
-} from './agents.ts';
+import { type AgentNotes, type AgentSource, contextIn, withoutNested, withoutSidechains } from './agents.ts';
 import { countsOf, type ReadingCounts } from './counts.ts';
+import { factsOf } from './file-facts.ts';
 import { type SavedOutput, savedDraft } from './outputs.ts';
 import { type FileKey, planFile } from './plan-file.ts';
 
@@ -49,15 +43,18 @@ export function planClaudeCode({
   beside = [],
   outputs = [],
 }: ClaudeCodeSource): ImportPlan {
-  const nested = withoutNested(lines, new Set(agents.map(({ id }) => id)));
-  const main = withoutSidechains(nested.lines);
+  const facts = factsOf(lines);
+  const ids = new Set(agents.map(({ id }) => id));
+  const nested = facts.hasNested ? withoutNested(lines, ids) : { lines, agents: [] };
+  const main = facts.hasSidechains ? withoutSidechains(nested.lines) : { lines: nested.lines, agents: [] };
   const given = [...nested.agents, ...main.agents, ...agents];
   const found = [...given, ...missingIn(given)];
   const agentLines = found.flatMap((agent) => agent.lines);
-  const isAgent = agents.length === 0 && isSidechain(lines);
-  const named = uuid.test(name) ? name : (sessionIn(lines) ?? sessionIn(agentLines) ?? name);
+  const isAgent = agents.length === 0 && facts.isSidechain;
+  const named = uuid.test(name) ? name : (facts.session ?? factsOf(agentLines).session ?? name);
   const { session, key } = identityOf(named, isAgent ? lines : []);
-  const notes = agentNotes([...lines, ...agentLines, ...beside]);
+  const { notes } = facts;
+  for (const { value } of [...agentLines, ...beside]) notes.add(value);
   const top = planFile(main.lines, { key, name: session, kind: 'main' });
   const [first = emptyOf({ key, name: session, kind: 'main' }), ...rest] = top.conversations;
   if (top.conversations.length === 0 && found.length === 0)
@@ -96,7 +93,7 @@ export function planClaudeCode({
     }
     left = left.filter((one) => !now.includes(one));
   }
-  const copyOf = sourceOfCopy(main.lines, session);
+  const copyOf = facts.sources.findLast((one) => one !== session);
   return {
     format: 'claude-code',
     session,
@@ -277,11 +274,6 @@ function identityOf(
   return { session, key: `claude-code:${keyPart(named)}` };
 }
 
-function isSidechain(lines: readonly JsonLine[]): boolean {
-  const spoken = lines.filter(({ value }) => value.type === 'user' || value.type === 'assistant');
-  return spoken.length > 0 && spoken.every(({ value }) => value.isSidechain === true);
-}
-
 /** A conversation of which nothing is here. */
 function emptyOf({ key, kind, name, file = key }: FileKey): ConversationPlan {
   return { key, kind, file, name, spine: [], settled: 0, keeps: new Map(), asides: [] };
@@ -289,27 +281,6 @@ function emptyOf({ key, kind, name, file = key }: FileKey): ConversationPlan {
 
 function recordDraft(key: string, payload: JsonObject): Draft {
   return { kind: 'x-claude-code', payload, meta: { source: 'import' }, key };
-}
-
-/** The session of the last record in a chain that names one, or else of any; copies of another session's name the copy. */
-function sessionIn(lines: readonly JsonLine[]): string | undefined {
-  const names = lines.filter(({ value }) => text(value.sessionId) !== undefined);
-  const last = names.findLast(({ value }) => text(value.uuid) !== undefined) ?? names.at(-1);
-  return text(last?.value.sessionId);
-}
-
-/**
- * The session from which records were copied, as the last copied one names it. Three generations of Claude Code say so in
- * three ways: `forkedFrom`, a `session_id` beside the `sessionId`, and the session that made the request of an answer.
- */
-function sourceOfCopy(lines: readonly JsonLine[], session: string): string | undefined {
-  for (const { value } of lines.toReversed()) {
-    const { forkedFrom, session_id, requestSessionId } = value;
-    const from = isObject(forkedFrom) ? text(forkedFrom.sessionId) : undefined;
-    const named = from ?? text(session_id) ?? text(requestSessionId);
-    if (named !== undefined && named !== session) return named;
-  }
-  return undefined;
 }
 
 function hasCall(spine: readonly Draft[], call: string): boolean {
