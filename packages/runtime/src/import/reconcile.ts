@@ -108,6 +108,9 @@ export function prepared(conversation: ConversationPlan, clean: Cleaner | undefi
     ...conversation,
     ...(title !== undefined && { title: clean?.text(title) ?? title }),
     spine: spine.map((draft) => changedLater(draft, prepare)),
-    asides: asides.map(({ draft, after }) => ({ draft: changedLater(draft, prepare), after })),
+    asides: asides.map((one) => {
+      const draft = changedLater(one.draft, prepare);
+      return draft === one.draft ? one : { draft, after: one.after };
+    }),
   };
 }

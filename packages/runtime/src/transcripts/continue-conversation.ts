@@ -134,12 +134,11 @@ export function saveEnd(
   }
   const { line, offset, state } = open;
   const from = stateBefore(handle, source.read, { line, offset });
-  const all = Uint32Array.from([...ids, ...numbersOf(open.ids())]);
   const beside = others.flatMap(({ conversation, session }) => {
     const id = store.sessions.find(session)?.id;
     return id === undefined ? [] : [{ conversation, id }];
   });
-  table.ends.put(source, { from, ...about, state, tape, ids: all, before, others: beside });
+  table.ends.put(source, { from, ...about, state, tape, ids: numbersOf(open.ids(), ids), before, others: beside });
 }
 
 /** What was found before the open end of a file; undefined where what is behind it would not be read from there on. */

@@ -1,4 +1,5 @@
 import { blocksOf } from './blocks.ts';
+import type { ByRecord } from './by-record.ts';
 import type { Block } from './content.ts';
 import type { Call } from './message.ts';
 import type { CodeRecord } from './records.ts';
@@ -36,7 +37,7 @@ export interface CallStretch {
 export function answersOf(
   stretches: readonly CallStretch[],
   records: readonly CodeRecord[],
-  onPath: ReadonlySet<CodeRecord>,
+  onPath: Pick<ByRecord<true>, 'has'>,
 ): Answers {
   const found = resultsById(records);
   const used = new Map<CodeRecord, readonly number[]>();

@@ -1,11 +1,12 @@
 import type { DerivedEdge } from '../plan.ts';
+import { ByRecord } from './by-record.ts';
 import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 
 /** The records of a file as a forest. */
 export interface Chain {
   readonly records: readonly CodeRecord[];
   /** The predecessor of each record that has one. */
-  readonly parents: ReadonlyMap<CodeRecord, CodeRecord>;
+  readonly parents: Pick<ByRecord<CodeRecord>, 'get'>;
   /** The records that are part of a chain, by their trees; the roots are in the order of the file. */
   readonly trees: readonly (readonly CodeRecord[])[];
   /** The links that no record names: the record, its predecessor, and why. */
@@ -28,7 +29,7 @@ export function chainOf(records: readonly CodeRecord[]): Chain {
   const byId = new Map<string, CodeRecord>();
   for (const record of records) if (record.id !== undefined) byId.set(record.id, record);
   const found = (id: string | undefined) => (id === undefined ? undefined : byId.get(id));
-  const parents = new Map<CodeRecord, CodeRecord>();
+  const parents = new ByRecord<CodeRecord>();
   const chained = records.filter(({ id }) => id !== undefined);
   for (const record of chained) {
     const parent = found(record.parent);
@@ -72,11 +73,11 @@ function reasonOf(
 /** Takes the predecessor of the first record of each circle away, and returns these records. */
 function cutCircles(
   chained: readonly CodeRecord[],
-  parents: Map<CodeRecord, CodeRecord>,
+  parents: ByRecord<CodeRecord>,
 ): ReadonlySet<CodeRecord> {
   const cut = new Set<CodeRecord>();
   /** The records that were walked over, by the one from which the walk began. */
-  const walks = new Map<CodeRecord, CodeRecord>();
+  const walks = new ByRecord<CodeRecord>();
   for (const start of chained) {
     const walked: CodeRecord[] = [];
     let at: CodeRecord | undefined = start;
@@ -94,9 +95,9 @@ function cutCircles(
 }
 
 /** Finds the root of a record, also after roots have got predecessors. */
-function rootsIn(parents: ReadonlyMap<CodeRecord, CodeRecord>): (record: CodeRecord) => CodeRecord {
+function rootsIn(parents: Chain['parents']): (record: CodeRecord) => CodeRecord {
   /** What is before a record, as far as it was walked. */
-  const ahead = new Map<CodeRecord, CodeRecord>();
+  const ahead = new ByRecord<CodeRecord>();
   return (record) => {
     const walked: CodeRecord[] = [];
     let root = record;

@@ -5,7 +5,6 @@ import { LaterDraft } from '../later-draft.ts';
 import type { ConversationPlan } from '../plan.ts';
 import { noCounts, type TranscriptCounts } from '../transcript.ts';
 import type { Answers } from './answers.ts';
-import { holdsOnlyResults } from './blocks.ts';
 import type { Chain } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
 
@@ -42,7 +41,7 @@ function movedResults(turns: readonly SpokenTurn[], answers: Answers): readonly 
         if (at !== undefined && (at < turn.at || at > next))
           moved.push(`${call.record.key}:${keyPart(call.toolCallId)}`);
       }
-    if (turn.kind !== 'aside' && !(turn.kind === 'user' && holdsOnlyResults(turn.record))) next = turn.at;
+    if (turn.kind !== 'aside' && !(turn.kind === 'user' && turn.record.traits.isOnlyResults)) next = turn.at;
   }
   return moved;
 }

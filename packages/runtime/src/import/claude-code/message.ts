@@ -49,23 +49,24 @@ class MessageAgain implements Message {
   readonly stopped: boolean;
   readonly rest: readonly CodeRecord[];
   readonly isEmpty: boolean;
-  readonly #turn: ModelTurn;
-  /** The calls that it made, also those that the provider executed. */
-  readonly #own: readonly string[];
+  readonly #members: ModelTurn['members'];
+  /** The calls that it made and that the provider executed. */
+  readonly #foreign: readonly string[];
 
   constructor(turn: ModelTurn, message: Message & { readonly own: readonly string[] }) {
+    const ids = new Set(message.calls.map(({ toolCallId }) => toolCallId));
     this.calls = exact(message.calls);
     this.stopped = message.stopped;
-    this.rest = message.rest;
+    this.rest = exact(message.rest);
     this.isEmpty = message.isEmpty;
-    this.#turn = turn;
-    this.#own = exact(message.own);
+    this.#members = turn.members;
+    this.#foreign = exact(message.own.filter((id) => !ids.has(id)));
   }
 
   get parts(): readonly Part[] {
-    const again = new Set<string>();
-    const has = (id: string) => !this.#own.includes(id) || again.has(id);
-    return messageOf(this.#turn, { has, add: (id) => again.add(id) }).parts;
+    const left = new Set([...this.calls.map(({ toolCallId }) => toolCallId), ...this.#foreign]);
+    return messageOf({ members: this.#members }, { has: (id) => !left.has(id), add: (id) => left.delete(id) })
+      .parts;
   }
 }
 
@@ -73,7 +74,7 @@ class MessageAgain implements Message {
  * Builds a message from its records. `claimed` holds the ids of all earlier calls and receives those of this
  * message: a second call with the same id could never have a result.
  */
-function messageOf({ members }: ModelTurn, claimed: Claimed): Message {
+function messageOf({ members }: Pick<ModelTurn, 'members'>, claimed: Claimed): Message {
   const parts: Part[] = [];
   const calls: Call[] = [];
   const rest = new Set<CodeRecord>();

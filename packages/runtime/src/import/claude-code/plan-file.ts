@@ -4,6 +4,7 @@ import type { JsonLine } from '../json-lines.ts';
 import type { OpenEnd } from '../open-end.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from '../plan.ts';
 import { answersOf } from './answers.ts';
+import { ByRecord } from './by-record.ts';
 import { chainOf, type DerivedLink } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
 import { type ReadingCounts, readingCounts } from './counts.ts';
@@ -54,7 +55,7 @@ export function planFile(
   const title = titleOf(records);
   const derived: DerivedEdge[] = [];
   const links = new Map(chain.derived.map((one) => [one.record, one]));
-  const taken = new Set<CodeRecord>();
+  const taken = new ByRecord<true>();
   const ways = trees.map((tree) => pathsOf(tree, chain).map((path) => readPath(path, tree, taken)));
   // Records of a tree that says nothing, and those without a place in a tree, go with the first conversation.
   const later = new Map(trees.slice(1).flatMap((tree, i) => tree.map((record) => [record, i + 1] as const)));
@@ -125,7 +126,7 @@ function edgesOf(
 function readPath(
   path: TreePath,
   tree: readonly CodeRecord[],
-  taken: Set<CodeRecord>,
+  taken: ByRecord<true>,
 ): { readonly path: TreePath; readonly conversation: Omit<Conversation, 'beside'> } {
   const stretches: { calls: Call[]; from: number; to: number }[] = [];
   // Behind a compaction a call can be repeated, since the model gets it again.
@@ -144,13 +145,14 @@ function readPath(
   });
   stretches.push(stretch);
   for (const record of path.steps) {
-    taken.add(record);
-    for (const one of path.hanging.get(record) ?? []) taken.add(one);
+    taken.set(record, true);
+    for (const one of path.hanging.get(record) ?? []) taken.set(one, true);
   }
-  for (const turn of turns) if (turn.kind === 'assistant') for (const one of turn.members) taken.add(one);
+  for (const turn of turns)
+    if (turn.kind === 'assistant') for (const one of turn.members) taken.set(one, true);
   return {
     path,
-    conversation: { turns, answers: answersOf(stretches, tree, new Set(path.steps)) },
+    conversation: { turns, answers: answersOf(stretches, tree, new ByRecord(path.steps, true)) },
   };
 }
 
@@ -172,7 +174,7 @@ function planPath(
   },
 ): {
   readonly plan: ConversationPlan;
-  readonly keys: readonly string[];
+  readonly drafts: readonly Draft[];
   readonly starts: readonly number[];
   readonly settled: number;
 } {
@@ -210,7 +212,7 @@ function planPath(
     asides,
     ...(exported.size > 0 && { exported }),
   };
-  return { plan, keys: drafts.map(({ key: of = '' }) => of), starts, settled };
+  return { plan, drafts, starts, settled };
 }
 
 /** What an export wrote into records, by their keys. */

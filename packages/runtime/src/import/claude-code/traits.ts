@@ -7,6 +7,8 @@ import { blocksOf, isBlank } from './blocks.ts';
 
 /** What is asked of each record more than once: it is kept, so that the content of a record need not be. */
 export interface Traits {
+  readonly type: string;
+  readonly isSidechain: boolean;
   /** Whether it restarts the conversation after a compaction. */
   readonly isBoundary: boolean;
   /** Whether it contains the summary of a compaction. */
@@ -38,11 +40,13 @@ export type Results = readonly (readonly [at: number, call: string])[];
 
 /** Pure. */
 function traitsOf(raw: JsonObject): Traits {
-  const { type } = raw;
+  const type = text(raw.type) ?? '';
   const blocks = blocksOf(raw);
   const said = blocks.filter((block) => !isBlank(block));
   const isResult = (block: JsonObject) => block.type === 'tool_result';
   return {
+    type,
+    isSidechain: raw.isSidechain === true,
     isBoundary: type === 'system' && raw.subtype === 'compact_boundary',
     isSummary: type === 'user' && raw.isCompactSummary === true,
     isQueued: isQueued(raw),
@@ -58,13 +62,13 @@ function traitsOf(raw: JsonObject): Traits {
   };
 }
 
-/** The results of a user record; undefined where it has none. Pure. */
-export function resultsOf(raw: JsonObject): Results | undefined {
+/** The results of a user record; undefined where it has none. `calls`: ids that are in memory already. Pure. */
+export function resultsOf(raw: JsonObject, calls: ReadonlyMap<string, string>): Results | undefined {
   if (raw.type !== 'user') return undefined;
   const results: (readonly [number, string])[] = [];
   for (const [at, block] of blocksOf(raw).entries()) {
     const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
-    if (call !== undefined) results.push([at, call]);
+    if (call !== undefined) results.push([at, calls.get(call) ?? call]);
   }
   return results.length === 0 ? undefined : exact(results);
 }
@@ -88,7 +92,8 @@ export class TraitPool {
 
   of(raw: JsonObject): Traits {
     const traits = traitsOf(raw);
-    const mark = Object.values(traits).map(Number).join('');
+    const { type, ...others } = traits;
+    const mark = `${Object.values(others).map(Number).join('')} ${type}`;
     const known = this.#known.get(mark);
     if (known !== undefined) return known;
     this.#known.set(mark, traits);
