@@ -14,7 +14,7 @@ const keptFileMax = 4 * keptBytes;
 const keptLineMax = 1024 * 1024;
 
 /** The bytes of lines read again whose records stay until others are. */
-const recentBytes = 2 * 1024 * 1024;
+const recentBytes = 256 * 1024;
 
 /**
  * The records of an open file. Those of its first lines stay in memory, unless it is large, and a small file is parsed once;

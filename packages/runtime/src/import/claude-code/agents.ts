@@ -59,6 +59,8 @@ export function withoutNested(lines: readonly JsonLine[], known: ReadonlySet<str
       value: { ...value, data: { ...rest, ...(uuid !== undefined && { messageUuid: uuid }) } },
     };
   });
+  // The same list where there are none: a copy would be in memory as long.
+  if (agents.size === 0) return { lines, agents: [] };
   return { lines: left, agents: [...agents].map(([id, { lines: own, call }]) => sourceOf(id, own, call)) };
 }
 
@@ -92,6 +94,7 @@ export function withoutSidechains(lines: readonly JsonLine[]): Parted {
     agents.set(id, agent);
     agent.lines.push(line);
   }
+  if (agents.size === 0) return { lines, agents: [] };
   return {
     lines: left,
     agents: [...agents].map(([id, { lines: own, call }]) => ({ ...sourceOf(id, own, call), isNear: true })),

@@ -62,7 +62,8 @@ function resultsById(records: readonly CodeRecord[]): ReadonlyMap<string, readon
   const found = new Map<string, RecordedResult[]>();
   for (const record of records) {
     if (record.id === undefined || record.type !== 'user') continue;
-    for (const [at, id] of record.results ?? []) {
+    for (const [at, id] of record.results?.entries() ?? []) {
+      if (id === '') continue;
       const before = found.get(id);
       if (before === undefined) found.set(id, [{ record, at }]);
       else if (before.at(-1)?.record !== record) before.push({ record, at });

@@ -71,10 +71,7 @@ function reasonOf(
 }
 
 /** Takes the predecessor of the first record of each circle away, and returns these records. */
-function cutCircles(
-  chained: readonly CodeRecord[],
-  parents: ByRecord<CodeRecord>,
-): ReadonlySet<CodeRecord> {
+function cutCircles(chained: readonly CodeRecord[], parents: ByRecord<CodeRecord>): ReadonlySet<CodeRecord> {
   const cut = new Set<CodeRecord>();
   /** The records that were walked over, by the one from which the walk began. */
   const walks = new ByRecord<CodeRecord>();

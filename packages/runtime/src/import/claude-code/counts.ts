@@ -52,11 +52,12 @@ export function countsOf(
   conversations: readonly ConversationPlan[],
   reading: ReadingCounts,
 ): TranscriptCounts {
-  const spine = new Map(
-    conversations.flatMap((one) => one.spine).map((draft) => [draft.key, draft] as const),
-  );
+  const all = conversations.flatMap((one) => one.spine);
+  // A branch repeats what it has in common with its parent.
+  const spine =
+    conversations.length === 1 ? all : [...new Map(all.map((draft) => [draft.key, draft])).values()];
   const asides = conversations.flatMap((one) => one.asides).map(({ draft }) => draft);
-  const count = (test: (draft: Draft) => boolean): number => [...spine.values()].filter(test).length;
+  const count = (test: (draft: Draft) => boolean): number => spine.filter(test).length;
   return {
     ...noCounts,
     ...reading,

@@ -116,15 +116,14 @@ function namesBefore(records: readonly CodeRecord[], count: number): OpenEnd['id
 /** The ids of records, and those that they name: a record that comes later can have one of these. */
 function* namesIn(records: readonly CodeRecord[]): Generator<string> {
   yield* idsIn(records);
-  for (const { parent, leaf } of records)
-    for (const id of [parent, leaf]) if (id !== undefined) yield id;
+  for (const { parent, leaf } of records) for (const id of [parent, leaf]) if (id !== undefined) yield id;
 }
 
 /** What other records can name of records: uuids, messages and calls. Some of them come several times. */
 export function* idsIn(records: readonly CodeRecord[]): Generator<string> {
   for (const { id, uuid, message, results, calls } of records) {
-    for (const one of [id, uuid, message]) if (one !== undefined) yield one;
-    for (const [, call] of results ?? []) yield call;
+    for (const one of [id, uuid === id ? undefined : uuid, message]) if (one !== undefined) yield one;
+    for (const call of results ?? []) if (call !== '') yield call;
     yield* calls ?? [];
   }
 }

@@ -35,8 +35,8 @@ export interface Traits {
   readonly isOnlyResults: boolean;
 }
 
-/** The calls whose results a record has, by the places of their blocks. */
-export type Results = readonly (readonly [at: number, call: string])[];
+/** The calls whose results a record has, each at the place of its block, and the empty text for any other block. */
+export type Results = readonly string[];
 
 /** Pure. */
 function traitsOf(raw: JsonObject): Traits {
@@ -65,12 +65,11 @@ function traitsOf(raw: JsonObject): Traits {
 /** The results of a user record; undefined where it has none. `calls`: ids that are in memory already. Pure. */
 export function resultsOf(raw: JsonObject, calls: ReadonlyMap<string, string>): Results | undefined {
   if (raw.type !== 'user') return undefined;
-  const results: (readonly [number, string])[] = [];
-  for (const [at, block] of blocksOf(raw).entries()) {
+  const results = blocksOf(raw).map((block) => {
     const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
-    if (call !== undefined) results.push([at, calls.get(call) ?? call]);
-  }
-  return results.length === 0 ? undefined : exact(results);
+    return call === undefined ? '' : (calls.get(call) ?? call);
+  });
+  return results.some((call) => call !== '') ? results : undefined;
 }
 
 /** The ids of the calls of an assistant record; undefined where it has none. Pure. */
