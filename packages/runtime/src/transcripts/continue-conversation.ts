@@ -138,7 +138,15 @@ export function saveEnd(
     const id = store.sessions.find(session)?.id;
     return id === undefined ? [] : [{ conversation, id }];
   });
-  table.ends.put(source, { from, ...about, state, tape, ids: numbersOf(open.ids(), ids), before, others: beside });
+  table.ends.put(source, {
+    from,
+    ...about,
+    state,
+    tape,
+    ids: numbersOf(open.ids(), ids),
+    before,
+    others: beside,
+  });
 }
 
 /** What was found before the open end of a file; undefined where what is behind it would not be read from there on. */

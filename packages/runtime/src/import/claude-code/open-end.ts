@@ -116,7 +116,11 @@ function namesBefore(records: readonly CodeRecord[], count: number): OpenEnd['id
 /** The ids of records, and those that they name: a record that comes later can have one of these. */
 function* namesIn(records: readonly CodeRecord[]): Generator<string> {
   yield* idsIn(records);
-  for (const { parent, leaf } of records) for (const id of [parent, leaf]) if (id !== undefined) yield id;
+  for (const [i, { parent, leaf }] of records.entries()) {
+    // Nearly every record follows the one before it.
+    if (parent !== undefined && parent !== records[i - 1]?.id) yield parent;
+    if (leaf !== undefined) yield leaf;
+  }
 }
 
 /** What other records can name of records: uuids, messages and calls. Some of them come several times. */
