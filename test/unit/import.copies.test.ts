@@ -170,6 +170,34 @@ test('a family of copies ends in the same tree, views and tokens in whatever ord
   }
 });
 
+test('files that name each other as their sources make no circle in the tree, and importing them again moves nothing', () => {
+  const begun = original.slice(0, 2);
+  const named = ['s-1', 's-2', 's-3'].map((session, i, all): readonly Raw[] => {
+    const of = all[(i + 1) % all.length];
+    const last = at(model({ uuid: `m-${session}`, parent: 'a1' }, [says(session)]), i + 10);
+    return [...begun.map((one) => ({ ...one, session_id: of })), last].map((one) => ({
+      ...one,
+      sessionId: session,
+    }));
+  });
+  for (const order of orders(named)) {
+    const store = openStore();
+    for (const file of [...order, ...order]) take(store, file);
+    for (const { id } of store.sessions.list()) {
+      const above = new Set<string>();
+      for (let one: string | undefined = id; one !== undefined; ) {
+        expect(above).not.toContain(one);
+        above.add(one);
+        one = treeParentOf(store.sessions.find(one) ?? {}).parentId;
+      }
+    }
+    const before = [...store.lineage.read()].length;
+    for (const file of order) take(store, file);
+    expect([...store.lineage.read()]).toHaveLength(before);
+    expect([...store.verify()]).toEqual([]);
+  }
+});
+
 test('a copy that a person moved stays where it was put', () => {
   const [source = [], first = []] = family();
   const store = openStore();

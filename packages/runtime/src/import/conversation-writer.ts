@@ -1,12 +1,14 @@
 import {
   type Draft,
   type ForkRequest,
+  type JsonObject,
   type Seq,
   type SessionInfo,
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
+import { hasBase } from './base.ts';
 import { type Change, changeOf, commonOf, saysNothingNew, spineOf } from './change.ts';
 import { continuedNote, copiedIn } from './copies.ts';
 import type { ImportError } from './errors.ts';
@@ -48,6 +50,8 @@ export interface Writing {
         readonly earlier: readonly Shown[];
       }
     | undefined;
+  /** The tokens that the session counted that a transcript was exported of, by the keys of drafts. */
+  readonly counted: ReadonlyMap<string, JsonObject>;
   readonly rewritten: boolean;
   readonly as: string | undefined;
   readonly origins: Origins;
@@ -62,6 +66,9 @@ interface ReadTape {
   /** What has to be written so that it reads as its plan. */
   readonly change: Change;
 }
+
+/** The tokens that a session has counted. */
+type Counted = Pick<Imported, 'counted' | 'requests'>;
 
 /** How often a session is read anew after another writer was faster. */
 const triesMax = 10;
@@ -107,9 +114,16 @@ export class ConversationWriter {
     const sessions: string[] = [];
     for (let one = this.#find(1); one !== undefined; one = this.#find(sessions.length + 1))
       sessions.push(one);
-    const shown = sessions.map((one) => importedIn(store, one, writing.conversation.base).shown);
+    const { base } = writing.conversation;
+    const shown = sessions.map((one) => importedIn(store, one, base).shown);
     const common =
-      sessions.length < 2 ? [0] : shown.map((one) => commonOf(writing.conversation, spineOf(one)));
+      sessions.length < 2
+        ? [0]
+        : sessions.map((one, i) => {
+            // Of a session without the base, all positions say something else.
+            if (base !== undefined && !hasBase(store, one, base)) return -1;
+            return commonOf(writing.conversation, spineOf(shown[i] ?? []));
+          });
     const best = common.lastIndexOf(Math.max(...common));
     this.#next = sessions.length + 1;
     this.#n = best + 1;
@@ -218,7 +232,7 @@ export class ConversationWriter {
     const { plan, rewritten, conversation } = this.#writing;
     if (rewindTo === undefined && drafts.every(isAside)) return false;
     const { base } = conversation;
-    const isExported = base !== undefined && this.#store.sessions.find(this.#session)?.id === base.session;
+    const isExported = this.#store.sessions.find(this.#session)?.id === plan.exportOf;
     if ((rewritten || isExported) && rewindTo !== undefined) return true;
     if (plan.isNamed === true && same === 0 && rewindTo !== undefined) return true;
     const last = spineOf(imported.shown)[same - 1]?.seq ?? base?.cut ?? 0;
@@ -282,12 +296,14 @@ export class ConversationWriter {
   }
 
   /** What the sessions have of which a main conversation is a copy, or that are copies of it and were here before. */
-  #copied({ id: own, parentId, link }: Partial<SessionInfo> = {}): readonly Imported[] {
-    if (this.#writing.conversation.kind !== 'main') return [];
+  #copied({ id: own, parentId, link }: Partial<SessionInfo> = {}): readonly Counted[] {
+    const { conversation, counted } = this.#writing;
+    const ofExport = counted.size === 0 ? [] : [{ counted, requests: new Map() }];
+    if (conversation.kind !== 'main') return ofExport;
     const ids = [parentId, link?.parentId, ...this.#copies];
     const infos = ids.flatMap((id) => (id === undefined ? [] : (this.#store.sessions.find(id) ?? [])));
     const others = new Set(infos.map(({ id }) => id).filter((id) => id !== own));
-    return [...others].map((id) => importedIn(this.#store, id));
+    return [...ofExport, ...[...others].map((id) => importedIn(this.#store, id))];
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */

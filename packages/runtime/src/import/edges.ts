@@ -39,6 +39,7 @@ export function linkSessions(
     if (placed === undefined) continue;
     const { session } = placed;
     if (kind === 'main' && copies) placeCopy(store, plan, placed);
+    if (kind === 'main') placeExported(store, plan, session);
     const above = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
     if (above !== undefined) placeBelow(store, { conversation, session, above }, derived.get(key));
   }
@@ -67,6 +68,16 @@ function placeBelow(
     type: kind,
     ...(parent?.call !== undefined && { evidence: `call ${parent.call}` }),
   });
+}
+
+/** Puts a session under the one that was exported, where it has a part of that and could not be forked from it. */
+function placeExported(store: SqliteTapeStore, { exportOf }: ImportPlan, session: string): void {
+  const info = store.sessions.find(session);
+  const source = exportOf === undefined ? undefined : store.sessions.find(exportOf);
+  if (info === undefined || source === undefined || source.id !== exportOf || info.id === exportOf) return;
+  if (info.link !== undefined || treeParentOf(info).parent !== undefined) return;
+  const evidence = 'it has records that an export wrote, but not all that precedes them';
+  link(store, session, source.session, { type: 'copy', derived: true, evidence });
 }
 
 /** Puts a copy under its source, and the copies of a source under that, whichever of them was imported first. */
@@ -125,9 +136,13 @@ function placeUnder(store: SqliteTapeStore, session: string, source: Likely | un
 
 /** Whether a session is below another one in the tree. */
 function isBelow(store: SqliteTapeStore, session: string, id: string): boolean {
+  const seen = new Set<string>();
   for (let at = store.sessions.find(session); at !== undefined; ) {
     const { parentId } = treeParentOf(at);
     if (parentId === id) return true;
+    // A forged file can have parents in a circle.
+    if (seen.has(at.id)) return false;
+    seen.add(at.id);
     at = parentId === undefined ? undefined : store.sessions.find(parentId);
   }
   return false;

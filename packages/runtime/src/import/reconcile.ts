@@ -1,10 +1,10 @@
 import type { Draft, SqliteTapeStore } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
-import { exportedOf, withBase } from './base.ts';
+import { countedIn, type Exported, exportedOf, hasBase, withBase } from './base.ts';
 import { beginningIn, behindCompaction } from './behind-compaction.ts';
 import type { Cleaner } from './cleaner.ts';
 import { ConversationWriter, nothing, type Reconciled, type Writing } from './conversation-writer.ts';
-import { beginsLike } from './copies.ts';
+import { beginsLike, sessionOf } from './copies.ts';
 import { recordDerived } from './derived.ts';
 import { linkSessions } from './edges.ts';
 import { fitting } from './fitting.ts';
@@ -56,7 +56,8 @@ export function reconcile(
     return plan.conversations.map(({ key }) => ({ conversation: key, ...forgotten, ...nothing }));
   const done = new Map<string, Reconciled>();
   const before = new Map<string, readonly Shown[]>();
-  const exported = exportedOf(store, plan);
+  const found = exportedOf(store, plan);
+  const exported = found !== undefined && isBased(store, plan, found, { as, origins }) ? found : undefined;
   const titles = new Map<string, string | undefined>();
   const beginning = as === undefined ? beginningIn(store, plan, origins) : undefined;
   for (const given of plan.conversations) {
@@ -73,6 +74,7 @@ export function reconcile(
         : { ...over, earlier: before.get(over.conversation) ?? [] };
     const writer = new ConversationWriter(store, {
       ...{ plan, conversation, from, origins },
+      counted: found === undefined ? new Map() : countedIn(conversation, found),
       rewritten: typeof rewritten === 'function' ? rewritten(conversation) : rewritten,
       ...{ as, onAdded },
     });
@@ -91,6 +93,21 @@ export function reconcile(
     recordDerived(store, session, plan, conversation);
   }
   return [...done.values()];
+}
+
+/** Whether the session of a plan, if it is there already, has what the exported session has of it. */
+function isBased(
+  store: SqliteTapeStore,
+  { format, session, conversations: [main] }: ImportPlan,
+  exported: Exported,
+  { as, origins }: { readonly as: string | undefined; readonly origins: Origins },
+): boolean {
+  const base = main && withBase(main, exported).base;
+  if (base === undefined) return false;
+  const origin = JSON.stringify({ format, session });
+  const own = as ?? sessionOf(store, { format, session }) ?? origins.find(origin)?.session;
+  const info = own === undefined ? undefined : store.sessions.find(own);
+  return info === undefined || hasBase(store, info.id, base);
 }
 
 /** The session from which a new main conversation is forked, since both begin alike. */

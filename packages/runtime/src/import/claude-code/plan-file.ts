@@ -62,7 +62,8 @@ export function planFile(
   const beside = records.filter((record) => !taken.has(record));
   const conversations: ConversationPlan[] = [];
   const written = new Set<string>();
-  const marks = marksOf(records);
+  const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
+  const marks = marksOf(records, exportOf);
   let before: ConversationPlan | undefined;
   let end: OpenEnd | undefined;
   for (const [t, paths] of ways.entries()) {
@@ -98,7 +99,6 @@ export function planFile(
   // The others are of records that say nothing.
   derived.push(...edgesOf([...links.keys()], key, links));
   const paths = ways.flat().map(({ conversation }) => ({ ...conversation, beside: [] }));
-  const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
   const reading = readingCounts(chain, paths);
   return {
     ...{ conversations, derived, reading },
@@ -215,10 +215,12 @@ function planPath(
   return { plan, drafts, starts, settled };
 }
 
-/** What an export wrote into records, by their keys. */
-function marksOf(records: readonly CodeRecord[]): ReadonlyMap<string, string> {
+/** What the export of a session wrote into records, by their keys. */
+function marksOf(records: readonly CodeRecord[], session: string | undefined): ReadonlyMap<string, string> {
   return new Map(
-    records.flatMap(({ key, mark }) => (mark === undefined ? [] : [[key, mark.entry ?? ''] as const])),
+    records.flatMap(({ key, mark }) =>
+      mark === undefined || mark.session !== session ? [] : [[key, mark.entry ?? ''] as const],
+    ),
   );
 }
 
