@@ -32,6 +32,7 @@ function told(store: SqliteTapeStore) {
       .list({ all: true })
       .toSorted((a, b) => (a.session < b.session ? -1 : 1))
       .map(({ session, title, parent, delivery }) => [session, title, parent, delivery]),
+    outputs: [...store.entries.read('s-1')].filter(({ key }) => key?.includes('tool-results')).length,
     tokens: store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0),
   };
 }
@@ -43,6 +44,11 @@ test.each<[string, (dir: Dir) => void]>([
   ['a copy beside it', (dir) => cpSync(dir.file(named), dir.file(`${folder}/agent-x1 copy.jsonl`))],
   ['an older copy', (dir) => writeFileSync(dir.file(`${folder}/agent-a.jsonl`), jsonl(own.slice(0, 1)))],
   ['a copy beside its session', (dir) => cpSync(dir.file(named), dir.file('agent-x1.jsonl'))],
+  ['the folder of its session under another name', (dir) => renameSync(dir.file('s-1'), dir.file('old'))],
+  [
+    'a copy of the folder of its session',
+    (dir) => cpSync(dir.file('s-1'), dir.file('old'), { recursive: true }),
+  ],
   [
     'a copy in the folder of another session',
     (dir) => {
@@ -56,11 +62,14 @@ test.each<[string, (dir: Dir) => void]>([
   writeFileSync(dir.file('s-1.jsonl'), main);
   writeFileSync(dir.file(named), jsonl(own));
   writeFileSync(dir.file(`${folder}/agent-x1.meta.json`), '{"description":"Look","toolUseId":"t1"}');
+  mkdirSync(dir.file('s-1/tool-results'));
+  writeFileSync(dir.file('s-1/tool-results/t1.txt'), 'all of it');
   const expected = {
     sessions: [
       ['agent-x1', 'Look', 's-1', 'merged'],
       ['s-1', undefined, undefined, undefined],
     ],
+    outputs: 1,
     tokens: 7,
   };
   const later = openStore();

@@ -1,10 +1,10 @@
-import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
-import { isObject, quote } from '@tapedeck/tape/internal';
-import { ImportError } from '../errors.ts';
+import { isObject } from '@tapedeck/tape/internal';
 import { firstText, given, type Identity, isJsonLines, type Place, type TranscriptTool } from '../format.ts';
 import { text } from '../text.ts';
+import { agentFile, inFolder, namesIn, partIn } from './folder.ts';
 import { hasBadFigure } from './message.ts';
 import { planEnd } from './plan-end.ts';
 import { planSource } from './plan-source.ts';
@@ -39,19 +39,6 @@ function directoryOf({ env, home }: Place): string {
 /** What lies in the folder of a session: its subagents with what is known of them, and outputs that were too large. */
 const partOf = /[/\\](?:subagents[/\\].*\.(?:jsonl|json)|tool-results[/\\][^/\\]+)$/;
 
-/** The folder of a session in a path, and what lies in it. */
-const inFolder = /([^/\\]+)[/\\](subagents|tool-results)[/\\](?:.*[/\\])?([^/\\]+)$/;
-
-/**
- * Whether a part of a session lies in the folder of that session. Such a file is taken whatever is in it, so that a link in the
- * folder could lead to any file of the user.
- */
-function isInFolder(path: string, inside: readonly string[]): boolean {
-  if (!existsSync(path)) return true;
-  const real = inFolder.exec(realpathSync(path)) ?? [];
-  return [1, 2, 3].every((i) => real[i] === inside[i]);
-}
-
 /** The name of a file of the program itself, which says what session it is. Records may be copies of another one's. */
 const ownName = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl/;
 
@@ -66,8 +53,7 @@ function identify(records: readonly JsonObject[], path: string): Identity | unde
     if (mayBeAgent && records.length === 0) return undefined;
     const isAgent =
       mayBeAgent && agent !== undefined && records.some((record) => record.isSidechain === true);
-    if (!isAgent)
-      return isInFolder(path, inside) ? { session: `${main}/${name}`, role: 'part', main } : undefined;
+    if (!isAgent) return partIn(path, inside);
   }
   const mayBeAside = inProjects.test(path);
   if (!records.some((record) => isClaudeCode(record) || (mayBeAside && isSide(record)))) return undefined;
@@ -85,8 +71,7 @@ function identify(records: readonly JsonObject[], path: string): Identity | unde
   return { session, role: 'main', main: session, ...facts };
 }
 
-/** What Claude Code calls the file of a subagent, and that of what the subagents of a workflow did. */
-const agentFile = /^agent-[^/]*\.jsonl/;
+/** The file of what the subagents of a workflow did. */
 const journalFile = /^journal\.jsonl/;
 
 /** Only there, records that other tools may have, too, are this one's. */
@@ -117,18 +102,4 @@ function beside(path: string, { main }: Identity): readonly string[] {
   return [...files, join(place, folder), ...agents.map((name) => join(place, name))].filter((one) =>
     existsSync(one),
   );
-}
-
-/** The names in a folder; none in one that only lets pass who knows a name. */
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    if (code === 'EACCES' || code === 'EPERM') return [];
-    throw new ImportError('IMPORT_CANNOT_READ', `cannot read ${quote(folder)}: ${message}`, {
-      data: { file: folder, why: message },
-      cause,
-    });
-  }
 }
