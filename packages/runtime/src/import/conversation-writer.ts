@@ -10,7 +10,7 @@ import {
 import type { OnProgress } from '@tapedeck/tape/store';
 import { hasBase } from './base.ts';
 import { type Change, changeOf, commonOf, saysNothingNew, spineOf } from './change.ts';
-import { continuedNote, copiedIn } from './copies.ts';
+import { continuedNote, copiedIn, resumedNote } from './copies.ts';
 import type { ImportError } from './errors.ts';
 import { originDraft } from './forgotten.ts';
 import { forkOf } from './fork-of.ts';
@@ -143,10 +143,13 @@ export class ConversationWriter {
   }
 
   #written(): Reconciled {
-    const { from, conversation } = this.#writing;
+    const { plan, from, conversation } = this.#writing;
     const { base } = conversation;
     const isNothing =
-      base !== undefined && conversation.spine.length === 0 && conversation.asides.length === 0;
+      plan.exportOf !== undefined &&
+      base !== undefined &&
+      conversation.spine.length === 0 &&
+      conversation.asides.length === 0;
     if (isNothing) return this.#nothing(base);
     if (this.#exists(this.#session)) return this.#update();
     if (base !== undefined && !this.#isShared()) {
@@ -158,11 +161,12 @@ export class ConversationWriter {
     return this.#update([this.#origin(), ...this.#continued()]);
   }
 
-  /** What says of which exported session it is the continuation. */
+  /** What says of which session it is the continuation, where that was exported, or resumed under new ids. */
   #continued(): readonly Draft[] {
     const { plan, conversation } = this.#writing;
-    const isExport = plan.exportOf !== undefined && conversation.base !== undefined;
-    return isExport ? [continuedNote(conversation.base.session)] : [];
+    const { base } = conversation;
+    if (base?.isResumed === true && conversation.kind === 'main') return [resumedNote(base.session)];
+    return plan.exportOf !== undefined && base !== undefined ? [continuedNote(base.session)] : [];
   }
 
   /** Why nothing is written: it was deleted, or it is part of a session that was. */

@@ -4,7 +4,9 @@ import { treeParentOf } from '@tapedeck/tape/internal';
 import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
 import { alike, type Likely, likeliestSource } from './alike.ts';
 import { appendBeside } from './beside.ts';
-import { continuedFrom, copiesIn, copyEvent, sessionOf } from './copies.ts';
+import { spineOf } from './change.ts';
+import { continuedFrom, copiesIn, copyEvent, isResumed, sessionOf } from './copies.ts';
+import { importedIn } from './imported.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
 
@@ -106,7 +108,28 @@ function placeCopy(
     }
     link(store, copy.session, session, { type: 'copy' });
   }
-  if (created || (copyOf === undefined && info.link === undefined)) placeAlike(store, session);
+  if (created && isResumed(store, info.id)) placeResumed(store, info);
+  else if (created || (copyOf === undefined && info.link === undefined)) placeAlike(store, session);
+}
+
+/**
+ * Puts a session under the one from which it was forked, since it begins with that under other ids: the other way round
+ * where it has nothing else, and that has more.
+ */
+function placeResumed(store: SqliteTapeStore, { session, base, parent }: SessionInfo): void {
+  const other = parent === undefined ? undefined : store.sessions.find(parent);
+  if (other === undefined) return;
+  const [own, its] = [session, other.session].map((one) => spineOf(importedIn(store, one).shown));
+  const goesOn = (shown: typeof own) => shown?.some(({ seq }) => seq > base) === true;
+  const common = own?.filter(({ seq }) => seq <= base).length;
+  const evidence = `both begin with the same ${common} entries, under other ids`;
+  const edge = { type: 'copy', derived: true, evidence };
+  if (goesOn(own) || !goesOn(its) || treeParentOf(other).parent !== undefined)
+    link(store, session, other.session, edge);
+  else {
+    link(store, session, null, edge);
+    link(store, other.session, session, edge);
+  }
 }
 
 /** Puts the sessions that begin like this one, and whose sources do not say of which they are copies, under the likeliest. */

@@ -49,6 +49,8 @@ export interface Base {
   readonly cut: Seq;
   /** The entries of the drafts that the plan no longer has, by their keys. */
   readonly places: ReadonlyMap<string, Seq>;
+  /** Whether these have other keys there, since the transcript is that of a session that was resumed under new ids. */
+  readonly isResumed?: true;
 }
 
 /** One conversation of a source, which becomes one session. */

@@ -14,6 +14,7 @@ import { changedLater } from './later-draft.ts';
 import { mergeEnded } from './merge-ended.ts';
 import { Origins } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
+import { behindResumed, type Resumed, resumedFrom } from './resumed.ts';
 import { saveTitle } from './titles.ts';
 
 /** How an import is written. */
@@ -60,14 +61,22 @@ export function reconcile(
   const exported = found !== undefined && isBased(store, plan, found, { as, origins }) ? found : undefined;
   const titles = new Map<string, string | undefined>();
   const beginning = as === undefined ? beginningIn(store, plan, origins) : undefined;
+  let resumed: Resumed | undefined;
   for (const given of plan.conversations) {
     const known = exported === undefined ? given : withBase(given, exported);
     const whole = prepared(known, clean);
-    const conversation = beginning === undefined ? whole : behindCompaction(whole, beginning);
-    const over = done.get(conversation.parent?.key ?? '');
     // Who names the session wants another one beside those that are here.
-    const isCopy = conversation.kind === 'main' && as === undefined;
-    const like = isCopy ? likeIt(store, plan, conversation) : undefined;
+    const mayBeCopy = whole.kind === 'main' && as === undefined;
+    if (mayBeCopy && whole.base === undefined && beginning === undefined)
+      resumed = resumedFrom(store, plan, whole, origins);
+    const conversation =
+      beginning !== undefined
+        ? behindCompaction(whole, beginning)
+        : resumed !== undefined && (whole.kind === 'main' || whole.kind === 'branch')
+          ? behindResumed(store, whole, resumed)
+          : whole;
+    const over = done.get(conversation.parent?.key ?? '');
+    const like = mayBeCopy ? likeIt(store, plan, conversation) : undefined;
     const from =
       over === undefined || conversation.kind === 'cleared'
         ? like
