@@ -10,6 +10,12 @@ export interface WalkedFile {
   readonly facts: FileFacts;
 }
 
+/** A path, and where it leads. */
+interface Place {
+  readonly path: string;
+  readonly real: string;
+}
+
 /** Something that was passed over, with the reason. */
 export interface Problem {
   readonly path: string;
@@ -44,15 +50,21 @@ export class Walk {
   }
 
   /**
-   * The regular files at or below a path for which `has` says so, sorted. Those met before are not given again. `real` is
-   * where the path leads: what a pattern leaves out there is left out behind a link, too.
+   * The regular files at or below a path for which `has` says so, sorted. Those met before are not given again. What a
+   * pattern leaves out where the path leads is left out behind a link, too.
    */
-  *files(path: string, has: (path: string) => boolean, real: string = realOf(path)): Generator<WalkedFile> {
+  files(path: string, has: (path: string) => boolean): readonly WalkedFile[] {
+    const files: WalkedFile[] = [];
+    this.#add(files, has, { path, real: realOf(path) });
+    return files;
+  }
+
+  #add(files: WalkedFile[], has: (path: string) => boolean, { path, real }: Place): void {
     const stat = this.#statOf(path);
     if (stat === undefined) return;
     if (!stat.isDirectory()) {
       const file = has(path) && !this.#isExcluded([path, real], false) ? this.#fileOf(path, stat) : undefined;
-      if (file !== undefined) yield file;
+      if (file !== undefined) files.push(file);
       return;
     }
     if (this.#isExcluded([path, real], true) || !isFirst(this.#entered, factsOf(stat))) return;
@@ -64,12 +76,12 @@ export class Walk {
     for (const entry of entries) {
       const inside = `${folder}${entry.name}`;
       const realInside = `${realFolder}${entry.name}`;
-      if (entry.isSymbolicLink()) yield* this.files(inside, has);
-      else if (entry.isDirectory()) yield* this.files(inside, has, realInside);
+      if (entry.isSymbolicLink()) this.#add(files, has, { path: inside, real: realOf(inside) });
+      else if (entry.isDirectory()) this.#add(files, has, { path: inside, real: realInside });
       // A file whose name is none of a transcript costs no look.
       else if (has(inside) && !(mayExclude && this.#isExcluded([inside, realInside], false))) {
         const file = this.#lookAt(inside);
-        if (file !== undefined) yield file;
+        if (file !== undefined) files.push(file);
       }
     }
   }

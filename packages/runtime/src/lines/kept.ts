@@ -4,11 +4,11 @@ import { otherContent } from './digest.ts';
 import type { OpenFile } from './open.ts';
 import { recordsOf } from './parse.ts';
 
-/** The bytes of lines whose records stay in memory. */
-const keptBytes = 16 * 1024 * 1024;
-
-/** A file that is larger than this keeps none: what a part of it saves in time, all of its records need in memory. */
-const keptFileMax = 4 * keptBytes;
+/**
+ * A file and the lines of it whose records stay in memory have at most these bytes together: of one of half of them all stay,
+ * and of a larger one the less, the more is kept of its other records.
+ */
+const bothMax = 64 * 1024 * 1024;
 
 /** A longer line is read again each time. */
 const keptLineMax = 1024 * 1024;
@@ -28,9 +28,12 @@ export class KeptLines {
   #recentBytes = 0;
   #buffer = Buffer.allocUnsafeSlow(64 * 1024);
 
-  constructor(file: OpenFile, { bytes = keptBytes }: { readonly bytes?: number } = {}) {
+  constructor(
+    file: OpenFile,
+    { bytes = Math.max(0, bothMax - file.facts.size) }: { readonly bytes?: number } = {},
+  ) {
     this.#file = file;
-    this.#room = file.facts.size > keptFileMax ? 0 : bytes;
+    this.#room = bytes;
   }
 
   /** The same records, in order, as they are kept. */
