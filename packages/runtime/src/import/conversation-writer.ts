@@ -9,7 +9,7 @@ import {
 } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { hasBase } from './base.ts';
-import { type Change, changeOf, commonOf, saysNothingNew, spineOf } from './change.ts';
+import { type Change, changeOf, commonOf, losesMore, saysNothingNew, spineOf } from './change.ts';
 import { continuedNote, copiedIn, resumedNote } from './copies.ts';
 import type { ImportError } from './errors.ts';
 import { originDraft } from './forgotten.ts';
@@ -30,6 +30,8 @@ export interface Reconciled {
   /** Entries, without rewinds. */
   readonly added: number;
   readonly rewound: boolean;
+  /** Whether the source has less than the session, as one that was shortened, or an older copy. */
+  readonly isBehind?: true;
   /** Secrets that were replaced in these entries. */
   readonly redacted: number;
   /** Those of them that were too large, and say how large. */
@@ -219,7 +221,7 @@ export class ConversationWriter {
     const { conversation } = this.#writing;
     // A source that only has less than before, such as an older copy of it.
     if (same === conversation.spine.length || saysNothingNew(conversation, imported))
-      return this.#receipt(nothing);
+      return this.#receipt({ ...nothing, isBehind: true });
     const parent = this.#session;
     this.#n = this.#next;
     this.#session = this.#freeName(this.#n);
@@ -238,7 +240,8 @@ export class ConversationWriter {
     const { base } = conversation;
     const isExported = this.#store.sessions.find(this.#session)?.id === plan.exportOf;
     if ((rewritten || isExported) && rewindTo !== undefined) return true;
-    if (plan.isNamed === true && same === 0 && rewindTo !== undefined) return true;
+    if (plan.isNamed === true && rewindTo !== undefined && losesMore(conversation, imported, rewindTo))
+      return true;
     const last = spineOf(imported.shown)[same - 1]?.seq ?? base?.cut ?? 0;
     return imported.ownWork !== undefined && imported.ownWork > last;
   }

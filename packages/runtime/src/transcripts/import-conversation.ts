@@ -126,7 +126,12 @@ export async function importConversation(
     const done = reconcile(store, plan, { ...how, rewritten, ...(clean && { clean }) });
     markSessionsBack(store, done);
     if (table !== undefined && done.every(({ refused }) => refused === undefined)) {
-      await record(table, opened, now());
+      const behind = new Set(done.filter((one) => one.isBehind === true).map((one) => one.conversation));
+      const keys = new Set(plan.conversations.filter(({ key }) => behind.has(key)).map(({ file }) => file));
+      await record(table, opened, {
+        at: now(),
+        isBehind: ({ path }) => keys.has(plan.files.get(path) ?? ''),
+      });
       await rememberEnd(store, plan, { tool, done, opened, table });
     }
     const brought = opened.map((one) => importOf(one, plan, done));
@@ -278,15 +283,24 @@ function readingOf(
 }
 
 /** Whether a file lacks a part of what was read of its session: what it has in place of that goes beside it. */
-function isOther({ as }: Seen): boolean {
-  return as === 'rewritten' || as === 'version';
+function isOther(seen: Seen): boolean {
+  const isOfShorter = 'source' in seen && seen.source.isBehind === true;
+  return seen.as === 'rewritten' || seen.as === 'version' || isOfShorter;
 }
 
-async function record(table: SourceTable, opened: readonly Opened[], at: number): Promise<void> {
+async function record(
+  table: SourceTable,
+  opened: readonly Opened[],
+  { at, isBehind }: { readonly at: number; readonly isBehind: (file: FoundFile) => boolean },
+): Promise<void> {
   for (const { file, seen, reading } of opened) {
     const { path, tool, session, main, role, project, first } = file;
     if (reading.error !== undefined || isRead(file, table)) continue;
-    const about = { ...(project !== undefined && { project }), ...(first !== undefined && { first }) };
+    const about = {
+      ...(project !== undefined && { project }),
+      ...(first !== undefined && { first }),
+      ...(isBehind(file) && { isBehind: true as const }),
+    };
     const read = await reading.read();
     table.put([{ path, ...read, at, tool: tool.name, session, main, role, ...about } satisfies Source]);
     // A file that has moved, or was compressed, is known by its new path alone.
