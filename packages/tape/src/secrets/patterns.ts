@@ -129,7 +129,7 @@ export function isHint(text: string): boolean {
 /** Whether a text has a hint of a secret. Looks at each twentieth character, and around those of long tokens. */
 function hasHint(text: string): boolean {
   if (text.length < secretMin) return false;
-  if (signs.some((sign) => text.includes(sign))) return true;
+  for (const sign of signs) if (text.includes(sign)) return true;
   if (text.includes('://') && text.includes('@') && password.test(text)) return true;
   if (telling.test(text)) return true;
   const isOfToken = (at: number): boolean => ofToken[text.charCodeAt(at)] === 1;

@@ -87,15 +87,26 @@ export function messageId(raw: JsonObject): string | undefined {
 
 /** Gives records that have the same traits one object for them: there are few. */
 export class TraitPool {
-  readonly #known = new Map<string, Traits>();
+  readonly #known = new Map<string, Map<number, Traits>>();
 
   of(raw: JsonObject): Traits {
     const traits = traitsOf(raw);
-    const { type, ...others } = traits;
-    const mark = `${Object.values(others).map(Number).join('')} ${type}`;
-    const known = this.#known.get(mark);
+    const ofType = this.#known.get(traits.type) ?? new Map<number, Traits>();
+    this.#known.set(traits.type, ofType);
+    const mark = markOf(traits);
+    const known = ofType.get(mark);
     if (known !== undefined) return known;
-    this.#known.set(mark, traits);
+    ofType.set(mark, traits);
     return traits;
   }
+}
+
+/** Traits as a number with a digit for each that is true, false or undefined. Makes no object, since each record has them. */
+function markOf(traits: Traits): number {
+  let mark = 0;
+  for (const name in traits) {
+    const trait = traits[name as keyof Traits];
+    if (typeof trait !== 'string') mark = mark * 3 + (trait === undefined ? 2 : Number(trait));
+  }
+  return mark;
 }
