@@ -1,4 +1,10 @@
-import { parseJsonLines, planClaudeCode, type ReconcileOptions, reconcile } from '@tapedeck/runtime/import';
+import {
+  derivedIn,
+  parseJsonLines,
+  planClaudeCode,
+  type ReconcileOptions,
+  reconcile,
+} from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
@@ -340,6 +346,15 @@ describe('a session that was resumed as a copy under new ids, which names nothin
     expect(texts(store, 's-1')).toEqual(begun);
     expect(texts(store, 's-2')).toEqual([...begun, 'go on', 'more']);
     expect(stateOf(store).output).toBe(5 + 7 + 7);
+  });
+
+  test('says nothing of what it inherits: edges that no record names are in the session that has them', () => {
+    const store = openStore();
+    const broken = source.map((one) => (one.uuid === 'u2' ? { ...one, parentUuid: 'lost' } : one));
+    take(store, broken);
+    take(store, [...broken.map(renamed), ...resumed.slice(source.length)]);
+    expect(derivedIn(store, 's-1')).toMatchObject([{ of: 'cc:u2', from: 'cc:a1', why: 'parent-missing' }]);
+    expect(derivedIn(store, 's-2')).toEqual([]);
   });
 
   test('shares its branches, and only what is equal', () => {

@@ -13,7 +13,7 @@ import type { Shown } from './imported.ts';
 import { changedLater } from './later-draft.ts';
 import { mergeEnded } from './merge-ended.ts';
 import { Origins } from './origins.ts';
-import type { ConversationPlan, ImportPlan } from './plan.ts';
+import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
 import { behindResumed, type Resumed, resumedFrom } from './resumed.ts';
 import { saveTitle } from './titles.ts';
 
@@ -61,6 +61,7 @@ export function reconcile(
   const exported = found !== undefined && isBased(store, plan, found, { as, origins }) ? found : undefined;
   const titles = new Map<string, string | undefined>();
   const beginning = as === undefined ? beginningIn(store, plan, origins) : undefined;
+  const bases = new Map<string, Base>();
   let resumed: Resumed | undefined;
   for (const given of plan.conversations) {
     const known = exported === undefined ? given : withBase(given, exported);
@@ -89,6 +90,7 @@ export function reconcile(
     });
     before.set(conversation.key, writer.shown);
     titles.set(conversation.key, conversation.title);
+    if (conversation.base !== undefined) bases.set(conversation.key, conversation.base);
     done.set(conversation.key, writer.write());
   }
   const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
@@ -99,7 +101,9 @@ export function reconcile(
     const isExport = exported !== undefined && !created && added === 0;
     if (refused !== undefined || isExport) continue;
     saveTitle(store, session, titles.get(conversation));
-    recordDerived(store, session, plan, conversation);
+    // The session that has the base says how that follows.
+    const derived = plan.derived.filter(({ of }) => bases.get(conversation)?.places.has(of) !== true);
+    recordDerived(store, session, { derived }, conversation);
   }
   return [...done.values()];
 }
