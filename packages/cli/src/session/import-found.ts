@@ -98,7 +98,7 @@ async function importAll(
   if (changed.length === 0) return { done: readable.flatMap(unchanged), refused: [] };
   const clean = raw === true ? false : cleanerFor((await redactIn({ io, home })) ?? true);
   // Each transcript is garbage when it is on its tape.
-  io.saveMemory();
+  io.saveMemory(20);
   const act = async (store: SqliteTapeStore) =>
     await withProgress(context, async (progress) => {
       const show = progress('Importing bytes');

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@tapedeck/tape';
 import type { JsonLine } from '../import/json-lines.ts';
+import { collecting } from './collect.ts';
 import { otherContent } from './digest.ts';
 import type { OpenFile } from './open.ts';
 import { recordsOf } from './parse.ts';
@@ -56,6 +57,19 @@ export class KeptLines {
   read({ line, offset, bytes: length }: Omit<JsonLine, 'value'>): readonly JsonLine[] {
     const known = this.#recent.get(offset);
     if (known !== undefined) return known;
+    // The values of other lines go first: those of two long ones need not be in memory.
+    this.#recentBytes += length;
+    for (const [at, [first]] of this.#recent) {
+      if (this.#recentBytes <= recentBytes) break;
+      this.#recent.delete(at);
+      this.#recentBytes -= first?.bytes ?? 0;
+    }
+    const records = collecting(length, () => this.#parsed({ line, offset, bytes: length }));
+    this.#recent.set(offset, records);
+    return records;
+  }
+
+  #parsed({ line, offset, bytes: length }: Omit<JsonLine, 'value'>): readonly JsonLine[] {
     // A record has none of the bytes: those of all lines are read into one place, unless they are many.
     const isLong = length > keptLineMax;
     if (this.#buffer.length < length && !isLong)
@@ -63,18 +77,8 @@ export class KeptLines {
     const place = isLong ? Buffer.allocUnsafeSlow(length) : this.#buffer.subarray(0, length);
     const bytes = place.subarray(0, this.#file.readInto(place, offset));
     // Whether a newline ends it makes a difference to its faults alone.
-    const { records } = recordsOf(
-      { line, offset, bytes, length, ended: false, isTooLong: false },
-      this.#file.path,
-    );
-    this.#recentBytes += length;
-    for (const [at, [first]] of this.#recent) {
-      if (this.#recentBytes <= recentBytes) break;
-      this.#recent.delete(at);
-      this.#recentBytes -= first?.bytes ?? 0;
-    }
-    this.#recent.set(offset, records);
-    return records;
+    const split = { line, offset, bytes, length, ended: false, isTooLong: false };
+    return recordsOf(split, this.#file.path).records;
   }
 
   changed(offset: number): Error {
