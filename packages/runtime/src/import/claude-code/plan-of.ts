@@ -1,9 +1,9 @@
 /**
- * Claude Code, the files of a session as a tree of conversations: `tool.ts` and `folder.ts` say where they are and what each
- * is, `plan-source.ts` reads those of a session, and all else is pure. `agents.ts` takes the subagents out of the records,
- * `chain.ts` links what is left, `paths.ts` finds the ways through it, `kept.ts` what compactions kept, and `plan-file.ts` makes
- * conversations of them, by the rules of `turns`, `message`, `answers`, `blocks`, `drafts` and `weave`. Imports what lies beside
- * it in `import`, and no other room.
+ * Claude Code, the files of a session as a tree of conversations: `tool.ts` and `folder.ts` say where they are and what
+ * each is, `plan-source.ts` reads those of a session, and all else is pure. `file-facts.ts` is what all records of a file
+ * say together, `agents.ts` takes the subagents out of them, `chain.ts` links what is left, `paths.ts` finds the ways
+ * through it, `kept.ts` what compactions kept, and `plan-file.ts` makes conversations of them, by the rules of `turns`,
+ * `message`, `answers`, `blocks`, `drafts` and `weave`. Imports what lies beside it in `import`, and no other room.
  */
 
 import type { Draft, JsonObject } from '@tapedeck/tape';
