@@ -36,6 +36,7 @@ const lanes = [
     'compiled-code',
     'config',
     'config-verb',
+    'created-homes',
     'damaged-items',
     'damaged-pages',
     'delegate-repeat',
@@ -174,6 +175,7 @@ export default defineConfig({
     // The thousand processes that the tests start inherit it.
     // The libraries record no home that a test makes.
     env: { NODE_COMPILE_CACHE: compileCache, TAPE_TRUST_HOME: '1' },
+    hookTimeout: 120_000,
     // What is waited for comes within a second, but for a busy machine.
     expect: { poll: { timeout: 30_000 } },
     reporters: ['default', './test/reporter.ts'],

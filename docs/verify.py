@@ -122,9 +122,9 @@ def iso(ms):
 
 
 def source_time(meta):
-    """When an imported entry happened at its source, in milliseconds; None for other entries."""
+    """When an entry of an import happened at its source, in milliseconds; None for other entries."""
     stamp = meta.get("timestamp")
-    if meta.get("source") != "import" or not isinstance(stamp, str):
+    if meta.get("source") not in ("import", "merge") or not isinstance(stamp, str):
         return None
     form = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)", stamp)
     if form is None:
@@ -1096,6 +1096,8 @@ def mark_fault(home, tape, mark, told):
             return "covers another range than the lineage says"
         if (line.get("type") == "discard") != (state.get("strategy") == "discard"):
             return "records another act than the lineage"
+        if line.get("received") != state.get("received"):
+            return "was received at another position than the lineage says"
         if line.get("text_version") not in (None, state.get("text_version")):
             return "says of its text another origin than the lineage"
     return merge_fault(home, tape, mark["seq"], state, child)
@@ -1370,7 +1372,7 @@ def verify_edges(home, tape):
         if line.row["type"] in ("merge", "discard"):
             verify_edge_line(home, tape, line, report)
     for mark in home.rows(
-        "SELECT seq, name, payload FROM entry WHERE tape_id = ? AND kind = 'anchor' AND name >= 'merge/' AND name < 'merge0'", tape["id"]
+        "SELECT seq, name, key, payload FROM entry WHERE tape_id = ? AND kind = 'anchor' AND name >= 'merge/' AND name < 'merge0'", tape["id"]
     ).fetchall():
         verify_edge_mark(home, tape, mark, report)
 
@@ -1393,6 +1395,10 @@ def verify_edge_line(home, tape, line, report):
 
 def verify_edge_mark(home, tape, mark, report):
     name, seq = tape["name"], mark["seq"]
+    is_adopted = home.is_adopted(tape, seq)
+    # A copy has marks without keys.
+    if is_adopted and not (mark["key"] or "").startswith("merge:"):
+        return
     state = object_in(parsed(mark["payload"]), "state")
     if mark["payload"] is None:
         of = mark["name"][len("merge/") :]
@@ -1400,8 +1406,10 @@ def verify_edge_mark(home, tape, mark, report):
         child = next(below, None)
     else:
         child = home.by_ulid.get(state.get("child")) if isinstance(state.get("child"), str) else None
-    if child is None:
+    if child is None and not is_adopted:
         report(name, seq, "the mark %s@%d names no session" % (name, seq))
+    # A bundle may not have brought the child, or all of it.
+    if child is None or is_adopted:
         return
     merges = [line.fields for line in home.lines_of.get(child["id"], []) if line.row["type"] in ("merge", "discard")]
     if not any(line.get("into") == tape["ulid"] and line.get("seq") == seq for line in merges):

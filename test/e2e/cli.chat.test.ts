@@ -707,7 +707,7 @@ test('a turn shows the children that its model starts, and Ctrl-C ends the wait 
       { until: 'main> ' },
       { type: 'Go slow\r' },
       { until: 'Started.' },
-      async () => await sleep(500),
+      { told: 'Waiting for the background children of main' },
       { interrupt: true },
       { until: 'main> ' },
       { type: 'How are you?\r' },

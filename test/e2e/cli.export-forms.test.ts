@@ -1,6 +1,5 @@
 import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { zstdDecompressSync } from 'node:zlib';
 import { assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
@@ -58,10 +57,7 @@ test('a directory of records is appended to, a cut line completed, and another f
 
   // A mirror grows with the session, and is written anew where a rewind takes back what it has.
   const { child, done } = startTape([...args.slice(0, -1), '--follow'], { home: home.path });
-  const holds = async (text: string) => {
-    for (let i = 0; i < 200 && readFileSync(file, 'utf8').includes(text) === false; i += 1) await sleep(50);
-    expect(readFileSync(file, 'utf8')).toContain(text);
-  };
+  const holds = async (text: string) => await expect.poll(() => readFileSync(file, 'utf8')).toContain(text);
   {
     using store = home.open();
     store.entries.append('main', [user('Too fast.')]);
@@ -104,6 +100,13 @@ test('a transcript is written to where its program looks for it, once, and the c
     items: 1,
     transcript: { project: home.path, resume: ['claude', '--resume', expect.not.stringMatching(id)] },
   });
+  // The home has all of it: an import need not read it, and no check calls it lost.
+  const imported = json<{ files: object[] }>(await home.tape(['import', '--json'], options));
+  expect(imported.files).toMatchObject([{ seen: 'unchanged' }, { seen: 'unchanged' }]);
+  const away = await home.tape([...args, '--project', 'to/be made', '-o', 'x.jsonl'], options);
+  expect(away.stdout).not.toContain('Continue with');
+  const made = await home.tape([...args, '--project', 'to/be made'], options);
+  expect(made.stdout).toContain(`Continue with: mkdir -p '${home.file('to/be made')}' && cd `);
   const refused = await home.tape(['export', 'main', '--project', '.'], options);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--format claude-code')]);
 });

@@ -132,6 +132,28 @@ test('a copy that comes after its source was forgotten does not bring it back', 
   expect(at.holds(`${secretWord} c 2`)).toEqual(['tape.db']);
 });
 
+test('a copy of records without ids is known by its beginning, under any name; so is one that was never imported', async () => {
+  using at = user();
+  const plain = (...texts: string[]) =>
+    texts.map((content) => ({
+      type: 'user',
+      message: { role: 'user', content: `${secretWord} ${content}` },
+    }));
+  at.write('one.jsonl', plain('1', '2'));
+  at.write('two.jsonl', plain('3'));
+  await at.imports(at.file('one.jsonl'));
+  await at.imports('--forget', at.file('one.jsonl'));
+  await at.imports('--forget', at.file('two.jsonl'));
+  at.write('q/copy.jsonl', plain('1', '2', '4'));
+  at.write('q/again.jsonl', plain('3'));
+  at.write('q/other.jsonl', plain('1', '5'));
+  expect(await at.imports()).toMatchObject({ names: ['other'] });
+  expect((await at.run('import')).stdout).not.toContain('entries');
+  expect(jsonError(await at.run('import', at.file('q/copy.jsonl'), '--json'))).toMatchObject({
+    code: 'IMPORT_FORGOTTEN',
+  });
+});
+
 test('the tape remembers it: without the table, for a named file, and in another home', async () => {
   using at = user();
   at.write('a.jsonl', [...records('a', turns('a0')), titled('a')]);

@@ -131,7 +131,8 @@ test('a file that was moved, compressed or copied brings nothing twice, and one 
   cpSync(user.file('a/s3.jsonl'), user.file('b/s3.jsonl'));
   rmSync(user.file('a/s4.jsonl'));
   const after = await user.imports();
-  expect(after).toMatchObject({ entries: 0, left_out: [], gone: [user.file('a/s4.jsonl')] });
+  const gone = user.file('a/s4.jsonl');
+  expect(after).toMatchObject({ entries: 0, left_out: [], gone: [gone], gone_sessions: ['s4'] });
   expect(
     (after.files as { session: string; seen: string }[]).map(({ session, seen }) => [session, seen]),
   ).toEqual([
@@ -147,10 +148,44 @@ test('a file that was moved, compressed or copied brings nothing twice, and one 
     's3',
     's4',
   ]);
-  expect(await user.imports()).toMatchObject({ gone: [], entries: 0 });
-  // The tape is now the only place that has it, and says so.
-  expect((await user.says('log', 's4', '--all')).stdout).toMatch(/import\/gone.*s4\.jsonl/);
-  expect((await user.says('log', 's1', '--all')).stdout).not.toContain('import/gone');
+  expect(await user.imports()).toMatchObject({ gone: [], gone_sessions: [], entries: 0 });
+});
+
+test('a session of which no file has anything more is marked where it is shown, until its file is back', async () => {
+  using user = userWith({
+    ...{ [`${projects}/a/s1.jsonl`]: transcript('s1', 1), [`${projects}/a/s2.jsonl`]: transcript('s2', 1) },
+    'more/s2.jsonl': transcript('s2', 1),
+  });
+  await user.imports();
+  await user.imports(user.dir.file('more'));
+  for (const name of ['s1', 's2']) renameSync(user.file(`a/${name}.jsonl`), user.dir.file(name));
+  expect(await user.imports()).toMatchObject({ gone_sessions: ['s1'] });
+  const shown = async () => {
+    const json = await Promise.all(
+      [['sessions'], ['show', 's1'], ['graph', 's1']].map(
+        async (words) => (await user.home.here([...words, '--json'], { env: user.env })).stdout,
+      ),
+    );
+    const words = await Promise.all(
+      [['sessions'], ['show', 's1'], ['graph'], ['graph', '--format', 'dot']].map(
+        async (line) => (await user.says(...line)).stdout,
+      ),
+    );
+    return { json, words: words.map((text) => text.match(/source.gone/g)?.length ?? 0) };
+  };
+  const { json: gone, words } = await shown();
+  for (const text of gone) expect(text.split(`"source_gone":"${user.file('a/s1.jsonl')}"`)).toHaveLength(2);
+  expect(words).toEqual([1, 1, 1, 1]);
+  renameSync(user.dir.file('s1'), user.file('a/s1.jsonl'));
+  expect(await user.imports()).toMatchObject({ entries: 0, gone: [] });
+  const back = await shown();
+  expect([back.json.join(''), back.words]).toEqual([
+    expect.not.stringContaining('source_gone'),
+    [0, 0, 0, 0],
+  ]);
+  // It can go again.
+  rmSync(user.file('a/s1.jsonl'));
+  expect(await user.imports()).toMatchObject({ gone_sessions: ['s1'] });
 });
 
 test('what cannot be read is listed with its reason, keeps no other from it, and gives exit code 1', async () => {

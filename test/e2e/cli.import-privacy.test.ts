@@ -119,9 +119,11 @@ test('a home that an import makes is its owner\u2019s alone', async () => {
 test('secrets are replaced in messages, titles and records, and counted; --raw keeps them', async () => {
   const key = `sk-ant-api03-${'Ab1'.repeat(31)}AA`;
   const title = `${JSON.stringify({ type: 'custom-title', customTitle: `Use ${key}`, sessionId: 's1' })}\n`;
-  using user = userWith({ [`${p}/s1.jsonl`]: transcript('s1', {}, `The key is ${key}`) + title });
+  const names = `${JSON.stringify({ type: 'mode', sessionId: 's1', [key]: 1, [`${key}`.replace('Ab1', 'Xy2')]: 2 })}\n`;
+  using user = userWith({ [`${p}/s1.jsonl`]: transcript('s1', {}, `The key is ${key}`) + title + names });
   const { redacted, files } = await user.imports();
-  expect(redacted).toBeGreaterThanOrEqual(2);
+  expect(redacted).toBeGreaterThanOrEqual(4);
+  expect((await user.run('log', 's1', '--all', '--json')).stdout).toMatch(/(\[secret \S+\])":1,"\1 2":2/);
   expect((files as { redacted?: number }[])[0]?.redacted).toBe(redacted);
   const inHome = () =>
     readdirSync(user.home.path).filter((file) => readFileSync(user.home.file(file)).includes(key));

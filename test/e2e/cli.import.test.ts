@@ -45,9 +45,14 @@ test('importing a transcript that has grown adds the new records; one that was r
   const other = await importing('a', 'b', 'e', 'f');
   expect(JSON.parse(other.stdout)).toMatchObject({ names: ['main-2'], files: [{ seen: 'rewritten' }] });
   expect(JSON.parse((await importing('a', 'b', 'e', 'f')).stdout)).toMatchObject({ entries: 0 });
+  // One that was shortened leaves its session as it is, also when it goes on in another way.
+  expect(JSON.parse((await importing('a', 'b')).stdout)).toMatchObject({ entries: 0, names: ['main-2'] });
+  for (const more of [['g'], ['g', 'h']])
+    expect(JSON.parse((await importing('a', 'b', ...more)).stdout)).toMatchObject({ names: ['main-3'] });
   const said = async (name: string) => (await home.here(['log', name, '--oneline'])).stdout;
   expect(await said('main')).toMatch(/user +c/);
   expect(await said('main-2')).toMatch(/user +e/);
+  expect(await said('main-3')).toMatch(/user +g/);
 });
 
 test('of several files each is imported, one that fails keeps no other from it, and gives the exit code', async () => {
@@ -230,7 +235,7 @@ test('records of a session.jsonl become a session, which grows with the file and
   const named = await home.tape(['import', bad, '--as', 'less']);
   expect([named.code, named.stderr]).toEqual([
     0,
-    expect.stringMatching(/^left out of '.*bad\.jsonl', since it is not JSON: line 2 \(byte \d+\)\n$/),
+    expect.stringMatching(/^Left out of .*bad\.jsonl: line 2 \(byte \d+\): not JSON\n$/),
   ]);
   expect(JSON.parse((await home.tape(['import', bad, '--as', 'less', '--json'])).stdout)).toMatchObject({
     ...{ entries: 0, counts: { records: 2, skipped: 1 } },

@@ -58,6 +58,11 @@ test('sessions and log select by the directory, branch, model and version that a
     (await home.tape(['log', 'one', '--where', 'branch=main', '--role', 'tool', '--quiet'])).stdout,
   ).toMatch(/^\d+\n$/);
 
+  const search = async (...args: string[]) =>
+    (await home.tape(['search', 'mend', '--quiet', ...args])).stdout.split('\n').length - 1;
+  expect([await search(), await search('--where', 'branch=fix,dir=/src')]).toEqual([1, 1]);
+  expect(await search('--where', 'branch=main')).toBe(0);
+
   const bad = await home.tape(['sessions', '--where', 'mood=good']);
   expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining("cannot select where 'mood=good'")]);
 });

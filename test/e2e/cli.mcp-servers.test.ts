@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { expect, test } from 'vitest';
 import { json, jsonError, startTape } from '../support/cli.ts';
@@ -89,8 +88,7 @@ test.each(sized(signals.slice(0, 1), signals, signals))(
     expect(child).toBeGreaterThan(1);
     running.child.kill(signal);
     await running.done;
-    for (let turn = 0; turn < 200 && isAlive(child); turn += 1) await sleep(10);
-    expect(isAlive(child)).toBe(false);
+    await expect.poll(() => isAlive(child), { interval: 10 }).toBe(false);
   },
 );
 

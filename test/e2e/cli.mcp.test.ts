@@ -141,7 +141,7 @@ test.runIf(atFullSize)(
       store.sessions.open('main');
       store.entries.append('main', [user('Go')]);
     }
-    const env = { TAPE_TRUST_HOME: '', HOME: dir.file('user') };
+    const env = { TAPE_HOME: '', TAPE_TRUST_HOME: '', HOME: dir.file('user') };
     await using agent = await connect([], { cwd: dir.path, env });
     expect(await agent.call('sessions')).toMatchObject({ sessions: [{ session: 'main' }] });
     expect(await agent.code('append', { session: 'main', messages: [said('user', 'x')] })).toBe(

@@ -142,12 +142,11 @@ test('a token that a model streams is in no file when the process is killed in t
     env: { OPENAI_API_KEY: 'not-a-key', OPENAI_BASE_URL: provider.url },
   });
   await running.until('[secret github]');
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await expect.poll(() => readFileSync(`${p.home}/tape.db-wal`).includes('[secret github]')).toBe(true);
   running.child.kill('SIGKILL');
   const killed = await running.done;
   const parts = { token, half };
   expect(leaksIn(parts, killed.stdout + killed.stderr)).toEqual([]);
-  expect(readFileSync(`${p.home}/tape.db-wal`).includes('[secret github]')).toBe(true);
   expect(leakingFiles(p.home, parts)).toEqual([]);
   done(await p.process(['recover', '--abort']));
   expect(leakingFiles(p.home, parts)).toEqual([]);

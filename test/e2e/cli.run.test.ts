@@ -147,8 +147,10 @@ test.runIf(atFullSize)(
     const model = script(home, { text: 'never', delayMs: 60_000 });
     const args = ['delegate', 'main', '--task', 'a', '--task', 'b', '--model', model, '--json'];
     const running = startTape(args, { home: home.path });
-    await running.until('Forked main-a');
-    await sleep(300);
+    using store = home.open();
+    const atWork = () =>
+      store.sessions.list({ parent: 'main', all: true }).filter(({ task }) => task === 'running');
+    await expect.poll(() => atWork().length).toBe(2);
     running.child.kill('SIGINT');
     const result = await running.done;
     expect(result.code).toBe(130);

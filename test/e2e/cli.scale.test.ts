@@ -46,7 +46,7 @@ describe('a heap of 192 MB suffices for', () => {
     'a long tape: it is printed, verified, searched and counted without being held in memory',
     async () => {
       using home = tempHome();
-      const count = sized(6_000, 150_000, 1_000_000);
+      const count = sized(6_000, 60_000, 1_000_000);
       {
         using store = home.open();
         store.sessions.open('main');
@@ -77,7 +77,7 @@ describe('a heap of 192 MB suffices for', () => {
 
   test('one JSON document of a long tape is printed as it is read', { timeout: limit }, async () => {
     using home = tempHome();
-    const count = sized(4_000, 40_000, 300_000);
+    const count = sized(4_000, 20_000, 300_000);
     {
       using store = home.open();
       store.sessions.open('main');
@@ -96,7 +96,7 @@ describe('a heap of 192 MB suffices for', () => {
     'a chain of forks of forks: the last reads through all of them',
     async () => {
       using home = tempHome();
-      const depth = sized(100, 500, 2_000);
+      const depth = sized(100, 250, 2_000);
       {
         using store = home.open();
         store.sessions.open('s0');

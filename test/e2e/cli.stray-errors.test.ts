@@ -52,8 +52,14 @@ test.each([
 
 test('a throw that no tool left stops what runs, and is the error of the command', async () => {
   using p = await projectWith(`return 'ok';`, {
-    slow: 'await sleep(60_000, undefined, { signal });',
-    top: `setTimeout(() => { throw new Error('out of order'); }, 1_000);`,
+    slow: 'isAtWork = true; await sleep(60_000, undefined, { signal });',
+    // No tool starts the timer, and it throws once one is at work.
+    top: `let isAtWork = false;
+      const timer = setInterval(() => {
+        if (!isAtWork) return;
+        clearInterval(timer);
+        throw new Error('out of order');
+      }, 10);`,
   });
   const result = await p.process(['run', 'main', 'Go.', '--json', '--quiet']);
   expect(result.code).toBe(1);

@@ -436,7 +436,11 @@ test.runIf(sized(false, true, true))(
     const chat = new TestChat({ id: 'main', transport: new DefaultChatTransport({ api }) });
     const sending = chat.sendMessage({ text: 'Well?' });
     await poll(() => JSON.stringify(chat.messages)).toContain('think');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    {
+      // What is shown is saved a moment later.
+      using store = home.open();
+      await poll(() => JSON.stringify(store.live.read('main'))).toContain('think');
+    }
     await first.kill();
     await sending;
     expect(chat.status).toBe('error');

@@ -1,13 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ChildProgress, delegationTools, openDeck } from '@tapedeck/runtime';
 import { catchUp } from '@tapedeck/runtime/chat-client';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { assistant, toolCall, user } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 import { lastAssistantMessageIsCompleteWithApprovalResponses, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { serveChats, type TestChat } from '../support/chat.ts';
 import { expectSame, poll, shape } from '../support/chatting.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
+import { openStore } from '../support/store.ts';
 
 const pays = (task: string, ...ids: string[]): ScriptAnswer[] => [
   ...ids.map(
@@ -29,7 +32,11 @@ const delegates = (session: string, text: string | undefined, ...tasks: string[]
 };
 
 /** The session `main`, served to chats, which delegates to children that pay. */
-async function chatting(answers: readonly ScriptAnswer[], paid: () => Promise<void> = async () => {}) {
+async function chatting(
+  answers: readonly ScriptAnswer[],
+  paid: () => Promise<void> = async () => {},
+  around: Parameters<typeof wrapStore>[1] = ({ act }) => act(),
+) {
   const failures: unknown[] = [];
   const pay = tool({
     inputSchema: z.object({ to: z.string() }),
@@ -39,7 +46,8 @@ async function chatting(answers: readonly ScriptAnswer[], paid: () => Promise<vo
       return `paid ${to}`;
     },
   });
-  const home = await scriptedDeck(answers, { tools: { ...delegationTools(), pay } });
+  const store = wrapStore(openStore(), around);
+  const home = await scriptedDeck(answers, { store, tools: { ...delegationTools(), pay } });
   const main = await home.deck.session('main');
   const children = () =>
     home.store.sessions.list({ parent: 'main', all: true }).map(({ session }) => session);
@@ -359,34 +367,43 @@ test('a page that loads while only the child works sees it at work, and then the
   expect((await s.server.ask('/main/stream')).status).toBe(204);
 });
 
-test('stopping a chat while only a child works stops the child, and the parent goes no further', async () => {
-  const { paid, begun, open } = gated();
-  await using s = await chatting(
-    [
-      ...delegates('main', undefined, 'Pay rent').map((answer) => ({ ...answer, delayMs: 300 })),
-      ...pays('Pay rent', 'p1'),
-      { text: 'Well.', when: { session: 'main' } },
-    ],
-    paid,
-  );
-  await s.main.run('Go');
-  const [child = ''] = s.children();
-  await s.main.respond(`${child}/p1`, { approved: true });
-  await begun;
-  const page = s.server.chat('main', { messages: await s.main.uiMessages() });
-  const resumed = page.resumeStream();
-  const stopping = s.server.ask('/main/stream', { method: 'DELETE' });
-  await poll(() => s.store.sessions.find(child)?.task).toBe('aborted');
-  open();
-  expect((await stopping).status).toBe(204);
-  await resumed;
-  await s.deck.idle();
-  const linesOf = (name: string) => entryLines(s.store.entries.read(name));
-  expect(linesOf(child)).not.toContain('assistant: Pay rent is done.');
-  expect(linesOf('main').join()).not.toContain('main is done.');
-  expect((await s.server.ask('/main/stream')).status).toBe(204);
-  expect((await s.main.run('Go on')).finish).toBe('stop');
-});
+test.each([
+  ['at once', 0],
+  ['late', 200],
+])(
+  'stopping a chat while only a child works stops the child and its parent, which would go on %s',
+  async (_, lateMs) => {
+    const { paid, begun, open } = gated();
+    let isLate = false;
+    await using s = await chatting(
+      [
+        ...delegates('main', undefined, 'Pay rent').map((answer) => ({ ...answer, delayMs: 300 })),
+        ...pays('Pay rent', 'p1'),
+        { text: 'Well.', when: { session: 'main' } },
+      ],
+      paid,
+      ({ method, act }) => (isLate && method === 'leases.acquire' ? sleep(lateMs).then(act) : act()),
+    );
+    await s.main.run('Go');
+    const [child = ''] = s.children();
+    await s.main.respond(`${child}/p1`, { approved: true });
+    await begun;
+    const page = s.server.chat('main', { messages: await s.main.uiMessages() });
+    const resumed = page.resumeStream();
+    isLate = lateMs > 0;
+    const stopping = s.server.ask('/main/stream', { method: 'DELETE' });
+    await poll(() => s.store.sessions.find(child)?.task).toBe('aborted');
+    open();
+    expect((await stopping).status).toBe(204);
+    await resumed;
+    await s.deck.idle();
+    const linesOf = (name: string) => entryLines(s.store.entries.read(name));
+    expect(linesOf(child)).not.toContain('assistant: Pay rent is done.');
+    expect(linesOf('main').join()).not.toContain('main is done.');
+    expect((await s.server.ask('/main/stream')).status).toBe(204);
+    expect((await s.main.run('Go on')).finish).toBe('stop');
+  },
+);
 
 test('a message after a crash during a delegation is answered, and is a message of its own', async () => {
   const when = { session: 'main' };

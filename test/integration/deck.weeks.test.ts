@@ -86,7 +86,7 @@ const program = `
   store.close();
 `;
 
-const [few, many] = sized([1_000, 4_000], [1_000, 10_000], [1_000, 100_000]);
+const [few, many] = sized([1_000, 4_000], [1_000, 5_000], [1_000, 100_000]);
 
 test(`after ${many} sessions, each run once, a deck needs the memory that it needed after ${few}`, async () => {
   await using running = startProcess(program, `${few}`, `${many}`);

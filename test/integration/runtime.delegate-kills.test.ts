@@ -166,7 +166,7 @@ test.skipIf(isPush)(
     const tookMs = performance.now() - began;
     const random = seeded(seed);
     const within = (share: number): DelegateDeath => ({ afterMs: random.below(tookMs * share) });
-    const [few, enough] = isLater ? [sized(1, 1, 20), 0] : [sized(1, 3, 70), sized(4, 15, 600)];
+    const [few, enough] = isLater ? [sized(1, 1, 20), 0] : [sized(1, 2, 70), sized(4, 6, 600)];
     let kills = 0;
     // A process that was quicker than its kill does not count: then more rounds follow.
     const rounds = function* (): Generator<DelegateRound> {

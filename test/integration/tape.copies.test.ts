@@ -76,7 +76,7 @@ describe('while two processes append', () => {
       using dir = tempDir();
       await using workers = await startStores(2);
       const home = await busyHome(dir, workers);
-      const copies = Array.from({ length: sized(8, 25, 500) }, (_, i) => dir.file(`copy-${i}`));
+      const copies = Array.from({ length: sized(8, 12, 500) }, (_, i) => dir.file(`copy-${i}`));
       for (const copy of copies) {
         // In a process of its own: closing any descriptor of the file would drop this one's locks.
         spawnSync('cp', ['-r', dir.file('home'), copy]);
@@ -174,9 +174,11 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
       'tape/src/bundle/pack.ts',
       'tape/src/bundle/records.ts',
       'tape/src/bundle/unpack.ts',
+      'tape/src/origin/home-claim.ts',
       'tape/src/origin/home-record.ts',
       'tape/src/origin/own-log.ts',
       'tape/src/origin/place-faults.ts',
+      'tape/src/origin/state-files.ts',
       'tape/src/owner.ts',
       'tape/src/remote/directory.ts',
       'tape/src/remote/git-cache.ts',

@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.ts';
 import { memoryHome } from '../support/temp-home.ts';
 
 /** Rounds that are done, and how many more at most until a process has died at every point that is wanted. */
-const [least, most] = sized([1, 5], [12, 60], [1_000, 1_000]);
+const [least, most] = sized([1, 5], [4, 24], [1_000, 1_000]);
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
 // tape.bundle-crashes.test.ts stops imports of bundles.
 const points: readonly string[] = [...crashPoints, ...journalPoints].filter(

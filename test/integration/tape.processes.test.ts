@@ -35,7 +35,7 @@ describe('several processes', () => {
   test(
     'open a missing home at the same moment, and one creates the session',
     async () => {
-      await using workers = await startStores(sized(4, 16, 32));
+      await using workers = await startStores(sized(4, 8, 32));
       for (let round = 1; round <= sized(4, 10, 100); round += 1) {
         using dir = tempDir();
         const [path, graph] = [dir.file('home/tape.db'), dir.file('home/session_graph.jsonl')];
@@ -125,8 +125,8 @@ describe('several processes', () => {
       const [one, two, ...owners] = workers;
       for (const worker of workers) await worker.ask('open', { path });
       // In all 10,000 posts, each its own race with a release; the shared keys are posted by both.
-      const each = sized(300, 4_000, 16_000);
-      const shared = sized(80, 1_000, 4_000);
+      const each = sized(300, 2_000, 16_000);
+      const shared = sized(80, 500, 4_000);
       const posting = [one, two].map(async (poster, i) => {
         const ask = (prefix: string, count: number) =>
           poster?.ask<[string, string][]>('post', { session: 'main', prefix, count }) ?? [];

@@ -10,10 +10,12 @@ import type { Step } from './pty.ts';
 export type Act =
   | Exclude<Step, { readonly rows: number } | { readonly signal: string }>
   | { readonly interrupt: true }
+  /** Waits for a text on stderr that was printed since a line was typed. */
+  | { readonly told: string }
   | (() => unknown);
 
 /** How long a text is waited for, in milliseconds. */
-const patience = 10_000;
+const patience = 50_000;
 
 /**
  * Runs a command line in this process at a terminal where a person does these acts in turn, and leaves. `stdout` is all
@@ -51,11 +53,15 @@ export async function typeHere(
         throw new Error(`${what} did not come: ${said.stdout}\n${said.stderr}`);
   };
   let found = 0;
+  let told = 0;
   for (const act of acts) {
     if (typeof act === 'function') await act();
     else if ('interrupt' in act) interrupt();
-    else if ('type' in act) input.write(act.type);
-    else {
+    else if ('told' in act) await until(act.told, () => said.stderr.includes(act.told, told));
+    else if ('type' in act) {
+      told = said.stderr.length;
+      input.write(act.type);
+    } else {
       const seen = () => stripVTControlCharacters(said.stdout);
       await until(act.until, () => seen().includes(act.until, found));
       found = seen().indexOf(act.until, found) + act.until.length;

@@ -84,15 +84,15 @@ test('a command reads nothing, and has no secrets of the environment', async () 
 
 test('a command that never ends is ended with all that it has started, and what it printed is kept', async () => {
   const { run, pidIn } = desk();
-  const end = await run('sleep 600 & echo $! > child; echo started; wait', { timeout_ms: 500 });
-  expect(end).toMatchObject({ ended: 'timeout', output: 'started\n', timeout_ms: 500 });
+  const end = await run('sleep 600 & echo $! > child; echo started; wait', { timeout_ms: 900 });
+  expect(end).toMatchObject({ ended: 'timeout', output: 'started\n', timeout_ms: 900 });
   await gone(pidIn('child'));
 });
 
 // A push has one that leaves its group, too.
 test.runIf(sized(false, true, true))('a command that ignores SIGTERM is killed', async () => {
   const { run, pidIn } = desk();
-  const end = await run("trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done", { timeout_ms: 300 });
+  const end = await run("trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done", { timeout_ms: 2_000 });
   expect(end).toMatchObject({ ended: 'timeout', signal: 'SIGKILL' });
   await gone(pidIn('pid'));
 });
@@ -133,6 +133,7 @@ test('an abort ends the command', async () => {
 
 test.runIf(atFullSize)(
   'a gigabyte of output leaves its beginning and its end, and no memory taken',
+  { timeout: 600_000 },
   async () => {
     const { run } = desk({ outputBytes: 3_000 });
     const before = keptMemory();

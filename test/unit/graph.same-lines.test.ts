@@ -72,6 +72,7 @@ const lineageLine: fc.Arbitrary<LineageLine> = fc
     into: option(text),
     into_session_id: option(text),
     seq: option(position),
+    received: option(position),
     text_version: option(position),
     parent_head: option(text),
     child_head: option(text),

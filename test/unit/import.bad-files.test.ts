@@ -1,6 +1,12 @@
 import { appendFileSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import { claudeCode, SourceTable, type TranscriptTool } from '@tapedeck/runtime/import';
+import {
+  claudeCode,
+  readTranscript,
+  SourceTable,
+  type TranscriptTool,
+  transcriptTools,
+} from '@tapedeck/runtime/import';
 import { expect, test } from 'vitest';
 import { type FilesImported, type ImportingFiles, importFiles } from '../support/import-files.ts';
 import { openStore } from '../support/store.ts';
@@ -53,12 +59,6 @@ test.each([
     { skipped: 1, messages: 2 },
     [{ line: 2 }],
   ],
-  [
-    'with records of another program',
-    jsonl([hello, { type: 'session_meta', payload: { id: 'r1' } }, answer]),
-    { messages: 2, offPath: 1, skipped: 0 },
-    [],
-  ],
 ])(
   'a file %s costs what is bad in it, which is counted and has its place',
   async (_, content, counts, bad) => {
@@ -68,6 +68,52 @@ test.each([
     expect(all.names).toEqual(['s-1']);
   },
 );
+
+test.each([
+  ['a Codex rollout', { type: 'response_item', payload: { type: 'message' } }],
+  ['a pi session', { type: 'message', id: 'p1', parentId: null, message: { role: 'user', content: 'Hi' } }],
+  ['a Gemini CLI session', { sessionId: 'g1', projectHash: 'h', startTime: 't' }],
+  ['a session.jsonl', { recordType: 'message', schemaVersion: 1, role: 'user', content: [] }],
+])(
+  'a record of %s is kept, counted and named with its place; --strict refuses it there',
+  async (what, record) => {
+    const content = jsonl([hello, record, answer]);
+    const all = await imported(content);
+    const offset = line(hello).length;
+    const irregular = [{ line: 2, offset, why: `a record of ${what}, kept beside the conversation` }];
+    expect(countsOf(all)).toMatchObject({ messages: 2, offPath: 1, skipped: 0, irregular: 1 });
+    expect(all.done[0]?.brought?.irregular).toEqual(irregular);
+    const how = { format: 'claude-code', chunks: [Buffer.from(content)], forms: transcriptTools } as const;
+    expect(readTranscript('s-1.jsonl', how).irregular).toEqual(irregular);
+    const code = 'IMPORT_UNKNOWN_FORMAT';
+    const data = { line: 2, offset };
+    expect((await imported(content, { strict: true })).done[0]?.error).toMatchObject({ code, data });
+    expect(() => readTranscript('s-1.jsonl', { ...how, strict: true })).toThrow(
+      expect.objectContaining({ code, data: expect.objectContaining(data) }),
+    );
+  },
+);
+
+test('a figure of tokens that is no whole number counts as 0, and has its place', async () => {
+  const usage = {
+    input_tokens: -5,
+    output_tokens: 7,
+    cache_read_input_tokens: 0.5,
+    cache_creation_input_tokens: null,
+  };
+  using dir = tempDir();
+  using store = openStore();
+  const bad = model({ uuid: 'a1', parent: 'u1' }, [says('Hi')], { usage });
+  writeFileSync(dir.file('s-1.jsonl'), jsonl([hello, bad, bye]));
+  const { done } = await importFiles(store, [dir.path]);
+  expect(done[0]?.brought).toMatchObject({
+    counts: { irregular: 1 },
+    irregular: [{ line: 2, why: 'a figure of tokens is no whole number, and counts as 0' }],
+  });
+  expect(store.sessions.calls().map((one) => one.usage)).toMatchObject([
+    { input: 0, output: 7, cacheRead: 0 },
+  ]);
+});
 
 test.each([
   [

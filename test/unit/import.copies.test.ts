@@ -1,10 +1,16 @@
-import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import {
+  derivedIn,
+  parseJsonLines,
+  planClaudeCode,
+  type ReconcileOptions,
+  reconcile,
+} from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
-import { jsonl, model, person, says } from '../support/transcript.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
 
@@ -47,9 +53,9 @@ const copies: Readonly<{ [way: string]: readonly Raw[] }> = {
   ],
 };
 
-function take(store: SqliteTapeStore, records: readonly Raw[]): void {
+function take(store: SqliteTapeStore, records: readonly Raw[], how: ReconcileOptions = {}): void {
   const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
-  reconcile(store, planClaudeCode({ name: 'file', lines }));
+  reconcile(store, planClaudeCode({ name: 'file', lines }), how);
 }
 
 const texts = (store: SqliteTapeStore, session: string): unknown[] =>
@@ -170,6 +176,34 @@ test('a family of copies ends in the same tree, views and tokens in whatever ord
   }
 });
 
+test('files that name each other as their sources make no circle in the tree, and importing them again moves nothing', () => {
+  const begun = original.slice(0, 2);
+  const named = ['s-1', 's-2', 's-3'].map((session, i, all): readonly Raw[] => {
+    const of = all[(i + 1) % all.length];
+    const last = at(model({ uuid: `m-${session}`, parent: 'a1' }, [says(session)]), i + 10);
+    return [...begun.map((one) => ({ ...one, session_id: of })), last].map((one) => ({
+      ...one,
+      sessionId: session,
+    }));
+  });
+  for (const order of orders(named)) {
+    const store = openStore();
+    for (const file of [...order, ...order]) take(store, file);
+    for (const { id } of store.sessions.list()) {
+      const above = new Set<string>();
+      for (let one: string | undefined = id; one !== undefined; ) {
+        expect(above).not.toContain(one);
+        above.add(one);
+        one = treeParentOf(store.sessions.find(one) ?? {}).parentId;
+      }
+    }
+    const before = [...store.lineage.read()].length;
+    for (const file of order) take(store, file);
+    expect([...store.lineage.read()]).toHaveLength(before);
+    expect([...store.verify()]).toEqual([]);
+  }
+});
+
 test('a copy that a person moved stays where it was put', () => {
   const [source = [], first = []] = family();
   const store = openStore();
@@ -248,37 +282,97 @@ describe('a copy of a session that was compacted', () => {
   });
 });
 
-test('an answer that a resumed session copied under new ids counts once, in whichever order its files are imported', () => {
+describe('a session that was resumed as a copy under new ids, which names nothing', () => {
   const renamed = (record: Raw): Raw => ({
     ...record,
     uuid: `r-${record.uuid}`,
     parentUuid: record.parentUuid === null ? null : `r-${record.parentUuid}`,
-    sessionId: 's-2',
+    ...{ sessionId: 's-2', cwd: '/elsewhere', version: '2.0.0' },
   });
+  const own = (record: Raw): Raw => ({ ...record, sessionId: 's-2' });
   const usage = { output_tokens: 7 };
-  const answer = model({ uuid: 'a2', parent: 'u2' }, [says('did it')], { usage });
-  const source = [...original, answer];
+  const source = [
+    ...original,
+    model({ uuid: 'a2', parent: 'u2' }, [calls('t1')], { usage }),
+    person({ uuid: 'r2', parent: 'a2' }, [returns('t1')]),
+    model({ uuid: 'a3', parent: 'r2' }, [says('did it')]),
+  ];
   const resumed = [
     ...source.map(renamed),
-    { ...person({ uuid: 'c0', parent: 'r-a2' }, 'go on'), sessionId: 's-2' },
-    { ...model({ uuid: 'c1', parent: 'c0' }, [says('more')], { usage }), sessionId: 's-2' },
+    own(person({ uuid: 'c0', parent: 'r-a3' }, 'go on')),
+    own(model({ uuid: 'c1', parent: 'c0' }, [says('more')], { usage })),
   ];
-  for (const order of [
+  const begun = ['plan it', 'a plan', 'do it', undefined, undefined, 'did it'];
+  const both = [
     [source, resumed],
     [resumed, source],
-  ]) {
+  ] as const;
+  const said = (store: SqliteTapeStore, text: string) =>
+    store.sessions
+      .list()
+      .flatMap(({ id }) => [...store.entries.read(id, { own: true, kind: 'message' })])
+      .filter(({ payload }) => JSON.stringify(payload).includes(`"${text}"`)).length;
+
+  test.each(both)('is a fork of it, in whichever order they are imported', (...order) => {
     const store = openStore();
     for (const file of order) take(store, file);
-    expect(texts(store, 's-1')).toEqual(['plan it', 'a plan', 'do it', 'did it']);
-    expect(texts(store, 's-2')).toEqual(['plan it', 'a plan', 'do it', 'did it', 'go on', 'more']);
+    expect(texts(store, 's-1')).toEqual(begun);
+    expect(texts(store, 's-2')).toEqual([...begun, 'go on', 'more']);
+    expect(treeParentOf(store.sessions.find('s-2') ?? {}).parent).toBe('s-1');
+    expect(treeParentOf(store.sessions.find('s-1') ?? {}).parent).toBeUndefined();
+    expect(store.sessions.find('s-2')?.link).toMatchObject({
+      ...{ type: 'copy', derived: true, evidence: 'both begin with the same 6 entries, under other ids' },
+    });
+    for (const text of ['plan it', 'a plan', 'did it', 'more'])
+      expect([text, said(store, text)]).toEqual([text, 1]);
     expect(stateOf(store).output).toBe(5 + 7 + 7);
+    expect([...store.verify()]).toEqual([]);
+    // Grown, it still has what it shares; so has an older copy of it.
     const before = store.sessions.list().map(({ head }) => head);
     for (const file of order) take(store, file);
+    for (const file of order) take(store, file.slice(0, 5), { rewritten: true });
     expect(store.sessions.list().map(({ head }) => head)).toEqual(before);
-    const pieces = openStore();
-    for (const file of order) for (let n = 1; n <= file.length; n += 1) take(pieces, file.slice(0, n));
-    expect(stateOf(pieces).output).toBe(5 + 7 + 7);
-  }
+    const grown = [...resumed, own(person({ uuid: 'c2', parent: 'c1' }, 'and on'))];
+    take(store, grown);
+    take(store, [...source, person({ uuid: 'u4', parent: 'a3' }, 'here, too')]);
+    expect(texts(store, 's-2')).toEqual([...begun, 'go on', 'more', 'and on']);
+    expect(texts(store, 's-1')).toEqual([...begun, 'here, too']);
+    expect([...store.entries.read('s-2', { own: true, kind: 'rewind' })]).toEqual([]);
+  });
+
+  test.each(both)('counts its answers once in pieces', (...order) => {
+    const store = openStore();
+    for (const file of order) for (let n = 1; n <= file.length; n += 1) take(store, file.slice(0, n));
+    expect(texts(store, 's-1')).toEqual(begun);
+    expect(texts(store, 's-2')).toEqual([...begun, 'go on', 'more']);
+    expect(stateOf(store).output).toBe(5 + 7 + 7);
+  });
+
+  test('says nothing of what it inherits: edges that no record names are in the session that has them', () => {
+    const store = openStore();
+    const broken = source.map((one) => (one.uuid === 'u2' ? { ...one, parentUuid: 'lost' } : one));
+    take(store, broken);
+    take(store, [...broken.map(renamed), ...resumed.slice(source.length)]);
+    expect(derivedIn(store, 's-1')).toMatchObject([{ of: 'cc:u2', from: 'cc:a1', why: 'parent-missing' }]);
+    expect(derivedIn(store, 's-2')).toEqual([]);
+  });
+
+  test('shares its branches, and only what is equal', () => {
+    const store = openStore();
+    take(store, source);
+    // The prompt is typed anew, so that the answer to the first one is a branch.
+    take(store, [...resumed, own(person({ uuid: 'c3', parent: 'r-a1' }, 'do something else'))]);
+    expect(texts(store, 's-2')).toEqual(['plan it', 'a plan', 'do something else']);
+    for (const text of ['plan it', 'do it', 'did it']) expect([text, said(store, text)]).toEqual([text, 1]);
+    const edited = resumed.map((one) => ({ ...one, sessionId: 's-3' }));
+    take(
+      store,
+      edited.with(2, { ...person({ uuid: 'r-u2', parent: 'r-a1' }, 'do it well'), sessionId: 's-3' }),
+    );
+    expect(texts(store, 's-3').slice(0, 3)).toEqual(['plan it', 'a plan', 'do it well']);
+    expect([said(store, 'plan it'), said(store, 'did it')]).toEqual([1, 2]);
+    expect([...store.verify()]).toEqual([]);
+  });
 });
 
 test('an id that a proxy gives to every request counts each answer of a session', () => {

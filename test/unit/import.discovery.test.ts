@@ -117,6 +117,16 @@ describe('where transcripts are', () => {
     ]);
   });
 
+  test('a session of Gemini CLI that is one object is known wherever it lies', async () => {
+    const object = '{\n  "sessionId": "g1",\n  "projectHash": "h",\n  "messages": []\n}\n';
+    const place = homeWith({ 'old/session-2025-09-18.json': object, 'old/package.json': '{}\n' });
+    const { files, strangers } = await found(place, { paths: [join(place, 'old')] });
+    expect([files.map(({ tool, session }) => [tool.name, session]), strangers]).toEqual([
+      [['gemini-cli', 'g1']],
+      [],
+    ]);
+  });
+
   test('named files and folders are searched alone; tool, project and time narrow it', async () => {
     expect((await found(home, { paths: [join(home, 'backup/s4.jsonl')] })).paths).toEqual([
       'backup/s4.jsonl',
@@ -260,6 +270,10 @@ test('a file that is known and has not changed is not opened', async () => {
   const source: Source = { ...rest, ...facts, tool: tool.name, session: 'as recorded', read, at: 1 };
   const { files } = await found(home, { known: (path) => (path === file.path ? source : undefined) });
   expect(files.map(({ session }) => session)).toEqual(['as recorded']);
+  // A microsecond later is another time, though the file has the same size.
+  const later = String(BigInt(facts.modified) - 1_000n);
+  const changed = await found(home, { known: () => ({ ...source, modified: later }) });
+  expect(changed.files).toMatchObject([{ session: 's1', facts }]);
 });
 
 const samples = join(import.meta.dirname, '../../../shared/samples');

@@ -5,8 +5,8 @@ import {
   type Reconciled,
   reconcile,
 } from '@tapedeck/runtime/import';
-import { type SqliteTapeStore, view } from '@tapedeck/tape';
-import { treeParentOf } from '@tapedeck/tape/internal';
+import { type JsonObject, type SqliteTapeStore, view } from '@tapedeck/tape';
+import { isObject, treeParentOf } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
@@ -17,13 +17,21 @@ type Files = Readonly<{ [agent: string]: readonly Raw[] }>;
 const linesOf = (records: readonly Raw[]) =>
   records.length === 0 ? [] : parseJsonLines([Buffer.from(jsonl(records))]).records;
 
-function take(store: SqliteTapeStore, main: readonly Raw[], agents: Files = {}): readonly Reconciled[] {
+function take(
+  store: SqliteTapeStore,
+  main: readonly Raw[],
+  agents: Files = {},
+  metas: Readonly<{ [agent: string]: JsonObject }> = {},
+): readonly Reconciled[] {
   return reconcile(
     store,
     planClaudeCode({
       name: 's-1',
       lines: linesOf(main),
-      agents: Object.entries(agents).map(([id, records]) => ({ id, lines: linesOf(records) })),
+      agents: Object.entries(agents).map(([id, records]) => ({
+        ...{ id, lines: linesOf(records) },
+        ...(metas[id] !== undefined && { meta: metas[id] }),
+      })),
     }),
   );
 }
@@ -51,12 +59,17 @@ test('/clear ends one session and begins the next, joined by a derived link that
   expect(linesAbout(store)).toBe(before);
 });
 
-test('a record that is its own parent begins a conversation, and its link says no more than that', () => {
+test('a record that is its own parent follows the one before it in the file, by a derived edge', () => {
   const store = openStore();
   take(store, [...cleared.slice(0, 2), person({ uuid: 'u2', parent: 'u2' }, 'two')]);
-  expect(store.sessions.find('s-1-clear-u2')?.link?.evidence).toBe(
-    'record 3 of the file is among its own predecessors: no record says what is before it',
-  );
+  expect(store.sessions.list().map(({ session }) => session)).toEqual(['s-1']);
+  expect(view(store.views.entries('s-1')).messages).toHaveLength(3);
+  expect(derivedIn(store, 's-1')).toEqual([
+    {
+      ...{ of: 'cc:u2', from: 'cc:a1', why: 'circle' },
+      evidence: 'its parent u2 follows it in a circle; record 2 is the one before it',
+    },
+  ]);
 });
 
 test('what a person has moved, made a root or taken back stays so when the source is imported again', () => {
@@ -99,30 +112,59 @@ const nested: Files = {
   ],
 };
 
+const { inner = [], outer = [] } = nested;
+/** The orders in which the files of the two can come. */
+const orders: readonly (readonly [readonly Raw[], Files])[][] = [
+  [[main, nested]],
+  [
+    [[], nested],
+    [main, nested],
+  ],
+  [
+    [[], { inner }],
+    [[], nested],
+    [main, nested],
+  ],
+  [
+    [[], { inner }],
+    [main, { inner }],
+    [main, nested],
+  ],
+  [
+    [main, {}],
+    [main, { outer }],
+    [main, nested],
+  ],
+];
+
+test('a subagent that says whose it is, is forked from that and merged there, in whatever order they come', () => {
+  const metas = { inner: { toolUseId: 't2', parentAgentId: 'outer', spawnDepth: 2 } };
+  for (const order of orders) {
+    const store = openStore();
+    for (const [records, agents] of order) take(store, records, agents, metas);
+    const merges = [...store.lineage.read({ types: ['merge'] })].map(
+      ({ session_id, into_session_id = '', received = 0 }) => {
+        const [at] = store.entries.read(into_session_id, { from: received, to: received });
+        return [session_id, into_session_id, isObject(at?.payload) && at.payload.toolCallId];
+      },
+    );
+    expect(merges.toSorted()).toEqual([
+      ['agent-inner', 'agent-outer', 't2'],
+      ['agent-outer', 's-1', 't1'],
+    ]);
+    const infos = store.sessions.list({ all: true }).toSorted((a, b) => (a.session < b.session ? -1 : 1));
+    expect(infos.map(({ session, parent }) => [session, parent])).toEqual([
+      ['agent-inner', 'agent-outer'],
+      ['agent-outer', 's-1'],
+      ['s-1', undefined],
+    ]);
+    expect(infos.filter(({ link }) => link?.derived === true)).toEqual([]);
+    expect(take(store, main, nested, metas).filter(({ added }) => added > 0)).toEqual([]);
+    expect([...store.verify()]).toEqual([]);
+  }
+});
+
 test('subagents whose parents come later end under them, and deliver once', () => {
-  const { inner = [], outer = [] } = nested;
-  const orders: readonly (readonly [readonly Raw[], Files])[][] = [
-    [[main, nested]],
-    [
-      [[], nested],
-      [main, nested],
-    ],
-    [
-      [[], { inner }],
-      [[], nested],
-      [main, nested],
-    ],
-    [
-      [[], { inner }],
-      [main, { inner }],
-      [main, nested],
-    ],
-    [
-      [main, {}],
-      [main, { outer }],
-      [main, nested],
-    ],
-  ];
   for (const order of orders) {
     const store = openStore();
     for (const [records, agents] of order) take(store, records, agents);

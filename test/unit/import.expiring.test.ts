@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { claudeCode, type TranscriptTool, transcriptTools } from '@tapedeck/runtime/import';
 import { standingOf } from '@tapedeck/runtime/internal';
 import { expect, test } from 'vitest';
@@ -46,6 +46,26 @@ test('settings that are a pipe are not read, and the usual number of days counts
   mkdirSync(dir.file('.claude'));
   execFileSync('mkfifo', [dir.file('.claude/settings.json')]);
   expect(claudeCode.retention?.({ env: {}, home: dir.path })).toMatchObject({
+    days: 30,
+    fault: expect.any(String),
+  });
+});
+
+test('the settings of the machine come before those of the user, and the last of their files before the others', () => {
+  using dir = memoryDir();
+  const place = { env: {}, home: dir.path, managed: dir.file('managed') };
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(dir.file(path)), { recursive: true });
+    writeFileSync(dir.file(path), text);
+    return claudeCode.retention?.(place);
+  };
+  const own = write('.claude/settings.json', '{"cleanupPeriodDays":90}');
+  expect(own).toEqual({ days: 90, file: dir.file('.claude/settings.json') });
+  expect(write('managed/managed-settings.json', '{"cleanupPeriodDays":7}')?.days).toBe(7);
+  expect(write('managed/managed-settings.d/20.json', '{"cleanupPeriodDays":9}')?.days).toBe(9);
+  expect(write('managed/managed-settings.d/10.json', '{"cleanupPeriodDays":8}')?.days).toBe(9);
+  expect(write('managed/managed-settings.d/20.json', '{"model":"x"}')?.days).toBe(8);
+  expect(write('managed/managed-settings.d/30.json', 'nonsense')).toMatchObject({
     days: 30,
     fault: expect.any(String),
   });

@@ -12,8 +12,8 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
-import { treeParentOf } from '@tapedeck/tape/internal';
-import { expect, test } from 'vitest';
+import { omit, treeParentOf } from '@tapedeck/tape/internal';
+import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 
 /** A transcript of Claude Code, to which the program appends. */
@@ -335,4 +335,143 @@ test.each([0, 1, 2])('what was changed in an exported record is on a tape: messa
   expect(JSON.stringify(seen(store, made?.session ?? '')).match(/(?<="text":")[^"]+/g)).toEqual(said);
   expect(store.sessions.find(id)?.parent).toBe(n === 0 ? undefined : 'main');
   expect([...store.verify()]).toEqual([]);
+});
+
+describe('a transcript that has an export in parts', () => {
+  /** Messages that are said one after another, with a call, and their records, with what the program went on with. */
+  async function begun(more: readonly JsonObject[] = [prompt('Go on.'), answer('On.')]) {
+    const store = openStore();
+    store.sessions.open('main');
+    const call = { toolCallId: 't', toolName: 'look' };
+    const usage = { input: 3, output: 5 };
+    store.entries.append('main', [user('First.'), assistant('One.', { usage }), user('Second.')]);
+    store.entries.append('main', [
+      assistant([toolCall('t', 'look', {})], { usage }),
+      toolResult(call, 'seen'),
+    ]);
+    store.entries.append('main', [
+      assistant('Two.', { usage }),
+      user('Third.'),
+      assistant('Three.', { usage }),
+    ]);
+    const transcript = await exported(store, 'main');
+    return { store, given: continued(transcript, ...more), records: transcript.records };
+  }
+
+  const textsOf = (store: SqliteTapeStore, session: string) =>
+    JSON.stringify(seen(store, session))
+      .match(/(?<="(?:text|value)":")[^"]+/g)
+      ?.filter((text) => !/ is not shown\.$|^Go on\.$/.test(text));
+  const output = (store: SqliteTapeStore) =>
+    store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0);
+  const says = (text: string) => (record: JsonObject) => JSON.stringify(record.message ?? '').includes(text);
+  const without = ({ id, records }: Transcript, left: (record: JsonObject, i: number) => boolean) => ({
+    id,
+    records: records.filter((one, i) => !left(one, i)),
+  });
+
+  /** The records that say something, each linked to the one before it. */
+  const linked = (all: readonly JsonObject[]): readonly JsonObject[] => {
+    const spoken = all.filter(({ message }) => message !== undefined);
+    return spoken.map((one, i) => ({ ...one, parentUuid: spoken[i - 1]?.uuid ?? null }));
+  };
+
+  /** The view is that of a home that does not have the exported session, after each record and again. */
+  function showsItself(store: SqliteTapeStore, transcript: Transcript): void {
+    const before = output(store);
+    for (let n = 1; n <= transcript.records.length; n += 1)
+      imported(store, { ...transcript, records: transcript.records.slice(0, n) });
+    const [made] = imported(store, transcript);
+    expect(made).toMatchObject({ added: 0, rewound: false });
+    using other = openStore();
+    const [there] = imported(other, transcript);
+    expect(textsOf(store, made?.session ?? '')).toEqual(textsOf(other, there?.session ?? ''));
+    expect(output(store)).toBe(before + 2);
+    expect([...store.verify()]).toEqual([]);
+  }
+
+  test('the last record alone begins a session that shows no more, below the one that was exported', async () => {
+    const { store, given, records } = await begun();
+    const last = records.findLastIndex(says('Three.'));
+    const transcript = without(given, (_, i) => i < last);
+    showsItself(store, transcript);
+    expect(textsOf(store, given.id)).toEqual(['Three.', 'On.']);
+    expect(store.sessions.find(given.id)?.link).toMatchObject({
+      parent: 'main',
+      type: 'copy',
+      derived: true,
+    });
+    expect(textsOf(store, 'main')).toEqual(['First.', 'One.', 'Second.', 'seen', 'Two.', 'Third.', 'Three.']);
+  });
+
+  test.each(['Second.', 'One.', 'seen', 'First.'])('a hole is not filled: %s', async (text) => {
+    const { store, given } = await begun();
+    const transcript = without(given, says(text));
+    showsItself(store, transcript);
+    // What precedes the hole is not stored again.
+    expect(stored(store).filter((one) => one.includes('First.'))).toHaveLength(1);
+    // Neither is it where the program links what is left, and no record says that one is missing.
+    const second = await begun();
+    const left = without(second.given, says(text));
+    showsItself(second.store, { id: left.id, records: linked(left.records) });
+  });
+
+  test('records in another order are those of the export, where their links say so', async () => {
+    const { store, given, records } = await begun();
+    const mixedOf = (all: readonly JsonObject[]) => [
+      ...all.slice(0, records.length).reverse(),
+      ...all.slice(records.length),
+    ];
+    const before = stored(store).filter((one) => one.includes('"role"')).length;
+    imported(store, { ...given, records: mixedOf(given.records) });
+    expect(stored(store).filter((one) => one.includes('"role"'))).toHaveLength(before + 2);
+    expect(store.sessions.find(given.id)?.parent).toBe('main');
+    const piecemeal = await begun();
+    showsItself(piecemeal.store, { id: piecemeal.given.id, records: mixedOf(piecemeal.given.records) });
+  });
+
+  test('those of two exports show both', async () => {
+    const { store, given } = await begun([]);
+    store.sessions.open('other');
+    store.entries.append('other', [user('Elsewhere.'), assistant('There.')]);
+    const { records } = await exported(store, 'other');
+    const both = continued(
+      { id: given.id, records: [...given.records, ...records] },
+      prompt('Go on.'),
+      answer('On.'),
+    );
+    showsItself(store, { id: given.id, records: linked(both.records) });
+    expect(textsOf(store, given.id)).toContain('There.');
+  });
+
+  test('what the session leaves out stays out behind its last message', async () => {
+    const { store } = await begun();
+    const { seq = 0 } =
+      [...store.entries.read('main', { kind: 'message' })].find(({ payload }) =>
+        JSON.stringify(payload).includes('Second.'),
+      ) ?? {};
+    store.entries.append('main', [omit([seq])]);
+    const given = continued(await exported(store, 'main'), prompt('Go on.'), answer('On.'));
+    imported(store, given);
+    expect(textsOf(store, given.id)).toEqual([
+      ...['First.', 'One.', 'seen', 'Two.', 'Third.', 'Three.', 'On.'],
+    ]);
+    expect(stored(store).filter((one) => one.includes('First.'))).toHaveLength(1);
+  });
+
+  test('a part of a session that keeps its id there leaves that as it is', async () => {
+    using store = openStore();
+    const id = '11111111-2222-4333-8444-555555555555';
+    imported(
+      store,
+      continued({ id, records: [] }, prompt('First.'), answer('One.'), prompt('Second.'), answer('Two.')),
+    );
+    const same = await exported(store, id);
+    expect(same.id).toBe(id);
+    const last = same.records.findLastIndex(says('Two.'));
+    const part = continued({ id, records: same.records.slice(last) }, prompt('Go on.'), answer('On.'));
+    const [made] = imported(store, part);
+    expect(textsOf(store, made?.session ?? '')).toEqual(['Two.', 'On.']);
+    expect(textsOf(store, id)).toEqual(['First.', 'One.', 'Second.', 'Two.']);
+  });
 });

@@ -99,7 +99,7 @@ test('the demo is a small story with everything a real transcript has', () => {
   expect([...counts.values()]).toEqual([
     {
       ...{ records: 19, messages: 8, offPath: 4, repaired: 0, compactions: 0, merged: 2, reordered: 0 },
-      ...{ dangling: 0, skipped: 0, glued: 0, truncated: 0 },
+      ...{ dangling: 0, skipped: 0, glued: 0, truncated: 0, irregular: 0 },
     },
   ]);
   expect(outline(drafts).map((line) => line.slice(0, 40))).toMatchInlineSnapshot(`

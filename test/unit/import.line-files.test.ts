@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFil
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import type { ImportError, JsonLine } from '@tapedeck/runtime/import';
+import { type ImportError, type JsonLine, parseJsonLines } from '@tapedeck/runtime/import';
 import { type LineFault, LineReading, openFile, type ReadState } from '@tapedeck/runtime/internal';
 import { afterAll, describe, expect, test } from 'vitest';
 
@@ -244,4 +244,19 @@ test('reading a state that a reading gave itself is a round trip of JSON', async
   appendFileSync(path, '{"b":2}\n');
   const from: ReadState = JSON.parse(JSON.stringify(state));
   expect((await reading(path, { from })).values).toEqual([{ b: 2 }]);
+});
+
+test.each([
+  ['whole', '{"a":1}\n{"b":2}\n'],
+  ['without its last newline', '{"a":1}\n{"b":2}'],
+  ['that ends inside a record', '{"a":1}\n{"b":2}{"c":'],
+  ['glued and cut in the middle', '{"a":1}{"b":2}{"c\n{"d":4}\n'],
+  ['with other JSON and other text', '{"a":1}\n[1]\nnull\noops\n \r\n{"b":2}oops\n{"c":3}\n'],
+  ['with NUL bytes', '{"a":1}\n\0\0{"b":2}\0\n\0\0\0\n{"c":3}\0\0\n'],
+  ['with bytes that are no UTF-8', Buffer.from('{"a":1}\n{"b":"\xff"}\n{"c":3}\n', 'latin1')],
+])('a stream %s gives the records of a file, and leaves out as many lines', async (_, content) => {
+  const { records, counts } = await reading(fileOf(content));
+  const stream = parseJsonLines([Buffer.from(content)], { growing: true });
+  expect(stream.records).toEqual(records);
+  expect([stream.skipped, stream.glued]).toEqual([counts.faults, counts.glued]);
 });

@@ -1,4 +1,4 @@
-import { appendFileSync, closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, cpSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import {
   claudeCode,
   conversationsIn,
@@ -76,6 +76,23 @@ describe('a file that has grown, read from its open end on', () => {
     const texts = [...transcriptLines({ bytes: sized(40_000, 40_000, 150_000), output: 100 }, { id: 's-1' })];
     const sizes = texts.map((_, i) => i + 1).filter((n) => n % sized(5, 1, 1) === 0);
     expect(importedInPieces(texts, sizes)).toBeGreaterThan(sizes.length / 2);
+  });
+
+  test('is read whole where a record is added that one before the end names as its parent', () => {
+    const texts = [
+      person({ uuid: 'u1' }, 'hi'),
+      model({ uuid: 'a1', parent: 'u1' }, [says('hello')]),
+      person({ uuid: 'u2', parent: 'late' }, 'left'),
+      person({ uuid: 'u3', parent: 'a1' }, 'right'),
+      ...['a3', 'a4', 'a5'].map((uuid, i) =>
+        model({ uuid, parent: ['u3', 'a3', 'a4'][i] ?? '' }, [says(uuid)]),
+      ),
+      person({ uuid: 'late', parent: 'a5' }, 'late'),
+    ].map((one) => JSON.stringify(one));
+    importedInPieces(
+      texts,
+      texts.map((_, i) => i + 1),
+    );
   });
 
   test('gives that of whole readings whatever the records are', () => {
@@ -185,12 +202,50 @@ describe('a large transcript that has grown', () => {
       const { seen, brought } = await importAll(store, path, table);
       expect({ seen, skipped: brought?.counts.skipped }).toEqual({ seen: 'grown', skipped: 0 });
       const once = openStore();
-      reconcile(once, planned(texts.slice(0, cut)));
+      const plan = planned(texts.slice(0, cut));
+      const sessions = reconcile(once, plan).map(({ session }) => session);
       expect(shown(store, [id])).toEqual(shown(once, [id]));
+      // What it says of the file is what a first import would say of it.
+      const [counts] = plan.counts.values();
+      expect(brought).toMatchObject({ counts, derived: plan.derived.length });
+      expect(brought?.sessions.map(({ session }) => session)).toEqual(sessions);
     }
     const { parentUuid } = JSON.parse(texts[first] ?? '{}') as { parentUuid: string };
     appendFileSync(path, `${JSON.stringify(person({ uuid: 'u', parent: parentUuid }, 'another way'))}\n`);
     expect((await importAll(store, path, table)).brought?.counts.skipped).toBe(1);
     expect([...store.verify()]).toEqual([]);
+  });
+
+  test('says of all of the file what a first import of it says, with its branches and bad lines', async () => {
+    using dir = tempDir();
+    using copy = tempDir();
+    const [path, table] = [dir.file(`${id}.jsonl`), dir.file('sources.jsonl')];
+    const [first = '', second = ''] = texts.slice(0, 2);
+    const { uuid } = JSON.parse(first) as { uuid: string };
+    const begins = [
+      first,
+      '{"type":"user","uuid":',
+      JSON.stringify(person({ uuid: 'b1', parent: uuid }, 'another way')),
+      `${JSON.stringify(model({ uuid: 'b2', parent: 'b1', id: 'mb' }, [calls('tb')]))}${second}`,
+    ];
+    const half = Math.floor(texts.length / 2);
+    writeFileSync(path, `${[...begins, ...texts.slice(2, half)].join('\n')}\n`);
+    const store = openStore();
+    await importAll(store, path, table);
+    appendFileSync(path, `${texts.slice(half).join('\n')}\nno json\n{"half`);
+    cpSync(path, copy.file(`${id}.jsonl`));
+    const { brought: once } = await importAll(openStore(), copy.file(`${id}.jsonl`), copy.file('t.jsonl'));
+    // A whole reading would find it.
+    const file = openSync(path, 'r+');
+    writeSync(file, 'x', 0);
+    closeSync(file);
+    const { seen, brought } = await importAll(store, path, table);
+    const said = (one: FileImport['brought']) => ({
+      ...one,
+      sessions: one?.sessions.map(({ session, conversation }) => [session, conversation]),
+    });
+    expect({ seen, ...said(brought) }).toEqual({ seen: 'grown', ...said(once) });
+    expect(brought?.counts).toMatchObject({ glued: 1, skipped: 2, truncated: 1, repaired: 1 });
+    expect(brought?.sessions).toHaveLength(2);
   });
 });

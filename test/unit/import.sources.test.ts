@@ -15,7 +15,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
+import { markSessionsGone } from '@tapedeck/runtime/import';
 import {
+  beginningAs,
   compressionIn,
   LineReading,
   openFile,
@@ -24,6 +26,7 @@ import {
   SourceTable,
 } from '@tapedeck/runtime/internal';
 import { afterAll, expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'sources-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -137,9 +140,28 @@ test('files that are not there are marked, once, and keep what is known of them'
   const [here, gone] = [await read(fileOf('{"a":1}\n')), await read(fileOf('{"b":2}\n'))];
   const table = SourceTable.open(file);
   table.put([here, gone]);
-  expect(table.markGone((path) => path === here.path, 5)).toEqual([gone]);
-  expect(table.markGone((path) => path === here.path, 6)).toEqual([]);
+  const isThere = (path: string) => path === here.path;
+  expect(table.missing(isThere)).toEqual([gone]);
+  using store = openStore();
+  expect(markSessionsGone(store, table.missing(isThere), table, 5)).toEqual([]);
+  expect(table.missing(isThere)).toEqual([]);
   expect(SourceTable.open(file).at(gone.path)).toEqual({ ...gone, goneAt: 5 });
+});
+
+test('a file is known by what it begins with, among sources of several sizes, plain or compressed', async () => {
+  const lines = (n: number, from = 0) =>
+    Array.from({ length: n }, (_, i) => `{"i":${i + from},"text":"${'x'.repeat(990)}"}\n`).join('');
+  const sources = await Promise.all(
+    [lines(10, 5), lines(400), lines(900, 1), lines(1300), lines(3000)].map((text) => read(fileOf(text))),
+  );
+  const as = async (content: string | Uint8Array) => (await beginningAs(fileOf(content), sources))?.path;
+  const paths = sources.map(({ path }) => path);
+  expect(await as(lines(2000))).toBe(paths[1]);
+  expect(await as(zstdCompressSync(Buffer.from(lines(400))))).toBe(paths[1]);
+  expect(await as(`${lines(900, 1)}{}\n`)).toBe(paths[2]);
+  expect([await as(lines(399)), await as(''), await as(lines(9, 5))]).toEqual(Array(3).fill(undefined));
+  const [, , , large] = sources;
+  expect(await beginningAs(fileOf(lines(1300)), large === undefined ? [] : [large])).toBe(large);
 });
 
 test('a conversation is forgotten as a whole, under each path and after a restart', async () => {

@@ -1,3 +1,5 @@
+import { drawGraph, SessionGraph } from '@tapedeck/graph';
+import { blame } from '@tapedeck/runtime';
 import {
   type AgentSource,
   type ImportPlan,
@@ -7,6 +9,7 @@ import {
   reconcile,
 } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { calls, jsonl, model, outline, person, returns, says } from '../support/transcript.ts';
@@ -40,6 +43,21 @@ function importedAs(...plans: ImportPlan[]): SqliteTapeStore {
 /** The children of a session: name, call, and whether it was merged. */
 const childrenOf = (store: SqliteTapeStore, parent: string) =>
   store.sessions.list({ parent }).map(({ session, spawnCall, delivery }) => [session, spawnCall, delivery]);
+
+/** The position of the result of a call. */
+const placeOf = (store: SqliteTapeStore, session: string, call: string) =>
+  [...store.entries.read(session, { kind: 'tool-result' })].findLast(
+    ({ payload }) => isObject(payload) && payload.toolCallId === call,
+  )?.seq;
+
+/** The merges: of which session, into which, and what that had there before, by its text. */
+const mergesOf = (store: SqliteTapeStore): string[] =>
+  [...store.lineage.read({ types: ['merge'] })].map(({ session_id, into = '', received = 0 }) => {
+    const [entry] = store.entries.read(into, { from: received, to: received });
+    const payload = isObject(entry?.payload) ? entry.payload : {};
+    const at = payload.toolCallId ?? JSON.stringify(payload.content);
+    return `${session_id} → ${entry?.session}@${at}`;
+  });
 
 const asks = person({ uuid: 'u1' }, 'look around');
 const delegates = model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [calls('t1', 'Task')]);
@@ -106,11 +124,14 @@ describe.each(Object.entries(generations))('a subagent whose records are %s', (_
     expect(childrenOf(before, 's-1')).toEqual([['agent-x1', 't1', undefined]]);
     const store = importedAs(...pieces);
     expect(childrenOf(store, 's-1')).toEqual([['agent-x1', 't1', 'merged']]);
-    expect([...store.lineage.read()].filter(({ type }) => type === 'merge')).toHaveLength(1);
+    expect(mergesOf(store)).toEqual(['agent-x1 → s-1@t1']);
+    expect(drawGraph(SessionGraph.fromRecords(store.lineage.read()).list()).join('\n')).toContain(
+      `→ s-1@${placeOf(store, 's-1', 't1')}, from s-1`,
+    );
   });
 });
 
-test('a subagent in the background is merged when a notification says that it ended', () => {
+test('a subagent in the background is merged when a notification says that it ended', async () => {
   const launched = person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'launched')], {
     toolUseResult: { isAsync: true, agentId: 'x1', status: 'async_launched' },
   });
@@ -127,6 +148,25 @@ test('a subagent in the background is merged when a notification says that it en
   };
   const store = importedAs(planned(running, agents), planned([...running, notified], agents));
   expect(childrenOf(store, 's-1')).toEqual([['agent-x1', 't1', 'merged']]);
+  expect(mergesOf(store)).toEqual([expect.stringMatching(/^agent-x1 → s-1@.*<task-id>x1<\/task-id>/)]);
+  const { parts } = await blame(store, 's-1');
+  expect(parts.find(({ text }) => text.includes('<task-id>x1'))?.from).toMatchObject([
+    { session: 'agent-x1', state: 'merged' },
+  ]);
+});
+
+test('a merge has the time at which the result came back, and so has the session that got it', () => {
+  const at = (record: object, time: string) => ({ ...record, timestamp: `2026-03-12T${time}:00.000Z` });
+  const agents = [{ id: 'x1', lines: lines(own.map((one) => at(one, '09:30'))), meta: { toolUseId: 't1' } }];
+  const records = [asks, delegates, at(reports, '10:00'), at(ends, '11:00')];
+  const store = importedAs(planned(records, agents));
+  const entries = [...store.entries.read('s-1')].filter(({ meta }) => meta.source === 'merge');
+  const came = Date.parse('2026-03-12T10:00:00.000Z');
+  expect(entries.map(({ kind, sourceAt }) => [kind, sourceAt])).toEqual([
+    ['anchor', came],
+    ['message', came],
+  ]);
+  expect(store.sessions.find('s-1')?.lastMessageAt).toBe(Date.parse('2026-03-12T11:00:00.000Z'));
 });
 
 test('a subagent of a subagent is a child of the one that called it', () => {
@@ -142,6 +182,7 @@ test('a subagent of a subagent is a child of the one that called it', () => {
   const store = importedAs(planned([asks, delegates, reports, ends], agents));
   expect(childrenOf(store, 's-1')).toEqual([['agent-x1', 't1', 'merged']]);
   expect(childrenOf(store, 'agent-x1')).toEqual([['agent-x2', 'st1', 'merged']]);
+  expect(mergesOf(store)).toEqual(['agent-x2 → agent-x1@st1', 'agent-x1 → s-1@t1']);
 });
 
 test('a subagent that knows what its parent knew begins with it', () => {

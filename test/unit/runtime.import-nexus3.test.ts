@@ -111,3 +111,38 @@ test('a session.jsonl with values in the place of texts is read', () => {
   ]);
   expect([...counts.values()]).toMatchObject([{ messages: 2, repaired: 0, compactions: 1 }]);
 });
+
+test('a file that was edited, shortened or goes on in another way is a fork where it differs, and rewinds nothing', () => {
+  const store = openStore();
+  const said = (...texts: readonly string[]) => {
+    const list = texts.map((content, i) => ({ role: i % 2 === 0 ? 'user' : 'assistant', content }));
+    return reconcile(store, planned({ ...saved, messages: list }))[0]?.session;
+  };
+  const texts = (session: string) =>
+    view(store.views.entries(session)).messages.map(({ content }) => content[0]?.text);
+  expect(said('a', 'b', 'c', 'd')).toBe('ann');
+  expect(said('a', 'B', 'c', 'd', 'e')).toBe('ann-2');
+  expect(store.sessions.find('ann-2')).toMatchObject({ parent: 'ann', kind: 'session' });
+  expect(said('a', 'B')).toBe('ann-2');
+  expect(said('a', 'B', 'x')).toBe('ann-3');
+  expect(said('a', 'b', 'c', 'd', 'on')).toBe('ann');
+  expect(said('a', 'B', 'x', 'y')).toBe('ann-3');
+  expect(['ann', 'ann-2', 'ann-3'].map(texts)).toEqual([
+    ['a', 'b', 'c', 'd', 'on'],
+    ['a', 'B', 'c', 'd', 'e'],
+    ['a', 'B', 'x', 'y'],
+  ]);
+  for (const { id } of store.sessions.list())
+    expect([...store.entries.read(id, { own: true, kind: 'rewind' })]).toEqual([]);
+  // A result that comes late replaces the one that said that there was none.
+  const calling = [messages[0], { ...messages[1], tool_calls: [call] }];
+  for (const list of [
+    calling,
+    [...calling, messages[2]],
+    [...calling, messages[2], { role: 'user', content: 'Go.' }],
+  ])
+    expect(reconcile(store, planned({ ...saved, agent_id: 'bob', messages: list }))).toMatchObject([
+      { session: 'bob' },
+    ]);
+  expect(texts('bob')).toHaveLength(4);
+});

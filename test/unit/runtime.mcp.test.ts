@@ -3,7 +3,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeckOptions, McpServers, Run } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import type { JsonObject, SqliteTapeStore } from '@tapedeck/tape';
@@ -44,10 +43,7 @@ const outputs = (store: SqliteTapeStore, session = 'main') =>
     const { output } = payload as { readonly output: JsonObject };
     return output.type === 'text' ? String(output.value) : `!${output.value ?? output.reason}`;
   });
-const until = async (isTrue: () => boolean) => {
-  for (let turn = 0; turn < 300 && !isTrue(); turn += 1) await sleep(10);
-  expect(isTrue()).toBe(true);
-};
+const until = async (isTrue: () => boolean) => await expect.poll(isTrue, { interval: 10 }).toBe(true);
 
 /** Each starts servers: a push has those of what a call and a list can meet. */
 const whole = test.runIf(atFullSize);

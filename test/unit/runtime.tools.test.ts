@@ -162,19 +162,19 @@ test('a tool that takes too long is abandoned, by its own time or the deck’s, 
   const quick: DeckTool = tool({ inputSchema: z.object({}), execute: async () => 'done' });
   const tools = {
     sleep,
-    nap: { ...sleep, timeoutMs: 10 },
+    nap: { ...sleep, timeoutMs: 100 },
     quick: { ...quick, timeoutMs: Number.POSITIVE_INFINITY },
   };
   const calls = [call('c1', 'sleep', { _parallel: true }), call('c2', 'nap'), call('c3', 'quick')];
   await using home = await scriptedDeck([{ toolCalls: calls }, { text: 'Late.' }], {
     tools,
-    limits: { toolTimeoutMs: 60 },
+    limits: { toolTimeoutMs: 400 },
   });
   expect(await (await home.deck.session('main')).run('Sleep')).toMatchObject({ finish: 'stop' });
   expect(results(home.store)).toEqual([
     'quick c3 → text done',
-    'nap c2 → error-text The tool took longer than 10 ms and was abandoned; its outcome is unknown.',
-    'sleep c1 → error-text The tool took longer than 60 ms and was abandoned; its outcome is unknown.',
+    'nap c2 → error-text The tool took longer than 100 ms and was abandoned; its outcome is unknown.',
+    'sleep c1 → error-text The tool took longer than 400 ms and was abandoned; its outcome is unknown.',
   ]);
   expect(told).toEqual(['c2', 'c1']);
 });

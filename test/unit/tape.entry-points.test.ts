@@ -27,7 +27,7 @@ const forPrograms = names(`
 const forStores = names(`
   AdoptOptions Adopted AdoptedSession AdoptProgress BackupOptions BackupProgress BundleOptions BundlePart BundleScope BundleSource BundleWritten Bundles
   Alias AppendOptions Artifact assertDraft assertOptions Awaitable blobBytesMax blobHashes BlobRef
-  bodyHash ByteRange CallsQuery ChainLink childName ChildNaming Collected Conflict ConflictReport Deliver Delivery derivedNameMax
+  bodyHash ByteRange CallsQuery ChainLink childName ChildNaming Collected Condition Conflict ConflictReport Deliver Delivery derivedNameMax
   DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery FamilyLine fenced Fields
   fieldsOf firstLinePrev ForkPreview genesisHash GraphReceipt hashLine History Hit Imports Inbox InboxBody InboxDraft
   InboxItem Intention isBlobRef isTextRef isUlid isWorkerName Journal jsonDepthMax kindFault KnownFields LeaseOptions LeftOut Leases leaseTtlMs

@@ -205,6 +205,10 @@ describe('a mark of a merge that was disguised is still compared', () => {
       (db) => db.rewrite('main', 3, (text) => text.replace('source=\\"child:', 'source=\\"other:')),
     ],
     [
+      'with a position at which its result had come back',
+      (db) => db.rewrite('main', 2, (text) => text.replace('"duration_ms"', '"received":1,"duration_ms"')),
+    ],
+    [
       'with another start of its range',
       (db) => db.rewrite('main', 2, (text) => text.replace('"range":[2,', '"range":[1,')),
     ],

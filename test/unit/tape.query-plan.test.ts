@@ -181,6 +181,7 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     ).toBeGreaterThan(0);
     expect([...store.entries.read('main', { own: true, name: 'merge/refused', kind: 'event' })]).toEqual([]);
     expect([...store.entries.read(session, { own: true, from: range[1] + 1, limit: 1 })]).toEqual([]);
+    expect([...store.entries.read('main', { key: 'u:none' })]).toEqual([]);
     expect([...store.lineage.read({ session, types: ['fork', 'merge', 'discard'] })].length).toBe(2);
     expect([...store.lineage.read({ session })].length).toBe(2);
     expect([...store.lineage.read({ from: 2 })].length).toBeGreaterThan(1);

@@ -12,6 +12,7 @@ import {
   toolResult,
   user,
 } from '@tapedeck/tape';
+import { type Redactor, redactedDraft, redactorFor } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { leakingFiles } from '../support/planted.ts';
 import { atFullSize } from '../support/size.ts';
@@ -164,6 +165,21 @@ test('an error is found behind any number of other values, and below any that is
   const itself: Record<string, unknown> = { said: 'a' };
   itself.itself = itself;
   expect(() => written([note('log', itself as never)])).toThrow(/cannot store/);
+});
+
+test('a draft that was searched before is searched again for what a store looks for besides', () => {
+  const searched = redactedDraft(
+    toolResult(call, { type: 'text', value: `${token} and order-4711` }),
+    redactorFor('all') as Redactor,
+  );
+  expect(written([searched]).payload).toMatchObject({ output: { value: `${placeholder} and order-4711` } });
+  const others = { patterns: { order: 'order-\\d+' } };
+  const again = written([searched], others);
+  expect(again.payload).toMatchObject({ output: { value: `${placeholder} and [secret order]` } });
+  expect(again.meta.redacted).toBe(2);
+  // A draft that was searched where only tools and errors speak is not known to have no other secret.
+  const said = redactedDraft(user(`It is ${token}.`), redactorFor(true) as Redactor);
+  expect(written([said], 'all').payload).toMatchObject({ content: [{ text: `It is ${placeholder}.` }] });
 });
 
 test('a signed part with a secret is dropped as a whole, one without stays, and a call loses its signature', () => {

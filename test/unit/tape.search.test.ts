@@ -8,7 +8,7 @@ import {
   toolResult,
   user,
 } from '@tapedeck/tape';
-import type { Progress } from '@tapedeck/tape/store';
+import type { Condition, Progress } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';
@@ -31,6 +31,16 @@ describe('search', () => {
     expect(seqs(store, 'round invoices half')).toEqual([4, 2]);
     expect(seqs(store, 'half to even')).toEqual([2]);
     expect(seqs(store, 'even half')).toEqual([]);
+  });
+
+  test('selects by what entries record of where they were said', () => {
+    using store = storeWith('A needle');
+    const place = { cwd: '/src/app', git: { branch: 'fix' } };
+    store.entries.append('main', [{ ...user('A needle'), meta: { place, version: '2.1' } }]);
+    const found = (field: Condition['field'], value: string) =>
+      store.entries.search({ text: 'needle', where: [{ field, value }] }).hits.map(({ seq }) => seq);
+    expect([found('dir', '/src'), found('branch', 'fix'), found('version', '2.*')]).toEqual([[3], [3], [3]]);
+    expect([found('dir', '/sr'), found('model', 'x')]).toEqual([[], []]);
   });
 
   test('refers to a session of another realm by its id', () => {

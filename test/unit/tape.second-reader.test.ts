@@ -1,4 +1,5 @@
 import { openJournal } from '@tapedeck/graph';
+import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import {
   assistant,
   type Draft,
@@ -11,6 +12,7 @@ import {
 } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { adopt, bundleOf } from '../support/bundles.ts';
 import { goldenTapes } from '../support/golden-tapes.ts';
 import { History } from '../support/histories/history.ts';
 import { anySteps } from '../support/histories/steps.ts';
@@ -20,6 +22,7 @@ import { seeded } from '../support/seeded.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 const cut = (text: string, ...calls: ReturnType<typeof toolCall>[]) =>
   assistant([{ type: 'text', text }, ...calls], { partial: true });
@@ -164,6 +167,45 @@ describe.skipIf(skipsPython('the verifier in Python'))(
         if (n % 3 === 0) store.entries.redact('main', seq + (n % 2), 'private');
       expect([...store.verify()]).toEqual([]);
       expect(disagreements(dir.path, [])).toEqual([]);
+    });
+
+    test('finds no problem in an import with a subagent, and in bundles of it with and without that', async () => {
+      using dir = tempDir();
+      using store = openStore(dir.file('tape.db'), { journal: openJournal(dir.file('session_graph.jsonl')) });
+      const lines = (records: readonly object[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
+      const inside = { isSidechain: true, agentId: 'x' };
+      const plan = planClaudeCode({
+        name: 's-1',
+        lines: lines([
+          person({ uuid: 'u1' }, 'look'),
+          model({ uuid: 'a1', parent: 'u1' }, [calls('t1', 'Task')]),
+          person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'well')]),
+          model({ uuid: 'a2', parent: 'r1' }, [says('done')]),
+        ]),
+        agents: [
+          {
+            id: 'x',
+            meta: { toolUseId: 't1' },
+            lines: lines([model({ uuid: 'b1' }, [says('well')], inside)]),
+          },
+        ],
+      });
+      reconcile(store, plan);
+      expect([...store.lineage.read({ types: ['merge'] })]).toMatchObject([{ received: expect.any(Number) }]);
+      expect(disagreements(dir.path, [...store.verify()])).toEqual([]);
+      for (const [ref, o] of [
+        ['s-1', { scope: 'tree' }],
+        ['s-1', {}],
+        ['agent-x', {}],
+      ] as const) {
+        using other = tempDir();
+        using there = openStore(other.file('tape.db'), {
+          journal: openJournal(other.file('session_graph.jsonl')),
+        });
+        await adopt(there, bundleOf(store, ref, o));
+        const problems = [...there.verify()].filter(({ code }) => code !== 'not-here');
+        expect([ref, o, disagreements(other.path, problems)]).toEqual([ref, o, []]);
+      }
     });
 
     test('finds the same times, aliases, calls and bytes', () => {

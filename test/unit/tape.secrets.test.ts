@@ -22,6 +22,14 @@ test('without secrets there is no mask, and the store is not wrapped', () => {
   expect(maskedStore(plain, maskFor([]))).toBe(plain);
 });
 
+test('two fields whose names are one secret stay two', () => {
+  const value = 'a"b\\c/d+é&x';
+  expect(mask().value({ [value]: 1, [encodeURIComponent(value)]: 2 })).toEqual({
+    '[secret ODD]': 1,
+    '[secret ODD] 2': 2,
+  });
+});
+
 test('a secret is replaced as it is, in JSON, in an address and in base64; the longer one of two first', () => {
   const { text } = mask();
   expect(text('It is sk-12345678.')).toBe('It is [secret API_KEY].');

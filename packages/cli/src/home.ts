@@ -17,6 +17,7 @@ import { shellWord } from './escape.ts';
 import type { Io } from './io.ts';
 import {
   assertOwn,
+  claim,
   foreignHome,
   isForeign,
   isSame,
@@ -90,35 +91,49 @@ function nonEmpty(text: string | undefined): string | undefined {
   return text === undefined || text === '' ? undefined : text;
 }
 
+/** Options of a home that is opened for writing. */
+type WritingOptions = Pick<StoreOptions, 'durability' | 'keepInboxes' | 'redact'> & {
+  /** Whether the `config.yaml` of a new home is this user's. */
+  readonly hasOwnConfig?: boolean;
+  /** Shows no progress. */
+  readonly quiet?: boolean | undefined;
+};
+
+type WritingIo = Pick<Io, 'env' | 'err' | 'statusIsTerminal'>;
+
 /**
  * Opens a home for writing, and creates it if it does not exist. Records a home that is used for the first time, with
  * what it contains now: of that, nothing counts that can make something run.
  * @throws ConfigError CLI_FOREIGN_HOME
  */
-export function openForWriting(
+export function openForWriting(home: Home, io: WritingIo, options: WritingOptions = {}): SqliteTapeStore {
+  if (options.durability === 'fast') io.err('Durability fast: a power cut may lose the latest entries\n');
+  const open = (trust: boolean | Elsewhere) => opened(home, io, { ...options, trust });
+  for (;;) {
+    assertOwn(home, io);
+    if (trustsAll(io)) return open(true);
+    if (doesExist(home.db)) return openThere(home, io, open);
+    const store = create(home, io, { ...options, open });
+    if (store !== undefined) return store;
+  }
+}
+
+type Open = (trust: boolean | Elsewhere) => SqliteTapeStore;
+
+function opened(
   home: Home,
-  io: Pick<Io, 'env' | 'err' | 'statusIsTerminal'>,
+  io: WritingIo,
   {
     durability,
     keepInboxes = false,
-    hasOwnConfig = true,
     redact,
     quiet,
-  }: Pick<StoreOptions, 'durability' | 'keepInboxes' | 'redact'> & {
-    /** Whether the `config.yaml` of a new home is this user's. */
-    readonly hasOwnConfig?: boolean;
-    /** Shows no progress. */
-    readonly quiet?: boolean | undefined;
-  } = {},
+    trust,
+  }: WritingOptions & { readonly trust: boolean | Elsewhere },
 ): SqliteTapeStore {
   const { env, err } = io;
-  if (durability === 'fast') err('Durability fast: a power cut may lose the latest entries\n');
-  assertOwn(home, io);
-  const isNew = !doesExist(home.db);
-  const record = recordOf(home, io);
-  const trust = trustsAll(io) || (record?.elsewhere ?? false);
   const line = openProgressLine(io, { quiet });
-  const open = (trust: boolean | Elsewhere) =>
+  return ending(line, () =>
     openTapeStore(home.db, {
       trust,
       durability,
@@ -130,13 +145,34 @@ export function openForWriting(
       secrets: secretsIn(env),
       ...(redact !== undefined && { redact }),
       ...(home.base !== undefined && { base: home.base }),
-    });
-  const store = ending(line, () => open(trust));
-  if (trust !== true) rememberLog(home, io);
-  if (trust === true || store.homeId === record?.home) return store;
+    }),
+  );
+}
+
+function openThere(home: Home, io: WritingIo, open: Open): SqliteTapeStore {
+  const record = recordOf(home, io);
+  const store = open(record?.elsewhere ?? false);
+  rememberLog(home, io);
+  if (store.homeId === record?.home) return store;
   const known = record === undefined ? store : replaced(store, home, open);
-  remember(home, known, { consent: isNew ? 'created' : 'named', hasOwnConfig: isNew && hasOwnConfig, env });
+  remember(home, known, { consent: 'named', hasOwnConfig: false, env: io.env });
   return known;
+}
+
+/** Creates a home; undefined when another process has done so meanwhile, and has begun to use it. */
+function create(
+  home: Home,
+  io: WritingIo,
+  { hasOwnConfig = true, open }: WritingOptions & { readonly open: Open },
+): SqliteTapeStore | undefined {
+  using _claim = claim(home, io);
+  const store = open(false);
+  if (store.elsewhere.entries === 0) {
+    remember(home, store, { consent: 'created', hasOwnConfig, env: io.env });
+    return store;
+  }
+  store.close();
+  return undefined;
 }
 
 function ending<T>({ end }: ProgressLine, act: () => T): T {
@@ -151,11 +187,7 @@ function ending<T>({ end }: ProgressLine, act: () => T): T {
  * Opens a home again whose file has another content than the recorded one.
  * @throws ConfigError CLI_FOREIGN_HOME
  */
-function replaced(
-  store: SqliteTapeStore,
-  home: Home,
-  open: (trust: boolean) => SqliteTapeStore,
-): SqliteTapeStore {
+function replaced(store: SqliteTapeStore, home: Home, open: Open): SqliteTapeStore {
   store.close();
   if (home.isFound) throw foreignHome(home);
   return open(false);

@@ -42,7 +42,7 @@ export function maskedIo(io: Io): MaskedIo {
     out: (text) => io.out(mask === undefined ? text : mask.value(text)),
     page: () => io.page(),
     done: () => io.done(),
-    saveMemory: () => io.saveMemory(),
+    saveMemory: (percent) => io.saveMemory(percent),
     now: () => io.now(),
     err: (text) => io.err(mask === undefined ? text : mask.text(text)),
     // Reading the signal changes what Ctrl-C does.

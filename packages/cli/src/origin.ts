@@ -1,8 +1,10 @@
-import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import type { Elsewhere, SqliteTapeStore } from '@tapedeck/tape';
+import { crashPoint } from '@tapedeck/tape/crash-point';
 import {
+  claimHome,
   configIn,
+  creatorOf,
   type HomeConsent,
   type HomeRecord,
   homeRecord,
@@ -11,7 +13,9 @@ import {
   recordHome,
   recordLog,
   stateDirectory,
+  stateOf,
 } from '@tapedeck/tape/internal';
+import type { Owner } from '@tapedeck/tape/store';
 import { ConfigError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
 
@@ -44,24 +48,53 @@ export function recordOf({ dir }: Place, { env }: Env): HomeRecord | undefined {
 }
 
 /**
- * Refuses to write in a foreign home.
+ * Refuses to write in a foreign home, once no process of this user creates it.
  * @throws ConfigError CLI_FOREIGN_HOME
  */
 export function assertOwn(home: Place, io: Env): void {
-  // Another process of this user may have created it a moment ago, and be about to record that.
-  for (let wait = 0; wait < waitsMax && isForeign(home, io) && isYoung(home); wait += 1) pause(waitMs);
-  if (!isForeign(home, io)) return;
-  throw foreignHome(home);
+  const creator = awaitCreator(home, io);
+  // One that has ended meanwhile has recorded it.
+  if (isForeign(home, io)) throw foreignHome(home, creator);
 }
 
-/** The error of a home that this user has not trusted. */
-export function foreignHome(home: Pick<Place, 'dir' | 'db'>): ConfigError {
+/** How often it is looked whether a home is recorded, in milliseconds. */
+const lookMs = 25;
+
+/** Waits for the record of a home that a process creates; returns the last process that it waited for. */
+function awaitCreator(home: Place, io: Env): Owner | undefined {
+  let last: Owner | undefined;
+  while (isUnrecorded(home, io)) {
+    const creator = creatorOf(stateDirectory(io.env), home.dir);
+    if (creator === undefined) break;
+    last = creator;
+    crashPoint('home/awaited');
+    pause(lookMs);
+  }
+  return last;
+}
+
+function isUnrecorded(home: Place, io: Env): boolean {
+  if (trustsAll(io)) return false;
+  return existsSync(home.db) ? recordOf(home, io) === undefined : isForeign(home, io);
+}
+
+/** The error of a home that this user has not trusted. `creator`: who began to create it, and has not recorded that. */
+export function foreignHome(home: Pick<Place, 'dir' | 'db'>, creator?: Owner): ConfigError {
   const hasTapes = existsSync(home.db);
-  const what = hasTapes
-    ? 'this user did not create it on this machine, or it was moved, restored or replaced since'
-    : 'it has files and no tapes, and this user did not create it';
+  const state = creator && stateOf(creator);
+  const what =
+    creator !== undefined
+      ? `process ${creator.pid} on ${creator.host} (${state}) began to create it, and has not recorded that`
+      : hasTapes
+        ? 'this user did not create it on this machine, or it was moved, restored or replaced since'
+        : 'it has files and no tapes, and this user did not create it';
   return new ConfigError('CLI_FOREIGN_HOME', `cannot write the tape home '${home.dir}': ${what}`, {
-    data: { home: home.dir, tapes: hasTapes, faults: placeFaults(home.dir) },
+    data: {
+      home: home.dir,
+      tapes: hasTapes,
+      faults: placeFaults(home.dir),
+      ...(creator !== undefined && { creator: { pid: creator.pid, host: creator.host, state } }),
+    },
   });
 }
 
@@ -110,6 +143,11 @@ export function trustIn(home: Place, io: Env): boolean | Elsewhere {
   return trustsAll(io) || (recordOf(home, io)?.elsewhere ?? false);
 }
 
+/** Says that this process creates a home, until it has recorded that. Without a record no one needs to wait for it. */
+export function claim({ dir }: Pick<Place, 'dir'>, io: Env): Disposable | undefined {
+  return trustsAll(io) ? undefined : claimHome(stateDirectory(io.env), dir);
+}
+
 /** Records that a home is this user's. A state directory that cannot be written leaves the home unrecorded. */
 export function remember(
   { dir }: Pick<Place, 'dir'>,
@@ -142,19 +180,6 @@ function isOwn(record: HomeRecord | undefined): boolean {
 /** Whether a directory without tapes has files, other than the one that makes git ignore it. */
 function isFilled(dir: string): boolean {
   return readdirSync(dir).some((name) => name !== '.gitignore');
-}
-
-const waitMs = 25;
-const waitsMax = 40;
-const youngMs = 2_000;
-
-/** Whether the database or its log was made a moment ago, or what another process makes a database of. */
-function isYoung({ db, dir }: Place): boolean {
-  const files = existsSync(db) ? [db, `${db}-wal`] : readdirSync(dir).map((name) => join(dir, name));
-  return files.some((file) => {
-    const made = statSync(file, { throwIfNoEntry: false })?.birthtimeMs;
-    return made !== undefined && Date.now() - made < youngMs;
-  });
 }
 
 /** Whether two paths are one directory. */

@@ -1,3 +1,5 @@
+import type { MergeRecord } from './node.ts';
+
 /**
  * Characters that can steer a terminal or mislead a reader: controls, bidi marks, lone surrogates, line ends.
  */
@@ -28,4 +30,10 @@ export function cut(text: string, width: number): string {
 /** A range of positions, both ends included: `13-42`. */
 export function span([from, to]: readonly [number, number]): string {
   return `${from}-${to}`;
+}
+
+/** Where a merge brought its result, as a drawing says it: ` → main@7`. */
+export function targetText({ intoName, seq, received = seq }: MergeRecord): string {
+  if (intoName === undefined) return '';
+  return ` → ${shown(intoName)}${received === undefined ? '' : `@${received}`}`;
 }

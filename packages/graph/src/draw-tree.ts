@@ -1,7 +1,7 @@
-import { shown, span } from './display.ts';
+import { shown, span, targetText } from './display.ts';
 import { type LineOptions, lineOf } from './drawn-line.ts';
 import type { SessionGraph, SessionRef } from './graph.ts';
-import { distinctNames, edgeText, type SessionNode, stateOf, undoneText } from './node.ts';
+import { distinctNames, edgeText, goneTexts, type SessionNode, stateOf, undoneText } from './node.ts';
 
 /** The queries that a tree is drawn from. A `SessionGraph` has them, and the `graph` of a deck. */
 export type TreeGraph = Pick<SessionGraph, 'roots' | 'subtree'>;
@@ -56,12 +56,10 @@ function label(node: SessionNode): string {
   const anchor = node.fromAnchor === undefined ? [] : [`⚓ ${shown(node.fromAnchor)}`];
   const link = node.link === undefined ? [] : [shown(edgeText(node.link))];
   const merges = node.merges.map((merge) => {
-    const { type, range, intoName, seq } = merge;
+    const { type, range } = merge;
     const what = range === undefined ? type : `${type} ${span(range)}`;
-    const into = intoName === undefined ? '' : ` → ${shown(intoName)}${seq === undefined ? '' : `@${seq}`}`;
-    return `${what}${into}${undoneText(merge)}`;
+    return `${what}${targetText(merge)}${undoneText(merge)}`;
   });
-  return [shown(node.session), shown(node.kind), shown(stateOf(node)), ...anchor, ...link, ...merges].join(
-    '  ',
-  );
+  const facts = [shown(node.kind), shown(stateOf(node)), ...goneTexts(node)];
+  return [shown(node.session), ...facts, ...anchor, ...link, ...merges].join('  ');
 }

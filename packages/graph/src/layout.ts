@@ -1,9 +1,10 @@
-import { shown, span } from './display.ts';
+import { shown, span, targetText } from './display.ts';
 import { areDated, forestOf, type PictureMark, type Shape, shapeOf, type Tree } from './forest.ts';
 import {
   distinctNames,
   edgeText,
   failureOf,
+  goneTexts,
   type MergeRecord,
   type SessionNode,
   stateOf,
@@ -209,7 +210,7 @@ function chainFrom(first: Tree, { unread }: Folding): Tree[] {
   return chain;
 }
 
-/** Name, kind, status, merges and origin of a session. */
+/** Name, kind, status, merges and origin of a session, and whether its source is gone. */
 function label(node: SessionNode): string {
   const kind = node.kind === 'session' ? '' : ` [${shown(node.kind)}]`;
   const merges = node.merges.map(mergeLabel);
@@ -219,16 +220,16 @@ function label(node: SessionNode): string {
     ...(verb === node.status ? [] : [shown(node.status)]),
     ...merges,
     ...(failure === undefined ? [] : [shown(failure)]),
+    ...goneTexts(node),
     ...origin(node),
   ];
   return `${shown(node.session)}${kind} ${acts.join(', ')}`;
 }
 
 function mergeLabel(merge: MergeRecord): string {
-  const { type, range, intoName, seq } = merge;
+  const { type, range } = merge;
   const what = range === undefined ? '' : ` ${span(range)}`;
-  const into = intoName === undefined ? '' : ` → ${shown(intoName)}${seq === undefined ? '' : `@${seq}`}`;
-  return `${type === 'merge' ? 'merged' : 'discarded'}${what}${into}${undoneText(merge)}`;
+  return `${type === 'merge' ? 'merged' : 'discarded'}${what}${targetText(merge)}${undoneText(merge)}`;
 }
 
 function origin({ originName, parentName, link, fromAnchor, range }: SessionNode): string[] {

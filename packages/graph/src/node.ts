@@ -15,6 +15,8 @@ export interface MergeRecord {
   readonly into: string | undefined;
   readonly intoName: string | undefined;
   readonly seq: number | undefined;
+  /** Of a merge that an import found: the position at which the target had got the result before. */
+  readonly received?: number;
   /** The merged positions of the child, both ends included. */
   readonly range: readonly [number, number] | undefined;
   /** Of a merge that a rewind of its target hides, as lines that a store reads say. A file does not tell. */
@@ -63,6 +65,8 @@ export interface SessionNode {
   readonly task: string | undefined;
   readonly delivery: string | undefined;
   readonly mergedAt: string | undefined;
+  /** The file that it was imported from, where that is gone, as lines that a store reads say. A file does not tell. */
+  readonly sourceGone: string | undefined;
   /** Its merges and discards, oldest first. */
   readonly merges: readonly MergeRecord[];
   /** Number of its first line. */
@@ -94,6 +98,7 @@ export function createNode(line: FamilyLine): SessionNode {
     task: undefined,
     delivery: undefined,
     mergedAt: undefined,
+    sourceGone: line.sourceGone,
     merges: [],
     g: line.g,
   };
@@ -164,11 +169,17 @@ function mergeOf(line: FamilyLine, type: MergeRecord['type']): MergeRecord {
     into: line.into ?? line.parent ?? undefined,
     intoName: line.into_session_id ?? line.parent_session_id ?? undefined,
     seq: line.seq,
+    ...(line.received !== undefined && { received: line.received }),
     range: line.range ?? undefined,
     ...(line.undone === true && { undone: true }),
     parentHead: line.parent_head,
     childHead: line.child_head,
   };
+}
+
+/** What a drawing says of a session whose source is gone: the tape is what is left of it. */
+export function goneTexts({ sourceGone }: SessionNode): readonly string[] {
+  return sourceGone === undefined ? [] : ['source gone'];
 }
 
 /** What a drawing says behind a merge. */
@@ -200,7 +211,10 @@ export function distinctNames(
   const nameOf = (id: string | undefined) => others.get(id ?? '');
   return nodes.map((node) => ({
     ...node,
-    ...(isDeleted(node) && { status: node.lifecycle === 'purged' ? 'purged' : 'deleted' }),
+    ...(isDeleted(node) && {
+      status: node.lifecycle === 'purged' ? 'purged' : 'deleted',
+      sourceGone: undefined,
+    }),
     session: nameOf(node.id) ?? node.session,
     parentName: nameOf(node.parent) ?? node.parentName,
     originName: nameOf(node.origin) ?? node.originName,

@@ -1,5 +1,13 @@
 import { shown, span } from './display.ts';
-import { distinctNames, edgeText, type MergeRecord, type SessionNode, stateOf, undoneText } from './node.ts';
+import {
+  distinctNames,
+  edgeText,
+  goneTexts,
+  type MergeRecord,
+  type SessionNode,
+  stateOf,
+  undoneText,
+} from './node.ts';
 
 /** A session in a drawing: its id, and its number from 1. */
 interface Place {
@@ -150,7 +158,7 @@ function* linesIn(
   };
   for (const nodes of read())
     for (const node of distinctNames(nodes, shared)) {
-      yield session(place(node.id), [shown(node.session), shown(stateOf(node))]);
+      yield session(place(node.id), [shown(node.session), shown(stateOf(node)), ...goneTexts(node)]);
       if (node.parent !== undefined) refer(outside.forks, node.parent, node.parentName);
       for (const { into, intoName } of node.merges)
         if (into !== undefined) refer(outside.merges, into, intoName);

@@ -61,6 +61,7 @@ export const lineageLine: z.ZodType<LineageLine> = z.object({
   into: z.exactOptional(text),
   into_session_id: z.exactOptional(text),
   seq: z.exactOptional(position),
+  received: z.exactOptional(position),
   text_version: z.exactOptional(position),
   parent_head: z.exactOptional(text),
   child_head: z.exactOptional(text),

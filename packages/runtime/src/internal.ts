@@ -87,7 +87,7 @@ export {
   queueModes,
   sourceFault,
 } from './run/queue.ts';
-export { isUnchanged, recognise, type Seen, type Source, SourceTable } from './sources/index.ts';
+export { beginningAs, isUnchanged, recognise, type Seen, type Source, SourceTable } from './sources/index.ts';
 export { waitsOf } from './status/status.ts';
 export { leftAfterAnswer, runningChildren } from './status/waits.ts';
 export { ProgressMeter } from './stream/progress-meter.ts';

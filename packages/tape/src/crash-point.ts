@@ -78,7 +78,16 @@ export const remotePoints = [
   'pull/known',
 ] as const;
 
-export type CrashPoint = (typeof crashPoints)[number] | (typeof remotePoints)[number];
+/**
+ * The places of the creation of a home, in the order in which they are passed: the process says that it creates one, has
+ * made the database and is about to record it; and another one, which has found that, waits.
+ */
+export const homePoints = ['home/claimed', 'home/opened', 'home/awaited'] as const;
+
+export type CrashPoint =
+  | (typeof crashPoints)[number]
+  | (typeof remotePoints)[number]
+  | (typeof homePoints)[number];
 
 let hook: ((point: string) => void) | undefined;
 

@@ -16,7 +16,9 @@ export { isoTime } from './entry/iso-time.ts';
 export { isJoining, joinableEnd } from './entry/joiner.ts';
 export { isObject, jsonDepth, parseJson } from './entry/json.ts';
 export { baseFault, isReservedAnchor, quote } from './entry/name.ts';
+export { isWhere, recordedFields } from './entry/recorded.ts';
 export { abortedWhy } from './entry/run-state.ts';
+export { goneFileIn, sourceGoneEvent } from './entry/source-gone.ts';
 export { titleEvent, titleLine } from './entry/title.ts';
 export { recordedUsage, tokenCount, totalOf, type Usage } from './entry/usage.ts';
 export { workerInstructions } from './fork/worker-instructions.ts';
@@ -24,6 +26,7 @@ export { actNames, actOf } from './history/act.ts';
 export { assistantText } from './merge/answer.ts';
 export { mergeCharsMax, mergedText } from './merge/block.ts';
 export { emptyResult, resultRefused } from './merge/collect.ts';
+export { claimHome, creatorOf } from './origin/home-claim.ts';
 export {
   configIn,
   forgetHome,
@@ -36,6 +39,7 @@ export {
 } from './origin/home-record.ts';
 export { placeFaults } from './origin/place-faults.ts';
 export { stateDirectory } from './origin/state-directory.ts';
+export { stateOf } from './owner.ts';
 export { type Mask, maskFor } from './secrets/mask.ts';
 export { maskError } from './secrets/mask-error.ts';
 export { MaskedText } from './secrets/masked-text.ts';

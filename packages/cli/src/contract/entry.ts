@@ -98,6 +98,7 @@ const Source: z.ZodObject = shape('Source', 'A source of an entry.', {
   mark: object('mark of the merge, and the rewind that hides it', {
     session: z.string(),
     seq: whole,
+    received: count('where that had got the result, of a merge that an import found').optional(),
     hidden_by: whole.optional(),
   }).nullable(),
   range: range.nullable().describe('positions that the merge covers'),
@@ -201,7 +202,9 @@ const DerivedEdge: z.ZodObject = shape('DerivedEdge', 'What an import concluded,
   seq: count('position of what follows; null for an edge between two sessions').nullable(),
   parent: text('the session before it: the same one, or its parent in the tree').nullable(),
   parent_seq: count('position of what precedes; null as `seq` is').nullable(),
-  type: text('`clear`, `copy`, `workflow`, `subagent`; inside of a session `parent-missing`, `compaction`'),
+  type: text(
+    '`clear`, `copy`, `workflow`, `subagent`; inside of a session `parent-missing`, `circle`, `compaction`',
+  ),
   evidence: text('what says so').optional(),
 });
 

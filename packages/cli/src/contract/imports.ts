@@ -15,7 +15,7 @@ import {
 
 const counted = [
   ...['records', 'messages', 'off_path', 'repaired', 'compactions', 'merged', 'reordered', 'dangling'],
-  ...['skipped', 'glued', 'truncated'],
+  ...['skipped', 'glued', 'truncated', 'irregular'],
 ];
 
 /** What `import` says of a bundle, of a transcript, and of each of several files beside that. */
@@ -42,10 +42,15 @@ const ofTranscript = {
   names: names('names of the sessions'),
   counts: z
     .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
-    .describe('numbers of records by outcome'),
+    .describe('numbers of records by outcome, of all of a file in which something is new'),
   bad_lines: z
     .array(z.strictObject({ line: whole, offset: whole }))
     .describe('places of lines that are not JSON, which were left out; at most 100'),
+  irregular_lines: z
+    .array(z.strictObject({ line: whole, offset: whole, why: z.string() }))
+    .describe(
+      'places of records that were taken though something in them is wrong, such as those of another format; at most 100',
+    ),
 };
 const inFile = { file: text('the file, as it was named') };
 /** A transcript that `import` found on this machine. */
@@ -87,6 +92,7 @@ const importedFile = {
   names: ofTranscript.names.optional(),
   counts: ofTranscript.counts.optional(),
   bad_lines: ofTranscript.bad_lines.optional(),
+  irregular_lines: ofTranscript.irregular_lines.optional(),
   error: z
     .strictObject({ code: text('why'), message: text('why') })
     .describe('why it was left out')
@@ -97,13 +103,14 @@ const ofTranscriptFile = {
   ...ofTranscript,
   files: listOf('the files of its conversation; none for a stream', importedFile),
 };
-const { counts: _, bad_lines: __, ...sums } = ofTranscript;
+const { counts: _, bad_lines: __, irregular_lines: ___, ...sums } = ofTranscript;
 const ofFound = {
   ...sums,
   ...found,
   files: listOf('what became of each file', importedFile),
   left_out: leftOutFiles,
   gone: names('files of earlier imports that are not there any more; their sessions stay'),
+  gone_sessions: names('names of the sessions that this import has marked: no file has them any more'),
 };
 
 /** The verb that takes transcripts of other programs, and bundles. */

@@ -67,6 +67,8 @@ const origin = () => ({
     .describe('its place in the tree, where a link has given it another one than the fork'),
 });
 
+const sourceGone = text('the file that it was imported from, where an import found that it is gone');
+
 export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   session,
   id: text('ULID'),
@@ -79,6 +81,7 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   title: text(
     'the title of its last rename, else the one that it was created with, else the one that a model wrote; in lists else the beginning of its first prompt or task',
   ).optional(),
+  source_gone: sourceGone.optional(),
   aliases: names('its other names').optional(),
   ephemeral: mark('lists leave the session out').optional(),
   interrupted: mark('its process died during a run, which `tape recover` continues').optional(),
@@ -108,6 +111,7 @@ const nodeFields = () => ({
   lifecycle: text('as in `Session`'),
   task: text('as in `Session`').optional(),
   delivery: text('as in `Session`').optional(),
+  source_gone: text('as in `Session`').optional(),
   ...origin(),
   range: range.nullable().optional().describe('inherited positions, both ends included; null for none'),
   created_at: text('time'),
@@ -115,6 +119,9 @@ const nodeFields = () => ({
     type: z.enum(['merge', 'discard']),
     into: z.string().optional(),
     seq: whole.optional(),
+    received: count(
+      'position of `into` where that had got the result, of a merge that an import found',
+    ).optional(),
     range: range.optional(),
     at: z.string(),
     undone: mark('a rewind of `into` hides the merge, as an undo does').optional(),

@@ -18,7 +18,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   ],
   CLI_FOREIGN_HOME: [
     exit.usage,
-    'the home was found in or above the working directory, and was not created by this user on this machine; `data.home` names it',
+    'the home was found in or above the working directory, and was not created by this user on this machine; `data.home` names it, and `data.creator` a process that began to create it and has not recorded that',
   ],
   CLI_NOTHING_TO_MERGE: [
     exit.conflict,
@@ -182,7 +182,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     exit.failed,
     'no line is a record, or more lines than that are not JSON; `data.line` and `data.offset` locate the first',
   ],
-  IMPORT_UNKNOWN_FORMAT: [exit.failed, 'no record is one of a transcript of Claude Code'],
+  IMPORT_UNKNOWN_FORMAT: [
+    exit.failed,
+    'no record is one of a transcript of Claude Code; with `--strict`, the record at `data.line` is irregular',
+  ],
   IMPORT_TOO_LARGE: [
     exit.failed,
     'what a pipe gives to `import` is no bundle, and has over 512 MiB, or a compressed file becomes far larger than it is',

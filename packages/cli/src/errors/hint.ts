@@ -14,6 +14,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `it stands for: tape ${String(data.text)}; to use it, set it here: tape config set alias.${String(data.alias)} ${shellWord(String(data.text))}`;
       if (Array.isArray(data.brought))
         return `take them away with: tape config unset ${String(data.brought[0])}; or edit the file, and trust it with: tape trust ${shellWord(String(data.home))}`;
+      if (isObject(data.creator) && data.creator.state !== 'ended')
+        return `resume or end the named process, and try again; or see what the home brings in with: tape trust ${shellWord(String(data.home))} --dry-run`;
       return data.tapes === true
         ? `read it with log, show, search, graph or check; see what it brings in with: tape trust ${shellWord(String(data.home))} --dry-run; or name another with --home`
         : `make it a tape home with: tape init --home ${shellWord(String(data.home))}; or name another with --home`;
@@ -44,6 +46,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return 'write it to a file, and import that: tape import FILE';
     case 'IMPORT_BAD_JSON':
     case 'IMPORT_UNKNOWN_FORMAT':
+      if (typeof data.tool === 'string')
+        return `nothing is lost while ${data.tool} has it, and tape changes no file: a later version will read it`;
       // A later line is damage in a transcript.
       return data.line === undefined || data.line === 1
         ? 'transcripts of Claude Code are in ~/.claude/projects'

@@ -85,7 +85,24 @@ function termLines([term, meaning]: Term, all: readonly Term[], width: number): 
   const column = Math.max(4, ...usual) + 2;
   const text = wrapped(meaning, width - column);
   const [first = '', ...rest] = term.length > 28 ? ['', ...text] : text;
-  return [`${term.padEnd(column)}${first}`.trimEnd(), ...rest.map((line) => ' '.repeat(column) + line)];
+  const [head = '', ...more] = brokenTerm(term, width);
+  return [
+    `${head.padEnd(column)}${first}`.trimEnd(),
+    ...more.map((line) => `  ${line}`),
+    ...rest.map((line) => ' '.repeat(column) + line),
+  ];
+}
+
+/** A term in lines, broken behind the choices for which there is no room. */
+function brokenTerm(term: string, width: number): readonly string[] {
+  const lines: string[] = [''];
+  for (const part of term.split(/(?<=\|)/)) {
+    const last = lines.at(-1) ?? '';
+    if (last === '' || last.length + part.length <= width - (lines.length > 1 ? 2 : 0))
+      lines[lines.length - 1] = last + part;
+    else lines.push(part);
+  }
+  return lines;
 }
 
 /** A text in lines of at most `width` characters, where its words allow it. */

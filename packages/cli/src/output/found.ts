@@ -19,7 +19,7 @@ interface Found {
 
 /** What was found on this machine, a line per tool, and what would be imported of it. */
 export function foundText(tools: readonly Found[], { strangers, excluded }: Discovery): string {
-  if (tools.length === 0 && strangers.length === 0) return 'No transcripts found';
+  if (tools.length === 0 && strangers.length === 0 && excluded === 0) return 'No transcripts found';
   const rows = tools.map(({ title, files, bytes, oldest, ...tool }) => [
     title,
     counted(files, 'file'),
@@ -49,8 +49,8 @@ export function foundJson(
   return { tools: byTool, unknown, excluded, empty };
 }
 
-/** What an import brought, a line per tool. */
-export function importedText(tools: readonly Found[], done: readonly FileImport[]): string {
+/** What an import brought, a line per tool. `isWhole`: whether nothing that was found was left out. */
+export function importedText(tools: readonly Found[], done: readonly FileImport[], isWhole: boolean): string {
   const lines = tools.map(({ tool, title, isRead, files }) => {
     if (!isRead) return `${title}: ${counted(files, 'file')}, recognised and not yet read`;
     const own = done.filter(({ file }) => file.tool.name === tool);
@@ -63,7 +63,8 @@ export function importedText(tools: readonly Found[], done: readonly FileImport[
     const kept = redacted === 0 ? '' : `, ${counted(redacted, 'secret')} replaced`;
     return `${title}: ${counted(entries, 'entry', 'entries')} from ${brought} of ${counted(own.length, 'file')}${kept}${out}`;
   });
-  return lines.length === 0 ? 'No transcripts found' : lines.join('\n');
+  if (lines.length === 0) return isWhole ? 'No transcripts found' : 'Nothing to import';
+  return lines.join('\n');
 }
 
 function entriesOf({ brought }: FileImport): number {

@@ -13,14 +13,16 @@ export function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Recor
     lifecycle: node.lifecycle,
     ...(node.task !== undefined && { task: node.task }),
     ...(node.delivery !== undefined && { delivery: node.delivery }),
+    ...(node.sourceGone !== undefined && { source_gone: node.sourceGone }),
     ...(node.originName !== undefined && { parent: node.originName, from_anchor: node.fromAnchor ?? null }),
     ...(node.link !== undefined && { link: linkJson(node.link, node.parentName) }),
     ...(node.range !== undefined && { range: node.range }),
     created_at: node.createdAt,
-    merges: node.merges.map(({ type, intoName, seq, range, at, undone }) => ({
+    merges: node.merges.map(({ type, intoName, seq, received, range, at, undone }) => ({
       type,
       into: intoName,
       seq,
+      ...(received !== undefined && { received }),
       range,
       at,
       ...(undone === true && { undone }),

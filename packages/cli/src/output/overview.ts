@@ -6,7 +6,7 @@ import { relativeTime } from '../terminal/time.ts';
 import { cutText } from '../terminal/width.ts';
 import { counted } from './counted.ts';
 import { isAnswerable, toolCommand } from './run.ts';
-import { painted, sessionJson, stateOf } from './session.ts';
+import { painted, sessionJson, stateOf, withSource } from './session.ts';
 import { sessionsTable } from './sessions.ts';
 import { statusJson, statusLine } from './status.ts';
 import { table } from './table.ts';
@@ -78,7 +78,7 @@ export function overviewText(overview: Overview, context: Look): string {
   ];
   const states = new Map([...running, ...waiting, ...interrupted].map((one) => [one.session, one.state]));
   const listed = recent.map(({ info, about }) => {
-    const state: string = states.get(info.session) ?? stateOf(info);
+    const state = withSource(states.get(info.session) ?? stateOf(info), info);
     return { info, about, branch: '', state };
   });
   const sessions = recent.length === 0 ? 'No sessions' : sessionsTable(listed, context);

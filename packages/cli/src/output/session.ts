@@ -17,6 +17,7 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
     ...(info.link !== undefined && { link: linkJson(info.link, info.link.parent) }),
     ...(info.mergedAt !== undefined && delivery !== undefined && { merged_at: isoTime(info.mergedAt) }),
     ...(info.title !== undefined && { title: info.title }),
+    ...(info.sourceGone !== undefined && { source_gone: info.sourceGone }),
     ...(info.aliases.length > 0 && { aliases: info.aliases }),
     ...(info.ephemeral && { ephemeral: true }),
     head: info.head,
@@ -68,9 +69,15 @@ export function stateOf({
   return delivery ?? task ?? lifecycle;
 }
 
+/** A state, with what is to be known of a session whose source is gone. That it is active says nothing beside that. */
+export function withSource(state: string, { sourceGone }: Pick<SessionInfo, 'sourceGone'>): string {
+  if (sourceGone === undefined) return state;
+  return state === 'active' ? 'source gone' : `${state}, source gone`;
+}
+
 /** What the state of a session means: good or bad news, work that goes on, or neither. */
 export function toneOf(state: string): 'good' | 'bad' | 'open' | 'plain' {
-  if (/^(?:merged|completed)$/.test(state)) return 'good';
+  if (/^(?:merged|completed)(?:, source gone)?$/.test(state)) return 'good';
   if (/^(?:merged, )?(?:failed|halted|aborted|interrupted|orphaned|filtered|damaged)\b/.test(state))
     return 'bad';
   return /^(?:busy|running|waiting|incomplete)\b/.test(state) ? 'open' : 'plain';

@@ -23,9 +23,13 @@ export function sourceJson({ mark, from, ...source }: TraceSource): Json {
   for (const each of from) below.push(sourceJson(each));
   return {
     ...source,
-    mark: mark === null ? null : { session: mark.session, seq: mark.seq, ...hiddenJson(mark) },
+    mark: mark === null ? null : markJson(mark),
     from: below,
   };
+}
+
+function markJson({ session, seq, received, hiddenBy }: NonNullable<TraceSource['mark']>): Json {
+  return { session, seq, ...(received !== undefined && { received }), ...hiddenJson({ hiddenBy }) };
 }
 
 function destinationJson({ hiddenBy, into, ...destination }: TraceDestination): Json {
@@ -90,6 +94,7 @@ export function sourceLine({
 }: TraceSource): string {
   const where = [
     mark === null ? state : `${state} at ${mark.session}@${mark.seq}`,
+    ...(mark?.received === undefined ? [] : [`received @${mark.received}`]),
     ...(mark?.hiddenBy === undefined ? [] : [`hidden by the rewind @${mark.hiddenBy}`]),
     ...(status === undefined ? [] : [status]),
     ...(quoted === true ? ['quoted'] : []),

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ExportOptions } from '@tapedeck/runtime';
-import type { TranscriptForm } from '@tapedeck/runtime/internal';
+import type { Transcript, TranscriptForm } from '@tapedeck/runtime/internal';
 import { TapeError } from '@tapedeck/tape';
 import { makeDirectories, saveText } from '@tapedeck/tape/internal';
 import { userHome } from '../config/searched.ts';
@@ -42,8 +42,12 @@ export async function exportTranscript(
       : given === undefined || format === 'pi'
         ? resumeCommand(format, transcript, file)
         : undefined;
+  // The directory may be one of another machine, or one that is yet to be made.
+  const make = existsSync(project) ? '' : `mkdir -p ${shellLine(project)} && `;
   const command =
-    resume === undefined ? undefined : `cd ${shellLine(project)} && ${resume.map(shellLine).join(' ')}`;
+    resume === undefined
+      ? undefined
+      : `${make}cd ${shellLine(project)} && ${resume.map(shellLine).join(' ')}`;
   if (file !== undefined && given === undefined) {
     if (existsSync(file))
       throw new TapeError('TAPE_EXISTS', `cannot export '${info.session}' to '${file}': the file exists`, {
@@ -67,5 +71,22 @@ export async function exportTranscript(
       ].join('\n'),
     });
   if (withheld > 0) status(withheldText(withheld));
+  if (file !== undefined && format === 'claude-code') await record(file, transcript, context);
   return 0;
+}
+
+/** Has imports know the file; a home that takes none has it read by the next one. */
+async function record(
+  path: string,
+  { id: session, project }: Transcript,
+  { io, home }: Context,
+): Promise<void> {
+  const { claudeCode, ImportError, recordExport, SourceTable } = await import('@tapedeck/runtime/import');
+  try {
+    const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
+    const place = { env: io.env, home: userHome(io) };
+    await recordExport(table, claudeCode, { path, session, project }, place);
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+  }
 }

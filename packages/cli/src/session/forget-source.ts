@@ -72,7 +72,20 @@ async function sourcesOf(
   const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
   const place = { env: io.env, home: userHome(io) };
   const { files } = await discover({ place, tools: transcriptTools, paths: [path] });
-  return files.map((file) => forgottenSource(file, io.now()));
+  const { openFile, stateOf } = await import('@tapedeck/runtime/internal');
+  return await Promise.all(
+    files.map(async (file) => {
+      const forgotten = forgottenSource(file, io.now());
+      if (file.role !== 'main') return forgotten;
+      const handle = openFile(file.path);
+      try {
+        // A copy is known by what it begins with, whatever it is called.
+        return { ...forgotten, read: await stateOf(handle) };
+      } finally {
+        handle.close();
+      }
+    }),
+  );
 }
 
 /** A session with content of a source. */

@@ -7,7 +7,7 @@ import { counted } from '../output/counted.ts';
 import { foundJson, foundText, importedText } from '../output/found.ts';
 import { type Pending, parted, type ToolFound } from './conversations.ts';
 import { fileJson, importJson, receiptJson } from './import-receipt.ts';
-import { sayBadLines } from './import-transcript.ts';
+import { sayLines } from './import-transcript.ts';
 
 /** What a search found. */
 interface Finding {
@@ -43,11 +43,14 @@ export async function sayDone(
     tools,
     done,
     gone,
+    marked,
     forgotten,
     isNamed,
   }: Finding & {
     readonly done: readonly FileImport[];
     readonly gone: readonly Source[];
+    /** The names of the sessions of which the tapes are all that is left. */
+    readonly marked: readonly string[];
     readonly forgotten: readonly Conversation[];
   },
   { io, options, answer, status }: Context,
@@ -67,12 +70,17 @@ export async function sayDone(
     ...receiptJson(done.flatMap(({ brought }) => brought ?? [])),
     ...foundJson(tools, found),
     ...{ files, left_out: [...leftOut, ...refused, ...silent].map(({ file, why }) => ({ file, why })) },
-    gone: gone.map(({ path }) => path),
+    ...{ gone: gone.map(({ path }) => path), gone_sessions: marked },
   };
   if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
-  else await answer({ json, quiet: json.names.join('\n'), human: importedText(tools, done) });
+  else {
+    const isWhole = leftOut.length + refused.length + silent.length + found.excluded === 0;
+    await answer({ json, quiet: json.names.join('\n'), human: importedText(tools, done, isWhole) });
+  }
   sayLeftOut([...leftOut, ...refused], status);
-  for (const { file, brought } of done) sayBadLines(brought?.bad ?? [], file.path, status);
+  for (const { file, brought } of done) if (brought !== undefined) sayLines(brought, file.path, status);
+  if (silent.length === 0 && tools.length === 0 && found.excluded > 0)
+    status(`${found.excluded} left out by patterns`);
   if (silent.length > 0) status(`${counted(silent.length, 'file')} left out by patterns, or as forgotten`);
   if (gone.length > 0)
     status(

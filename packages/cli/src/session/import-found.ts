@@ -42,7 +42,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
     toRead: one.files.filter((file) => !isRead(file, table)),
   }));
   const tools = foundByTool(conversations);
-  const isFirst = table.all.length === 0;
+  const isFirst = table.all.every(({ at }) => at === 0);
   const isNamed = wanted.paths.length > 0;
   if (wanted.dryRun === true) return await sayFound({ found, tools, conversations, isNamed }, context);
   if (isFirst && tools.some((tool) => tool.isRead)) {
@@ -60,11 +60,14 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const seen = new Set(found.files.map(({ path }) => path));
   const isThere = (path: string) => seen.has(path) || factsAt(path) !== undefined;
   const isWhole = !isNamed && existsSync(home.dir);
-  const gone = isWhole ? table.markGone(isThere, io.now()) : [];
-  if (gone.length > 0 && existsSync(home.db))
-    await context.writing(async (store) => markSessionsGone(store, gone, table));
+  const gone = isWhole && existsSync(home.db) ? table.missing(isThere) : [];
+  const marked =
+    gone.length === 0
+      ? []
+      : await context.writing(async (store) => markSessionsGone(store, gone, table, io.now()));
   if (isWhole) table.searched(io.now());
-  return await sayDone({ found, tools, done, gone, forgotten: [...forgotten, ...refused], isNamed }, context);
+  const all = [...forgotten, ...refused];
+  return await sayDone({ found, tools, done, gone, marked, forgotten: all, isNamed }, context);
 }
 
 /** What an import did, and the conversations that it did not take since they were forgotten. */
@@ -95,7 +98,7 @@ async function importAll(
   if (changed.length === 0) return { done: readable.flatMap(unchanged), refused: [] };
   const clean = raw === true ? false : cleanerFor((await redactIn({ io, home })) ?? true);
   // Each transcript is garbage when it is on its tape.
-  io.saveMemory();
+  io.saveMemory(20);
   const act = async (store: SqliteTapeStore) =>
     await withProgress(context, async (progress) => {
       const show = progress('Importing bytes');

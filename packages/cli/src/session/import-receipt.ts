@@ -42,6 +42,14 @@ function countsJson(brought: readonly Brought[]): Readonly<Record<string, number
   return Object.fromEntries(sums);
 }
 
+/** The places of lines that were left out, and of those that were taken though something in them is wrong. */
+function linesJson(brought: readonly Brought[]) {
+  return {
+    bad_lines: brought.flatMap(({ bad }) => bad),
+    irregular_lines: brought.flatMap(({ irregular }) => irregular),
+  };
+}
+
 /** A file as fields of JSON. */
 export interface FileJson {
   readonly file: string;
@@ -61,7 +69,7 @@ export function importJson({ file, seen, brought, error }: FileImport): FileJson
   return {
     ...fileJson(file),
     ...{ seen, entries },
-    ...(brought !== undefined && { redacted, names, counts: countsJson([brought]), bad_lines: brought.bad }),
+    ...(brought !== undefined && { redacted, names, counts: countsJson([brought]), ...linesJson([brought]) }),
     ...(said !== undefined && { error: { code: said.code, message: said.message } }),
   };
 }
@@ -85,7 +93,7 @@ export function receiptOf(brought: readonly Brought[], files: readonly FileImpor
   return {
     json: {
       ...receipt,
-      ...{ counts, bad_lines: brought.flatMap(({ bad }) => bad), files: files.map(importJson) },
+      ...{ counts, ...linesJson(brought), files: files.map(importJson) },
     },
     quiet: name,
     human:

@@ -69,9 +69,8 @@ export async function importTranscript(
   const { io, home, writing } = context;
   const fault = as === undefined ? undefined : nameFault(as);
   if (fault !== undefined) throw cannotName(as, { named, fault });
-  const { cleanerFor, importConversation, noCounts, readTranscript, reconcile } = await import(
-    '@tapedeck/runtime/import'
-  );
+  const { cleanerFor, importConversation, noCounts, readTranscript, reconcile, transcriptTools } =
+    await import('@tapedeck/runtime/import');
   const clean = raw === true ? undefined : cleanerFor((await redactIn({ io, home })) ?? true);
   const how = { ...(as !== undefined && { as }), ...(clean !== undefined && { clean }) };
   const writingOptions = raw === true ? { redact: false as const } : {};
@@ -80,7 +79,7 @@ export async function importTranscript(
   if (conversation !== undefined)
     return await writing(async (store) => {
       // Each record is garbage when it is on its tape.
-      io.saveMemory();
+      io.saveMemory(20);
       const done = await withProgress(context, (progress) =>
         importConversation(store, conversation, {
           ...{ ...how, clean: clean ?? false, again: true, now: () => io.now() },
@@ -103,6 +102,7 @@ export async function importTranscript(
       format,
       ...bytes,
       strict: strict === true,
+      forms: transcriptTools,
       onProgress: progress('Reading bytes'),
     }),
   );
@@ -116,7 +116,9 @@ export async function importTranscript(
     const [refused] = sessions.flatMap((one) => one.refused ?? []);
     if (refused !== undefined) throw refused;
     const [counts = noCounts] = plan.counts.values();
-    await say([{ sessions, counts, derived: plan.derived.length, bad: plan.bad }], { named, context });
+    const { bad, irregular } = plan;
+    const brought = { sessions, counts, derived: plan.derived.length, bad, irregular };
+    await say([brought], { named, context });
   }, writingOptions);
 }
 
@@ -137,8 +139,8 @@ async function conversationOf(
     ...{ place: { env: io.env, home: userHome(io) }, tools: transcriptTools, paths: [path], exclude },
     known: (one) => table?.at(one),
   });
-  const refuse = (code: ImportErrorCode, why: string) =>
-    new ImportError(code, `cannot import '${named}': ${why}`, { data: { file: path, why } });
+  const refuse = (code: ImportErrorCode, why: string, more: { readonly tool?: string } = {}) =>
+    new ImportError(code, `cannot import '${named}': ${why}`, { data: { file: path, why, ...more } });
   if (found.files.length === 0 && found.excluded > 0)
     throw refuse('IMPORT_EXCLUDED', 'a pattern of import.exclude or of a .tapeignore leaves it out');
   const conversation = conversationsIn(found.files).find(({ files }) =>
@@ -152,7 +154,9 @@ async function conversationOf(
   }
   const { tool, session } = conversation;
   if (tool.plan === undefined)
-    throw refuse('IMPORT_UNKNOWN_FORMAT', `it is ${tool.file}, which is recognised and not yet read`);
+    throw refuse('IMPORT_UNKNOWN_FORMAT', `it is ${tool.file}, which is recognised and not yet read`, {
+      tool: tool.title,
+    });
   // A session with a name of its own is another one.
   if (as === undefined && table?.isForgotten({ tool: tool.name, main: session }) === true)
     throw refuse('IMPORT_FORGOTTEN', 'its source was forgotten');
@@ -190,7 +194,7 @@ async function say(
   }: { readonly named: string; readonly files?: readonly FileImport[]; readonly context: Context },
 ): Promise<void> {
   const { answer, status, inHome } = context;
-  for (const { bad } of brought) sayBadLines(bad, named, status);
+  for (const one of brought) sayLines(one, named, status);
   const receipt = receiptOf(brought, files);
   await answer({ ...receipt, human: inHome(receipt.human) });
 }
@@ -198,10 +202,18 @@ async function say(
 /** How many places a line names. */
 const placesMax = 5;
 
-/** Names the lines that were left out: a transcript without them is not whole. */
-export function sayBadLines(bad: readonly BadLine[], named: string, status: (text: string) => void): void {
-  if (bad.length === 0) return;
-  const places = bad.slice(0, placesMax).map(({ line, offset }) => `line ${line} (byte ${offset})`);
-  const more = bad.length > places.length ? ', …' : '';
-  status(`left out of '${named}', since it is not JSON: ${places.join(', ')}${more}`);
+/** Names the lines that were left out, without which a transcript is not whole, and those in which something is wrong. */
+export function sayLines(
+  { bad, irregular }: Pick<Brought, 'bad' | 'irregular'>,
+  file: string,
+  status: (text: string) => void,
+): void {
+  if (bad.length > 0) status(`Left out of ${file}: ${placesOf(bad)}: not JSON`);
+  for (const [why, lines] of Map.groupBy(irregular, (one) => one.why))
+    status(`Irregular in ${file}: ${placesOf(lines)}: ${why}`);
+}
+
+function placesOf(lines: readonly BadLine[]): string {
+  const places = lines.slice(0, placesMax).map(({ line, offset }) => `line ${line} (byte ${offset})`);
+  return [...places, ...(lines.length > placesMax ? ['…'] : [])].join(', ');
 }

@@ -1,9 +1,9 @@
 import { sep } from 'node:path';
 import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { isObject, treeParentOf } from '@tapedeck/tape/internal';
+import { isObject, isWhere, treeParentOf } from '@tapedeck/tape/internal';
+import type { Condition } from '@tapedeck/tape/store';
 import { partText } from '../output/entry.ts';
 import { commandText, isTyped } from '../output/local-command.ts';
-import { type Condition, isWhere } from '../transcript/where.ts';
 
 /**
  * Number of a session's own first entries among which its directory and its prompt are looked for: an import has many before

@@ -136,15 +136,16 @@ const near = 50;
 
 /**
  * The last entry that was recorded by a time, at its source for an import. Times grow along a tape, but for records of an
- * import that have none: those have the time of the import.
+ * import that have none, which have the time of the import, and for its merges, which stand behind what followed them.
  */
 function seqBy(store: SqliteTapeStore, { session, id, floor, head }: SessionInfo, time: number): Seq {
   let [low, high] = [floor, head];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
     const [first, ...rest] = store.entries.read(id, { from: middle, to: Math.min(middle + near, high) });
-    const entry = [first, ...rest].find((one) => one?.sourceAt !== undefined) ?? first;
-    if (entry !== undefined && (entry.sourceAt ?? entry.at) <= time) low = entry.seq;
+    const dated = [first, ...rest].find((one) => one?.sourceAt !== undefined && one.meta.source !== 'merge');
+    const entry = dated ?? first;
+    if (entry !== undefined && (dated?.sourceAt ?? entry.at) <= time) low = entry.seq;
     else high = middle - 1;
   }
   if (low > floor) return low;

@@ -1,5 +1,5 @@
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { stateOf } from '../output/session.ts';
+import { stateOf, withSource } from '../output/session.ts';
 
 /** A session, whether its process died during a run, and what it is in. */
 export interface Stated {
@@ -10,7 +10,7 @@ export interface Stated {
 
 /**
  * What sessions are in, for people, in the order in which they are given: what runs, waits or was interrupted says more
- * than that it is active.
+ * than that it is active, and so does it that the tape is all that is left of an import.
  */
 export async function stated(
   store: SqliteTapeStore,
@@ -22,7 +22,7 @@ export async function stated(
   const owned = new Set(store.leases.list().map(({ id }) => id));
   return infos.map((info) => {
     const isCut = interrupted.has(info.id);
-    return { info, isCut, state: isCut ? 'interrupted' : seenState(info, owned) };
+    return { info, isCut, state: withSource(isCut ? 'interrupted' : seenState(info, owned), info) };
   });
 }
 

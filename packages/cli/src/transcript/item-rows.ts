@@ -253,11 +253,12 @@ export function outputRows(
 /** The child whose result a merge has, and what and how it was; of a discard, why. */
 export function mergeOf(
   { name = '' }: Pick<Entry, 'name'>,
-  { session, range, status, strategy, reason }: JsonObject,
+  { session, range, status, strategy, reason, received }: JsonObject,
 ): { readonly child: string; readonly rest: string } {
   const child = typeof session === 'string' ? session : name.slice('merge/'.length);
   const positions = Array.isArray(range) ? ` ${range.join('-')}` : '';
-  if (strategy !== 'discard') return { child, rest: `${positions} ${String(status)}` };
+  const where = typeof received === 'number' ? `, received @${received}` : '';
+  if (strategy !== 'discard') return { child, rest: `${positions} ${String(status)}${where}` };
   return { child, rest: typeof reason === 'string' ? `${positions}: ${oneLine(reason, rowMax)}` : positions };
 }
 

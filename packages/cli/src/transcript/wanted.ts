@@ -1,9 +1,9 @@
 import type { Entry, SessionInfo } from '@tapedeck/tape';
-import { clientCalls, isObject } from '@tapedeck/tape/internal';
+import { clientCalls, isObject, isWhere } from '@tapedeck/tape/internal';
+import type { Condition } from '@tapedeck/tape/store';
 import { entryText } from '../output/entry.ts';
 import { isNote } from '../output/local-command.ts';
 import { callsOf } from './parts.ts';
-import { type Condition, isWhere } from './where.ts';
 
 /** Which entries a reader wants. */
 export interface Wanted {

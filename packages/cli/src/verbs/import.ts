@@ -48,7 +48,7 @@ export const importVerb: Verb = defineVerb({
       describe: 'Format of the file',
     },
     raw: { type: 'boolean', describe: 'Keep what has the form of a secret' },
-    strict: { type: 'boolean', describe: 'Leave out a transcript that has a line that is no record' },
+    strict: { type: 'boolean', describe: 'Leave out a transcript with a bad or irregular line' },
     tool: {
       type: 'string',
       choices: ['claude-code', 'codex', 'pi', 'gemini-cli', 'opencode'],

@@ -10,6 +10,7 @@ import { withProgress } from '../output/progress.ts';
 import { needSession } from '../session/place.ts';
 import type { Style } from '../terminal/style.ts';
 import { textWidth } from '../terminal/width.ts';
+import { conditionsIn, whereHelp } from '../transcript/where.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const search: Verb = defineVerb({
@@ -27,15 +28,17 @@ export const search: Verb = defineVerb({
       'Search all sessions for these words in this order, newest entries first',
     ],
     ['tape search CHANGELOG.md --session main -n 5', 'Search the entries that main sees'],
+    ['tape search heading --where branch=release', 'Search what was said on a branch'],
   ],
   arguments: { text: 'Text to find; several words need no quotes' },
   options: {
     session: { type: 'string', describe: 'Only entries that this session sees' },
     kind: { type: 'string', describe: 'Only entries of this kind' },
+    where: { type: 'string', describe: whereHelp },
     n: { type: 'number', default: 20, describe: 'Show at most N hits' },
     all: { type: 'boolean', describe: 'Search all entries, and index them, however long it takes' },
   },
-  run: async ({ text: words, session, kind, n, all }, context) =>
+  run: async ({ text: words, session, kind, where, n, all }, context) =>
     await opened(context, async (store, canWrite) => {
       const text = joined(words);
       const ref = session === undefined ? undefined : needSession(store, session).id;
@@ -48,6 +51,7 @@ export const search: Verb = defineVerb({
         limit: n,
         ...(ref !== undefined && { session: ref }),
         ...(kind !== undefined && { kind: kind as EntryKind }),
+        ...(where !== undefined && { where: conditionsIn(where, context.io.cwd) }),
         ...(all === true && { all }),
       });
       await print(found, { text, shownOf: (hit) => textOf(store, hit, text) }, context);

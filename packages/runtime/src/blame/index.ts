@@ -20,7 +20,7 @@ import {
   renderState,
 } from '@tapedeck/tape/internal';
 import { type StoreSource, storeOf } from '../store-of.ts';
-import { sourcesOf, type TraceSource } from '../trace/sources.ts';
+import { isOfImport, mergesInto, sourcesOf, type TraceSource } from '../trace/sources.ts';
 import { lastTurn, turnsOf } from '../ui/turns.ts';
 
 /** A part of a view, and what its entry and the lineage record of its making. */
@@ -97,7 +97,7 @@ export async function blame(
   const entries = await Array.fromAsync(store.views.entries(info.id, { policy }));
   const made = view(entries, { policy });
   const shown = new Set(made.explain().flatMap(({ seq, in: isIn }) => (isIn ? seq : [])));
-  const calls = new Map<string, ReadonlySet<string>>();
+  const known = new Map<string, Bringing>();
   const turns = await turnsIn(
     store,
     info.id,
@@ -109,7 +109,7 @@ export async function blame(
     const owner = line.find(({ base }) => entry.seq > base) ?? info;
     const part = partOf(entry, owner);
     if (part === undefined) continue;
-    const from = (await brings(store, { entry, owner, calls }))
+    const from = (await brings(store, { entry, owner, known }))
       ? await sourcesOf({ store, seen: new Set() }, owner, entry)
       : [];
     const turn = part.what === 'summary' ? undefined : turns.get(entry.seq);
@@ -152,20 +152,38 @@ async function lineOf(store: TapeStore, session: string): Promise<SessionInfo[]>
   return line;
 }
 
-/** Whether an entry brings the work of children: the message of a merge, or the result of a call that started some. */
+/** What of a session brings the work of its children. */
+interface Bringing {
+  /** The calls that started some. */
+  readonly calls: ReadonlySet<string>;
+  /** The positions at which results of some came back, before an import merged them. */
+  readonly received: ReadonlySet<Seq>;
+}
+
+/**
+ * Whether an entry brings the work of children: the message of a merge, the result of a call that started some, or what an
+ * import found to have brought the result of one.
+ */
 async function brings(
   store: TapeStore,
-  { entry, owner, calls }: { entry: Entry; owner: SessionInfo; calls: Map<string, ReadonlySet<string>> },
+  { entry, owner, known }: { entry: Entry; owner: SessionInfo; known: Map<string, Bringing> },
 ): Promise<boolean> {
-  if (entry.meta.source === 'merge') return true;
-  if (entry.kind !== 'tool-result' || !isObject(entry.payload)) return false;
-  let known = calls.get(owner.id);
-  if (known === undefined) {
-    const children = await store.sessions.list({ parent: owner.id, all: true });
-    known = new Set(children.flatMap(({ spawnCall }) => spawnCall ?? []));
-    calls.set(owner.id, known);
-  }
-  return known.has(String(entry.payload.toolCallId));
+  const { kind, meta, payload, seq } = entry;
+  if (meta.source === 'merge') return true;
+  const call = kind === 'tool-result' && isObject(payload) ? String(payload.toolCallId) : undefined;
+  if (call === undefined && !isOfImport(entry)) return false;
+  const { calls, received } = known.get(owner.id) ?? (await bringingOf(store, owner));
+  known.set(owner.id, { calls, received });
+  return received.has(seq) || (call !== undefined && calls.has(call));
+}
+
+async function bringingOf(store: TapeStore, owner: SessionInfo): Promise<Bringing> {
+  const children = await store.sessions.list({ parent: owner.id, all: true });
+  const received = new Set<Seq>();
+  for (const child of children.filter(({ delivery }) => delivery !== undefined))
+    for (const { received: at } of await mergesInto(store, child, owner))
+      if (at !== undefined) received.add(at);
+  return { calls: new Set(children.flatMap(({ spawnCall }) => spawnCall ?? [])), received };
 }
 
 /** What the entry itself records. Undefined for a boundary whose state is empty, which begins the view without a text. */

@@ -108,8 +108,7 @@ export async function stopBelow(place: ChatPlace, reason: string): Promise<void>
   for (let looks = 0; looks < stopLooks; looks += 1) {
     const busy = await busyOf(place, await awaitedBy(place, turn));
     const working = busy.map((info) => parts.session(info));
-    // Another process has let it go on.
-    if (session.attach() === undefined && (await isWritten(place))) working.push(session);
+    if (await goesOn(place, turn)) working.push(session);
     if (working.length === 0) break;
     for (const one of working) {
       // Another process finds the request in the inbox, and is asked once.
@@ -136,6 +135,12 @@ async function stopRuns(
     const run = type === 'run-started' ? session.attach() : undefined;
     if (run !== undefined && (await messageIdOf(run)) === of) await session.abort(reason);
   }
+}
+
+/** Whether a process goes on with a turn. Of a run of this one that has just begun it is known once it has a message. */
+async function goesOn(place: ChatPlace, turn: Turn): Promise<boolean> {
+  const run = place.session.attach();
+  return run === undefined ? await isWritten(place) : (await messageIdOf(run)) === turn.id;
 }
 
 /** How often it is looked whether all has stopped: a process that does not stop is left after ten seconds. */

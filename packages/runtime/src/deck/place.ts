@@ -9,7 +9,7 @@ import {
   type SqliteTapeStore,
   type TapeStore,
 } from '@tapedeck/tape';
-import { homeRecord, recordHome, recordLog, stateDirectory } from '@tapedeck/tape/internal';
+import { claimHome, homeRecord, recordHome, recordLog, stateDirectory } from '@tapedeck/tape/internal';
 import { kindFault } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 
@@ -91,6 +91,8 @@ export function openHome(
   const db = join(home, 'tape.db');
   const isNew = !existsSync(db);
   const isKnown = homeRecord(stateDirectory(env), home) !== undefined;
+  // Until it is recorded, `tape` waits.
+  using _claim = isNew && isRecorded(env) ? claimHome(stateDirectory(env), home) : undefined;
   const store = openTapeStore(db, {
     trust,
     journal: openJournal(file),
@@ -114,12 +116,15 @@ export function openHome(
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/**
- * Records that a program of this user created a home, so that `tape` may write it. Without a home directory in the
- * environment it is not recorded.
- */
+/** Whether the homes are recorded that a program creates: without a home directory in the environment they are not. */
+function isRecorded(env: Env): boolean {
+  return (env.HOME ?? env.XDG_CONFIG_HOME) !== undefined && env.TAPE_TRUST_HOME !== '1';
+}
+
+/** Records that a program of this user created a home, so that `tape` may write it. */
 function remember(home: string, { homeId, elsewhere }: SqliteTapeStore, env: Env): void {
-  if ((env.HOME ?? env.XDG_CONFIG_HOME) === undefined || env.TAPE_TRUST_HOME === '1') return;
+  // Another process may have created it meanwhile, and recorded that.
+  if (!isRecorded(env) || homeRecord(stateDirectory(env), home) !== undefined) return;
   try {
     const at = new Date().toISOString();
     recordHome(stateDirectory(env), home, { home: homeId, elsewhere, consent: 'created', at, config: null });

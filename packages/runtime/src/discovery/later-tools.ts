@@ -5,7 +5,7 @@ import { given, isJsonLines, type Place, type TranscriptTool } from '../import/f
 
 /** A tool whose transcripts are recognised by their first record, and not read yet. */
 function recognised(
-  about: Pick<TranscriptTool, 'name' | 'title' | 'file' | 'roots'> & {
+  about: Pick<TranscriptTool, 'name' | 'title' | 'file' | 'roots' | 'hasRecord'> & {
     readonly has?: (path: string) => boolean;
     readonly sessionIn: (first: JsonObject) => unknown;
   },
@@ -23,6 +23,16 @@ function recognised(
   };
 }
 
+/** The types of the records of Codex, whose content is in `payload`. */
+const envelopes: ReadonlySet<unknown> = new Set([
+  'session_meta',
+  'turn_context',
+  'response_item',
+  'event_msg',
+  'compacted',
+  'world_state',
+]);
+
 const data = (place: Place) => given(place.env.XDG_DATA_HOME) ?? join(place.home, '.local', 'share');
 
 /** Tools whose transcripts are found, counted and named, and not read yet. */
@@ -35,6 +45,7 @@ export const laterTools: readonly TranscriptTool[] = [
       const home = given(place.env.CODEX_HOME) ?? join(place.home, '.codex');
       return [join(home, 'sessions'), join(home, 'archived_sessions')];
     },
+    hasRecord: ({ type, payload }) => envelopes.has(type) && isObject(payload),
     sessionIn: ({ type, payload, id, instructions }) => {
       if (type === 'session_meta' && isObject(payload)) return payload.id ?? null;
       // The first version had the header alone on its line.
@@ -50,6 +61,9 @@ export const laterTools: readonly TranscriptTool[] = [
       if (sessions !== undefined) return [sessions];
       return [join(given(place.env.PI_CODING_AGENT_DIR) ?? join(place.home, '.pi', 'agent'), 'sessions')];
     },
+    hasRecord: ({ type, id, cwd, parentId, message }) =>
+      (type === 'session' && typeof id === 'string' && typeof cwd === 'string') ||
+      (type === 'message' && typeof id === 'string' && parentId !== undefined && isObject(message)),
     sessionIn: ({ type, id, cwd }) =>
       type === 'session' && typeof cwd === 'string' ? (id ?? null) : undefined,
   }),
@@ -58,7 +72,9 @@ export const laterTools: readonly TranscriptTool[] = [
     title: 'Gemini CLI',
     file: 'a Gemini CLI session',
     roots: (place) => [join(given(place.env.GEMINI_CLI_HOME) ?? place.home, '.gemini', 'tmp')],
-    has: (path) => /[/\\]chats[/\\].*\.jsonl?$/.test(path),
+    has: (path) => /[/\\](?:chats[/\\].*\.jsonl?|session-[^/\\]*\.json)$/.test(path),
+    hasRecord: ({ projectHash, sessionId }) =>
+      typeof projectHash === 'string' && typeof sessionId === 'string',
     sessionIn: ({ sessionId, projectHash }) =>
       typeof projectHash === 'string' ? (sessionId ?? null) : undefined,
   }),

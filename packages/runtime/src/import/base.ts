@@ -1,10 +1,24 @@
-import type { Draft, Seq, SqliteTapeStore } from '@tapedeck/tape';
-import type { ConversationPlan, ImportPlan } from './plan.ts';
+import type { Draft, Entry, JsonObject, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import { recordedUsage, renderEntry, renderState, select } from '@tapedeck/tape/internal';
+import { isSaid } from './imported.ts';
+import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
 
 /** The entries of an exported session, by their hashes. */
 export interface Exported {
   readonly session: string;
   readonly seqs: ReadonlyMap<string, Seq>;
+  /** The tokens that were counted for answers. */
+  readonly usages: ReadonlyMap<string, JsonObject>;
+  readonly viewAt: (at: Seq) => ViewAt;
+  /** The last position before the next thing that is said behind one. */
+  readonly lastBefore: (at: Seq) => Seq;
+}
+
+/** What a session shows at a position. */
+interface ViewAt {
+  readonly shown: ReadonlySet<Seq>;
+  /** What of that every export has a record of, in order. */
+  readonly said: readonly Seq[];
 }
 
 /** Finds the session of which a plan is the continuation; undefined where the home does not have it. */
@@ -15,31 +29,147 @@ export function exportedOf(store: SqliteTapeStore, plan: ImportPlan): Exported |
   if (found === undefined || found.id !== exportOf) return undefined;
   const wanted = new Set(plan.conversations.flatMap(({ exported = new Map() }) => [...exported.values()]));
   const seqs = new Map<string, Seq>();
-  for (const { hash, seq } of store.entries.read(found.id)) if (wanted.has(hash)) seqs.set(hash, seq);
-  return { session: found.id, seqs };
+  const usages = new Map<string, JsonObject>();
+  for (const { hash, seq, meta } of store.entries.read(found.id)) {
+    if (!wanted.has(hash)) continue;
+    seqs.set(hash, seq);
+    const usage = recordedUsage(meta);
+    if (usage === undefined) continue;
+    const { input, output, reasoning, cacheRead, cacheWrite } = usage;
+    // A transcript has no place for tokens of reasoning alone.
+    usages.set(hash, { input, output: output + reasoning, cacheRead, cacheWrite });
+  }
+  return {
+    session: found.id,
+    ...{ seqs, usages },
+    viewAt: (at) => viewOf([...store.views.entries(found.id, { at })]),
+    lastBefore: (at) => {
+      let last = at;
+      for (const entry of store.entries.read(found.id, { from: at + 1 })) {
+        if (isSaid(entry)) break;
+        last = entry.seq;
+      }
+      return last;
+    },
+  };
+}
+
+function viewOf(all: readonly Entry[]): ViewAt {
+  const { start, entries } = select(all, 'last-boundary');
+  const begun = start === undefined ? [] : [start];
+  const isBegun = start?.mark === 'boundary' || renderState(start) !== undefined;
+  return {
+    shown: new Set([...begun, ...entries].map(({ seq }) => seq)),
+    said: [...(isBegun ? begun : []), ...entries.filter(hasWords)].map(({ seq }) => seq),
+  };
+}
+
+/** Whether an entry is a message of which something is left for every provider. */
+function hasWords(entry: Entry): boolean {
+  const rendered = renderEntry(entry);
+  if (rendered?.type !== 'message') return false;
+  return rendered.message.content.some(
+    ({ type, text }) => type !== 'reasoning' && (type !== 'text' || String(text).trim() !== ''),
+  );
 }
 
 /**
- * A conversation without what the home has of it: the drafts that it begins with, where their entries are those of the
- * exported session, and all records that only the export wrote. Pure.
+ * A conversation without what the home has of it: the drafts that it begins with, where their entries are all that the
+ * exported session showed up to there, and all records that only the export wrote. What is behind a hole in that is an own
+ * part of the conversation, so that its view shows what the file has. Pure.
  */
-export function withBase(conversation: ConversationPlan, { session, seqs }: Exported): ConversationPlan {
-  const { exported, spine, settled, asides } = conversation;
-  if (exported === undefined) return conversation;
-  const known = knownOf(spine, { exported, seqs });
-  const places = new Map<string, Seq>();
-  for (const { key = '' } of spine.slice(0, known)) places.set(key, seqs.get(exported.get(key) ?? '') ?? 0);
-  const cut = Math.max(...places.values());
-  if (known === 0) return conversation;
+export function withBase(conversation: ConversationPlan, exported: Exported): ConversationPlan {
+  const { spine, keeps, exported: hashes = new Map<string, string>() } = conversation;
+  const { seqs, viewAt, lastBefore } = exported;
+  let known = knownOf(spine, { exported: hashes, seqs });
+  while (known > 0) {
+    const begun = spine.slice(0, known).map((draft) => ({
+      ...{ draft, key: draft.key ?? '' },
+      seq: seqs.get(hashes.get(draft.key ?? '') ?? '') ?? 0,
+    }));
+    const last = Math.max(...begun.map(({ seq }) => seq));
+    const whole = wholeOf(begun, keeps, viewAt(last));
+    if (whole === known) return behind(conversation, begun, { exported, cut: last });
+    // What was left out of the session behind its last message, before it was exported, is left out of the file.
+    const later = lastBefore(last);
+    if (wholeOf(begun, keeps, viewAt(later)) === known)
+      return behind(conversation, begun, { exported, cut: later });
+    known = whole;
+    // Between a call and its last result nothing can be cut.
+    while (known > 0 && spine[known]?.kind === 'tool-result') known -= 1;
+  }
+  return conversation;
+}
+
+/** The tokens that an exported session has counted for drafts, by their keys. Pure. */
+export function countedIn(
+  { exported: hashes = new Map() }: ConversationPlan,
+  { usages }: Exported,
+): ReadonlyMap<string, JsonObject> {
+  return new Map(
+    [...hashes].flatMap(([key, hash]) => {
+      const usage = usages.get(hash);
+      return usage === undefined ? [] : [[key, usage] as const];
+    }),
+  );
+}
+
+/** Whether a session has what the base of a conversation names: it is that session, or was forked from it behind that. */
+export function hasBase(store: SqliteTapeStore, session: string, { session: id, cut }: Base): boolean {
+  let at = store.sessions.find(session);
+  while (at !== undefined && at.id !== id && at.base >= cut)
+    at = at.parentId === undefined ? undefined : store.sessions.find(at.parentId);
+  return at?.id === id;
+}
+
+/** A draft of which the exported session has the entry. */
+interface KnownDraft {
+  readonly draft: Draft;
+  readonly key: string;
+  readonly seq: Seq;
+}
+
+/** The drafts and records of a conversation that are behind those that it begins with. */
+function behind(
+  conversation: ConversationPlan,
+  begun: readonly KnownDraft[],
+  { exported: { session, seqs }, cut }: { readonly exported: Exported; readonly cut: Seq },
+): ConversationPlan {
+  const { spine, settled, asides, exported: hashes = new Map<string, string>() } = conversation;
+  const known = begun.length;
+  const isHere = (hash: string | undefined, after: number) =>
+    hash === '' || (hash !== undefined && seqs.has(hash) && after <= known);
   return {
     ...conversation,
-    base: { session, cut, places },
+    base: { session, cut, places: new Map(begun.map(({ key, seq }) => [key, seq])) },
     spine: spine.slice(known),
     settled: Math.max(0, settled - known),
     asides: asides
-      .filter(({ draft }) => !exported.has(draft.key ?? ''))
+      .filter(({ draft: { key = '' }, after }) => !isHere(hashes.get(key), after))
       .map(({ draft, after }) => ({ draft, after: Math.max(0, after - known) })),
   };
+}
+
+/** How many drafts precede the first one that the view of the exported session would not have in this place. */
+function wholeOf(
+  begun: readonly KnownDraft[],
+  keeps: ConversationPlan['keeps'],
+  { shown, said }: ViewAt,
+): number {
+  const boundary = begun.findLastIndex(({ draft }) => draft.mark === 'boundary');
+  const kept = keeps.get(begun[boundary]?.key ?? '');
+  const first = kept === undefined ? Math.max(boundary, 0) : begun.findIndex(({ key }) => key === kept);
+  const has = new Set(begun.slice(first).map(({ seq }) => seq));
+  const lacking = Math.min(...said.filter((seq) => !has.has(seq)));
+  let before = begun[boundary]?.seq ?? 0;
+  for (const [i, { seq, draft }] of begun.entries()) {
+    if (i < first) continue;
+    // What a boundary keeps in view is before it on the tape, wherever the file has it.
+    const isLater = draft.kind === 'message' && i > boundary && seq > (begun[boundary]?.seq ?? 0);
+    if (seq > lacking || !shown.has(seq) || (isLater && seq < before)) return i;
+    if (isLater) before = seq;
+  }
+  return Number.isFinite(lacking) ? begun.length - 1 : begun.length;
 }
 
 /**

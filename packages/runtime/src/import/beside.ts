@@ -3,13 +3,19 @@ import { isRefusal } from './refusal.ts';
 
 /**
  * Appends what an import says of a session beside its conversation. A session that is archived or in use takes it from a
- * later import; what another import said first stands.
+ * later import, and is the error that is returned; what another import said first stands.
  */
-export function appendBeside(store: SqliteTapeStore, session: string, drafts: readonly Draft[]): void {
+export function appendBeside(
+  store: SqliteTapeStore,
+  session: string,
+  drafts: readonly Draft[],
+): TapeError | undefined {
   try {
     store.entries.append(session, drafts);
+    return undefined;
   } catch (error) {
-    const isSaid = error instanceof TapeError && error.code === 'TAPE_KEY_CONFLICT';
-    if (!isSaid && !isRefusal(error)) throw error;
+    if (isRefusal(error)) return error;
+    if (error instanceof TapeError && error.code === 'TAPE_KEY_CONFLICT') return undefined;
+    throw error;
   }
 }

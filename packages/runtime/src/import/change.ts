@@ -60,6 +60,17 @@ export function saysNothingNew({ spine, settled, asides }: ConversationPlan, tap
   );
 }
 
+/**
+ * Whether a rewind would hide what a plan no longer has, other than results that said that there was none. The keys of such a
+ * plan say all that is before them. Pure.
+ */
+export function losesMore({ spine }: ConversationPlan, { shown }: Imported, rewindTo: Seq): boolean {
+  const keys = new Set(spine.map(({ key }) => key));
+  return spineOf(shown).some(
+    ({ seq, key }) => seq > rewindTo && !keys.has(key) && !key.endsWith(':interrupted'),
+  );
+}
+
 /** The entries of an import that are part of its conversation. */
 export function spineOf(entries: readonly Shown[]): readonly Shown[] {
   return entries.filter((entry) => !isAside(entry));

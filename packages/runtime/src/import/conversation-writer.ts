@@ -1,14 +1,16 @@
 import {
   type Draft,
   type ForkRequest,
+  type JsonObject,
   type Seq,
   type SessionInfo,
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
-import { type Change, changeOf, commonOf, saysNothingNew, spineOf } from './change.ts';
-import { continuedNote, copiedIn } from './copies.ts';
+import { hasBase } from './base.ts';
+import { type Change, changeOf, commonOf, losesMore, saysNothingNew, spineOf } from './change.ts';
+import { continuedNote, copiedIn, resumedNote } from './copies.ts';
 import type { ImportError } from './errors.ts';
 import { originDraft } from './forgotten.ts';
 import { forkOf } from './fork-of.ts';
@@ -28,6 +30,8 @@ export interface Reconciled {
   /** Entries, without rewinds. */
   readonly added: number;
   readonly rewound: boolean;
+  /** Whether the source has less than the session, as one that was shortened, or an older copy. */
+  readonly isBehind?: true;
   /** Secrets that were replaced in these entries. */
   readonly redacted: number;
   /** Those of them that were too large, and say how large. */
@@ -48,6 +52,8 @@ export interface Writing {
         readonly earlier: readonly Shown[];
       }
     | undefined;
+  /** The tokens that the session counted that a transcript was exported of, by the keys of drafts. */
+  readonly counted: ReadonlyMap<string, JsonObject>;
   readonly rewritten: boolean;
   readonly as: string | undefined;
   readonly origins: Origins;
@@ -62,6 +68,9 @@ interface ReadTape {
   /** What has to be written so that it reads as its plan. */
   readonly change: Change;
 }
+
+/** The tokens that a session has counted. */
+type Counted = Pick<Imported, 'counted' | 'requests'>;
 
 /** How often a session is read anew after another writer was faster. */
 const triesMax = 10;
@@ -107,9 +116,16 @@ export class ConversationWriter {
     const sessions: string[] = [];
     for (let one = this.#find(1); one !== undefined; one = this.#find(sessions.length + 1))
       sessions.push(one);
-    const shown = sessions.map((one) => importedIn(store, one, writing.conversation.base).shown);
+    const { base } = writing.conversation;
+    const shown = sessions.map((one) => importedIn(store, one, base).shown);
     const common =
-      sessions.length < 2 ? [0] : shown.map((one) => commonOf(writing.conversation, spineOf(one)));
+      sessions.length < 2
+        ? [0]
+        : sessions.map((one, i) => {
+            // Of a session without the base, all positions say something else.
+            if (base !== undefined && !hasBase(store, one, base)) return -1;
+            return commonOf(writing.conversation, spineOf(shown[i] ?? []));
+          });
     const best = common.lastIndexOf(Math.max(...common));
     this.#next = sessions.length + 1;
     this.#n = best + 1;
@@ -129,10 +145,13 @@ export class ConversationWriter {
   }
 
   #written(): Reconciled {
-    const { from, conversation } = this.#writing;
+    const { plan, from, conversation } = this.#writing;
     const { base } = conversation;
     const isNothing =
-      base !== undefined && conversation.spine.length === 0 && conversation.asides.length === 0;
+      plan.exportOf !== undefined &&
+      base !== undefined &&
+      conversation.spine.length === 0 &&
+      conversation.asides.length === 0;
     if (isNothing) return this.#nothing(base);
     if (this.#exists(this.#session)) return this.#update();
     if (base !== undefined && !this.#isShared()) {
@@ -144,11 +163,12 @@ export class ConversationWriter {
     return this.#update([this.#origin(), ...this.#continued()]);
   }
 
-  /** What says of which exported session it is the continuation. */
+  /** What says of which session it is the continuation, where that was exported, or resumed under new ids. */
   #continued(): readonly Draft[] {
     const { plan, conversation } = this.#writing;
-    const isExport = plan.exportOf !== undefined && conversation.base !== undefined;
-    return isExport ? [continuedNote(conversation.base.session)] : [];
+    const { base } = conversation;
+    if (base?.isResumed === true && conversation.kind === 'main') return [resumedNote(base.session)];
+    return plan.exportOf !== undefined && base !== undefined ? [continuedNote(base.session)] : [];
   }
 
   /** Why nothing is written: it was deleted, or it is part of a session that was. */
@@ -201,7 +221,7 @@ export class ConversationWriter {
     const { conversation } = this.#writing;
     // A source that only has less than before, such as an older copy of it.
     if (same === conversation.spine.length || saysNothingNew(conversation, imported))
-      return this.#receipt(nothing);
+      return this.#receipt({ ...nothing, isBehind: true });
     const parent = this.#session;
     this.#n = this.#next;
     this.#session = this.#freeName(this.#n);
@@ -218,9 +238,10 @@ export class ConversationWriter {
     const { plan, rewritten, conversation } = this.#writing;
     if (rewindTo === undefined && drafts.every(isAside)) return false;
     const { base } = conversation;
-    const isExported = base !== undefined && this.#store.sessions.find(this.#session)?.id === base.session;
+    const isExported = this.#store.sessions.find(this.#session)?.id === plan.exportOf;
     if ((rewritten || isExported) && rewindTo !== undefined) return true;
-    if (plan.isNamed === true && same === 0 && rewindTo !== undefined) return true;
+    if (plan.isNamed === true && rewindTo !== undefined && losesMore(conversation, imported, rewindTo))
+      return true;
     const last = spineOf(imported.shown)[same - 1]?.seq ?? base?.cut ?? 0;
     return imported.ownWork !== undefined && imported.ownWork > last;
   }
@@ -282,12 +303,14 @@ export class ConversationWriter {
   }
 
   /** What the sessions have of which a main conversation is a copy, or that are copies of it and were here before. */
-  #copied({ id: own, parentId, link }: Partial<SessionInfo> = {}): readonly Imported[] {
-    if (this.#writing.conversation.kind !== 'main') return [];
+  #copied({ id: own, parentId, link }: Partial<SessionInfo> = {}): readonly Counted[] {
+    const { conversation, counted } = this.#writing;
+    const ofExport = counted.size === 0 ? [] : [{ counted, requests: new Map() }];
+    if (conversation.kind !== 'main') return ofExport;
     const ids = [parentId, link?.parentId, ...this.#copies];
     const infos = ids.flatMap((id) => (id === undefined ? [] : (this.#store.sessions.find(id) ?? [])));
     const others = new Set(infos.map(({ id }) => id).filter((id) => id !== own));
-    return [...others].map((id) => importedIn(this.#store, id));
+    return [...ofExport, ...[...others].map((id) => importedIn(this.#store, id))];
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */

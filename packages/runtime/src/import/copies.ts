@@ -64,7 +64,8 @@ class Copies {
         fresh.add(session);
     }
     for (const id of fresh) {
-      const first = firstKey(this.#store, id);
+      // The keys that it inherits are not those of its source.
+      const first = isResumed(this.#store, id) ? '' : firstKey(this.#store, id);
       if (first === undefined) this.#empty.add(id);
       else {
         this.#empty.delete(id);
@@ -92,7 +93,7 @@ class Copies {
 const answerWithin = 50;
 
 /** The first answer of a model. Pure. */
-function firstAnswer<T extends Pick<Draft, 'kind' | 'payload'>>(messages: Iterable<T>): T | undefined {
+export function firstAnswer<T extends Pick<Draft, 'kind' | 'payload'>>(messages: Iterable<T>): T | undefined {
   for (const one of messages)
     if (one.kind === 'message' && isObject(one.payload) && one.payload.role === 'assistant') return one;
   return undefined;
@@ -116,6 +117,19 @@ export function copiesIn(store: SqliteTapeStore): Copies {
 export function firstKey(store: SqliteTapeStore, id: string): string | undefined {
   const [first] = store.entries.read(id, { kind: 'message', limit: 1 });
   return first?.meta.source === 'import' ? keyOf(first) : undefined;
+}
+
+/** The event of a session that begins with another one's entries under other ids. */
+const resumedEvent = 'import/resumed';
+
+/** Says that a session was resumed from another one, by the id of that. */
+export function resumedNote(session: string): Draft {
+  return { ...note(resumedEvent, { session }), key: 'import:resumed' };
+}
+
+/** Whether a session is a fork of one that it has under other ids. */
+export function isResumed(store: SqliteTapeStore, id: string): boolean {
+  return [...store.entries.read(id, { own: true, name: resumedEvent, limit: 1 })].length > 0;
 }
 
 /** The event of a session that another program went on with: it is a fork of what was exported, and a copy of none. */

@@ -4,7 +4,9 @@ import { treeParentOf } from '@tapedeck/tape/internal';
 import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
 import { alike, type Likely, likeliestSource } from './alike.ts';
 import { appendBeside } from './beside.ts';
-import { continuedFrom, copiesIn, copyEvent, sessionOf } from './copies.ts';
+import { spineOf } from './change.ts';
+import { continuedFrom, copiesIn, copyEvent, isResumed, sessionOf } from './copies.ts';
+import { importedIn } from './imported.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
 
@@ -39,6 +41,7 @@ export function linkSessions(
     if (placed === undefined) continue;
     const { session } = placed;
     if (kind === 'main' && copies) placeCopy(store, plan, placed);
+    if (kind === 'main') placeExported(store, plan, session);
     const above = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
     if (above !== undefined) placeBelow(store, { conversation, session, above }, derived.get(key));
   }
@@ -69,6 +72,16 @@ function placeBelow(
   });
 }
 
+/** Puts a session under the one that was exported, where it has a part of that and could not be forked from it. */
+function placeExported(store: SqliteTapeStore, { exportOf }: ImportPlan, session: string): void {
+  const info = store.sessions.find(session);
+  const source = exportOf === undefined ? undefined : store.sessions.find(exportOf);
+  if (info === undefined || source === undefined || source.id !== exportOf || info.id === exportOf) return;
+  if (info.link !== undefined || treeParentOf(info).parent !== undefined) return;
+  const evidence = 'it has records that an export wrote, but not all that precedes them';
+  link(store, session, source.session, { type: 'copy', derived: true, evidence });
+}
+
 /** Puts a copy under its source, and the copies of a source under that, whichever of them was imported first. */
 function placeCopy(
   store: SqliteTapeStore,
@@ -95,7 +108,28 @@ function placeCopy(
     }
     link(store, copy.session, session, { type: 'copy' });
   }
-  if (created || (copyOf === undefined && info.link === undefined)) placeAlike(store, session);
+  if (created && isResumed(store, info.id)) placeResumed(store, info);
+  else if (created || (copyOf === undefined && info.link === undefined)) placeAlike(store, session);
+}
+
+/**
+ * Puts a session under the one from which it was forked, since it begins with that under other ids: the other way round
+ * where it has nothing else, and that has more.
+ */
+function placeResumed(store: SqliteTapeStore, { session, base, parent }: SessionInfo): void {
+  const other = parent === undefined ? undefined : store.sessions.find(parent);
+  if (other === undefined) return;
+  const [own, its] = [session, other.session].map((one) => spineOf(importedIn(store, one).shown));
+  const goesOn = (shown: typeof own) => shown?.some(({ seq }) => seq > base) === true;
+  const common = own?.filter(({ seq }) => seq <= base).length;
+  const evidence = `both begin with the same ${common} entries, under other ids`;
+  const edge = { type: 'copy', derived: true, evidence };
+  if (goesOn(own) || !goesOn(its) || treeParentOf(other).parent !== undefined)
+    link(store, session, other.session, edge);
+  else {
+    link(store, session, null, edge);
+    link(store, other.session, session, edge);
+  }
 }
 
 /** Puts the sessions that begin like this one, and whose sources do not say of which they are copies, under the likeliest. */
@@ -125,9 +159,13 @@ function placeUnder(store: SqliteTapeStore, session: string, source: Likely | un
 
 /** Whether a session is below another one in the tree. */
 function isBelow(store: SqliteTapeStore, session: string, id: string): boolean {
+  const seen = new Set<string>();
   for (let at = store.sessions.find(session); at !== undefined; ) {
     const { parentId } = treeParentOf(at);
     if (parentId === id) return true;
+    // A forged file can have parents in a circle.
+    if (seen.has(at.id)) return false;
+    seen.add(at.id);
     at = parentId === undefined ? undefined : store.sessions.find(parentId);
   }
   return false;

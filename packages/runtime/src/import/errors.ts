@@ -14,7 +14,7 @@ export type ImportErrorCode =
 
 /**
  * `data` contains `file`; for `IMPORT_BAD_JSON` also `line` and the byte `offset` in the file; for `IMPORT_FORGOTTEN` the
- * `session` in the place of the file.
+ * `session` in the place of the file, where a tape says it.
  */
 export class ImportError extends CodedError<ImportErrorCode> {
   override readonly name = 'ImportError';

@@ -3,5 +3,8 @@
  * records of a large file has one.
  */
 export function exact<T>(list: readonly T[]): readonly T[] {
-  return list.slice();
+  return list.length === 0 ? none : list.slice();
 }
+
+/** All empty lists are one. */
+const none: readonly never[] = [];

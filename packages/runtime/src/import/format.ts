@@ -2,12 +2,15 @@ import type { JsonObject } from '@tapedeck/tape';
 import type { JsonLine, JsonLines } from './json-lines.ts';
 import type { OpenEnd } from './open-end.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
+import type { TranscriptCounts } from './transcript.ts';
 
 /** Where the user's files are. */
 export interface Place {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The home directory of the user. */
   readonly home: string;
+  /** Where the administrators of the machine keep settings of the tool; without it, where they do on this platform. */
+  readonly managed?: string;
 }
 
 /** Where a file belongs in the conversation that it was found with. */
@@ -64,6 +67,8 @@ export interface KnownEnd {
 /** What follows the part of a conversation before an open end, and where the next reading can begin. */
 export interface EndPlan {
   readonly conversation: ConversationPlan;
+  /** What became of its records. */
+  readonly counts: TranscriptCounts;
   readonly end: OpenEnd | undefined;
 }
 
@@ -79,6 +84,10 @@ export interface TranscriptTool {
   has(path: string): boolean;
   /** What a file is; undefined for one of another program. `records`: the first ones; `path`: the whole path. */
   identify(records: readonly JsonObject[], path: string): Identity | undefined;
+  /** Whether a record is surely one of its transcripts, wherever it is met. */
+  hasRecord?(record: JsonObject): boolean;
+  /** What is wrong with a record of its own that is taken nevertheless, and what becomes of that. */
+  faultIn?(record: JsonObject): string | undefined;
   /** The working directory that a record names: a session can leave the one in which it began. */
   directoryOf?(record: JsonObject): string | undefined;
   /** How long it keeps its transcripts; absent for one that deletes none. */

@@ -1,5 +1,5 @@
-import type { Json } from '@tapedeck/tape';
-import { jsonDepth, quote } from '@tapedeck/tape/internal';
+import type { Json, JsonObject } from '@tapedeck/tape';
+import { isObject, jsonDepth, quote } from '@tapedeck/tape/internal';
 import { jsonDepthMax } from '@tapedeck/tape/store';
 import type { ByteLine } from './byte-lines.ts';
 import { ImportError } from './errors.ts';
@@ -15,21 +15,57 @@ export interface ParsedLine {
   readonly values: readonly Json[];
   /** The line ends inside a record: what is wrong with it unless it is the last line. */
   readonly cut?: ImportError;
+  /** NUL bytes stand before its text, as a crash of the machine leaves them. */
+  readonly nul?: ImportError;
+}
+
+/** The record of a line that is one record and nothing else, as nearly all are. Of any other line, `parseLine` says more. */
+export function plainRecord(bytes: Uint8Array): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(utf8.decode(bytes));
+    return isObject(value) && !isDeeper(value, jsonDepthMax) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
- * Parses a line: one record, or several without newlines between them, the last possibly incomplete.
+ * Parses a line: one record, or several without newlines between them, the last possibly incomplete. Around NUL bytes, the
+ * record is read.
  * @throws IMPORT_BAD_JSON
  */
-export function parseLine(line: ByteLine, file: string | undefined): ParsedLine {
-  const fault = (why: string, at: number, cause?: unknown): ImportError => {
-    const data = { ...(file !== undefined && { file }), line: line.line, offset: line.offset + at };
-    const place = `line ${line.line}, byte ${data.offset}`;
-    return new ImportError('IMPORT_BAD_JSON', `cannot import ${shown(file)}: ${place}: ${why}`, {
-      data,
-      cause,
-    });
-  };
+export function parseLine(given: ByteLine, file: string | undefined): ParsedLine {
+  const { bytes, skipped } = withoutNul(given.bytes);
+  const nul =
+    skipped === 0
+      ? undefined
+      : faultIn(given, file, { why: `${skipped} NUL ${skipped === 1 ? 'byte' : 'bytes'}`, at: 0 });
+  const parsed = parseText({ ...given, bytes, offset: given.offset + skipped }, file);
+  return nul === undefined ? parsed : { ...parsed, nul };
+}
+
+/** A line without the NUL bytes before and behind its text; `skipped` counts those before it, or all if it has no others. */
+function withoutNul(bytes: Uint8Array): { readonly bytes: Uint8Array; readonly skipped: number } {
+  let [from, to] = [0, bytes.length];
+  while (from < to && bytes[from] === 0) from += 1;
+  while (to > from && bytes[to - 1] === 0) to -= 1;
+  return { bytes: bytes.subarray(from, to), skipped: from };
+}
+
+/** What is wrong with a line at a byte of it. */
+function faultIn(
+  { line, offset: start }: ByteLine,
+  file: string | undefined,
+  { why, at, cause }: { readonly why: string; readonly at: number; readonly cause?: unknown },
+): ImportError {
+  const offset = start + at;
+  const data = { ...(file !== undefined && { file }), line, offset };
+  const message = `cannot import ${shown(file)}: line ${line}, byte ${offset}: ${why}`;
+  return new ImportError('IMPORT_BAD_JSON', message, { data, cause });
+}
+
+function parseText(line: ByteLine, file: string | undefined): ParsedLine {
+  const fault = (why: string, at: number, cause?: unknown) => faultIn(line, file, { why, at, cause });
   if (line.bytes.length > lineBytesMax) throw fault(`the line exceeds ${lineBytesMax} bytes`, 0);
   const { text, badByte } = decode(line.bytes);
   if (badByte !== undefined && line.ended) throw fault('not UTF-8', badByte);
@@ -67,12 +103,18 @@ export function parseLine(line: ByteLine, file: string | undefined): ParsedLine 
   return { values, ...(cut instanceof ImportError && { cut }) };
 }
 
-/** Whether a value has more levels than a number of arrays and objects. */
+/** Whether a value that was parsed has more levels than a number of arrays and objects. Makes no object: all lines are looked at. */
 function isDeeper(value: Json, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (levels === 0) return true;
-  for (const one of Array.isArray(value) ? value : Object.values(value))
-    if (isDeeper(one, levels - 1)) return true;
+  if (Array.isArray(value)) {
+    for (const one of value) if (isDeeper(one, levels - 1)) return true;
+    return false;
+  }
+  for (const name in value) {
+    const field = (value as JsonObject)[name];
+    if (typeof field === 'object' && isDeeper(field, levels - 1)) return true;
+  }
   return false;
 }
 

@@ -31,7 +31,7 @@ export interface JsonLines {
   readonly bad: readonly BadLine[];
 }
 
-/** A line that is left out, since it is not JSON. */
+/** A line that is left out, since it is not JSON, or all but its record, which stands behind NUL bytes. */
 export interface BadLine {
   readonly line: number;
   /** Bytes of the file before the fault. */
@@ -49,7 +49,7 @@ export interface LineOptions {
 }
 
 /** The most places that are kept, and the most bad lines before as many records: a file may have nothing else. */
-const badLinesMax = 100;
+export const placesMax = 100;
 
 /**
  * Reads a JSON-lines file in chunks.
@@ -78,8 +78,8 @@ export function parseJsonLines(
     first ??= fault;
     badCount += 1;
     const { line, offset } = fault.data;
-    if (strict || badCount > records.length + badLinesMax) throw first;
-    if (bad.length < badLinesMax) bad.push({ line: Number(line), offset: Number(offset) });
+    if (strict || badCount > records.length + placesMax) throw first;
+    if (bad.length < placesMax) bad.push({ line: Number(line), offset: Number(offset) });
   };
   for (const line of byteLines(chunks, { bytesMax: lineBytesMax })) {
     if (cut !== undefined && !isBlank(line.bytes)) {
@@ -98,6 +98,7 @@ export function parseJsonLines(
         records.push({ line: line.line, offset: line.offset, bytes: line.bytes.length, value });
       else notObjects += 1;
     }
+    if (parsed.nul !== undefined) leaveOut(parsed.nul);
   }
   const fault = first ?? (records.length === 0 && !growing ? cut : undefined);
   if (fault !== undefined && (badCount > records.length || records.length === 0)) throw fault;

@@ -1,32 +1,50 @@
 import type { Draft } from '@tapedeck/tape';
 
-/** Makes drafts whose content is not in memory: the same ones each time. */
-export type MakeDrafts = () => readonly Draft[];
+/**
+ * What makes the drafts of some steps of a source. All drafts of a conversation share a few of these: a large source has
+ * hundreds of thousands of drafts, and no closure for each.
+ */
+export class DraftMaker<Step = unknown> {
+  readonly make: (step: Step) => readonly Draft[];
+  /** What becomes of each draft once it is made. */
+  change: Change | undefined;
+
+  /** @param make makes the same drafts each time */
+  constructor(make: (step: Step) => readonly Draft[]) {
+    this.make = make;
+  }
+}
+
+type Change = (draft: Draft) => Draft;
 
 /**
  * A draft whose content is made when a caller takes it. What a plan is compared by, its kind, key, mark and name, is there. Give
  * `wholeDraft` of it to what copies its fields.
  */
-export class LaterDraft implements Draft {
+export class LaterDraft<Step = unknown> implements Draft {
   readonly kind: Draft['kind'];
-  readonly key: string | undefined;
   declare readonly mark?: NonNullable<Draft['mark']>;
   declare readonly name?: string;
   /** About how many bytes its content has. */
   readonly bytes: number;
-  readonly #make: MakeDrafts;
+  readonly #maker: DraftMaker<Step>;
+  readonly #step: Step;
   readonly #i: number;
-  readonly #change: Change | undefined;
+  readonly #key: string | Keyed | undefined;
 
-  constructor({ kind, key, mark, name }: Draft, { make, i, bytes, change }: LaterContent) {
+  constructor({ kind, key, mark, name }: Draft, { maker, step, i, bytes, keyed }: LaterContent<Step>) {
     this.kind = kind;
-    this.key = key;
     if (mark !== undefined) this.mark = mark;
     if (name !== undefined) this.name = name;
     this.bytes = bytes;
-    this.#make = make;
+    this.#maker = maker;
+    this.#step = step;
     this.#i = i;
-    this.#change = change;
+    this.#key = keyed?.key === key ? keyed : key;
+  }
+
+  get key(): string | undefined {
+    return typeof this.#key === 'object' ? this.#key.key : this.#key;
   }
 
   get payload(): unknown {
@@ -38,45 +56,50 @@ export class LaterDraft implements Draft {
   }
 
   whole(): Draft {
-    const draft = madeBy(this.#make, this.#change)[this.#i];
+    const draft = madeBy(this.#maker, this.#step)[this.#i];
     if (draft === undefined) throw new TypeError('a draft is made as it was before');
     return draft;
   }
 
-  /** The same draft, changed by one more function. */
-  changed(change: Change): LaterDraft {
-    const [make, i, bytes, earlier] = [this.#make, this.#i, this.bytes, this.#change];
-    if (earlier === undefined) return new LaterDraft(this, { make, i, bytes, change });
-    return new LaterDraft(this, { make: () => [change(this.whole())], i: 0, bytes });
+  /** Changes the draft, and all that have the same maker, whenever it is made. */
+  change(change: Change): void {
+    this.#maker.change = change;
   }
 }
 
-type Change = (draft: Draft) => Draft;
+/** What has a key that it makes of what it has. */
+interface Keyed {
+  readonly key: string;
+}
 
-interface LaterContent {
-  readonly make: MakeDrafts;
-  /** The place of the draft among those that are made with it. */
+interface LaterContent<Step> {
+  readonly maker: DraftMaker<Step>;
+  readonly step: Step;
+  /** The place of the draft among those that are made of the step. */
   readonly i: number;
   readonly bytes: number;
-  /** What becomes of the draft once it is made. A list of drafts has one function for all: no closure for each. */
-  readonly change?: Change;
+  /** What may have the same key. */
+  readonly keyed?: Keyed | undefined;
 }
 
 /** What was made last, since callers take the fields of a draft, and the drafts of a message, one after another. */
 let last: Made | undefined;
 
 interface Made {
-  readonly make: MakeDrafts;
+  readonly maker: unknown;
   readonly change: Change | undefined;
+  readonly step: unknown;
   readonly drafts: readonly Draft[];
 }
 
-function madeBy(make: MakeDrafts, change: Change | undefined): readonly Draft[] {
-  if (last?.make === make && last.change === change) return last.drafts;
+function madeBy<Step>(maker: DraftMaker<Step>, step: Step): readonly Draft[] {
+  const { change } = maker;
+  if (last?.maker === maker && last.step === step && last.change === change) return last.drafts;
   // What was made before goes first: both need not be in memory.
   last = undefined;
-  const drafts = change === undefined ? make() : make().map(change);
-  last = { make, change, drafts };
+  const made = maker.make(step);
+  const drafts = change === undefined ? made : made.map((draft) => change(draft));
+  last = { maker, change, step, drafts };
   return drafts;
 }
 
@@ -85,7 +108,12 @@ export function wholeDraft(draft: Draft): Draft {
   return draft instanceof LaterDraft ? draft.whole() : draft;
 }
 
-/** A draft as a function changes it, when a caller takes its content, if that is not there yet. */
+/**
+ * A draft as a function changes it: when a caller takes its content, if that is not there yet. Such a draft changes itself,
+ * for each conversation is written once, and both would be in memory.
+ */
 export function changedLater(draft: Draft, change: Change): Draft {
-  return draft instanceof LaterDraft ? draft.changed(change) : change(draft);
+  if (!(draft instanceof LaterDraft)) return change(draft);
+  draft.change(change);
+  return draft;
 }

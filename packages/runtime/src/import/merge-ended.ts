@@ -1,28 +1,65 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
-import type { ImportPlan } from './plan.ts';
+import type { Draft, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { ConversationPlan, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
+import { text } from './text.ts';
 
 /**
- * Merges each subagent whose result came back into the session that got it, once. Views do not show the merge: they show
- * the result of the call, as the model got it. A merge that a rewind of this import hid is made again.
+ * Merges each subagent whose result came back into the session that got it, once, with the time at which it came, and the
+ * position at which that session has it. Views do not show the merge: they show the result, as the model got it. A merge that a
+ * rewind of this import hid is made again.
  */
 export function mergeEnded(
   store: SqliteTapeStore,
   { conversations }: ImportPlan,
   sessionOf: (key: string) => string | undefined,
 ): void {
+  const plans = new Map(conversations.map((one) => [one.key, one]));
   // Those that were called last first: what a subagent got of its own is part of what it delivers.
-  for (const { key, ended } of conversations.toReversed()) {
+  for (const plan of conversations.toReversed()) {
+    const { key, ended, parent } = plan;
     const session = sessionOf(key);
     const child = session === undefined ? undefined : store.sessions.find(session);
     if (session === undefined || child?.parent === undefined || ended === undefined) continue;
-    const isMerged = child.delivery !== undefined && child.undone !== true;
+    const isHere = sessionOf(parent?.key ?? '') === child.parent;
+    // Where its parent was not known before, the merge is in what stood for that, and stays the only one.
+    const isMerged = child.delivery !== undefined && (child.undone !== true || !isHere);
     if (isMerged) continue;
+    const timestamp = timeOf(plan, plans.get(parent?.key ?? ''));
+    const received = isHere ? placeOf(store, child.parent, plan) : undefined;
     try {
-      store.lineage.merge(session, { context: false, status: ended });
+      store.lineage.merge(session, {
+        ...{ context: false, status: ended },
+        ...(timestamp !== undefined && { timestamp }),
+        ...(received !== undefined && { received }),
+      });
     } catch (error) {
       // One of the two is archived or in use: a later import merges it.
       if (!isRefusal(error)) throw error;
     }
   }
+}
+
+/** When the result of a subagent came back, or else when that said something last. */
+function timeOf(
+  { received, spine }: ConversationPlan,
+  parent: ConversationPlan | undefined,
+): string | undefined {
+  const came = received === undefined ? undefined : parent?.spine.find(({ key }) => key === received);
+  return timestampOf(came) ?? timestampOf(spine.findLast((draft) => timestampOf(draft) !== undefined));
+}
+
+function timestampOf(draft: Draft | undefined): string | undefined {
+  return text(draft?.meta?.timestamp);
+}
+
+/** The position at which a session has the result of a subagent: that of the last writing of its draft. */
+function placeOf(store: SqliteTapeStore, session: string, { received }: ConversationPlan): Seq | undefined {
+  let place: Seq | undefined;
+  for (let again = 0; received !== undefined; again += 1) {
+    const key = `u:${received}${again === 0 ? '' : `~again${again}`}`;
+    const last = [...store.entries.read(session, { key })].at(-1);
+    if (last === undefined) break;
+    place = last.seq;
+  }
+  return place;
 }

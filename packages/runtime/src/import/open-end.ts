@@ -13,7 +13,7 @@ export interface OpenEnd {
   /** The keys of what the plan makes of the records from there on. */
   readonly keys: ReadonlySet<string>;
   /** The ids of what is before it: a record that has one of them, or names one, is no plain continuation. */
-  readonly ids: () => readonly string[];
+  readonly ids: () => Iterable<string>;
   /** What the format has to know of what is before it. */
   readonly state: JsonObject;
 }

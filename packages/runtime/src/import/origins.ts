@@ -1,11 +1,13 @@
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { isDeleted } from '@tapedeck/tape/internal';
+import type { JsonObject, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { isDeleted, isObject } from '@tapedeck/tape/internal';
 
 interface Found {
   /** The ULIDs of sessions, by their origins. */
   readonly live: ReadonlyMap<string, string>;
   /** By their origins, or by their names where nothing of them is left. */
   readonly deleted: ReadonlyMap<string, SessionInfo>;
+  /** The ULIDs of all sessions that came from a session of a tool. */
+  readonly bySource: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
@@ -32,23 +34,43 @@ export class Origins {
     return deleted.get(origin) ?? deleted.get(name);
   }
 
+  /** The sessions that came from a session of a tool: its conversation, with branches and subagents. */
+  allOf({ tool, session }: { readonly tool: string; readonly session: string }): readonly SessionInfo[] {
+    const ids = this.#read().bySource.get(sourceOf(tool, session)) ?? [];
+    return ids.flatMap((id) => this.#store.sessions.find(id) ?? []);
+  }
+
   #read(): Found {
     if (this.#found !== undefined) return this.#found;
     const live = new Map<string, string>();
     const deleted = new Map<string, SessionInfo>();
+    const bySource = new Map<string, string[]>();
     for (const info of this.#store.sessions.list({ all: true })) {
-      const origin = originOf(this.#store, info.id);
-      if (!isDeleted(info)) {
-        if (origin !== undefined && !live.has(origin)) live.set(origin, info.id);
-      } else deleted.set(origin ?? info.session, info);
+      const from = payloadOf(this.#store, info.id);
+      const origin = from && JSON.stringify(from);
+      if (isDeleted(info)) deleted.set(origin ?? info.session, info);
+      else if (origin !== undefined) {
+        if (!live.has(origin)) live.set(origin, info.id);
+        const source = sourceOf(from?.format, from?.session);
+        bySource.set(source, [...(bySource.get(source) ?? []), info.id]);
+      }
     }
-    this.#found = { live, deleted };
+    this.#found = { live, deleted, bySource };
     return this.#found;
   }
 }
 
 /** Where a session says that it comes from, as a text to compare. */
 export function originOf(store: SqliteTapeStore, session: string): string | undefined {
+  const payload = payloadOf(store, session);
+  return payload && JSON.stringify(payload);
+}
+
+function payloadOf(store: SqliteTapeStore, session: string): JsonObject | undefined {
   const [source] = store.entries.read(session, { own: true, name: 'import/source', limit: 1 });
-  return source?.payload == null ? undefined : JSON.stringify(source.payload);
+  return isObject(source?.payload) ? source.payload : undefined;
+}
+
+function sourceOf(tool: unknown, session: unknown): string {
+  return `${String(tool)} ${String(session)}`;
 }

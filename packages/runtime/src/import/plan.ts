@@ -20,7 +20,7 @@ export interface DerivedEdge {
   readonly of: string;
   /** The key of what precedes it. */
   readonly from: string;
-  readonly why: 'parent-missing' | 'compaction' | 'cleared' | 'workflow' | 'subagent';
+  readonly why: 'parent-missing' | 'circle' | 'compaction' | 'cleared' | 'workflow' | 'subagent';
   /** What says so, for people. */
   readonly evidence: string;
 }
@@ -49,6 +49,8 @@ export interface Base {
   readonly cut: Seq;
   /** The entries of the drafts that the plan no longer has, by their keys. */
   readonly places: ReadonlyMap<string, Seq>;
+  /** Whether these have other keys there, since the transcript is that of a session that was resumed under new ids. */
+  readonly isResumed?: true;
 }
 
 /** One conversation of a source, which becomes one session. */
@@ -62,6 +64,8 @@ export interface ConversationPlan {
   readonly parent?: ParentEdge;
   /** How a subagent ended whose result came back; absent while it has not. */
   readonly ended?: 'completed' | 'failed';
+  /** The draft of its parent with which that got the result, by its key; absent where no record says which. */
+  readonly received?: string;
   /** The name that its session would have, not checked. */
   readonly name: string;
   readonly title?: string;

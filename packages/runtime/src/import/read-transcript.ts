@@ -5,13 +5,15 @@ import { quote } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { planClaudeCode } from './claude-code/plan-of.ts';
 import { isClaudeCode } from './claude-code/records.ts';
+import { claudeCode } from './claude-code/tool.ts';
 import { ImportError } from './errors.ts';
+import { Irregularities, type IrregularLine, type RecordForm } from './irregular.ts';
 import { type BadLine, chunksOf, type JsonLines, parseJsonLines } from './json-lines.ts';
 import { readNexus3 } from './nexus3.ts';
 import { planOf } from './one-conversation.ts';
 import type { ImportPlan } from './plan.ts';
 import { isSavedSession, readSavedSession } from './saved-session.ts';
-import { isSessionRecord, readSessionJsonl } from './session-jsonl.ts';
+import { isSessionRecord, readSessionJsonl, sessionJsonl } from './session-jsonl.ts';
 
 /** A supported transcript format. */
 export type TranscriptFormat = 'claude-code' | 'nexus3' | 'session-jsonl';
@@ -22,8 +24,10 @@ export interface ReadOptions {
   readonly format?: 'auto' | TranscriptFormat;
   /** The bytes of a transcript that is no file. */
   readonly chunks?: Iterable<Uint8Array>;
-  /** Refuses a file that has a line that is no record. */
+  /** Refuses a file that has a line that is no record, or an irregular one. */
   readonly strict?: boolean;
+  /** Further formats whose records are named where they are among others: `transcriptTools`. */
+  readonly forms?: readonly RecordForm[];
   /** Receives how many bytes were read. */
   readonly onProgress?: OnProgress;
 }
@@ -33,6 +37,8 @@ export interface ReadPlan extends ImportPlan {
   readonly format: TranscriptFormat;
   /** The places of lines that are not JSON and were left out, the first of them; the counts have all as `skipped`. */
   readonly bad: readonly BadLine[];
+  /** Lines that were taken, though something in them is wrong, the first of them. */
+  readonly irregular: readonly IrregularLine[];
 }
 
 /**
@@ -55,7 +61,7 @@ export interface ReadPlan extends ImportPlan {
  */
 export function readTranscript(
   file: string,
-  { format = 'auto', chunks, strict = false, onProgress }: ReadOptions = {},
+  { format = 'auto', chunks, strict = false, forms = [], onProgress }: ReadOptions = {},
 ): ReadPlan {
   const all = chunks === undefined ? undefined : [...chunks];
   const bytes = () => all ?? chunksOf(file);
@@ -65,27 +71,49 @@ export function readTranscript(
     return read('nexus3', planOf('nexus3', readNexus3(saved, { name: basename(file, '.json') })));
   }
   const lines = parseJsonLines(shown(), { file, strict });
+  const irregularIn = (own: RecordForm) => {
+    const found = new Irregularities(own, [claudeCode, sessionJsonl, ...forms]);
+    for (const line of lines.records) {
+      const irregular = found.look(line);
+      if (strict && irregular !== undefined) throw irregularError(irregular, file);
+    }
+    return found;
+  };
   const has = (test: (value: JsonObject) => boolean) => lines.records.some(({ value }) => test(value));
   if (format !== 'claude-code' && has(isSessionRecord))
-    return read('session-jsonl', planOf('session-jsonl', readSessionJsonl(lines, { file })), lines);
+    return read('session-jsonl', planOf('session-jsonl', readSessionJsonl(lines, { file })), {
+      ...lines,
+      found: irregularIn(sessionJsonl),
+    });
   if (format === 'session-jsonl' || !has(isClaudeCode))
     throw new ImportError(
       'IMPORT_UNKNOWN_FORMAT',
       `cannot import ${quote(file)}: it contains no record of ${format === 'auto' ? 'Claude Code or of a session.jsonl, and is no saved session of NEXUS3' : `format ${format}`}`,
       { data: { file } },
     );
-  return read('claude-code', planClaudeCode({ name: basename(file, '.jsonl'), lines: lines.records }), lines);
+  const plan = planClaudeCode({ name: basename(file, '.jsonl'), lines: lines.records });
+  return read('claude-code', plan, { ...lines, found: irregularIn(claudeCode) });
+}
+
+function irregularError({ line, offset, why }: IrregularLine, file: string): ImportError {
+  const message = `cannot import ${quote(file)}: line ${line}, byte ${offset}: ${why}`;
+  return new ImportError('IMPORT_UNKNOWN_FORMAT', message, { data: { file, line, offset } });
 }
 
 /** A plan, with what is wrong with the lines of its file among its counts. */
-function read(format: TranscriptFormat, plan: ImportPlan, lines?: JsonLines): ReadPlan {
-  if (lines === undefined) return { ...plan, format, bad: [] };
-  const { glued, truncated, skipped, bad } = lines;
+function read(
+  format: TranscriptFormat,
+  plan: ImportPlan,
+  lines?: JsonLines & { readonly found: Irregularities },
+): ReadPlan {
+  if (lines === undefined) return { ...plan, format, bad: [], irregular: [] };
+  const { glued, truncated, skipped, bad, found } = lines;
+  const irregular = found.count;
   const counts = [...plan.counts].map(
     ([of, one], i) =>
-      [of, i === 0 ? { ...one, glued, truncated, skipped: one.skipped + skipped } : one] as const,
+      [of, i === 0 ? { ...one, glued, truncated, irregular, skipped: one.skipped + skipped } : one] as const,
   );
-  return { ...plan, format, bad, counts: new Map(counts) };
+  return { ...plan, format, bad, irregular: found.lines, counts: new Map(counts) };
 }
 
 /** Whether a file begins as a saved session. */

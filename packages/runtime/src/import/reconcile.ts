@@ -1,10 +1,10 @@
 import type { Draft, SqliteTapeStore } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
-import { exportedOf, withBase } from './base.ts';
+import { countedIn, type Exported, exportedOf, hasBase, withBase } from './base.ts';
 import { beginningIn, behindCompaction } from './behind-compaction.ts';
 import type { Cleaner } from './cleaner.ts';
 import { ConversationWriter, nothing, type Reconciled, type Writing } from './conversation-writer.ts';
-import { beginsLike } from './copies.ts';
+import { beginsLike, sessionOf } from './copies.ts';
 import { recordDerived } from './derived.ts';
 import { linkSessions } from './edges.ts';
 import { fitting } from './fitting.ts';
@@ -13,7 +13,8 @@ import type { Shown } from './imported.ts';
 import { changedLater } from './later-draft.ts';
 import { mergeEnded } from './merge-ended.ts';
 import { Origins } from './origins.ts';
-import type { ConversationPlan, ImportPlan } from './plan.ts';
+import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
+import { behindResumed, type Resumed, resumedFrom } from './resumed.ts';
 import { saveTitle } from './titles.ts';
 
 /** How an import is written. */
@@ -56,28 +57,40 @@ export function reconcile(
     return plan.conversations.map(({ key }) => ({ conversation: key, ...forgotten, ...nothing }));
   const done = new Map<string, Reconciled>();
   const before = new Map<string, readonly Shown[]>();
-  const exported = exportedOf(store, plan);
+  const found = exportedOf(store, plan);
+  const exported = found !== undefined && isBased(store, plan, found, { as, origins }) ? found : undefined;
   const titles = new Map<string, string | undefined>();
   const beginning = as === undefined ? beginningIn(store, plan, origins) : undefined;
+  const bases = new Map<string, Base>();
+  let resumed: Resumed | undefined;
   for (const given of plan.conversations) {
     const known = exported === undefined ? given : withBase(given, exported);
     const whole = prepared(known, clean);
-    const conversation = beginning === undefined ? whole : behindCompaction(whole, beginning);
-    const over = done.get(conversation.parent?.key ?? '');
     // Who names the session wants another one beside those that are here.
-    const isCopy = conversation.kind === 'main' && as === undefined;
-    const like = isCopy ? likeIt(store, plan, conversation) : undefined;
+    const mayBeCopy = whole.kind === 'main' && as === undefined;
+    if (mayBeCopy && whole.base === undefined && beginning === undefined)
+      resumed = resumedFrom(store, plan, whole, origins);
+    const conversation =
+      beginning !== undefined
+        ? behindCompaction(whole, beginning)
+        : resumed !== undefined && (whole.kind === 'main' || whole.kind === 'branch')
+          ? behindResumed(store, whole, resumed)
+          : whole;
+    const over = done.get(conversation.parent?.key ?? '');
+    const like = mayBeCopy ? likeIt(store, plan, conversation) : undefined;
     const from =
       over === undefined || conversation.kind === 'cleared'
         ? like
         : { ...over, earlier: before.get(over.conversation) ?? [] };
     const writer = new ConversationWriter(store, {
       ...{ plan, conversation, from, origins },
+      counted: found === undefined ? new Map() : countedIn(conversation, found),
       rewritten: typeof rewritten === 'function' ? rewritten(conversation) : rewritten,
       ...{ as, onAdded },
     });
     before.set(conversation.key, writer.shown);
     titles.set(conversation.key, conversation.title);
+    if (conversation.base !== undefined) bases.set(conversation.key, conversation.base);
     done.set(conversation.key, writer.write());
   }
   const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
@@ -88,9 +101,26 @@ export function reconcile(
     const isExport = exported !== undefined && !created && added === 0;
     if (refused !== undefined || isExport) continue;
     saveTitle(store, session, titles.get(conversation));
-    recordDerived(store, session, plan, conversation);
+    // The session that has the base says how that follows.
+    const derived = plan.derived.filter(({ of }) => bases.get(conversation)?.places.has(of) !== true);
+    recordDerived(store, session, { derived }, conversation);
   }
   return [...done.values()];
+}
+
+/** Whether the session of a plan, if it is there already, has what the exported session has of it. */
+function isBased(
+  store: SqliteTapeStore,
+  { format, session, conversations: [main] }: ImportPlan,
+  exported: Exported,
+  { as, origins }: { readonly as: string | undefined; readonly origins: Origins },
+): boolean {
+  const base = main && withBase(main, exported).base;
+  if (base === undefined) return false;
+  const origin = JSON.stringify({ format, session });
+  const own = as ?? sessionOf(store, { format, session }) ?? origins.find(origin)?.session;
+  const info = own === undefined ? undefined : store.sessions.find(own);
+  return info === undefined || hasBase(store, info.id, base);
 }
 
 /** The session from which a new main conversation is forked, since both begin alike. */
@@ -108,6 +138,9 @@ export function prepared(conversation: ConversationPlan, clean: Cleaner | undefi
     ...conversation,
     ...(title !== undefined && { title: clean?.text(title) ?? title }),
     spine: spine.map((draft) => changedLater(draft, prepare)),
-    asides: asides.map(({ draft, after }) => ({ draft: changedLater(draft, prepare), after })),
+    asides: asides.map((one) => {
+      const draft = changedLater(one.draft, prepare);
+      return draft === one.draft ? one : { draft, after: one.after };
+    }),
   };
 }

@@ -3,6 +3,7 @@ import { assistant, handoff, type Json, type JsonObject, type Part, toolCall, us
 import { isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { Dialogue } from './dialogue.ts';
+import type { RecordForm } from './irregular.ts';
 import type { JsonLines } from './json-lines.ts';
 import { asText, text } from './text.ts';
 import { noCounts, type Transcript } from './transcript.ts';
@@ -11,6 +12,13 @@ import { noCounts, type Transcript } from './transcript.ts';
 export function isSessionRecord({ recordType, schemaVersion }: JsonObject): boolean {
   return typeof schemaVersion === 'number' && (recordType === 'message' || recordType === 'compaction');
 }
+
+/** Its records, among those of others. */
+export const sessionJsonl: RecordForm = {
+  name: 'session-jsonl',
+  file: 'a session.jsonl',
+  hasRecord: isSessionRecord,
+};
 
 /**
  * Reads the records of a `session.jsonl` as one session, which is named after its directory. Records of other kinds become

@@ -24,6 +24,8 @@ export interface TranscriptCounts {
   readonly glued: number;
   /** 1 if an incomplete last line was left out. */
   readonly truncated: number;
+  /** Records that were taken, though they are of another format, or say something that cannot be. */
+  readonly irregular: number;
 }
 
 /** A transcript of a format that has one conversation in each file: drafts in tape order. */
@@ -53,4 +55,5 @@ export const noCounts: TranscriptCounts = {
   skipped: 0,
   glued: 0,
   truncated: 0,
+  irregular: 0,
 };

@@ -1,20 +1,21 @@
 import type { JsonObject } from '@tapedeck/tape';
 import type { JsonLine } from '../import/json-lines.ts';
+import { collecting } from './collect.ts';
 import { otherContent } from './digest.ts';
 import type { OpenFile } from './open.ts';
 import { recordsOf } from './parse.ts';
 
-/** The bytes of lines whose records stay in memory. */
-const keptBytes = 16 * 1024 * 1024;
-
-/** A file that is larger than this keeps none: what a part of it saves in time, all of its records need in memory. */
-const keptFileMax = 4 * keptBytes;
+/**
+ * A file and the lines of it whose records stay in memory have at most these bytes together: of one of half of them all stay,
+ * and of a larger one the less, the more is kept of its other records.
+ */
+const bothMax = 64 * 1024 * 1024;
 
 /** A longer line is read again each time. */
 const keptLineMax = 1024 * 1024;
 
 /** The bytes of lines read again whose records stay until others are. */
-const recentBytes = 2 * 1024 * 1024;
+const recentBytes = 256 * 1024;
 
 /**
  * The records of an open file. Those of its first lines stay in memory, unless it is large, and a small file is parsed once;
@@ -28,9 +29,12 @@ export class KeptLines {
   #recentBytes = 0;
   #buffer = Buffer.allocUnsafeSlow(64 * 1024);
 
-  constructor(file: OpenFile, { bytes = keptBytes }: { readonly bytes?: number } = {}) {
+  constructor(
+    file: OpenFile,
+    { bytes = Math.max(0, bothMax - file.facts.size) }: { readonly bytes?: number } = {},
+  ) {
     this.#file = file;
-    this.#room = file.facts.size > keptFileMax ? 0 : bytes;
+    this.#room = bytes;
   }
 
   /** The same records, in order, as they are kept. */
@@ -53,6 +57,19 @@ export class KeptLines {
   read({ line, offset, bytes: length }: Omit<JsonLine, 'value'>): readonly JsonLine[] {
     const known = this.#recent.get(offset);
     if (known !== undefined) return known;
+    // The values of other lines go first: those of two long ones need not be in memory.
+    this.#recentBytes += length;
+    for (const [at, [first]] of this.#recent) {
+      if (this.#recentBytes <= recentBytes) break;
+      this.#recent.delete(at);
+      this.#recentBytes -= first?.bytes ?? 0;
+    }
+    const records = collecting(length, () => this.#parsed({ line, offset, bytes: length }));
+    this.#recent.set(offset, records);
+    return records;
+  }
+
+  #parsed({ line, offset, bytes: length }: Omit<JsonLine, 'value'>): readonly JsonLine[] {
     // A record has none of the bytes: those of all lines are read into one place, unless they are many.
     const isLong = length > keptLineMax;
     if (this.#buffer.length < length && !isLong)
@@ -60,18 +77,8 @@ export class KeptLines {
     const place = isLong ? Buffer.allocUnsafeSlow(length) : this.#buffer.subarray(0, length);
     const bytes = place.subarray(0, this.#file.readInto(place, offset));
     // Whether a newline ends it makes a difference to its faults alone.
-    const { records } = recordsOf(
-      { line, offset, bytes, length, ended: false, isTooLong: false },
-      this.#file.path,
-    );
-    this.#recentBytes += length;
-    for (const [at, [first]] of this.#recent) {
-      if (this.#recentBytes <= recentBytes) break;
-      this.#recent.delete(at);
-      this.#recentBytes -= first?.bytes ?? 0;
-    }
-    this.#recent.set(offset, records);
-    return records;
+    const split = { line, offset, bytes, length, ended: false, isTooLong: false };
+    return recordsOf(split, this.#file.path).records;
   }
 
   changed(offset: number): Error {

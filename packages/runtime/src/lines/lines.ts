@@ -6,6 +6,7 @@
 import { ImportError } from '../import/errors.ts';
 import { lineBytesMax, shown } from '../import/json-line.ts';
 import type { JsonLine } from '../import/json-lines.ts';
+import { collecting } from './collect.ts';
 import { type ContentLimits, contentOf } from './content.ts';
 import { blockStart, ContentDigest, type Digest, otherContent } from './digest.ts';
 import type { OpenFile } from './open.ts';
@@ -114,7 +115,7 @@ export class LineReading {
     const records: JsonLine[] = [];
     const faults: LineFault[] = [];
     for (const line of lines) {
-      const found = recordsOf(line, this.#file.path);
+      const found = collecting(line.length, () => recordsOf(line, this.#file.path));
       records.push(...found.records);
       if (found.isUnfinished) this.#unfinished = { line: line.line, offset: line.offset };
       if (found.records.length > 1) this.#counts.glued += 1;

@@ -1,6 +1,6 @@
 import { isObject } from '@tapedeck/tape/internal';
 import { ImportError, type ImportErrorCode } from '../import/errors.ts';
-import { parseLine } from '../import/json-line.ts';
+import { parseLine, plainRecord } from '../import/json-line.ts';
 import type { JsonLine } from '../import/json-lines.ts';
 import type { SplitLine } from './splitter.ts';
 
@@ -32,11 +32,13 @@ export function recordsOf(line: SplitLine, file: string): LineRecords {
     if (!line.ended) return { records: [], isUnfinished: true };
     return failed(line, { why: `the line has ${line.length} bytes, which is too long` });
   }
-  const { bytes, skipped } = withoutNul(line.bytes);
-  if (bytes.length === 0)
-    return skipped === 0 ? { records: [], isUnfinished: false } : failed(line, { why: nulText(skipped) });
+  const plain = plainRecord(line.bytes);
+  if (plain !== undefined) {
+    const record = { line: line.line, offset: line.offset, bytes: line.length, value: plain };
+    return { records: [record], isUnfinished: false };
+  }
   try {
-    const { values, cut } = parseLine({ ...line, bytes, offset: line.offset + skipped }, file);
+    const { values, cut, nul } = parseLine(line, file);
     const objects = values.filter(isObject);
     const records = objects.map((value) => ({
       ...{ line: line.line, offset: line.offset, bytes: line.length, value },
@@ -46,7 +48,7 @@ export function recordsOf(line: SplitLine, file: string): LineRecords {
     if (cut !== undefined) return { ...failed(line, { ...placeIn(cut), kept }), records };
     if (objects.length < values.length)
       return { ...failed(line, { why: 'it is JSON, but no object', kept }), records };
-    if (skipped > 0) return { ...failed(line, { why: nulText(skipped), kept }), records };
+    if (nul !== undefined) return { ...failed(line, { ...placeIn(nul), kept }), records };
     return { records, isUnfinished: false };
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
@@ -66,16 +68,4 @@ function failed(
 function placeIn({ message, data }: ImportError): { readonly why: string; readonly at: number } {
   const why = /byte \d+: (.*)$/s.exec(message)?.[1] ?? message;
   return { why, at: Number(data.offset) };
-}
-
-function nulText(n: number): string {
-  return `${n} NUL ${n === 1 ? 'byte' : 'bytes'}`;
-}
-
-/** A line without the NUL bytes before and behind its text; `skipped` counts those before it, or all if it has no others. */
-function withoutNul(bytes: Uint8Array): { readonly bytes: Uint8Array; readonly skipped: number } {
-  let [from, to] = [0, bytes.length];
-  while (from < to && bytes[from] === 0) from += 1;
-  while (to > from && bytes[to - 1] === 0) to -= 1;
-  return { bytes: bytes.subarray(from, to), skipped: from };
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import type { FoundInFile } from '../import/found-in-file.ts';
 import type { LeftTape } from '../import/reconcile-end.ts';
 import type { ReadState } from '../lines/index.ts';
 import type { Source } from './source.ts';
@@ -19,6 +20,10 @@ export interface SourceEnd {
   readonly tape: LeftTape;
   /** The working directories that its records before it name. */
   readonly directories: readonly string[];
+  /** What was found before it. */
+  readonly before: FoundInFile;
+  /** The other sessions of the file, by their conversations. */
+  readonly others: readonly { readonly conversation: string; readonly id: string }[];
   /** The ids before it, as numbers. */
   readonly ids: Uint32Array;
 }
@@ -80,7 +85,7 @@ export class SourceEnds {
   }
 }
 
-const version = 1;
+const version = 2;
 
 interface Written extends Omit<SourceEnd, 'ids'> {
   readonly v: typeof version;
@@ -90,9 +95,20 @@ interface Written extends Omit<SourceEnd, 'ids'> {
   readonly ids: string;
 }
 
-/** Ids as numbers of 32 bits: two may have the same one, which is then taken for known. */
-export function numbersOf(ids: readonly string[]): readonly number[] {
-  return ids.map((id) => crc32(id));
+/** Ids as numbers of 32 bits, behind others: two may have the same one, which is then taken for known. */
+export function numbersOf(ids: Iterable<string>, before: Uint32Array = new Uint32Array(0)): Uint32Array {
+  let all = before;
+  let count = before.length;
+  for (const id of ids) {
+    if (count === all.length) {
+      const larger = new Uint32Array(Math.ceil(count * 1.5) + 1024);
+      larger.set(all);
+      all = larger;
+    }
+    all[count] = crc32(id);
+    count += 1;
+  }
+  return all.slice(0, count);
 }
 
 /** Whether an id is among those that numbers stand for. */

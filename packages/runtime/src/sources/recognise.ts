@@ -115,6 +115,38 @@ async function commonWith(file: OpenFile, known: Digest): Promise<number> {
   return commonBytes(known, await digested(file, begun, { from: 0, to: known.size }));
 }
 
+/**
+ * The source all of which a file begins with, wherever that was read. Reads as much of the file as the largest one needs.
+ * @throws IMPORT_CANNOT_READ, IMPORT_TOO_LARGE
+ */
+export async function beginningAs(path: string, sources: readonly Source[]): Promise<Source | undefined> {
+  const left = sources.filter(({ read }) => read.digest.size > 0);
+  left.sort((a, b) => b.read.digest.size - a.read.digest.size);
+  if (left.length === 0) return undefined;
+  const file = openFile(path);
+  try {
+    const digest = new ContentDigest(beginning.digest);
+    let at = 0;
+    for await (const chunk of contentOf(file)) {
+      let from = 0;
+      for (let next = left.at(-1); next !== undefined; next = left.at(-1)) {
+        const known = next.read.digest;
+        if (known.size > at + chunk.length) break;
+        digest.pushAll(chunk.subarray(from, known.size - at));
+        from = known.size - at;
+        if (commonBytes(known, digest.value()) === known.size) return next;
+        left.pop();
+      }
+      if (left.length === 0) return undefined;
+      digest.pushAll(chunk.subarray(from));
+      at += chunk.length;
+    }
+    return undefined;
+  } finally {
+    file.close();
+  }
+}
+
 async function digested(
   file: OpenFile,
   digest: ContentDigest,

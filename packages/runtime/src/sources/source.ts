@@ -19,8 +19,10 @@ export interface Source extends FileFacts {
   /** The time of its first record that has one. */
   readonly first?: string;
   readonly read: ReadState;
-  /** When it was last read, in milliseconds since 1970. */
+  /** When it was last read, in milliseconds since 1970; 0 for what an export wrote, and no import has read. */
   readonly at: number;
+  /** Whether its session has more than the file had: what is there later does not follow that. */
+  readonly isBehind?: true;
   /** Since when the file is not there; what it held stays. */
   readonly goneAt?: number;
   /** Since when its conversation is not to be taken, wherever it is seen. */

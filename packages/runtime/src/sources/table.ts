@@ -56,7 +56,7 @@ export class SourceTable {
 
   /** When an import looked for transcripts last, or read one; undefined before the first one. */
   get lastImport(): number | undefined {
-    const times = this.all.map(({ at }) => at);
+    const times = this.all.map(({ at }) => at).filter((at) => at > 0);
     return this.#searched === undefined && times.length === 0
       ? undefined
       : times.reduce((last, at) => Math.max(last, at), this.#searched ?? 0);
@@ -124,11 +124,15 @@ export class SourceTable {
     return this.#forgotten.has(`${tool} ${main}`);
   }
 
-  /** Marks the sources whose files are not there, and returns them. */
-  markGone(isThere: (path: string) => boolean, at: number): readonly Source[] {
-    const gone = this.all.filter(({ path, goneAt }) => goneAt === undefined && !isThere(path));
-    this.put(gone.map((source) => ({ ...source, goneAt: at })));
-    return gone;
+  /** The main files of conversations that are not to be taken. */
+  get forgotten(): readonly Source[] {
+    if (this.#forgotten.size === 0) return [];
+    return this.all.filter(({ role, forgottenAt }) => role === 'main' && forgottenAt !== undefined);
+  }
+
+  /** The sources whose files are not there, without those that are recorded as gone. */
+  missing(isThere: (path: string) => boolean): readonly Source[] {
+    return this.all.filter(({ path, goneAt }) => goneAt === undefined && !isThere(path));
   }
 
   #set(source: Source): void {

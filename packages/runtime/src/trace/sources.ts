@@ -1,13 +1,19 @@
 import type { Entry, EntryKind, JsonObject, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { sha256 } from '@tapedeck/tape/store';
+import { type LineageLine, sha256 } from '@tapedeck/tape/store';
 import type { Walk } from './walk.ts';
 
 /** The part of a child that one merge delivered. */
 export interface TraceSource {
   readonly session: string;
   /** The mark of the merge; null for a child that is not merged there. */
-  readonly mark: { readonly session: string; readonly seq: Seq; readonly hiddenBy?: Seq } | null;
+  readonly mark: {
+    readonly session: string;
+    readonly seq: Seq;
+    /** Where that session had got the result before, of a merge that an import found. */
+    readonly received?: Seq;
+    readonly hiddenBy?: Seq;
+  } | null;
   /** The child's positions, inclusive. */
   readonly range: readonly [Seq, Seq] | null;
   readonly status?: string;
@@ -43,26 +49,32 @@ export async function sourcesOf(
     );
     return mark?.name?.startsWith('merge/') === true ? [await sourceOf(walk, owner, mark)] : [];
   }
-  if (kind === 'tool-result' && isObject(payload))
-    return await spawnedBy(walk, owner, String(payload.toolCallId));
-  return [];
+  const call = kind === 'tool-result' && isObject(payload) ? String(payload.toolCallId) : undefined;
+  const at = isOfImport(entry) ? seq : undefined;
+  return call === undefined && at === undefined ? [] : await broughtBy(walk, owner, { call, at });
 }
 
-/** The children that a call started, each with its merges into the calling session. */
-async function spawnedBy(walk: Walk, owner: SessionInfo, call: string): Promise<readonly TraceSource[]> {
+/** Whether an import wrote an entry that can have brought the result of a child. */
+export function isOfImport({ kind, meta }: Pick<Entry, 'kind' | 'meta'>): boolean {
+  return (kind === 'tool-result' || kind === 'message') && meta.source === 'import';
+}
+
+/** The children that a call started, or whose results an entry brought, each with its merges into the session. */
+async function broughtBy(
+  walk: Walk,
+  owner: SessionInfo,
+  { call, at }: { readonly call: string | undefined; readonly at: Seq | undefined },
+): Promise<readonly TraceSource[]> {
   const { store } = walk;
   const sources: TraceSource[] = [];
   for (const child of await store.sessions.list({ parent: owner.id, all: true })) {
-    if (child.spawnCall !== call) continue;
+    const isOfCall = call !== undefined && child.spawnCall === call;
+    if (!isOfCall && (at === undefined || child.delivery === undefined)) continue;
+    const merges = await mergesInto(store, child, owner);
+    if (!isOfCall && !merges.some(({ received }) => received === at)) continue;
     const marks: Entry[] = [];
-    for await (const { into, seq = 0 } of store.lineage.read({
-      session: child.id,
-      types: ['merge', 'discard'],
-    }))
-      if (into === owner.id)
-        marks.push(
-          ...(await Array.fromAsync(store.entries.read(owner.id, { own: true, from: seq, to: seq }))),
-        );
+    for (const { seq = 0 } of merges)
+      marks.push(...(await Array.fromAsync(store.entries.read(owner.id, { own: true, from: seq, to: seq }))));
     for (const mark of marks) sources.push(await sourceOf(walk, owner, mark));
     if (marks.length === 0)
       sources.push({
@@ -78,6 +90,16 @@ async function spawnedBy(walk: Walk, owner: SessionInfo, call: string): Promise<
   return sources;
 }
 
+/** The lines of the merges and discards of a child into a session. */
+export async function mergesInto(
+  store: TapeStore,
+  { id: session }: Pick<SessionInfo, 'id'>,
+  { id }: Pick<SessionInfo, 'id'>,
+): Promise<readonly LineageLine[]> {
+  const lines = await Array.fromAsync(store.lineage.read({ session, types: ['merge', 'discard'] }));
+  return lines.filter(({ into }) => into === id);
+}
+
 /** The source that a mark records, and its own sources. */
 async function sourceOf(walk: Walk, into: SessionInfo, mark: Entry): Promise<TraceSource> {
   const { store, seen } = walk;
@@ -90,6 +112,7 @@ async function sourceOf(walk: Walk, into: SessionInfo, mark: Entry): Promise<Tra
     mark: {
       session: into.session,
       seq: mark.seq,
+      ...(typeof state.received === 'number' && { received: state.received }),
       ...(shown?.hiddenBy !== undefined && { hiddenBy: shown.hiddenBy }),
     },
     ...(typeof state.status === 'string' && { status: state.status }),

@@ -1,7 +1,10 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { FoundFile } from '../discovery/index.ts';
 import type { Cleaner } from '../import/cleaner.ts';
-import type { Reconciled } from '../import/conversation-writer.ts';
+import { nothing, type Reconciled } from '../import/conversation-writer.ts';
+import type { TranscriptTool } from '../import/format.ts';
+import { bothOf, type FoundInFile, foundBefore } from '../import/found-in-file.ts';
+import type { JsonLine } from '../import/json-lines.ts';
 import type { OpenEnd } from '../import/open-end.ts';
 import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
 import { type OpenFile, openFile, stateBefore } from '../lines/index.ts';
@@ -16,12 +19,10 @@ import {
 import type { Conversation } from './conversations.ts';
 import { FileReading } from './read-file.ts';
 
-/** What the end of a file brought. */
+/** What the end of a file brought, and what was found in all of it. */
 export interface Continued {
   readonly file: FoundFile;
-  readonly wrote: Reconciled;
-  readonly reading: FileReading;
-  readonly records: number;
+  readonly brought: FoundInFile & { readonly sessions: readonly Reconciled[] };
 }
 
 /** A smaller file is read whole as fast. */
@@ -54,7 +55,8 @@ export async function continueConversation(
 ): Promise<Continued | undefined> {
   if (file?.role !== 'main' || tool.planEnd === undefined || !others.every(isRead)) return undefined;
   const source = table.at(file.path);
-  if (source === undefined) return undefined;
+  // Of one that was gone, all sessions are marked.
+  if (source === undefined || source.goneAt !== undefined) return undefined;
   const known = table.ends.of(source);
   if (known === undefined) return undefined;
   const seen = await recognise(file.path, { here: source, elsewhere: [] });
@@ -69,16 +71,20 @@ export async function continueConversation(
     if (excludes !== undefined && [...directories].some(excludes)) return undefined;
     const wrote = planned && reconcileEnd(store, known.tape, planned.conversation, clean);
     if (planned === undefined || wrote === undefined) return undefined;
-    const { goneAt: _, ...kept } = source;
-    const now: Source = { ...kept, ...(await reading.read()), at };
+    const now: Source = { ...source, ...(await reading.read()), at };
     table.put([now]);
-    const { session, key, name } = known;
+    const { session, key, name, ids, others: beside } = known;
+    const found = bothOf(known.before, reading.found({ counts: planned.counts, derived: 0 }));
+    const others = beside.flatMap(({ conversation, id }): Reconciled[] => {
+      const info = store.sessions.find(id);
+      return info === undefined ? [] : [{ conversation, session: info.session, ...nothing }];
+    });
     saveEnd(
       store,
-      { table, source: now, handle, open: planned.end },
-      { session, key, name, wrote, directories: [...directories], ids: known.ids },
+      { tool, table, source: now, handle, open: planned.end, records },
+      { session, key, name, wrote, directories: [...directories], ids, found, others },
     );
-    return { file, wrote, reading, records: records.length };
+    return { file, brought: { sessions: [wrote, ...others], ...found } };
   } finally {
     handle.close();
   }
@@ -88,37 +94,77 @@ export async function continueConversation(
 export function saveEnd(
   store: SqliteTapeStore,
   {
+    tool,
     table,
     source,
     handle,
     open,
+    records,
   }: {
+    readonly tool: Pick<TranscriptTool, 'planEnd'>;
     readonly table: SourceTable;
     readonly source: Source;
     readonly handle: OpenFile;
     readonly open: OpenEnd | undefined;
+    /** Those that were read, among them all from the open end on. */
+    readonly records: readonly JsonLine[];
   },
   {
-    session,
-    key,
-    name,
-    directories,
     wrote,
+    found,
+    others,
     ids = new Uint32Array(0),
+    ...about
   }: Pick<SourceEnd, 'session' | 'key' | 'name' | 'directories'> & {
     readonly wrote: Reconciled;
+    /** What was found in all of the file. */
+    readonly found: FoundInFile;
+    /** The other sessions of the file. */
+    readonly others: readonly Reconciled[];
     /** The ids before those of the open end. */
     readonly ids?: Uint32Array;
   },
 ): void {
   const isLarge = source.size >= bytesMin && source.compression === undefined;
   const tape = open === undefined || !isLarge ? undefined : leftTape(store, wrote.session, open.keys);
-  if (open === undefined || tape === undefined) {
+  const before = open && tape && foundBeforeEnd(tool, { found, records, open, about });
+  if (open === undefined || tape === undefined || before === undefined) {
     if (isLarge) table.ends.put(source, undefined);
     return;
   }
   const { line, offset, state } = open;
   const from = stateBefore(handle, source.read, { line, offset });
-  const all = Uint32Array.from([...ids, ...numbersOf(open.ids())]);
-  table.ends.put(source, { from, session, key, name, state, tape, directories, ids: all });
+  const beside = others.flatMap(({ conversation, session }) => {
+    const id = store.sessions.find(session)?.id;
+    return id === undefined ? [] : [{ conversation, id }];
+  });
+  table.ends.put(source, {
+    from,
+    ...about,
+    state,
+    tape,
+    ids: numbersOf(open.ids(), ids),
+    before,
+    others: beside,
+  });
+}
+
+/** What was found before the open end of a file; undefined where what is behind it would not be read from there on. */
+function foundBeforeEnd(
+  tool: Pick<TranscriptTool, 'planEnd'>,
+  {
+    found,
+    records,
+    open: { line, state },
+    about: { session, key, name },
+  }: {
+    readonly found: FoundInFile;
+    readonly records: readonly JsonLine[];
+    readonly open: OpenEnd;
+    readonly about: Pick<SourceEnd, 'session' | 'key' | 'name'>;
+  },
+): FoundInFile | undefined {
+  const rest = records.slice(records.findLastIndex((record) => record.line < line) + 1);
+  const counts = tool.planEnd?.(rest, { session, key, name, state, has: () => false })?.counts;
+  return counts && foundBefore(found, { line, records: rest, counts });
 }

@@ -5,15 +5,23 @@ import type { FoundFile } from '../discovery/index.ts';
 import { type Cleaner, cleanerFor } from '../import/cleaner.ts';
 import type { Reconciled } from '../import/conversation-writer.ts';
 import { ImportError } from '../import/errors.ts';
-import type { SourcePlan } from '../import/format.ts';
-import type { BadLine } from '../import/json-lines.ts';
+import type { SourcePlan, TranscriptTool } from '../import/format.ts';
+import type { FoundInFile } from '../import/found-in-file.ts';
 import type { ConversationPlan } from '../import/plan.ts';
 import { type ReconcileOptions, reconcile } from '../import/reconcile.ts';
-import { noCounts, type TranscriptCounts } from '../import/transcript.ts';
+import { noCounts } from '../import/transcript.ts';
 import { factsAt, type OpenFile, openFile } from '../lines/index.ts';
-import { isUnchanged, recognise, type Seen, type Source, type SourceTable } from '../sources/index.ts';
+import {
+  beginningAs,
+  isUnchanged,
+  recognise,
+  type Seen,
+  type Source,
+  type SourceTable,
+} from '../sources/index.ts';
 import { continueConversation, saveEnd } from './continue-conversation.ts';
 import type { Conversation } from './conversations.ts';
+import { markSessionsBack } from './mark-gone.ts';
 import { FileReading } from './read-file.ts';
 
 /** What the import of one file brought. */
@@ -27,14 +35,10 @@ export interface FileImport {
   readonly error?: ImportError | TapeError;
 }
 
-/** What one file brought. */
-export interface Brought {
+/** What one file brought, and what was found in all of it, also where its end alone was read. */
+export interface Brought extends FoundInFile {
+  /** Those of its conversations, also of such to which nothing was added. */
   readonly sessions: readonly Reconciled[];
-  readonly counts: TranscriptCounts;
-  /** Edges that no record names. */
-  readonly derived: number;
-  /** The places of lines that were left out, the first of them; the counts have all as `skipped`. */
-  readonly bad: readonly BadLine[];
 }
 
 /** How a conversation is imported. */
@@ -101,6 +105,7 @@ export async function importConversation(
   const opened: Opened[] = [];
   const failed = new Map<FoundFile, FileError>();
   try {
+    if (table !== undefined && how.as === undefined) await assertNotForgotten(files, table);
     for (const file of files) {
       try {
         opened.push(await open(file, { table, strict, ...(shown !== undefined && { onRead: shown(file) }) }));
@@ -119,9 +124,15 @@ export async function importConversation(
     );
     const rewritten = (conversation: ConversationPlan) => apart.has(conversation.file);
     const done = reconcile(store, plan, { ...how, rewritten, ...(clean && { clean }) });
+    markSessionsBack(store, done);
     if (table !== undefined && done.every(({ refused }) => refused === undefined)) {
-      await record(table, opened, now());
-      rememberEnd(store, plan, { done, opened, table });
+      const behind = new Set(done.filter((one) => one.isBehind === true).map((one) => one.conversation));
+      const keys = new Set(plan.conversations.filter(({ key }) => behind.has(key)).map(({ file }) => file));
+      await record(table, opened, {
+        at: now(),
+        isBehind: ({ path }) => keys.has(plan.files.get(path) ?? ''),
+      });
+      await rememberEnd(store, plan, { tool, done, opened, table });
     }
     const brought = opened.map((one) => importOf(one, plan, done));
     return [...brought, ...[...failed].map(([file, error]) => ({ file, seen: 'new', error }) as const)];
@@ -134,6 +145,21 @@ export async function importConversation(
     }));
   } finally {
     for (const { handle } of opened) handle.close();
+  }
+}
+
+/**
+ * Refuses a copy of what was forgotten, under another name: records that have no ids are known by what they say alone.
+ * @throws IMPORT_FORGOTTEN
+ */
+async function assertNotForgotten(files: readonly FoundFile[], table: SourceTable): Promise<void> {
+  for (const { path, role } of files) {
+    if (role !== 'main' || table.at(path) !== undefined) continue;
+    if ((await beginningAs(path, table.forgotten)) === undefined) continue;
+    const why = 'it begins with all of a source that was forgotten';
+    throw new ImportError('IMPORT_FORGOTTEN', `cannot import ${quote(path)}: ${why}`, {
+      data: { file: path, why },
+    });
   }
 }
 
@@ -157,11 +183,9 @@ async function grown(
     const isKnown = (file: FoundFile) => isRead(file, how.table);
     const one = await continueConversation(store, { tool, files }, { ...how, isRead: isKnown });
     if (one === undefined) return undefined;
-    const { bad, skipped, ...faults } = one.reading.faults;
-    const counts = { ...noCounts, ...faults, records: one.records, skipped };
-    const brought: Brought = { sessions: [one.wrote], counts, derived: 0, bad };
+    const { file: main, brought } = one;
     return files.map((file) =>
-      file === one.file ? { file, seen: 'grown', brought } : { file, seen: 'unchanged' },
+      file === main ? { file, seen: 'grown', brought } : { file, seen: 'unchanged' },
     );
   } catch (error) {
     // Whatever is wrong with the file, its whole reading says it.
@@ -171,28 +195,40 @@ async function grown(
 }
 
 /** Records where the main file can be read on when it has grown. */
-function rememberEnd(
+async function rememberEnd(
   store: SqliteTapeStore,
-  { end, session, copyOf, isNamed, conversations }: SourcePlan,
+  plan: SourcePlan,
   {
+    tool,
     done,
     opened,
     table,
   }: {
+    readonly tool: TranscriptTool;
     readonly done: readonly Reconciled[];
     readonly opened: readonly Opened[];
     readonly table: SourceTable;
   },
-): void {
+): Promise<void> {
+  const { end, session, copyOf, isNamed, conversations } = plan;
   const main = opened.find(({ file }) => file.role === 'main');
   const source = main && table.at(main.file.path);
   const wrote = done.find(({ conversation }) => conversation === end?.conversation);
-  const plan = conversations.find(({ key }) => key === end?.conversation);
-  if (main === undefined || source === undefined || wrote === undefined || plan === undefined) return;
+  const grows = conversations.find(({ key }) => key === end?.conversation);
+  if (main === undefined || source === undefined || wrote === undefined || grows === undefined) return;
   const open = copyOf === undefined && isNamed === undefined ? end : undefined;
-  const { key, name } = plan;
+  const { brought } = importOf(main, plan, done);
+  if (brought === undefined) return;
+  const { sessions, ...found } = brought;
+  const { key, name } = grows;
   const directories = [...main.reading.directories];
-  saveEnd(store, { table, source, handle: main.handle, open }, { session, key, name, directories, wrote });
+  const others = sessions.filter((one) => one !== wrote);
+  const { records } = await main.reading.lines();
+  saveEnd(
+    store,
+    { tool, table, source, handle: main.handle, open, records },
+    { session, key, name, directories, wrote, found, others },
+  );
 }
 
 /** What can be wrong with one file, and with no other. */
@@ -247,15 +283,24 @@ function readingOf(
 }
 
 /** Whether a file lacks a part of what was read of its session: what it has in place of that goes beside it. */
-function isOther({ as }: Seen): boolean {
-  return as === 'rewritten' || as === 'version';
+function isOther(seen: Seen): boolean {
+  const isOfShorter = 'source' in seen && seen.source.isBehind === true;
+  return seen.as === 'rewritten' || seen.as === 'version' || isOfShorter;
 }
 
-async function record(table: SourceTable, opened: readonly Opened[], at: number): Promise<void> {
+async function record(
+  table: SourceTable,
+  opened: readonly Opened[],
+  { at, isBehind }: { readonly at: number; readonly isBehind: (file: FoundFile) => boolean },
+): Promise<void> {
   for (const { file, seen, reading } of opened) {
     const { path, tool, session, main, role, project, first } = file;
     if (reading.error !== undefined || isRead(file, table)) continue;
-    const about = { ...(project !== undefined && { project }), ...(first !== undefined && { first }) };
+    const about = {
+      ...(project !== undefined && { project }),
+      ...(first !== undefined && { first }),
+      ...(isBehind(file) && { isBehind: true as const }),
+    };
     const read = await reading.read();
     table.put([{ path, ...read, at, tool: tool.name, session, main, role, ...about } satisfies Source]);
     // A file that has moved, or was compressed, is known by its new path alone.
@@ -275,11 +320,7 @@ function importOf(
   const error = reading.error ?? sessions.find(({ refused }) => refused !== undefined)?.refused;
   const said = { file, seen: seen.as, ...(error !== undefined && { error }) };
   if (key === undefined) return said;
-  const { bad, skipped, ...faults } = reading.faults;
   const counts = plan.counts.get(key) ?? noCounts;
-  const brought: Brought = {
-    ...{ sessions, bad, derived: file.role === 'main' ? plan.derived.length : 0 },
-    counts: { ...counts, ...faults, skipped: counts.skipped + skipped },
-  };
-  return { ...said, brought };
+  const derived = file.role === 'main' ? plan.derived.length : 0;
+  return { ...said, brought: { sessions, ...reading.found({ counts, derived }) } };
 }

@@ -3,7 +3,8 @@
  *
  * @privateRemarks
  * `tools.ts` lists the formats that are known, `conversations.ts` says which files belong together, and what is new in them
- * is brought by `import-conversation.ts`; `read-file.ts` is one file for the reader of its format. Imports the rooms `discovery`,
+ * is brought by `import-conversation.ts`; `read-file.ts` is one file for the reader of its format. `mark-gone.ts` marks the
+ * sessions whose files are gone, and `record-export.ts` keeps what an export wrote from being read. Imports the rooms `discovery`,
  * `sources`, `lines` and `import`.
  *
  * @module @tapedeck/runtime/import
@@ -33,6 +34,8 @@ export type {
   SourcePlan,
   TranscriptTool,
 } from '../import/format.ts';
+export type { FoundInFile } from '../import/found-in-file.ts';
+export type { IrregularLine } from '../import/irregular.ts';
 export {
   type BadLine,
   type JsonLine,
@@ -68,4 +71,5 @@ export {
   isRead,
 } from './import-conversation.ts';
 export { markSessionsGone } from './mark-gone.ts';
+export { recordExport } from './record-export.ts';
 export { transcriptTools } from './tools.ts';

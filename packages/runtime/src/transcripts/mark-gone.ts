@@ -1,25 +1,54 @@
 import { note, type SqliteTapeStore } from '@tapedeck/tape';
-import { sha256 } from '@tapedeck/tape/store';
+import { sourceGoneEvent } from '@tapedeck/tape/internal';
 import { appendBeside } from '../import/beside.ts';
+import type { Reconciled } from '../import/conversation-writer.ts';
 import { Origins } from '../import/origins.ts';
 import type { Source, SourceTable } from '../sources/index.ts';
 
 /**
- * Marks the sessions whose files are gone, as the table has found it, and that were seen nowhere else: the tape is then the
- * only place that has them.
+ * Marks the sessions of sources whose files are gone, unless they were seen elsewhere: the tapes are then all that is left of
+ * them. Records the sources as gone once the tapes say so. A conversation of which a process has a session is left to the
+ * next import. Returns the names of the sessions that it marked.
  */
 export function markSessionsGone(
   store: SqliteTapeStore,
   gone: readonly Source[],
-  table: Pick<SourceTable, 'of'>,
-): void {
+  table: Pick<SourceTable, 'of' | 'put'>,
+  at: number,
+): readonly string[] {
   const origins = new Origins(store);
-  for (const source of gone.filter(({ role }) => role === 'main')) {
-    const { tool, session, path, goneAt } = source;
-    if (table.of(source).some((one) => one.goneAt === undefined)) continue;
-    const id = origins.find(JSON.stringify({ format: tool, session }))?.id;
-    if (id === undefined) continue;
-    const key = `import:gone:${sha256(`${path} ${goneAt}`).slice(0, 16)}`;
-    appendBeside(store, id, [{ ...note('import/gone', { file: path }), key }]);
+  const paths = new Set(gone.map(({ path }) => path));
+  const isThere = ({ path, goneAt }: Source) => goneAt === undefined && !paths.has(path);
+  const marked: string[] = [];
+  const settled: Source[] = [];
+  for (const source of gone) {
+    const isOnlyPlace = source.role === 'main' && !table.of(source).some(isThere);
+    const sessions = isOnlyPlace && source.forgottenAt === undefined ? origins.allOf(source) : [];
+    const fresh = sessions.filter(({ sourceGone }) => sourceGone === undefined);
+    const refusals = fresh.map(({ id }) => say(store, id, { file: source.path }));
+    marked.push(...fresh.filter((_, i) => refusals[i] === undefined).map(({ session }) => session));
+    if (!refusals.includes('TAPE_BUSY')) settled.push({ ...source, goneAt: at });
   }
+  table.put(settled);
+  return marked;
+}
+
+/** Takes the mark from sessions that an import has found in a file again. */
+export function markSessionsBack(store: SqliteTapeStore, found: readonly Reconciled[]): void {
+  for (const { session, created, refused } of found) {
+    if (created || refused !== undefined) continue;
+    const { id, sourceGone: file } = store.sessions.find(session) ?? {};
+    if (id !== undefined && file !== undefined) say(store, id, { file, back: true });
+  }
+}
+
+/** Says on a tape whether its source is there. Returns the code with which the tape refuses it. */
+function say(
+  store: SqliteTapeStore,
+  id: string,
+  payload: { readonly file: string; readonly back?: true },
+): string | undefined {
+  const before = [...store.entries.read(id, { own: true, name: sourceGoneEvent })].length;
+  const key = `import:gone:${before + 1}`;
+  return appendBeside(store, id, [{ ...note(sourceGoneEvent, payload), key }])?.code;
 }

@@ -1,7 +1,10 @@
 import type { FoundFile } from '../discovery/index.ts';
 import { ImportError } from '../import/errors.ts';
 import type { SourceFile, TranscriptTool } from '../import/format.ts';
-import type { BadLine, JsonLine, JsonLines } from '../import/json-lines.ts';
+import type { FoundInFile } from '../import/found-in-file.ts';
+import { Irregularities } from '../import/irregular.ts';
+import { type BadLine, type JsonLine, type JsonLines, placesMax } from '../import/json-lines.ts';
+import { sessionJsonl } from '../import/session-jsonl.ts';
 import {
   compressionIn,
   contentOf,
@@ -14,9 +17,7 @@ import {
   stateOf,
 } from '../lines/index.ts';
 import type { Source } from '../sources/index.ts';
-
-/** The most places of bad lines that are kept. */
-const badLinesMax = 100;
+import { transcriptTools } from './tools.ts';
 
 /** How a file is read. */
 interface ReadingOptions {
@@ -37,6 +38,7 @@ export class FileReading implements SourceFile {
   readonly #options: ReadingOptions;
   readonly #directoryOf: TranscriptTool['directoryOf'];
   readonly #directories = new Set<string>();
+  readonly #irregular: Irregularities;
   #lines: JsonLines | undefined;
   #state: ReadState | undefined;
   #error: ImportError | undefined;
@@ -48,6 +50,7 @@ export class FileReading implements SourceFile {
     this.#file = file;
     this.#options = options;
     this.#directoryOf = tool.directoryOf?.bind(tool);
+    this.#irregular = new Irregularities(tool, [...transcriptTools, sessionJsonl]);
   }
 
   /** Why nothing of it was read, though its conversation can do without it. */
@@ -78,10 +81,12 @@ export class FileReading implements SourceFile {
     return this.#directories;
   }
 
-  /** What was wrong with its lines; nothing, if they were not read. */
-  get faults(): Pick<JsonLines, 'glued' | 'truncated' | 'skipped' | 'bad'> {
+  /** What was found in it, by what became of its records; without faults of its lines, if they were not read. */
+  found({ counts, derived }: Pick<FoundInFile, 'counts' | 'derived'>): FoundInFile {
     const { glued = 0, truncated = 0, skipped = 0, bad = [] } = this.#lines ?? {};
-    return { glued, truncated, skipped, bad };
+    const { count, lines } = this.#irregular;
+    const faults = { glued, truncated, irregular: count, skipped: counts.skipped + skipped };
+    return { counts: { ...counts, ...faults }, derived, bad, irregular: lines };
   }
 
   /** What is to be recorded of it. */
@@ -105,6 +110,13 @@ export class FileReading implements SourceFile {
     );
   }
 
+  /** @throws IMPORT_UNKNOWN_FORMAT at the first irregular line of a file that must have none */
+  #look(record: JsonLine): void {
+    const irregular = this.#irregular.look(record);
+    if (irregular === undefined || !this.#options.strict) return;
+    throw errorOf({ code: 'IMPORT_UNKNOWN_FORMAT', kept: 1, ...irregular }, this.path);
+  }
+
   async #read(): Promise<JsonLines> {
     const reading = new LineReading(this.#file, this.#options);
     // A line of a compressed file cannot be read again without all before it.
@@ -115,11 +127,12 @@ export class FileReading implements SourceFile {
     for await (const batch of reading.batches()) {
       for (const { value } of this.#directoryOf === undefined ? [] : batch.records)
         this.#directories.add(this.#directoryOf?.(value) ?? '');
+      for (const record of batch.records) this.#look(record);
       for (const record of kept?.keep(batch.records) ?? batch.records) records.push(record);
       first ??= batch.faults[0];
       const last = batch.records.at(-1);
       if (last !== undefined) this.#options.onRead?.(last.offset + last.bytes);
-      for (const { line, offset } of batch.faults) if (bad.length < badLinesMax) bad.push({ line, offset });
+      for (const { line, offset } of batch.faults) if (bad.length < placesMax) bad.push({ line, offset });
     }
     const { faults, glued } = reading.counts;
     if (first !== undefined && faults > records.length) throw errorOf(first, this.path);

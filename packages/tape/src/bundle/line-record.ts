@@ -56,6 +56,7 @@ const sometimes: Readonly<Record<string, Is>> = {
   into: ulid,
   into_session_id: text,
   seq: position,
+  received: position,
   text_version: position,
   parent_head: hash,
   child_head: hash,

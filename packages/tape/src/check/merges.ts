@@ -101,6 +101,7 @@ function lineFault({ state, range }: Mark, line: JsonObject | undefined): string
     return 'covers another range than the lineage says';
   if ((state.strategy === 'discard') !== (line.type === 'discard'))
     return 'records another act than the lineage';
+  if (state.received !== line.received) return 'was received at another position than the lineage says';
   return line.text_version === undefined || line.text_version === state.text_version
     ? undefined
     : 'says of its text another origin than the lineage';

@@ -34,6 +34,25 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await all(store.entries.read('child'))).toEqual(childBefore);
   });
 
+  test('a merge that an import found has the time at its source, and names where the result came back', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 0);
+    const said = { source: 'import', timestamp: '2026-03-12T11:00:00.000Z' };
+    await store.entries.append('main', [user('Ask.', said)]);
+    await store.lineage.fork('main', { name: 'child' });
+    await store.entries.append('child', [assistant('done', said)]);
+    const nowhere = await refusal(() => store.lineage.merge('child', { received: 9 }));
+    expect(nowhere.code).toBe('TAPE_NO_SEQ');
+    await store.lineage.merge('child', { timestamp: '2026-03-12T10:00:00.000Z', received: 2 });
+    expect(await all(store.lineage.read({ types: ['merge'] }))).toMatchObject([{ seq: 3, received: 2 }]);
+    const entries = await all(store.entries.read('main', { from: 3 }));
+    const came = Date.parse('2026-03-12T10:00:00.000Z');
+    expect(entries.map(({ sourceAt }) => sourceAt)).toEqual([came, came]);
+    const last = Date.parse(said.timestamp);
+    expect((await store.sessions.find('main'))?.lastMessageAt).toBe(last);
+    expect(await all(store.verify())).toEqual([]);
+  });
+
   test('a merge of a child that asks for it starts one run of its parent, by any call', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);

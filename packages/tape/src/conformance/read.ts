@@ -54,6 +54,23 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect(await seqs({ name: 'other' })).toEqual([]);
   });
 
+  test('a read is limited to the entry with a key', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    await store.entries.append('main', [{ ...user('one'), key: 'k1' }, user('two'), anchor('task')]);
+    await store.lineage.fork('main', { name: 'child' });
+    await store.entries.append('child', [{ ...user('own'), key: 'k2' }]);
+    const seqs = async (query: object) => (await all(store.entries.read('child', query))).map((e) => e.seq);
+    expect(await seqs({ key: 'u:k1' })).toEqual([3]);
+    expect(await seqs({ key: 'u:k2' })).toEqual([7]);
+    expect(await seqs({ key: 'u:k2', to: 6 })).toEqual([]);
+    expect(await seqs({ key: 'u:k1', own: true })).toEqual([]);
+    expect(await seqs({ key: 'u:k1', kind: 'anchor' })).toEqual([]);
+    expect(await seqs({ key: 'u:k1', last: 1 })).toEqual([3]);
+    expect(await seqs({ key: 'u:k1', calls: true })).toEqual([]);
+    expect(await seqs({ key: 'u:k1', namePrefix: 'ta' })).toEqual([]);
+  });
+
   test('sessions are listed in order of creation, page by page', async () => {
     await using store = await open();
     for (const name of ['c', 'a', 'b']) await store.sessions.open(name);

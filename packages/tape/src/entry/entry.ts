@@ -58,7 +58,7 @@ export interface Entry {
   readonly meta: Meta;
   /** Milliseconds since the epoch, from the store's clock. Order never depends on it. */
   readonly at: number;
-  /** When it happened at its source, for an imported entry: milliseconds since the epoch. */
+  /** When it happened at its source, for an entry of an import: milliseconds since the epoch. */
   readonly sourceAt?: number;
   readonly key?: string;
   /** Hash of the entry and, through the chain, of all entries before it; lower-case hex. */

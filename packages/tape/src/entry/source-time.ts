@@ -1,12 +1,13 @@
 import type { JsonObject } from './json.ts';
 
 /**
- * Returns when an imported entry happened at its source, in milliseconds since the epoch: `meta.timestamp`, in the
- * form of ISO 8601, where `meta.source` is `import`. Undefined for other entries, and for a text that is no time:
- * they happened when they were recorded.
+ * Returns when an entry of an import happened at its source, in milliseconds since the epoch: `meta.timestamp`, in the
+ * form of ISO 8601, where `meta.source` is `import`, or `merge` for a merge that an import found. Undefined for other
+ * entries, and for a text that is no time: they happened when they were recorded.
  */
 export function sourceTime(meta: JsonObject | undefined): number | undefined {
-  if (meta?.source !== 'import' || typeof meta.timestamp !== 'string') return undefined;
+  if (meta?.source !== 'import' && meta?.source !== 'merge') return undefined;
+  if (typeof meta.timestamp !== 'string') return undefined;
   if (!isoTime.test(meta.timestamp)) return undefined;
   const time = Date.parse(meta.timestamp);
   return Number.isNaN(time) ? undefined : time;

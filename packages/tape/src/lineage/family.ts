@@ -1,4 +1,7 @@
+import { parsed } from '../entry/parsed.ts';
+import { goneFileIn, sourceGoneEvent } from '../entry/source-gone.ts';
 import type { Db } from '../sqlite/sqlite.ts';
+import { lastEvent } from '../tape/info.ts';
 import { realmsOf } from '../tape/realms.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { belowInTree, childrenInTree, parentInTree } from '../tape/tree.ts';
@@ -10,6 +13,8 @@ import { parseLine } from './read.ts';
 export interface FamilyLine extends LineageLine {
   /** It is of a merge that is undone: a rewind of the session that received it hides it. */
   readonly undone?: true;
+  /** The file that the session was imported from, where that is gone. */
+  readonly sourceGone?: string;
 }
 
 /** Selects the newest sessions. */
@@ -73,18 +78,26 @@ interface LineRow {
   readonly g: number;
   readonly line: string;
   readonly undone: number;
+  /** The payload of the last event that says whether the source of the session is there. */
+  readonly gone: string | null;
 }
 
-function familyLine({ g, line, undone }: LineRow): FamilyLine {
-  return { ...parseLine(g, line), ...(undone === 1 && { undone: true }) };
+const lineColumns = `g, line, ${isUndoneLine} AS undone, ${lastEvent(sourceGoneEvent, 'l.tape_id')} AS gone`;
+
+function familyLine({ g, line, undone, gone }: LineRow): FamilyLine {
+  const sourceGone = goneFileIn(parsed(gone));
+  return {
+    ...parseLine(g, line),
+    ...(undone === 1 && { undone: true }),
+    ...(sourceGone !== undefined && { sourceGone }),
+  };
 }
 
 function linesOf(db: Db, ids: readonly number[]): FamilyLine[] {
   return db
-    .all<LineRow>(
-      `SELECT g, line, ${isUndoneLine} AS undone FROM json_each(@ids) JOIN lineage l ON tape_id = value ORDER BY g`,
-      { ids: JSON.stringify(ids) },
-    )
+    .all<LineRow>(`SELECT ${lineColumns} FROM json_each(@ids) JOIN lineage l ON tape_id = value ORDER BY g`, {
+      ids: JSON.stringify(ids),
+    })
     .map(familyLine);
 }
 
@@ -100,7 +113,7 @@ export function* pagesOfLines(db: Db): Generator<readonly FamilyLine[], void> {
     ) ?? { last: null };
     if (last === null) return;
     const rows = db.all<LineRow>(
-      `SELECT g, line, ${isUndoneLine} AS undone FROM lineage l WHERE tape_id > @after AND tape_id <= @last ORDER BY g`,
+      `SELECT ${lineColumns} FROM lineage l WHERE tape_id > @after AND tape_id <= @last ORDER BY g`,
       { after, last },
     );
     yield rows.map(familyLine);

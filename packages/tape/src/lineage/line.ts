@@ -60,6 +60,8 @@ export interface LineageLine {
   readonly into?: string;
   readonly into_session_id?: string;
   readonly seq?: number;
+  /** Of a merge that an import found: the position at which that session had got the result before. */
+  readonly received?: number;
   /** Of a merge whose text is the child's own: the version of the rules by which it was collected. */
   readonly text_version?: number;
   readonly parent_head?: string;

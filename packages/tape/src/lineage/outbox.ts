@@ -34,6 +34,8 @@ export interface LineageEvent {
   readonly into?: TapeRow;
   /** Position of the act on the tape that received it. */
   readonly seq?: Seq;
+  /** Position at which that tape had got the result of a merge before. */
+  readonly received?: Seq;
   readonly range?: readonly [Seq, Seq] | null;
   readonly intention?: Intention;
   /** Version of the rules by which the text of a merge was collected; absent for a given text. */
@@ -90,6 +92,7 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
       ...(event.intention !== undefined && { intention: lineIntention(event.intention) }),
       ...(event.into !== undefined && { into: event.into.ulid, into_session_id: event.into.name }),
       ...(event.seq !== undefined && { seq: event.seq }),
+      ...(event.received !== undefined && { received: event.received }),
       ...(event.textVersion !== undefined && { text_version: event.textVersion }),
       ...(event.parentHead !== undefined && { parent_head: hex(event.parentHead) }),
       ...(event.childHead !== undefined && { child_head: hex(event.childHead) }),

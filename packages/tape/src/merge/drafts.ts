@@ -31,6 +31,7 @@ export function mergeMark(
     ...(collected.usage !== undefined && { usage: collected.usage }),
     ...(draft.reason !== undefined && { reason: draft.reason }),
     ...(draft.asked !== undefined && { asked: draft.asked }),
+    ...(draft.received !== undefined && { received: draft.received }),
     ...(isPartial(status) && { partial: true }),
     ...(rest.length > 0 && { partial: true, rest }),
     complete: report.complete,
@@ -38,7 +39,9 @@ export function mergeMark(
     ...(artifactIn(plan) as JsonObject),
     gap,
   };
-  return { kind: 'anchor', mark: 'anchor', name: `merge/${child.name}`, payload: { state }, key };
+  const { timestamp } = draft;
+  const meta = timestamp === undefined ? undefined : { source: 'merge', timestamp };
+  return { kind: 'anchor', mark: 'anchor', name: `merge/${child.name}`, payload: { state }, key, meta };
 }
 
 /** The pieces of interrupted answers that the text of a merge lacks. A given text has none. */
@@ -93,6 +96,7 @@ export function mergeMessage(plan: MergePlan, draft: MergeDraft, status: Task): 
         child: child.ulid,
         session: child.name,
         from: mergeSource(place),
+        ...(draft.timestamp !== undefined && { timestamp: draft.timestamp }),
         ...(draft.context === false && { context: false }),
         ...(draft.usage !== undefined && { usage: draft.usage }),
       },

@@ -16,6 +16,7 @@ import { liveRuns } from '../tape/chunks.ts';
 import { type Lease, liveLease, writeEpoch } from '../tape/lease.ts';
 import { settleDead } from '../tape/leftovers.ts';
 import { postItem } from '../tape/post.ts';
+import { getEntry } from '../tape/read.ts';
 import { lifecycleWord, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import { areMergesUndone } from '../tape/undone.ts';
 import { textVersion } from './collect.ts';
@@ -119,6 +120,7 @@ export function mergeTape(
     into: after,
     seq,
     range: plan.range,
+    ...(draft.received !== undefined && { received: draft.received }),
     ...(draft.text === undefined && { textVersion }),
     parentHead: after.head_hash,
     childHead: plan.childHead,
@@ -135,7 +137,7 @@ function startsParent(child: TapeRow, into: TapeRow, { notify }: MergeDraft): bo
 /**
  * Decides on a merge without writing: it returns the earlier merge, or the entries to write. Returns
  * undefined when the child has changed since the plan was made.
- * @throws TAPE_BUSY, TAPE_UNSETTLED, TAPE_CONFLICT, TAPE_ARCHIVED, TAPE_FENCED
+ * @throws TAPE_BUSY, TAPE_UNSETTLED, TAPE_CONFLICT, TAPE_ARCHIVED, TAPE_FENCED, TAPE_NO_SEQ
  */
 export function decideMerge(
   writer: Writer,
@@ -158,6 +160,7 @@ export function decideMerge(
       `cannot merge '${child.name}' into '${into.name}': tool calls of '${into.name}' have no result yet`,
       { data: { parent: into.name, settled: into.settled_seq } },
     );
+  if (draft.received !== undefined) getEntry(db, into, draft.received);
   const report = findConflicts(db, plan, draft);
   if (draft.onConflict === 'refuse' && (report.conflicts.length > 0 || !report.complete))
     throw refuse(child, into, report);

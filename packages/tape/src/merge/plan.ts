@@ -32,6 +32,16 @@ export interface MergeRequest {
   /** Final state of the child; default: the recorded one. */
   readonly status?: Task;
   readonly reason?: string;
+  /**
+   * When it happened at its source, of a merge that an import found: a date and time with an offset, in the form of ISO
+   * 8601. Lists and logs have the merge at that time. Default: when it is written.
+   */
+  readonly timestamp?: string;
+  /**
+   * The position at which the target had got the result before, as a transcript that an import read has it there. The mark
+   * and the line of the merge name it, and graphs show it as the place of the merge.
+   */
+  readonly received?: Seq;
   /** False keeps the message out of views, for a parent that receives the result in another way. */
   readonly context?: boolean;
   readonly onConflict?: 'report' | 'refuse';

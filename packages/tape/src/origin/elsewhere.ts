@@ -1,7 +1,7 @@
 /**
  * Where a home comes from. `elsewhere.ts` marks what was written before the home came to this user and machine, and
- * `home-record.ts` keeps those marks outside of the home, in the directory of `state-directory.ts`.
- * Imports `errors`.
+ * `home-record.ts` keeps those marks outside of the home, in the directory of `state-directory.ts`. `home-claim.ts` says
+ * there which process is about to write such a record. Imports `owner`, `errors` and `crash-point`.
  */
 import { TapeError } from '../errors.ts';
 

@@ -1,17 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { crashPoint } from '../crash-point.ts';
 import type { Elsewhere } from './elsewhere.ts';
 import { isOwnLog, keepLog } from './own-log.ts';
+import { filesIn, homesIn, makeHomes, readOwn, realPath } from './state-files.ts';
 
 /**
  * How a home became one of this user: `created` by a program of this user, `trusted` by the user, or `named`, such as
@@ -42,7 +35,7 @@ export interface HomeRecord {
 
 /** Reads the records of a state directory, in the order of their paths. Skips what is no record. */
 export function homeRecords(state: string): readonly HomeRecord[] {
-  return filesIn(state)
+  return filesIn(state, ending)
     .flatMap((file) => parse(file) ?? [])
     .sort((a, b) => (a.path < b.path ? -1 : 1));
 }
@@ -80,12 +73,11 @@ export function recordHome(
   dir: string,
   fields: Omit<HomeRecord, 'path' | 'file' | 'born'>,
 ): HomeRecord {
+  crashPoint('home/opened');
   const path = realpathSync(dir);
   const record: HomeRecord = { path, ...fileIn(path), ...fields };
   const file = fileOf(state, path);
-  // It makes no home directory for a user who has none.
-  statSync(dirname(dirname(state)));
-  mkdirSync(join(state, directory), { recursive: true, mode: 0o700 });
+  makeHomes(state);
   const draft = `${file}.${randomUUID()}`;
   writeFileSync(draft, `${JSON.stringify({ v: 1, ...record })}\n`, { mode: 0o600, flag: 'wx' });
   renameSync(draft, file);
@@ -114,7 +106,7 @@ export function configIn(dir: string): string | null {
   }
 }
 
-const directory = 'homes';
+const ending = '.json';
 /** How many records are kept of homes that may be gone, such as those of tests. */
 const recordsMax = 1_000;
 
@@ -127,21 +119,12 @@ function fileOf(state: string, path: string): string {
   // Node.js loads a digest in more time than most command lines take.
   const isShort = name.length <= nameMax;
   const file = isShort ? name : createHash('sha256').update(path).digest('hex').slice(0, 32);
-  return join(state, directory, `${file}.json`);
-}
-
-function filesIn(state: string): readonly string[] {
-  const dir = join(state, directory);
-  try {
-    return readdirSync(dir).flatMap((name) => (name.endsWith('.json') ? [join(dir, name)] : []));
-  } catch {
-    return [];
-  }
+  return join(homesIn(state), `${file}${ending}`);
 }
 
 /** Removes the records of homes that are gone, once there are many. */
 function removeGone(state: string): void {
-  const files = filesIn(state);
+  const files = filesIn(state, ending);
   if (files.length <= recordsMax) return;
   for (const file of files) {
     const path = parse(file)?.path;
@@ -152,28 +135,13 @@ function removeGone(state: string): void {
 
 /** A record; undefined for anything else, and for a file that other users can write. */
 function parse(file: string): HomeRecord | undefined {
-  try {
-    const { mode, uid } = statSync(file);
-    const own = process.getuid?.() ?? uid;
-    if ((uid !== own && uid !== 0) || (mode & 0o022) !== 0) return undefined;
-    const { v, ...record } = JSON.parse(readFileSync(file, 'utf8')) as HomeRecord & { readonly v: unknown };
-    const { path, home, file: inode, elsewhere } = record;
-    const isWhole =
-      v === 1 &&
-      [path, home, inode].every((field) => typeof field === 'string') &&
-      [elsewhere.entries, elsewhere.inbox].every(Number.isInteger);
-    return isWhole ? record : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function realPath(dir: string): string {
-  try {
-    return realpathSync(dir);
-  } catch {
-    return dir;
-  }
+  const { v, ...record } = (readOwn(file) ?? {}) as HomeRecord & { readonly v: unknown };
+  const { path, home, file: inode, elsewhere } = record;
+  const isWhole =
+    v === 1 &&
+    [path, home, inode].every((field) => typeof field === 'string') &&
+    [elsewhere?.entries, elsewhere?.inbox].every(Number.isInteger);
+  return isWhole ? record : undefined;
 }
 
 /** The recorded log of a home, beside its record. */

@@ -1,6 +1,8 @@
 import type { EntryKind, Seq } from '../entry/entry.ts';
-import type { Json } from '../entry/json.ts';
+import type { Json, JsonObject } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
+import { parsed } from '../entry/parsed.ts';
+import { type Condition, isWhere } from '../entry/recorded.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { getTape } from '../tape/find.ts';
@@ -30,6 +32,8 @@ export interface SearchQuery {
   /** Only entries of this session, inherited ones included, and of the sessions that are linked to it. */
   readonly session?: Ref;
   readonly kind?: EntryKind;
+  /** Only entries that record all of this of where they were said, and by what. */
+  readonly where?: readonly Condition[];
   /** The most hits to return (default 20). */
   readonly limit?: number;
   /**
@@ -94,6 +98,7 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Search
   for (const row of candidates(db, text, scan)) {
     if (query.kind !== undefined && row.kind !== query.kind) continue;
     if (searched !== undefined && !searched.some((one) => sees(db, one, row))) continue;
+    if (query.where !== undefined && !isWhere({ meta: metaOf(db, row) }, query.where)) continue;
     const content = row.payload === null ? '' : searchText(db, row.name, JSON.parse(row.payload) as Json);
     const found = find(content);
     if (found === undefined) continue;
@@ -219,6 +224,12 @@ function matchOf(text: string): string | undefined {
   if (text.length > 200) words.pop();
   if (!words.some((word) => /[\p{L}\p{N}]/u.test(word))) return undefined;
   return words.map((word) => `"${word.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' ');
+}
+
+function metaOf(db: Db, { id }: SearchRow): JsonObject {
+  return parsed(
+    db.get<{ meta: string | null }>('SELECT meta FROM entry WHERE id = @id', { id })?.meta ?? null,
+  );
 }
 
 function sees(db: Db, session: TapeRow, { tape_id, seq }: SearchRow): boolean {

@@ -1,3 +1,4 @@
+import { nameOf } from './field-name.ts';
 import { type Form, formsOf } from './forms.ts';
 import type { Secret } from './secrets.ts';
 import { unsigned } from './signed.ts';
@@ -109,7 +110,8 @@ function maskedValue(root: unknown, { text, bytes }: Pick<Mask, 'text' | 'bytes'
       return masked === json ? object : masked;
     }
     const before = Object.entries(object);
-    const after = before.map(([name, value]) => [text(name), visit(value)] as const);
+    const names = new Set<string>();
+    const after = before.map(([name, value]) => [nameOf(text(name), names), visit(value)] as const);
     const isSame = after.every(([name, value], i) => name === before[i]?.[0] && value === before[i]?.[1]);
     return isSame ? object : Object.fromEntries(after);
   };

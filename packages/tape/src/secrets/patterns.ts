@@ -118,6 +118,9 @@ const signs = ['PRIVATE KEY', 'AccountKey=', '_authToken='] as const;
 /** A user and a password in an address. */
 const password = /:\/\/[^\s/:@]{0,4096}:[^\s/@]{0,4096}(?:\/[^\s@]{0,256})?@/;
 
+/** What stands before secrets in any case. */
+const telling = /authorization|access_?key/i;
+
 /** Whether a text has what the beginning of a secret has. */
 export function isHint(text: string): boolean {
   return anyHint.test(text) || text.includes('://');
@@ -126,11 +129,9 @@ export function isHint(text: string): boolean {
 /** Whether a text has a hint of a secret. Looks at each twentieth character, and around those of long tokens. */
 function hasHint(text: string): boolean {
   if (text.length < secretMin) return false;
-  if (signs.some((sign) => text.includes(sign))) return true;
+  for (const sign of signs) if (text.includes(sign)) return true;
   if (text.includes('://') && text.includes('@') && password.test(text)) return true;
-  const small = text.toLowerCase();
-  if (small.includes('authorization') || small.includes('access_key') || small.includes('accesskey'))
-    return true;
+  if (telling.test(text)) return true;
   const isOfToken = (at: number): boolean => ofToken[text.charCodeAt(at)] === 1;
   // Up to here there is no hint: what was looked at for one token is not looked at again for the next.
   let looked = 0;
@@ -213,6 +214,8 @@ function findWith(find: Rule['find'], text: string): readonly Found[] {
   return found;
 }
 
+const nothing: readonly Found[] = [];
+
 /**
  * Finds the secrets of a text, in order and without overlaps. Its time grows with the length of the text, whatever the
  * text is. `added`: further patterns by name.
@@ -221,8 +224,10 @@ export function findSecrets(
   text: string,
   added: readonly (readonly [name: string, pattern: RegExp])[] = [],
 ): readonly Found[] {
+  const isHinted = hasHint(text);
+  if (!isHinted && added.length === 0) return nothing;
   const found = ownMatches(text, added);
-  if (hasHint(text)) {
+  if (isHinted) {
     const texts = [text, ...blanked(text)];
     for (const { hint, find } of theRules())
       if (hint.test(text))

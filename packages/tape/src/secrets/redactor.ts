@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { nameOf } from './field-name.ts';
 import { slowFault } from './pattern-fault.ts';
 import { findSecrets } from './patterns.ts';
 import type { Found } from './preset.ts';
@@ -25,6 +26,8 @@ interface Replaced<T> {
 /** Replaces what has the form of a secret by `[secret KIND]`. What has none is returned as it is. */
 export interface Redactor {
   readonly in: 'results' | 'all';
+  /** The further patterns, as one text to compare. */
+  readonly patterns: string;
   readonly find: (text: string) => readonly Found[];
   readonly text: (text: string) => string;
   /** Replaces in all texts, bytes of text and names of fields of a value. Throws when the value cannot be read. */
@@ -81,6 +84,7 @@ function makeRedactor(given: Redact): Redactor | undefined {
   );
   return {
     in: options.in ?? 'results',
+    patterns: JSON.stringify(options.patterns ?? {}),
     find: (text) => findSecrets(text, patterns),
     text: (text) => redactedText(text, patterns).value,
     whole: (value) => redactedValue(value, patterns),
@@ -154,15 +158,17 @@ function redactedValue<T>(root: T, patterns: Patterns): Replaced<T> {
   };
   const fieldsOf = (object: object, depth: number): unknown => {
     let isSame = true;
-    const names = new Set<string>();
     const fields = Object.entries(object);
     for (const pair of fields) {
       const [name, field] = pair;
-      pair[0] = nameOf(textOf(name), names);
+      pair[0] = textOf(name);
       pair[1] = fieldOf(object, name, field, depth);
       isSame &&= name === pair[0] && field === pair[1];
     }
-    return isSame ? object : Object.fromEntries(fields);
+    if (isSame) return object;
+    const names = new Set<string>();
+    for (const pair of fields) pair[0] = nameOf(pair[0], names);
+    return Object.fromEntries(fields);
   };
   const fieldOf = (object: object, name: string, field: unknown, depth: number): unknown => {
     if (typeof field !== 'string') return visit(field, depth + 1);
@@ -180,14 +186,6 @@ function redactedValue<T>(root: T, patterns: Patterns): Replaced<T> {
   };
   const value = visit(root, 0) as T;
   return { value, count };
-}
-
-/** Two names that are secrets of one kind stay two names. */
-function nameOf(name: string, taken: Set<string>): string {
-  let own = name;
-  for (let i = 2; taken.has(own); i += 1) own = `${name} ${i}`;
-  taken.add(own);
-  return own;
 }
 
 /** A file of text in a part, which is base64, stays so. Undefined for any other value. */

@@ -1,9 +1,9 @@
 import { crashPoint } from '../crash-point.ts';
-import type { Draft } from '../entry/entry.ts';
+import type { Encoded } from '../entry/encode.ts';
 import { parseName, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
-import { type Writer, writeEntries } from '../tape/append.ts';
+import { repetitions, type Writer, writeEncoded } from '../tape/append.ts';
 import { type TapeRow, tapeById, tapeByName } from '../tape/tape.ts';
 import { assertFree } from './names.ts';
 import { createRoot, type SessionInit } from './session.ts';
@@ -62,9 +62,13 @@ function getStaged({ db }: Writer, id: string): TapeRow {
 export function appendStaged(
   writer: Writer,
   id: string,
-  drafts: readonly Draft[],
-): ReturnType<typeof writeEntries> {
-  return writeEntries(writer, getStaged(writer, id), drafts);
+  drafts: readonly Encoded[],
+): ReturnType<typeof writeEncoded> {
+  const tape = getStaged(writer, id);
+  return writeEncoded(writer, tape, drafts, {
+    epoch: tape.epoch,
+    repeated: repetitions(writer, tape, drafts),
+  });
 }
 
 /**

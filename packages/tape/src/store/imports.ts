@@ -1,3 +1,4 @@
+import { encodeDraft } from '../entry/encode.ts';
 import type { Draft } from '../entry/entry.ts';
 import { appendStaged, publishTapes, type StageInit, stageTape } from '../session/stage.ts';
 import { type Appended, receipt } from '../tape/append.ts';
@@ -14,12 +15,14 @@ export function importsOn(at: Connection): InProcess<Imports> {
   return {
     stage(name: string, init: StageInit = {}): SessionInfo {
       assertOptions(init, fieldsOf['imports.stage'], 'stage session', name);
-      return db.write(() => infoOf(db, stageTape(writer, realm, name, init)));
+      return db.writeBehind(() => infoOf(db, stageTape(writer, realm, name, init)));
     },
 
     append(id: string, batch: readonly Draft[]): Appended {
-      const drafts = keyedDrafts(batch);
-      return db.write(() => receipt(appendStaged(writer, id, drafts)));
+      // Encodes before taking the lock, since that is most of the work.
+      const drafts = keyedDrafts(batch).map(encodeDraft);
+      // Nobody sees it yet: what publishes it waits for the disk, and with it for all that is before it in the log.
+      return db.writeBehind(() => receipt(appendStaged(writer, id, drafts)));
     },
 
     publish(ids: readonly string[]): readonly SessionInfo[] {

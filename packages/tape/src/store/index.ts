@@ -40,6 +40,7 @@ export {
   tapeName,
 } from '../entry/name.ts';
 export { normalise } from '../entry/normalise.ts';
+export type { Condition } from '../entry/recorded.ts';
 export { type Touch, touchesOf } from '../entry/touch.ts';
 export type { Deliver, DoneWork, WorktreeRequest } from '../fork/request.ts';
 export type { Redacted, RedactPreview } from '../history/redact.ts';

@@ -2,6 +2,7 @@ import type { Draft } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
 import { normalise } from '../entry/normalise.ts';
 import { TapeError } from '../errors.ts';
+import { nameOf } from '../secrets/field-name.ts';
 import type { Redactor } from '../secrets/redactor.ts';
 
 /** Objects that have what a tool returned, by their type: parts of messages, chunks and inbox items. */
@@ -29,7 +30,7 @@ export function redactedCall(
   method: string,
 ): readonly unknown[] {
   try {
-    if (redactor.in === 'results' && hasNoOutput(args, { left: seenMax }, 0)) return args;
+    if (redactor.in === 'results' && hasNoOutput(args, { redactor, left: seenMax }, 0)) return args;
     return redactedIn(args, { redactor, known: new Map() }, 0) as readonly unknown[];
   } catch (error) {
     throw new TapeError(
@@ -47,7 +48,11 @@ const seenMax = 10_000;
  * Whether a value certainly has no output of a tool and no error. Most calls have none, and to see that makes no
  * object. False where it is not certain.
  */
-function hasNoOutput(value: unknown, seen: { left: number }, depth: number): boolean {
+function hasNoOutput(
+  value: unknown,
+  seen: { readonly redactor: Redactor; left: number },
+  depth: number,
+): boolean {
   if (typeof value !== 'object' || value === null) return true;
   seen.left -= 1;
   if (depth > depthMax || seen.left < 0) return false;
@@ -56,6 +61,7 @@ function hasNoOutput(value: unknown, seen: { left: number }, depth: number): boo
     return true;
   }
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return true;
+  if (isSearched(value, seen.redactor)) return true;
   const { type, role, kind } = value as Readonly<Record<string, unknown>>;
   if (results.has(type) || role === 'tool' || kind === 'tool-result') return false;
   if ('toJSON' in value) return true;
@@ -74,9 +80,25 @@ function causeOf(error: unknown, redactor: Redactor): string {
   }
 }
 
-/** A draft without the secrets that have the form of one; counts them in its meta. */
+/**
+ * A draft without the secrets that have the form of one; counts them in its meta. A store that looks for no others does not
+ * search it again: an import searches what it compares, and then writes it.
+ */
 export function redactedDraft(draft: Draft, redactor: Redactor): Draft {
-  return draftOf(draft, { redactor, known: new Map() });
+  const redacted = draftOf(draft, { redactor, known: new Map() });
+  searched.set(redacted, redactor);
+  return redacted;
+}
+
+/** The drafts that were searched, and by what. */
+const searched = new WeakMap<object, Redactor>();
+
+/** Whether a value is a draft in which a redactor finds nothing any more. */
+function isSearched(value: object, redactor: Redactor): boolean {
+  const by = searched.get(value);
+  return (
+    by !== undefined && (by.in === 'all' || redactor.in === 'results') && by.patterns === redactor.patterns
+  );
 }
 
 interface Reading {
@@ -99,9 +121,10 @@ function redactedIn(value: unknown, reading: Reading, depth: number): unknown {
 
 function objectIn(value: object, reading: Reading, depth: number): unknown {
   const { redactor } = reading;
+  if (isSearched(value, redactor)) return value;
   if (Array.isArray(value)) {
     const list = value.flatMap((one: unknown) =>
-      isDraft(one)
+      isDraft(one) && !isSearched(one, redactor)
         ? split(one).map((draft) => draftOf(draft, reading))
         : [redactedIn(one, reading, depth + 1)],
     );
@@ -114,9 +137,9 @@ function objectIn(value: object, reading: Reading, depth: number): unknown {
   if (isResult) return resultOf(value, redactor);
   if (isWhole && redactor.in === 'all') return redactor.whole(value).value;
   if (isWhole) return value;
-  return fieldsOf(value, (field, name) =>
-    errors.has(name) ? redactor.whole(field).value : redactedIn(field, reading, depth + 1),
-  );
+  const change = (field: unknown, name: string) =>
+    errors.has(name) ? redactor.whole(field).value : redactedIn(field, reading, depth + 1);
+  return fieldsOf(value, change, redactor.in === 'all' ? redactor.text : undefined);
 }
 
 /**
@@ -172,12 +195,18 @@ function draftOf(draft: Draft, { redactor, known }: Reading): Draft {
   return { ...redacted.value, ...(counted !== undefined && { meta: counted }) } as Draft;
 }
 
-function fieldsOf(object: object, change: (field: unknown, name: string) => unknown): object {
+function fieldsOf(
+  object: object,
+  change: (field: unknown, name: string) => unknown,
+  rename?: (name: string) => string,
+): object {
   let isSame = true;
+  const names = new Set<string>();
   const fields = Object.entries(object).map(([name, field]) => {
     const now = change(field, name);
-    isSame &&= now === field;
-    return [name, now] as const;
+    const named = rename === undefined ? name : nameOf(rename(name), names);
+    isSame &&= now === field && named === name;
+    return [named, now] as const;
   });
   return isSame ? object : Object.fromEntries(fields);
 }

@@ -451,7 +451,7 @@ export interface Live {
 export interface Imports {
   /** Creates a session that is invisible until `publish`. The same name continues an unfinished import. */
   stage(name: string, init?: StageInit): Awaitable<SessionInfo>;
-  /** Appends to a staged session, given its id. */
+  /** Appends to a staged session, given its id. Only `publish` waits for the disk: a power loss before it can take this back. */
   append(id: string, batch: readonly Draft[]): Awaitable<Appended>;
   /** Makes staged sessions visible and records their lineage, in one transaction. Idempotent. */
   publish(ids: readonly string[]): Awaitable<readonly SessionInfo[]>;

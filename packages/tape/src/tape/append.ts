@@ -13,7 +13,7 @@ import { addCall, type CallsRow, callsRow, saveCalls } from './calls.ts';
 import type { TapeHead } from './head.ts';
 import { settledAt } from './interval.ts';
 import { fenced } from './lease.ts';
-import { loadBatch, nextBatch, saveBatch } from './open-calls.ts';
+import { BatchRows, loadBatch, nextBatch } from './open-calls.ts';
 import { saveRun } from './open-run.ts';
 import { tapeById } from './tape.ts';
 
@@ -79,6 +79,7 @@ export function writeEncoded<Tape extends TapeHead>(
   let opensRun: boolean | undefined;
   const calls = new Map<string, CallsRow>();
   let batch = settled < seq ? loadBatch(db, tape.id) : undefined;
+  const batches = new BatchRows(db, tape.id);
   for (const [i, draft] of drafts.entries()) {
     // A key can occur twice in a batch; its first entry is on the tape by now.
     const before = draft.key !== null && keys.has(draft.key) ? findRepeated(db, tape, draft) : repeated[i];
@@ -88,11 +89,14 @@ export function writeEncoded<Tape extends TapeHead>(
     }
     if (draft.key !== null) keys.add(draft.key);
     seq += 1;
-    if (draft.mark === 'rewind') assertRewind(db, tape, { seq, to: draft.ref });
+    if (draft.mark === 'rewind') {
+      batches.save();
+      assertRewind(db, tape, { seq, to: draft.ref });
+    }
     head = insertEntry(writer, tape, { draft, seq, at, epoch, previous: head });
     crashPoint('append/entry');
     const next = nextBatch(batch, { seq, kind: draft.kind, payload: draft.value });
-    saveBatch(db, tape.id, seq, { was: batch, now: next });
+    batches.change(seq, { was: batch, now: next });
     crashPoint('append/calls');
     batch = next;
     if (batch === undefined) settled = seq;
@@ -108,6 +112,7 @@ export function writeEncoded<Tape extends TapeHead>(
     crashPoint('append/state');
     seqs.push(seq);
   }
+  batches.save();
   const { message_count, last_speaker } = conversation;
   if (opensRun !== undefined) saveRun(db, tape.id, opensRun);
   if (calls.size > 0) saveCalls(db, tape.id, calls.values());
@@ -184,14 +189,42 @@ export function repetitions(
   tape: TapeHead,
   drafts: readonly Encoded[],
 ): readonly (Seq | undefined)[] {
-  return drafts.map((draft) => (draft.key === null ? undefined : findRepeated(db, tape, draft)));
+  const keys = drafts.flatMap(({ key }) => key ?? []);
+  if (keys.length < 2)
+    return drafts.map((draft) => (draft.key === null ? undefined : findRepeated(db, tape, draft)));
+  // One statement for all keys: nearly always none of them is there.
+  const rows = db.all<KeyedRow & { readonly key: string }>(
+    `SELECT key, ${keyedColumns} FROM entry WHERE tape_id = ? AND key IN (SELECT value FROM json_each(?))`,
+    [tape.id, JSON.stringify(keys)],
+  );
+  if (rows.length === 0) return drafts.map(() => undefined);
+  const byKey = new Map(rows.map((row) => [row.key, row]));
+  return drafts.map((draft) => repeatedAt(tape, draft, byKey.get(draft.key ?? '')));
 }
 
-function findRepeated(db: Db, tape: TapeHead, { key, kind, name, payload }: Encoded): Seq | undefined {
-  const row = db.get<{ seq: Seq; kind: string; name: string | null; payload: string | null }>(
-    'SELECT seq, kind, name, payload FROM entry WHERE tape_id = @tape AND key = @key',
-    { tape: tape.id, key },
-  );
+/** What an entry is compared by with a draft of the same key. */
+interface KeyedRow {
+  readonly seq: Seq;
+  readonly kind: string;
+  readonly name: string | null;
+  readonly payload: string | null;
+}
+
+const keyedColumns = 'seq, kind, name, payload';
+
+function findRepeated(db: Db, tape: TapeHead, draft: Encoded): Seq | undefined {
+  const row = db.get<KeyedRow>(`SELECT ${keyedColumns} FROM entry WHERE tape_id = ? AND key = ?`, [
+    tape.id,
+    draft.key,
+  ]);
+  return repeatedAt(tape, draft, row);
+}
+
+function repeatedAt(
+  tape: TapeHead,
+  { key, kind, name, payload }: Encoded,
+  row: KeyedRow | undefined,
+): Seq | undefined {
   if (row === undefined) return undefined;
   const same = row.kind === kind && row.name === name && (row.payload === null || row.payload === payload);
   if (same) return row.seq;

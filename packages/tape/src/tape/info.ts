@@ -3,6 +3,7 @@ import { hex } from '../entry/hash.ts';
 import { isObject } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { parsed } from '../entry/parsed.ts';
+import { goneFileIn, sourceGoneEvent } from '../entry/source-gone.ts';
 import { renamedEvent, titleEvent, titleIn, titleLine } from '../entry/title.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Delivery, Lifecycle, TapeRow, Task } from './tape.ts';
@@ -39,6 +40,8 @@ export interface SessionInfo {
    * else the beginning of its first prompt, or of its task.
    */
   readonly title?: string;
+  /** The file that it was imported from, where an import found that it is gone: the tape is then what is left of it. */
+  readonly sourceGone?: string;
   /** Other names of the session, in the order of their characters. */
   readonly aliases: readonly string[];
   readonly ephemeral: boolean;
@@ -125,6 +128,8 @@ export type InfoRow = Pick<
   readonly title_event: string | null;
   /** The payload of the event of its last rename. */
   readonly renamed_event: string | null;
+  /** The payload of the last event that says whether its source is there. */
+  readonly gone_event: string | null;
   /** The payload of its first prompt or of its intention as JSON, or the beginning of its text, where that is large. */
   readonly first_text?: string | null;
   /** Its children by state, and its tokens, as JSON. */
@@ -137,10 +142,12 @@ const besideTape = `
   EXISTS (SELECT 1 FROM open_run WHERE tape_id = t.id)
     OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = t.id) AS open_run,
   ${lastEvent(titleEvent)} AS title_event, ${lastEvent(renamedEvent)} AS renamed_event,
+  ${lastEvent(sourceGoneEvent)} AS gone_event,
   coalesce(${isUndone('t')}, 0) AS undone, ${linkOf('t.id')} AS link`;
 
-function lastEvent(name: string): string {
-  return `(SELECT payload FROM entry WHERE tape_id = t.id AND name = '${name}' AND kind = 'event'
+/** The payload of the last event of a name on a tape. */
+export function lastEvent(name: string, tape = 't.id'): string {
+  return `(SELECT payload FROM entry WHERE tape_id = ${tape} AND name = '${name}' AND kind = 'event'
     ORDER BY seq DESC LIMIT 1)`;
 }
 
@@ -212,7 +219,7 @@ export function selectInfo({
 
 export function infoOf(db: Db, row: TapeRow): SessionInfo {
   const beside = db.get<
-    Pick<InfoRow, 'aliases' | 'open_run' | 'title_event' | 'renamed_event' | 'undone' | 'link'>
+    Pick<InfoRow, 'aliases' | 'open_run' | 'title_event' | 'renamed_event' | 'gone_event' | 'undone' | 'link'>
   >(`SELECT ${besideTape} FROM tape t WHERE t.id = @id`, { id: row.id });
   return toInfo({
     ...row,
@@ -221,6 +228,7 @@ export function infoOf(db: Db, row: TapeRow): SessionInfo {
     open_run: 0,
     title_event: null,
     renamed_event: null,
+    gone_event: null,
     undone: 0,
     link: null,
     ...beside,
@@ -234,6 +242,7 @@ export function toInfo(row: InfoRow): SessionInfo {
     row.title ??
     eventTitle(row.title_event) ??
     titleLine(beginningOf(row.first_text ?? null));
+  const sourceGone = goneFileIn(parsed(row.gone_event));
   return {
     session: row.name,
     id: row.ulid,
@@ -251,6 +260,7 @@ export function toInfo(row: InfoRow): SessionInfo {
     ...(row.deliver !== null && { deliver: row.deliver }),
     ...(row.spawn_call !== null && { spawnCall: row.spawn_call }),
     ...(title !== undefined && { title }),
+    ...(sourceGone !== undefined && { sourceGone }),
     aliases: JSON.parse(row.aliases) as string[],
     ephemeral: row.ephemeral === 1,
     floor: row.floor_seq,

@@ -70,18 +70,37 @@ export function* batchesIn(db: Db, { tapeId, lo, hi }: Segment, order: 'ASC' | '
   }
 }
 
-/** Records how an entry at `seq` changed the batch. The rows can be rebuilt from the entries. */
-export function saveBatch(
-  db: Db,
-  tapeId: number,
-  seq: Seq,
-  { was, now }: { was: OpenBatch | undefined; now: OpenBatch | undefined },
-): void {
-  if (was === now) return;
-  const from = (now ?? was)?.from ?? seq;
-  db.run(
-    `INSERT INTO open_calls (tape_id, from_seq, to_seq, calls) VALUES (@tapeId, @from, @to, @calls)
-       ON CONFLICT DO UPDATE SET to_seq = @to, calls = @calls`,
-    { tapeId, from, to: now === undefined ? seq - 1 : null, calls: JSON.stringify(now?.calls ?? []) },
-  );
+/**
+ * Records how the entries of an append change the batch. The rows can be rebuilt from the entries. A batch that ends in the
+ * same append is written once, as it ended.
+ */
+export class BatchRows {
+  readonly #db: Db;
+  readonly #tapeId: number;
+  /** The row that the last change belongs to, not yet written. */
+  #row: readonly [from: Seq, to: Seq | null, calls: string] | undefined;
+
+  constructor(db: Db, tapeId: number) {
+    this.#db = db;
+    this.#tapeId = tapeId;
+  }
+
+  /** Notes what an entry at `seq` made of the batch. */
+  change(seq: Seq, { was, now }: { was: OpenBatch | undefined; now: OpenBatch | undefined }): void {
+    if (was === now) return;
+    if (was === undefined) this.save();
+    const from = (now ?? was)?.from ?? seq;
+    this.#row = [from, now === undefined ? seq - 1 : null, JSON.stringify(now?.calls ?? [])];
+  }
+
+  /** Writes what was noted. */
+  save(): void {
+    if (this.#row === undefined) return;
+    this.#db.run(
+      `INSERT INTO open_calls (tape_id, from_seq, to_seq, calls) VALUES (?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET to_seq = excluded.to_seq, calls = excluded.calls`,
+      [this.#tapeId, ...this.#row],
+    );
+    this.#row = undefined;
+  }
 }

@@ -37,6 +37,8 @@ export interface EntryQuery {
   readonly name?: string;
   /** Only anchors and events whose name begins with this: `merge/` selects the marks of merges. */
   readonly namePrefix?: string;
+  /** Only the entry with this key, as entries have it: one that a caller gave begins with `u:`. */
+  readonly key?: string;
   /** Only messages with client-side tool calls, found without reading other entries. */
   readonly calls?: boolean;
   /** True: only the session's own entries; false: only inherited ones. */
@@ -110,14 +112,14 @@ function* callsIn(
   tape: TapeRow,
   { lo, hi, query, order }: { lo: Seq; hi: Seq; query: EntryQuery; order: 'ASC' | 'DESC' },
 ): Generator<Entry> {
-  const { kind = 'message', name } = query;
+  const { kind = 'message', name, key } = query;
   if (kind !== 'message') return;
   const newestFirst = segments(db, tape, lo, hi);
   for (const segment of order === 'DESC' ? newestFirst : newestFirst.reverse()) {
     const toEntry = entriesOf(db, tape, segment);
     for (const batch of batchesIn(db, segment, order))
       for (let { lo: after, hi: to } = batch; after < to; ) {
-        const only = { kind, ...(name !== undefined && { name }) };
+        const only = { kind, ...(name !== undefined && { name }), ...(key !== undefined && { key }) };
         const rows = page(db, { ...segment, lo: after, hi: to }, only, pageRows, order);
         for (const row of rows) {
           const entry = toEntry(row);
@@ -152,16 +154,17 @@ function ofKind(kind: EntryKind): string {
 }
 
 /** Filters the entries of a segment. */
-type Only = Pick<EntryQuery, 'kind' | 'name'>;
+type Only = Pick<EntryQuery, 'kind' | 'name' | 'key'>;
 
 function page(
   db: Db,
   { tapeId, lo, hi }: Segment,
-  { kind, name }: Only,
+  { kind, name, key }: Only,
   limit: number,
   order: 'ASC' | 'DESC',
 ): StoredEntry[] {
-  if (kind === undefined && name === undefined) return db.all(positions[order], [tapeId, lo, hi, limit]);
+  if (kind === undefined && name === undefined && key === undefined)
+    return db.all(positions[order], [tapeId, lo, hi, limit]);
   const params: Record<string, SqlValue> = {
     tapeId,
     lo,
@@ -169,10 +172,12 @@ function page(
     limit,
     ...(kind !== undefined && { kind }),
     ...(name !== undefined && { name }),
+    ...(key !== undefined && { key }),
   };
   return db.all<StoredEntry>(
     `SELECT ${columns} FROM entry WHERE tape_id = @tapeId AND seq > @lo AND seq <= @hi
        ${name === undefined ? '' : 'AND name = @name'}
+       ${key === undefined ? '' : 'AND key = @key'}
        ${kind === undefined ? '' : ofKind(kind)} ORDER BY seq ${order} LIMIT @limit`,
     params,
   );
@@ -193,7 +198,7 @@ function* readNamed(
   tape: TapeRow,
   { lo, hi, query, namePrefix }: { lo: Seq; hi: Seq; query: EntryQuery; namePrefix: string },
 ): Generator<Entry> {
-  const { kind, name, last, limit } = query;
+  const { kind, name, key, last, limit } = query;
   const named = segments(db, tape, lo, hi).flatMap((segment) => {
     const toEntry = entriesOf(db, tape, segment);
     // The sign keeps SQLite from searching by position.
@@ -201,13 +206,15 @@ function* readNamed(
       .all<{ seq: Seq }>(
         `SELECT seq FROM entry WHERE tape_id = @tapeId AND name >= @namePrefix AND name < @end
            AND +seq > @lo AND +seq <= @hi
-           ${name === undefined ? '' : 'AND name = @name'} ${kind === undefined ? '' : 'AND kind = @kind'}`,
+           ${name === undefined ? '' : 'AND name = @name'} ${kind === undefined ? '' : 'AND kind = @kind'}
+           ${key === undefined ? '' : 'AND key = @key'}`,
         {
           ...segment,
           namePrefix,
           end: `${namePrefix}\u{10ffff}`,
           ...(kind !== undefined && { kind }),
           ...(name !== undefined && { name }),
+          ...(key !== undefined && { key }),
         },
       )
       .map(({ seq }) => ({ tapeId: segment.tapeId, seq, toEntry }));

@@ -4,6 +4,7 @@ import type { JsonLine } from '../json-lines.ts';
 import { text } from '../text.ts';
 import { isQueued } from './attachments.ts';
 import { blocksOf, wordsOf } from './blocks.ts';
+import { keyIn } from './records.ts';
 
 /** The records of a subagent, and what says which call started it. */
 export interface AgentSource {
@@ -17,12 +18,20 @@ export interface AgentSource {
   readonly workflow?: string;
   /** What the tool wrote of it beside its records. */
   readonly meta?: JsonObject;
+  /** Another one names it as its parent, and its records are not here. */
+  readonly isMissing?: true;
 }
 
 /** A file with its subagents taken out of it. */
 export interface Parted {
   readonly lines: readonly JsonLine[];
   readonly agents: readonly AgentSource[];
+}
+
+/** Whether a message of a subagent is nested in a record. */
+export function isNested({ type, data }: JsonObject): boolean {
+  if (type !== 'progress' || !isObject(data)) return false;
+  return data.type === 'agent_progress' && text(data.agentId) !== undefined && isObject(data.message);
 }
 
 /**
@@ -50,6 +59,8 @@ export function withoutNested(lines: readonly JsonLine[], known: ReadonlySet<str
       value: { ...value, data: { ...rest, ...(uuid !== undefined && { messageUuid: uuid }) } },
     };
   });
+  // The same list where there are none: a copy would be in memory as long.
+  if (agents.size === 0) return { lines, agents: [] };
   return { lines: left, agents: [...agents].map(([id, { lines: own, call }]) => sourceOf(id, own, call)) };
 }
 
@@ -83,6 +94,7 @@ export function withoutSidechains(lines: readonly JsonLine[]): Parted {
     agents.set(id, agent);
     agent.lines.push(line);
   }
+  if (agents.size === 0) return { lines, agents: [] };
   return {
     lines: left,
     agents: [...agents].map(([id, { lines: own, call }]) => ({ ...sourceOf(id, own, call), isNear: true })),
@@ -101,43 +113,56 @@ export function contextIn(lines: readonly JsonLine[]): string | undefined {
   return text(lines.find(({ value }) => value.type === 'fork-context-ref')?.value.parentLastUuid);
 }
 
-/** What records say of subagents. */
-export interface AgentNotes {
-  /** The calls that started them, by their ids; those of runs of workflows, by theirs. */
-  readonly calls: ReadonlyMap<string, string>;
-  /** How those ended that reported, by their ids. */
-  readonly ended: ReadonlyMap<string, Ended>;
-  /** How calls ended that waited for what they started. */
-  readonly results: ReadonlyMap<string, Ended>;
+/** How a subagent or a call ended. */
+interface Ended {
+  readonly as: 'completed' | 'failed';
+  /** The key of the notification that says so. */
+  readonly notified?: string;
 }
 
-type Ended = 'completed' | 'failed';
-
 /**
- * Reads which calls started which subagents, and which of these reported: as the result of the call; those that ran in the
- * background by a notification, and those of a workflow in its journal.
+ * What records say of subagents: which calls started which of them, and which of these reported, as the result of the call;
+ * those that ran in the background by a notification, and those of a workflow in its journal.
  */
-export function agentNotes(lines: readonly Pick<JsonLine, 'value'>[]): AgentNotes {
-  const calls = new Map<string, string>();
-  const ended = new Map<string, Ended>();
-  const results = new Map<string, Ended>();
-  for (const { value: record } of lines) {
+export class AgentNotes {
+  readonly #calls = new Map<string, string>();
+  readonly #ended = new Map<string, Ended>();
+  readonly #results = new Map<string, Ended>();
+
+  /** The calls that started them, by their ids; those of runs of workflows, by theirs. */
+  get calls(): ReadonlyMap<string, string> {
+    return this.#calls;
+  }
+
+  /** How those ended that reported, by their ids. */
+  get ended(): ReadonlyMap<string, Ended> {
+    return this.#ended;
+  }
+
+  /** How calls ended that waited for what they started. */
+  get results(): ReadonlyMap<string, Ended> {
+    return this.#results;
+  }
+
+  add(record: JsonObject): void {
     const agent = text(record.agentId);
-    if (record.type === 'result' && agent !== undefined) ended.set(agent, 'completed');
-    if (record.type !== 'user' && !isQueued(record)) continue;
+    if (record.type === 'result' && agent !== undefined) this.#ended.set(agent, { as: 'completed' });
+    if (record.type !== 'user' && !isQueued(record)) return;
     const details = isObject(record.toolUseResult) ? record.toolUseResult : {};
     const named = text(details.agentId) ?? text(details.runId);
     const waits = details.isAsync !== true && details.status !== 'async_launched';
     for (const block of blocksOf(record)) {
       const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
       if (call === undefined) continue;
-      if (named !== undefined) calls.set(named, call);
-      if (waits) results.set(call, block.is_error === true ? 'failed' : 'completed');
+      if (named !== undefined) this.#calls.set(named, call);
+      if (waits) this.#results.set(call, { as: block.is_error === true ? 'failed' : 'completed' });
     }
-    for (const [, id = '', status] of wordsOf(record).matchAll(notification))
-      ended.set(id, status === 'completed' ? 'completed' : 'failed');
+    const words = wordsOf(record);
+    if (!words.includes('<task-notification>')) return;
+    const notified = keyIn(record);
+    for (const [, id = '', status] of words.matchAll(notification))
+      this.#ended.set(id, { as: status === 'completed' ? status : 'failed', ...(notified && { notified }) });
   }
-  return { calls, ended, results };
 }
 
 const notification =

@@ -1,4 +1,5 @@
 import { blocksOf } from './blocks.ts';
+import type { ByRecord } from './by-record.ts';
 import type { Block } from './content.ts';
 import type { Call } from './message.ts';
 import type { CodeRecord } from './records.ts';
@@ -36,7 +37,7 @@ export interface CallStretch {
 export function answersOf(
   stretches: readonly CallStretch[],
   records: readonly CodeRecord[],
-  onPath: ReadonlySet<CodeRecord>,
+  onPath: Pick<ByRecord<true>, 'has'>,
 ): Answers {
   const found = resultsById(records);
   const used = new Map<CodeRecord, readonly number[]>();
@@ -61,7 +62,8 @@ function resultsById(records: readonly CodeRecord[]): ReadonlyMap<string, readon
   const found = new Map<string, RecordedResult[]>();
   for (const record of records) {
     if (record.id === undefined || record.type !== 'user') continue;
-    for (const [at, id] of record.results ?? []) {
+    for (const [at, id] of record.results?.entries() ?? []) {
+      if (id === '') continue;
       const before = found.get(id);
       if (before === undefined) found.set(id, [{ record, at }]);
       else if (before.at(-1)?.record !== record) before.push({ record, at });

@@ -10,11 +10,6 @@ export function blocksOf(raw: JsonObject): readonly Block[] {
   return isObject(raw.message) ? blocksIn(raw.message.content) : [];
 }
 
-/** Whether a user message contains only results. */
-export function holdsOnlyResults({ raw }: { readonly raw: JsonObject }): boolean {
-  return blocksOf(raw).every(({ type }) => type === 'tool_result');
-}
-
 /** The text of a message. */
 export function wordsOf(raw: JsonObject): string {
   return blocksOf(raw)

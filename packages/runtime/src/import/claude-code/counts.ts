@@ -5,7 +5,6 @@ import { LaterDraft } from '../later-draft.ts';
 import type { ConversationPlan } from '../plan.ts';
 import { noCounts, type TranscriptCounts } from '../transcript.ts';
 import type { Answers } from './answers.ts';
-import { holdsOnlyResults } from './blocks.ts';
 import type { Chain } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
 
@@ -42,7 +41,7 @@ function movedResults(turns: readonly SpokenTurn[], answers: Answers): readonly 
         if (at !== undefined && (at < turn.at || at > next))
           moved.push(`${call.record.key}:${keyPart(call.toolCallId)}`);
       }
-    if (turn.kind !== 'aside' && !(turn.kind === 'user' && holdsOnlyResults(turn.record))) next = turn.at;
+    if (turn.kind !== 'aside' && !(turn.kind === 'user' && turn.record.traits.isOnlyResults)) next = turn.at;
   }
   return moved;
 }
@@ -53,11 +52,12 @@ export function countsOf(
   conversations: readonly ConversationPlan[],
   reading: ReadingCounts,
 ): TranscriptCounts {
-  const spine = new Map(
-    conversations.flatMap((one) => one.spine).map((draft) => [draft.key, draft] as const),
-  );
+  const all = conversations.flatMap((one) => one.spine);
+  // A branch repeats what it has in common with its parent.
+  const spine =
+    conversations.length === 1 ? all : [...new Map(all.map((draft) => [draft.key, draft])).values()];
   const asides = conversations.flatMap((one) => one.asides).map(({ draft }) => draft);
-  const count = (test: (draft: Draft) => boolean): number => [...spine.values()].filter(test).length;
+  const count = (test: (draft: Draft) => boolean): number => spine.filter(test).length;
   return {
     ...noCounts,
     ...reading,

@@ -114,5 +114,10 @@ function origin({ raw, uuid }: CodeRecord, more: { readonly [field: string]: Jso
 }
 
 function known(fields: { readonly [field: string]: Json | undefined }): JsonObject & { summary?: string } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as JsonObject;
+  const given: Record<string, Json> = {};
+  for (const name in fields) {
+    const value = fields[name];
+    if (value !== undefined) given[name] = value;
+  }
+  return given;
 }

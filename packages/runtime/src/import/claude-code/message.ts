@@ -49,23 +49,24 @@ class MessageAgain implements Message {
   readonly stopped: boolean;
   readonly rest: readonly CodeRecord[];
   readonly isEmpty: boolean;
-  readonly #turn: ModelTurn;
-  /** The calls that it made, also those that the provider executed. */
-  readonly #own: readonly string[];
+  readonly #members: ModelTurn['members'];
+  /** The calls that it made and that the provider executed. */
+  readonly #foreign: readonly string[];
 
   constructor(turn: ModelTurn, message: Message & { readonly own: readonly string[] }) {
+    const ids = new Set(message.calls.map(({ toolCallId }) => toolCallId));
     this.calls = exact(message.calls);
     this.stopped = message.stopped;
-    this.rest = message.rest;
+    this.rest = exact(message.rest);
     this.isEmpty = message.isEmpty;
-    this.#turn = turn;
-    this.#own = exact(message.own);
+    this.#members = turn.members;
+    this.#foreign = exact(message.own.filter((id) => !ids.has(id)));
   }
 
   get parts(): readonly Part[] {
-    const again = new Set<string>();
-    const has = (id: string) => !this.#own.includes(id) || again.has(id);
-    return messageOf(this.#turn, { has, add: (id) => again.add(id) }).parts;
+    const left = new Set([...this.calls.map(({ toolCallId }) => toolCallId), ...this.#foreign]);
+    return messageOf({ members: this.#members }, { has: (id) => !left.has(id), add: (id) => left.delete(id) })
+      .parts;
   }
 }
 
@@ -73,7 +74,7 @@ class MessageAgain implements Message {
  * Builds a message from its records. `claimed` holds the ids of all earlier calls and receives those of this
  * message: a second call with the same id could never have a result.
  */
-function messageOf({ members }: ModelTurn, claimed: Claimed): Message {
+function messageOf({ members }: Pick<ModelTurn, 'members'>, claimed: Claimed): Message {
   const parts: Part[] = [];
   const calls: Call[] = [];
   const rest = new Set<CodeRecord>();
@@ -125,22 +126,37 @@ export interface MessageUsage {
   readonly cacheWrite: number;
 }
 
+/** The figures of tokens in the usage of a record, by the names that they have there. */
+const figures = {
+  input: 'input_tokens',
+  output: 'output_tokens',
+  cacheRead: 'cache_read_input_tokens',
+  cacheWrite: 'cache_creation_input_tokens',
+} as const;
+
+/** Whether a usage has a figure that is no number of tokens, which counts as 0. Pure. */
+export function hasBadFigure(usage: unknown): boolean {
+  if (!isObject(usage)) return false;
+  return Object.values(figures).some((name) => usage[name] != null && !isCount(usage[name]));
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
 /** The usage of a message. Its records repeat the figures as they grow, so the maximum of each counts. */
 export function usageOf(members: readonly CodeRecord[]): MessageUsage | undefined {
   const usages = members.flatMap(({ raw }) =>
     isObject(raw.message) && isObject(raw.message.usage) ? [raw.message.usage] : [],
   );
   if (usages.length === 0) return undefined;
-  const most = (field: string): number =>
-    usages.reduce((max, usage) => {
-      const tokens = usage[field];
-      return typeof tokens === 'number' && tokens > max ? tokens : max;
-    }, 0);
+  const most = (name: string): number =>
+    usages.reduce((max, { [name]: tokens }) => (isCount(tokens) && tokens > max ? tokens : max), 0);
   return {
-    input: most('input_tokens'),
-    output: most('output_tokens'),
-    cacheRead: most('cache_read_input_tokens'),
-    cacheWrite: most('cache_creation_input_tokens'),
+    input: most(figures.input),
+    output: most(figures.output),
+    cacheRead: most(figures.cacheRead),
+    cacheWrite: most(figures.cacheWrite),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Draft } from '@tapedeck/tape';
 import type { OpenEnd } from '../open-end.ts';
 import type { ConversationPlan } from '../plan.ts';
 import type { Chain } from './chain.ts';
@@ -8,8 +9,8 @@ import type { CodeRecord } from './records.ts';
 interface Planned {
   readonly plan: ConversationPlan;
   readonly conversation: Pick<Conversation, 'turns' | 'answers'>;
-  /** The keys of its drafts in order, and at which of them each turn begins. */
-  readonly keys: readonly string[];
+  /** All of its drafts in order, and at which of them each turn begins. */
+  readonly drafts: readonly Draft[];
   readonly starts: readonly number[];
   readonly settled: number;
 }
@@ -20,7 +21,7 @@ interface Planned {
  */
 export function openEndOf(
   chain: Chain,
-  { plan, conversation, keys, starts, settled }: Planned,
+  { plan, conversation, drafts, starts, settled }: Planned,
 ): OpenEnd | undefined {
   const { records } = chain;
   const { turns } = conversation;
@@ -46,8 +47,8 @@ export function openEndOf(
       conversation: plan.key,
       line: first.line,
       offset: first.offset,
-      keys: new Set(keys.slice(starts[i])),
-      ids: () => idsIn(records.slice(0, least - base - 1)),
+      keys: new Set(drafts.slice(starts[i]).map(({ key = '' }) => key)),
+      ids: namesBefore(records, least - base - 1),
       state: {
         ordinal: least - 1,
         parent: first.parent,
@@ -107,13 +108,26 @@ function crossingsIn({ records, parents }: Chain): readonly number[] {
   });
 }
 
-/** What other records can name of records: uuids, messages and calls. */
-export function idsIn(records: readonly CodeRecord[]): readonly string[] {
-  const ids = new Set<string>();
-  for (const { id, uuid, message, results, calls } of records) {
-    for (const one of [id, uuid, message]) if (one !== undefined) ids.add(one);
-    for (const [, call] of results ?? []) ids.add(call);
-    for (const call of calls ?? []) ids.add(call);
+/** The ids of the first records. It has nothing else of the plan: that need not stay in memory for it. */
+function namesBefore(records: readonly CodeRecord[], count: number): OpenEnd['ids'] {
+  return () => namesIn(records.slice(0, count));
+}
+
+/** The ids of records, and those that they name: a record that comes later can have one of these. */
+function* namesIn(records: readonly CodeRecord[]): Generator<string> {
+  yield* idsIn(records);
+  for (const [i, { parent, leaf }] of records.entries()) {
+    // Nearly every record follows the one before it.
+    if (parent !== undefined && parent !== records[i - 1]?.id) yield parent;
+    if (leaf !== undefined) yield leaf;
   }
-  return [...ids];
+}
+
+/** What other records can name of records: uuids, messages and calls. Some of them come several times. */
+export function* idsIn(records: readonly CodeRecord[]): Generator<string> {
+  for (const { id, uuid, message, results, calls } of records) {
+    for (const one of [id, uuid === id ? undefined : uuid, message]) if (one !== undefined) yield one;
+    for (const call of results ?? []) if (call !== '') yield call;
+    yield* calls ?? [];
+  }
 }

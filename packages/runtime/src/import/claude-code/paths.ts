@@ -1,3 +1,4 @@
+import { ByRecord } from './by-record.ts';
 import { type Chain, pathTo } from './chain.ts';
 import { type CodeRecord, canEnd, isBoundary, isSummary } from './records.ts';
 import { messageId } from './turns.ts';
@@ -23,7 +24,7 @@ export function pathsOf(tree: readonly CodeRecord[], chain: Chain): TreePath[] {
   if (head === undefined) return [];
   const steps = pathTo(head, chain);
   const paths: Omit<TreePath, 'hanging'>[] = [{ steps, shared: 0 }];
-  const owners = new Map(steps.map((record) => [record, 0]));
+  const owners = new ByRecord(steps, 0);
   const said = [idsIn(steps)];
   const silent = new Set<CodeRecord>();
   for (const end of tree.filter(canEnd).toReversed()) {
@@ -48,7 +49,7 @@ export function pathsOf(tree: readonly CodeRecord[], chain: Chain): TreePath[] {
 /** What the model got of records that are on no path, by the nearest record before it that is on one. */
 function hangingIn(
   silent: ReadonlySet<CodeRecord>,
-  owners: ReadonlyMap<CodeRecord, number>,
+  owners: Pick<ByRecord<number>, 'has'>,
   { parents }: Chain,
 ): ReadonlyMap<CodeRecord, readonly CodeRecord[]> {
   const hanging = new Map<CodeRecord, CodeRecord[]>();
@@ -72,13 +73,12 @@ function hangingIn(
  */
 function headOf(tree: readonly CodeRecord[], chain: Chain): CodeRecord | undefined {
   const ends = tree.filter(canEnd);
-  const members = new Map(tree.map((record) => [record.id, record]));
-  const leaf = chain.records
-    .filter(({ type }) => type === 'last-prompt')
-    .flatMap(({ leaf: id }) => members.get(id) ?? [])
-    .at(-1);
+  const named = chain.records.flatMap(({ type, leaf: id }) => (type === 'last-prompt' && id) || []);
+  const wanted = new Set(named);
+  const members = new Map(tree.flatMap((one) => (wanted.has(one.id ?? '') ? [[one.id, one] as const] : [])));
+  const leaf = members.get(named.findLast((id) => members.has(id)));
   if (leaf === undefined) return ends.at(-1);
-  const elsewhere = new Set<CodeRecord>();
+  const elsewhere = new ByRecord<true>();
   for (const end of ends.toReversed())
     for (
       let at: CodeRecord | undefined = end;
@@ -86,7 +86,7 @@ function headOf(tree: readonly CodeRecord[], chain: Chain): CodeRecord | undefin
       at = chain.parents.get(at)
     ) {
       if (at === leaf) return end;
-      elsewhere.add(at);
+      elsewhere.set(at, true);
     }
   return ends.at(-1);
 }

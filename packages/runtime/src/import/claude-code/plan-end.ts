@@ -6,6 +6,7 @@ import type { OpenEnd } from '../open-end.ts';
 import type { ConversationPlan } from '../plan.ts';
 import { text } from '../text.ts';
 import { wordsOf } from './blocks.ts';
+import { countsOf } from './counts.ts';
 import { idsIn } from './open-end.ts';
 import { planFile } from './plan-file.ts';
 import { type CodeRecord, isLinked, readRecords } from './records.ts';
@@ -22,10 +23,11 @@ export function planEnd(
   const start = { ordinal: Number(state.ordinal), before: text(state.before) };
   const records = readRecords(lines, start);
   if (!isContinuation(records, text(state.parent)) || idsIn(records).some(has)) return undefined;
-  const { conversations, derived, end } = planFile(lines, { key, name, kind: 'main' }, start);
+  const { conversations, derived, end, reading } = planFile(lines, { key, name, kind: 'main' }, start);
   const [conversation, ...others] = conversations;
   if (conversation === undefined || others.length > 0 || derived.length > 0) return undefined;
-  return { conversation, end: end ?? sameEnd(lines, conversation, state) };
+  const counts = countsOf(lines.length, conversations, reading);
+  return { conversation, counts, end: end ?? sameEnd(lines, conversation, state) };
 }
 
 /** The open end from which records were read, where all that follows it is still open. */

@@ -4,6 +4,7 @@ import type { JsonLine } from '../json-lines.ts';
 import type { OpenEnd } from '../open-end.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from '../plan.ts';
 import { answersOf } from './answers.ts';
+import { ByRecord } from './by-record.ts';
 import { chainOf, type DerivedLink } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
 import { type ReadingCounts, readingCounts } from './counts.ts';
@@ -17,11 +18,11 @@ import { type CodeRecord, type RecordStart, readRecords } from './records.ts';
 import { turnsOf } from './turns.ts';
 import { weave } from './weave.ts';
 
-/** Why a conversation does not follow the one before it in the file. Of a circle of parents, the first record begins one. */
+/** Why a conversation does not follow the one before it in the file. */
 function whyApart(first: CodeRecord | undefined): string {
   return first?.parent === undefined
     ? 'has no parent: the conversation before it was cleared'
-    : 'is among its own predecessors: no record says what is before it';
+    : `has a parent, ${first.parent}, that is not before it in the file`;
 }
 
 /** What a file is to its session. */
@@ -54,14 +55,15 @@ export function planFile(
   const title = titleOf(records);
   const derived: DerivedEdge[] = [];
   const links = new Map(chain.derived.map((one) => [one.record, one]));
-  const taken = new Set<CodeRecord>();
+  const taken = new ByRecord<true>();
   const ways = trees.map((tree) => pathsOf(tree, chain).map((path) => readPath(path, tree, taken)));
   // Records of a tree that says nothing, and those without a place in a tree, go with the first conversation.
   const later = new Map(trees.slice(1).flatMap((tree, i) => tree.map((record) => [record, i + 1] as const)));
   const beside = records.filter((record) => !taken.has(record));
   const conversations: ConversationPlan[] = [];
   const written = new Set<string>();
-  const marks = marksOf(records);
+  const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
+  const marks = marksOf(records, exportOf);
   let before: ConversationPlan | undefined;
   let end: OpenEnd | undefined;
   for (const [t, paths] of ways.entries()) {
@@ -97,7 +99,6 @@ export function planFile(
   // The others are of records that say nothing.
   derived.push(...edgesOf([...links.keys()], key, links));
   const paths = ways.flat().map(({ conversation }) => ({ ...conversation, beside: [] }));
-  const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
   const reading = readingCounts(chain, paths);
   return {
     ...{ conversations, derived, reading },
@@ -125,7 +126,7 @@ function edgesOf(
 function readPath(
   path: TreePath,
   tree: readonly CodeRecord[],
-  taken: Set<CodeRecord>,
+  taken: ByRecord<true>,
 ): { readonly path: TreePath; readonly conversation: Omit<Conversation, 'beside'> } {
   const stretches: { calls: Call[]; from: number; to: number }[] = [];
   // Behind a compaction a call can be repeated, since the model gets it again.
@@ -144,13 +145,14 @@ function readPath(
   });
   stretches.push(stretch);
   for (const record of path.steps) {
-    taken.add(record);
-    for (const one of path.hanging.get(record) ?? []) taken.add(one);
+    taken.set(record, true);
+    for (const one of path.hanging.get(record) ?? []) taken.set(one, true);
   }
-  for (const turn of turns) if (turn.kind === 'assistant') for (const one of turn.members) taken.add(one);
+  for (const turn of turns)
+    if (turn.kind === 'assistant') for (const one of turn.members) taken.set(one, true);
   return {
     path,
-    conversation: { turns, answers: answersOf(stretches, tree, new Set(path.steps)) },
+    conversation: { turns, answers: answersOf(stretches, tree, new ByRecord(path.steps, true)) },
   };
 }
 
@@ -172,7 +174,7 @@ function planPath(
   },
 ): {
   readonly plan: ConversationPlan;
-  readonly keys: readonly string[];
+  readonly drafts: readonly Draft[];
   readonly starts: readonly number[];
   readonly settled: number;
 } {
@@ -210,13 +212,15 @@ function planPath(
     asides,
     ...(exported.size > 0 && { exported }),
   };
-  return { plan, keys: drafts.map(({ key: of = '' }) => of), starts, settled };
+  return { plan, drafts, starts, settled };
 }
 
-/** What an export wrote into records, by their keys. */
-function marksOf(records: readonly CodeRecord[]): ReadonlyMap<string, string> {
+/** What the export of a session wrote into records, by their keys. */
+function marksOf(records: readonly CodeRecord[], session: string | undefined): ReadonlyMap<string, string> {
   return new Map(
-    records.flatMap(({ key, mark }) => (mark === undefined ? [] : [[key, mark.entry ?? ''] as const])),
+    records.flatMap(({ key, mark }) =>
+      mark === undefined || mark.session !== session ? [] : [[key, mark.entry ?? ''] as const],
+    ),
   );
 }
 

@@ -1,9 +1,9 @@
 /**
- * Claude Code, the files of a session as a tree of conversations: `tool.ts` says where they are and what each is,
- * `plan-source.ts` reads those of a session, and all else is pure. `agents.ts` takes the subagents out of the records,
- * `chain.ts` links what is left, `paths.ts` finds the ways through it, `kept.ts` what compactions kept, and `plan-file.ts` makes
- * conversations of them, by the rules of `turns`, `message`, `answers`, `blocks`, `drafts` and `weave`. Imports what lies beside
- * it in `import`, and no other room.
+ * Claude Code, the files of a session as a tree of conversations: `tool.ts` and `folder.ts` say where they are and what
+ * each is, `plan-source.ts` reads those of a session, and all else is pure. `file-facts.ts` is what all records of a file
+ * say together, `agents.ts` takes the subagents out of them, `chain.ts` links what is left, `paths.ts` finds the ways
+ * through it, `kept.ts` what compactions kept, and `plan-file.ts` makes conversations of them, by the rules of `turns`,
+ * `message`, `answers`, `blocks`, `drafts` and `weave`. Imports what lies beside it in `import`, and no other room.
  */
 
 import type { Draft, JsonObject } from '@tapedeck/tape';
@@ -13,17 +13,11 @@ import type { JsonLine } from '../json-lines.ts';
 import { keyPart } from '../key-part.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan.ts';
 import { text } from '../text.ts';
-import {
-  type AgentNotes,
-  type AgentSource,
-  agentNotes,
-  contextIn,
-  withoutNested,
-  withoutSidechains,
-} from './agents.ts';
+import { type AgentNotes, type AgentSource, contextIn, withoutNested, withoutSidechains } from './agents.ts';
 import { countsOf, type ReadingCounts } from './counts.ts';
+import { factsOf } from './file-facts.ts';
 import { type SavedOutput, savedDraft } from './outputs.ts';
-import { planFile } from './plan-file.ts';
+import { type FileKey, planFile } from './plan-file.ts';
 
 /** What is read of one session: its main file, and what lies in the folder beside it. */
 export interface ClaudeCodeSource {
@@ -49,16 +43,20 @@ export function planClaudeCode({
   beside = [],
   outputs = [],
 }: ClaudeCodeSource): ImportPlan {
-  const nested = withoutNested(lines, new Set(agents.map(({ id }) => id)));
-  const main = withoutSidechains(nested.lines);
-  const found = [...nested.agents, ...main.agents, ...agents];
+  const facts = factsOf(lines);
+  const ids = new Set(agents.map(({ id }) => id));
+  const nested = facts.hasNested ? withoutNested(lines, ids) : { lines, agents: [] };
+  const main = facts.hasSidechains ? withoutSidechains(nested.lines) : { lines: nested.lines, agents: [] };
+  const given = [...nested.agents, ...main.agents, ...agents];
+  const found = [...given, ...missingIn(given)];
   const agentLines = found.flatMap((agent) => agent.lines);
-  const isAgent = agents.length === 0 && isSidechain(lines);
-  const named = uuid.test(name) ? name : (sessionIn(lines) ?? sessionIn(agentLines) ?? name);
+  const isAgent = agents.length === 0 && facts.isSidechain;
+  const named = uuid.test(name) ? name : (facts.session ?? factsOf(agentLines).session ?? name);
   const { session, key } = identityOf(named, isAgent ? lines : []);
-  const notes = agentNotes([...lines, ...agentLines, ...beside]);
+  const { notes } = facts;
+  for (const { value } of [...agentLines, ...beside]) notes.add(value);
   const top = planFile(main.lines, { key, name: session, kind: 'main' });
-  const [first = emptyMain(key, session), ...rest] = top.conversations;
+  const [first = emptyOf({ key, name: session, kind: 'main' }), ...rest] = top.conversations;
   if (top.conversations.length === 0 && found.length === 0)
     return { format: 'claude-code', session, conversations: [], derived: [], counts: new Map() };
   const drafts = [...beside.map(({ key: of, value }) => recordDraft(of, value)), ...outputs.map(savedDraft)];
@@ -71,26 +69,31 @@ export function planClaudeCode({
   );
   // A subagent of a subagent comes after the one that called it.
   for (let left = agentPlans; left.length > 0; ) {
+    const parentOf = ({ call, above }: (typeof left)[number]) =>
+      all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ??
+      all.find((one) => one.key === above);
     const placed = left.filter(
-      ({ call }) => call === undefined || all.some(({ spine }) => hasCall(spine, call)),
+      (one) => (one.call === undefined && one.above === undefined) || parentOf(one) !== undefined,
     );
     const now = placed.length === 0 ? left : placed;
-    for (const { call, context, guess, own } of now) {
-      const parent = all.find(({ spine }) => call !== undefined && hasCall(spine, call)) ?? all[0];
+    for (const one of now) {
+      const { call, context, guess, came, own } = one;
+      const parent = parentOf(one) ?? all[0];
       if (parent === undefined) continue;
       const before = context === undefined ? [] : contextOf(parent.spine, { context, call });
       const inherits = before.length > 0 ? ({ inherits: true } as const) : {};
       const edge = { key: parent.key, ...(call !== undefined && { call }), ...inherits };
       const [agent, ...branches] = own.conversations.map((one) => behind(before, one));
       if (agent === undefined) continue;
-      all.push({ ...agent, parent: edge }, ...branches);
+      const received = came && receivedIn(parent.spine, came);
+      all.push({ ...agent, parent: edge, ...(received !== undefined && { received }) }, ...branches);
       derived.push(...own.derived);
       if (guess !== undefined)
         derived.push({ conversation: agent.key, of: agent.key, from: parent.key, ...guess });
     }
     left = left.filter((one) => !now.includes(one));
   }
-  const copyOf = sourceOfCopy(main.lines, session);
+  const copyOf = facts.sources.findLast((one) => one !== session);
   return {
     format: 'claude-code',
     session,
@@ -105,6 +108,16 @@ export function planClaudeCode({
     // Where records of subagents are between the others, nothing is as plain as an end has to be.
     ...(top.end !== undefined && nested.agents.length + main.agents.length === 0 && { end: top.end }),
   };
+}
+
+/**
+ * The subagents that others name as their parents, and of which nothing is here yet: they stand for those that come later, so
+ * that their own are forked from them, and merged into them.
+ */
+function missingIn(agents: readonly AgentSource[]): readonly AgentSource[] {
+  const here = new Set(agents.filter(({ lines }) => lines.length > 0).map(({ id }) => id));
+  const named = new Set(agents.flatMap(({ meta }) => text(meta?.parentAgentId) ?? []));
+  return [...named].filter((id) => !here.has(id)).map((id) => ({ id, lines: [], isMissing: true as const }));
 }
 
 /** What was found in each file. Subagents inside of a file count as a part of it. */
@@ -134,7 +147,7 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** A subagent as conversations, the first of which is its own. */
 function planAgent(
-  { id, lines, meta, ...agent }: AgentSource,
+  { id, lines, meta, isMissing, ...agent }: AgentSource,
   {
     key,
     notes,
@@ -148,32 +161,52 @@ function planAgent(
 ) {
   const ofRun = agent.workflow === undefined ? undefined : notes.calls.get(agent.workflow);
   const call = agent.call ?? text(meta?.toolUseId) ?? notes.calls.get(id) ?? ofRun;
-  const own = planFile(lines, {
-    ...{ key: agentKey(key, id), name: agentName(id), kind: 'subagent' },
-    ...(file !== undefined && { file }),
-  });
-  const [first, ...branches] = own.conversations;
-  const ended = notes.ended.get(id) ?? notes.results.get(call ?? '');
+  const named = { key: agentKey(key, id), name: agentName(id), kind: 'subagent' as const };
+  const of = { ...named, ...(file !== undefined && { file }) };
+  const own = planFile(lines, of);
+  const [first = isMissing === true ? emptyOf(of) : undefined, ...branches] = own.conversations;
+  const answered = notes.results.get(call ?? '');
+  // What it answered is not here yet.
+  const ended = isMissing === true ? undefined : (notes.ended.get(id) ?? answered);
+  const notified = ended?.notified ?? notes.ended.get(agent.workflow ?? '')?.notified;
   const said = meta === undefined ? [] : [{ draft: recordDraft('cc:agent-meta', meta), after: 0 }];
   const title = text(meta?.description);
   const conversation = first && {
     ...first,
-    ...(ended !== undefined && { ended }),
+    ...(ended !== undefined && { ended: ended.as }),
     ...(title !== undefined && { title }),
     asides: [...said, ...first.asides],
   };
+  const came: Came | undefined = ended && { notified, call: answered && call };
+  const parent = text(meta?.parentAgentId);
+  const workflow = ofRun !== undefined && call === ofRun ? agent.workflow : undefined;
   return {
     call,
+    above: parent && agentKey(key, parent),
+    came,
     context: contextIn(lines),
-    guess: guessOf({
-      call,
-      workflow: ofRun !== undefined && call === ofRun ? agent.workflow : undefined,
-      agent,
-    }),
+    guess: call === undefined && parent !== undefined ? undefined : guessOf({ call, workflow, agent }),
     file: file ?? agentKey(key, id),
     records: lines.length,
     own: { ...own, conversations: conversation === undefined ? [] : [conversation, ...branches] },
   };
+}
+
+/** How the result of a subagent came back: in a notification, or as the result of a call that waited for it. */
+interface Came {
+  readonly notified: string | undefined;
+  readonly call: string | undefined;
+}
+
+/** The key of the draft of a conversation with which that got the result of a subagent. */
+function receivedIn(spine: readonly Draft[], { notified, call }: Came): string | undefined {
+  const result = call === undefined ? undefined : `:${keyPart(call)}`;
+  const draft = spine.find(({ kind, key = '' }) =>
+    notified === undefined
+      ? kind === 'tool-result' && result !== undefined && key.endsWith(result)
+      : key === notified,
+  );
+  return draft?.key;
 }
 
 /** How it was concluded which call started a subagent, where no record says so. */
@@ -241,38 +274,13 @@ function identityOf(
   return { session, key: `claude-code:${keyPart(named)}` };
 }
 
-function isSidechain(lines: readonly JsonLine[]): boolean {
-  const spoken = lines.filter(({ value }) => value.type === 'user' || value.type === 'assistant');
-  return spoken.length > 0 && spoken.every(({ value }) => value.isSidechain === true);
-}
-
-function emptyMain(key: string, name: string): ConversationPlan {
-  return { key, kind: 'main', file: key, name, spine: [], settled: 0, keeps: new Map(), asides: [] };
+/** A conversation of which nothing is here. */
+function emptyOf({ key, kind, name, file = key }: FileKey): ConversationPlan {
+  return { key, kind, file, name, spine: [], settled: 0, keeps: new Map(), asides: [] };
 }
 
 function recordDraft(key: string, payload: JsonObject): Draft {
   return { kind: 'x-claude-code', payload, meta: { source: 'import' }, key };
-}
-
-/** The session of the last record in a chain that names one, or else of any; copies of another session's name the copy. */
-function sessionIn(lines: readonly JsonLine[]): string | undefined {
-  const names = lines.filter(({ value }) => text(value.sessionId) !== undefined);
-  const last = names.findLast(({ value }) => text(value.uuid) !== undefined) ?? names.at(-1);
-  return text(last?.value.sessionId);
-}
-
-/**
- * The session from which records were copied, as the last copied one names it. Three generations of Claude Code say so in
- * three ways: `forkedFrom`, a `session_id` beside the `sessionId`, and the session that made the request of an answer.
- */
-function sourceOfCopy(lines: readonly JsonLine[], session: string): string | undefined {
-  for (const { value } of lines.toReversed()) {
-    const { forkedFrom, session_id, requestSessionId } = value;
-    const from = isObject(forkedFrom) ? text(forkedFrom.sessionId) : undefined;
-    const named = from ?? text(session_id) ?? text(requestSessionId);
-    if (named !== undefined && named !== session) return named;
-  }
-  return undefined;
 }
 
 function hasCall(spine: readonly Draft[], call: string): boolean {

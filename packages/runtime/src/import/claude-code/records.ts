@@ -47,44 +47,63 @@ export interface CodeRecord {
   readonly raw: JsonObject;
 }
 
-/** A record, whose content its line has. */
+/** A record, whose content its line has. A large file has hundreds of thousands: each field counts. */
 class LineRecord implements CodeRecord {
   readonly ordinal: number;
   readonly id: string | undefined;
   readonly parent: string | undefined;
   readonly before: string | undefined;
   readonly uuid: string | undefined;
-  readonly type: string;
-  readonly sidechain: boolean;
-  readonly mark: ExportedMark | undefined;
   readonly traits: Traits;
   readonly message: string | undefined;
-  readonly results: Results | undefined;
-  readonly calls: readonly string[] | undefined;
-  readonly leaf: string | undefined;
   readonly #line: JsonLine;
-  readonly #isKey: boolean;
+  /** The results of a user record, or the calls of an assistant record. */
+  readonly #named: Results | readonly string[] | undefined;
+  readonly #rare: RareFields | undefined;
 
-  constructor(line: JsonLine, fields: LineFields) {
+  constructor(line: JsonLine, { isKey, mark, leaf, results, calls, ...fields }: LineFields) {
     this.ordinal = fields.ordinal;
     this.id = fields.id;
     this.parent = fields.parent;
     this.before = fields.before;
     this.uuid = fields.uuid;
-    this.type = fields.type;
-    this.sidechain = fields.sidechain;
-    this.mark = fields.mark;
     this.traits = fields.traits;
     this.message = fields.message;
-    this.results = fields.results;
-    this.calls = fields.calls;
-    this.leaf = fields.leaf;
     this.#line = line;
-    this.#isKey = fields.isKey;
+    this.#named = results ?? calls;
+    const hasOther = !isKey && this.uuid !== undefined;
+    const isPlain = mark === undefined && leaf === undefined && !hasOther;
+    this.#rare = isPlain ? undefined : { mark, leaf, hasOther };
+  }
+
+  get type(): string {
+    return this.traits.type;
+  }
+
+  get sidechain(): boolean {
+    return this.traits.isSidechain;
+  }
+
+  get mark(): ExportedMark | undefined {
+    return this.#rare?.mark;
+  }
+
+  get leaf(): string | undefined {
+    return this.#rare?.leaf;
+  }
+
+  get results(): Results | undefined {
+    return this.type === 'user' ? (this.#named as Results | undefined) : undefined;
+  }
+
+  get calls(): readonly string[] | undefined {
+    return this.type === 'assistant' ? (this.#named as readonly string[] | undefined) : undefined;
   }
 
   get key(): string {
-    return this.#isKey ? `cc:${keyPart(this.uuid ?? '')}` : `cc:line:${this.ordinal}`;
+    return this.uuid === undefined || this.#rare?.hasOther === true
+      ? `cc:line:${this.ordinal}`
+      : `cc:${keyPart(this.uuid)}`;
   }
 
   get line(): number {
@@ -108,7 +127,14 @@ class LineRecord implements CodeRecord {
   }
 }
 
-interface LineFields extends Omit<CodeRecord, 'key' | 'raw' | 'line' | 'offset' | 'bytes' | 'isAway'> {
+/** What few records have. */
+interface RareFields extends Pick<CodeRecord, 'mark' | 'leaf'> {
+  /** Whether another record has its uuid, too, and with that the key. */
+  readonly hasOther: boolean;
+}
+
+interface LineFields
+  extends Omit<CodeRecord, 'type' | 'sidechain' | 'key' | 'raw' | 'line' | 'offset' | 'bytes' | 'isAway'> {
   /** Whether its uuid is the key of its entry. */
   readonly isKey: boolean;
 }
@@ -161,8 +187,9 @@ const fileStart: RecordStart = { ordinal: 0, before: undefined };
  * them, follows its predecessor in the file. Of two records with one uuid, the first counts.
  */
 export function readRecords(lines: readonly JsonLine[], start: RecordStart = fileStart): CodeRecord[] {
-  /** The ids of the file, each as one text: that of a record and those by which others name it. */
+  /** The ids of the file, each as one text: that of a record and those by which others name it. So it is with calls. */
   const seen = new Map<string, string>();
+  const made = new Map<string, string>();
   const oneText = (id: string | undefined) => (id === undefined ? undefined : (seen.get(id) ?? id));
   const keys = new Set<string>();
   const alone = lines.every(({ value }) => !isEnd(value) || value.isSidechain === true);
@@ -184,6 +211,8 @@ export function readRecords(lines: readonly JsonLine[], start: RecordStart = fil
     const own = messageId(value);
     // Records of a message follow each other: they share one text.
     if (own !== undefined && own !== message) message = own;
+    const calls = callsOf(value);
+    for (const call of calls ?? []) made.set(call, call);
     const record = new LineRecord(line, {
       ordinal,
       id,
@@ -192,19 +221,23 @@ export function readRecords(lines: readonly JsonLine[], start: RecordStart = fil
       before,
       isKey,
       uuid: isKey ? original : uuid,
-      type,
-      sidechain: value.isSidechain === true,
       mark: exportedMark(value),
       traits: shared.of(value),
       message: own && message,
-      results: resultsOf(value),
-      calls: callsOf(value),
+      results: resultsOf(value, made),
+      calls,
       leaf: text(value.leafUuid),
     });
     if (fresh) seen.set(uuid, uuid);
     if (canEnd(record) && (alone || !record.sidechain)) before = id;
     return record;
   });
+}
+
+/** The key of a record that has a uuid, if it is the first one that has it. */
+export function keyIn(value: JsonObject): string | undefined {
+  const id = originalOf(value) ?? text(value.uuid);
+  return id === undefined ? undefined : `cc:${keyPart(id)}`;
 }
 
 /** The uuid of the record of which this one is a copy, where the copy has another. */

@@ -1,10 +1,11 @@
-import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
-import { quote } from '@tapedeck/tape/internal';
-import { ImportError } from '../errors.ts';
+import { isObject } from '@tapedeck/tape/internal';
 import { firstText, given, type Identity, isJsonLines, type Place, type TranscriptTool } from '../format.ts';
 import { text } from '../text.ts';
+import { agentFile, inFolder, namesIn, partIn } from './folder.ts';
+import { hasBadFigure } from './message.ts';
 import { planEnd } from './plan-end.ts';
 import { planSource } from './plan-source.ts';
 import { isClaudeCode } from './records.ts';
@@ -16,9 +17,14 @@ export const claudeCode: TranscriptTool = {
   title: 'Claude Code',
   file: 'a Claude Code transcript',
   roots: (place) => [join(directoryOf(place), 'projects')],
-  retention: (place) => retentionIn(directoryOf(place)),
+  retention: (place) => retentionIn(directoryOf(place), place.managed),
   has: (path) => isJsonLines(path) || partOf.test(path),
   identify,
+  hasRecord: (record) => isClaudeCode(record) || isSide(record) || text(record.uuid) !== undefined,
+  faultIn: ({ type, message }) =>
+    type === 'assistant' && isObject(message) && hasBadFigure(message.usage)
+      ? 'a figure of tokens is no whole number, and counts as 0'
+      : undefined,
   directoryOf: ({ cwd }) => text(cwd),
   beside,
   plan: planSource,
@@ -33,19 +39,6 @@ function directoryOf({ env, home }: Place): string {
 /** What lies in the folder of a session: its subagents with what is known of them, and outputs that were too large. */
 const partOf = /[/\\](?:subagents[/\\].*\.(?:jsonl|json)|tool-results[/\\][^/\\]+)$/;
 
-/** The folder of a session in a path, and what lies in it. */
-const inFolder = /([^/\\]+)[/\\](subagents|tool-results)[/\\](?:.*[/\\])?([^/\\]+)$/;
-
-/**
- * Whether a part of a session lies in the folder of that session. Such a file is taken whatever is in it, so that a link in the
- * folder could lead to any file of the user.
- */
-function isInFolder(path: string, inside: readonly string[]): boolean {
-  if (!existsSync(path)) return true;
-  const real = inFolder.exec(realpathSync(path)) ?? [];
-  return [1, 2, 3].every((i) => real[i] === inside[i]);
-}
-
 /** The name of a file of the program itself, which says what session it is. Records may be copies of another one's. */
 const ownName = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl/;
 
@@ -53,20 +46,33 @@ function identify(records: readonly JsonObject[], path: string): Identity | unde
   const inside = inFolder.exec(path) ?? [];
   const [, main, folder, name = ''] = inside;
   const facts = factsOf(records);
-  if (main !== undefined && (folder === 'tool-results' || !/^agent-[^/]*\.jsonl/.test(name)))
-    return isInFolder(path, inside) ? { session: `${main}/${name}`, role: 'part', main } : undefined;
+  const agent = firstText(records, 'agentId');
+  if (main !== undefined && !agentFile.test(name)) {
+    // A file of a subagent may have got another name.
+    const mayBeAgent = folder === 'subagents' && isJsonLines(name) && !journalFile.test(name);
+    if (mayBeAgent && records.length === 0) return undefined;
+    const isAgent =
+      mayBeAgent && agent !== undefined && records.some((record) => record.isSidechain === true);
+    if (!isAgent) return partIn(path, inside);
+  }
   const mayBeAside = inProjects.test(path);
   if (!records.some((record) => isClaudeCode(record) || (mayBeAside && isSide(record)))) return undefined;
-  const agent = firstText(records, 'agentId');
-  if (main !== undefined)
-    return { session: `${main}/agent-${agent ?? nameOf(name).slice(6)}`, role: 'subagent', main, ...facts };
   const file = basename(path);
-  const session = ownName.exec(file)?.[1] ?? firstText(records, 'sessionId') ?? nameOf(file);
+  const named = firstText(records, 'sessionId');
   // A version of 2025 kept subagents beside their session, in files of their own.
   const isAlone = records.every(({ isSidechain }) => isSidechain !== false) && agent !== undefined;
-  if (isAlone) return { session: `${session}/agent-${agent}`, role: 'subagent', main: session, ...facts };
+  if (main !== undefined || isAlone) {
+    // Whatever its path is: it may be a copy.
+    const of = named ?? main ?? ownName.exec(file)?.[1] ?? nameOf(file);
+    const id = agent ?? nameOf(name).slice('agent-'.length);
+    return { session: `${of}/agent-${id}`, role: 'subagent', main: of, ...facts };
+  }
+  const session = ownName.exec(file)?.[1] ?? named ?? nameOf(file);
   return { session, role: 'main', main: session, ...facts };
 }
+
+/** The file of what the subagents of a workflow did. */
+const journalFile = /^journal\.jsonl/;
 
 /** Only there, records that other tools may have, too, are this one's. */
 const inProjects = /[/\\]projects[/\\]/;
@@ -90,24 +96,10 @@ function nameOf(file: string): string {
 function beside(path: string, { main }: Identity): readonly string[] {
   const inside = inFolder.exec(path);
   const place = inside === null ? dirname(path) : path.slice(0, inside.index);
-  const folder = inside === null ? nameOf(basename(path)) : main;
-  const agents = namesIn(place).filter((name) => /^agent-[^/\\]*\.jsonl/.test(name));
+  const folder = inside === null ? nameOf(basename(path)) : (inside[1] ?? main);
+  const agents = namesIn(place).filter((name) => agentFile.test(name));
   const files = ['', '.zst', '.gz'].map((end) => join(place, `${folder}.jsonl${end}`));
   return [...files, join(place, folder), ...agents.map((name) => join(place, name))].filter((one) =>
     existsSync(one),
   );
-}
-
-/** The names in a folder; none in one that only lets pass who knows a name. */
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    if (code === 'EACCES' || code === 'EPERM') return [];
-    throw new ImportError('IMPORT_CANNOT_READ', `cannot read ${quote(folder)}: ${message}`, {
-      data: { file: folder, why: message },
-      cause,
-    });
-  }
 }

@@ -7,6 +7,8 @@ import { blocksOf, isBlank } from './blocks.ts';
 
 /** What is asked of each record more than once: it is kept, so that the content of a record need not be. */
 export interface Traits {
+  readonly type: string;
+  readonly isSidechain: boolean;
   /** Whether it restarts the conversation after a compaction. */
   readonly isBoundary: boolean;
   /** Whether it contains the summary of a compaction. */
@@ -33,16 +35,18 @@ export interface Traits {
   readonly isOnlyResults: boolean;
 }
 
-/** The calls whose results a record has, by the places of their blocks. */
-export type Results = readonly (readonly [at: number, call: string])[];
+/** The calls whose results a record has, each at the place of its block, and the empty text for any other block. */
+export type Results = readonly string[];
 
 /** Pure. */
 function traitsOf(raw: JsonObject): Traits {
-  const { type } = raw;
+  const type = text(raw.type) ?? '';
   const blocks = blocksOf(raw);
   const said = blocks.filter((block) => !isBlank(block));
   const isResult = (block: JsonObject) => block.type === 'tool_result';
   return {
+    type,
+    isSidechain: raw.isSidechain === true,
     isBoundary: type === 'system' && raw.subtype === 'compact_boundary',
     isSummary: type === 'user' && raw.isCompactSummary === true,
     isQueued: isQueued(raw),
@@ -58,15 +62,14 @@ function traitsOf(raw: JsonObject): Traits {
   };
 }
 
-/** The results of a user record; undefined where it has none. Pure. */
-export function resultsOf(raw: JsonObject): Results | undefined {
+/** The results of a user record; undefined where it has none. `calls`: ids that are in memory already. Pure. */
+export function resultsOf(raw: JsonObject, calls: ReadonlyMap<string, string>): Results | undefined {
   if (raw.type !== 'user') return undefined;
-  const results: (readonly [number, string])[] = [];
-  for (const [at, block] of blocksOf(raw).entries()) {
+  const results = blocksOf(raw).map((block) => {
     const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
-    if (call !== undefined) results.push([at, call]);
-  }
-  return results.length === 0 ? undefined : exact(results);
+    return call === undefined ? '' : (calls.get(call) ?? call);
+  });
+  return results.some((call) => call !== '') ? results : undefined;
 }
 
 /** The ids of the calls of an assistant record; undefined where it has none. Pure. */
@@ -84,14 +87,26 @@ export function messageId(raw: JsonObject): string | undefined {
 
 /** Gives records that have the same traits one object for them: there are few. */
 export class TraitPool {
-  readonly #known = new Map<string, Traits>();
+  readonly #known = new Map<string, Map<number, Traits>>();
 
   of(raw: JsonObject): Traits {
     const traits = traitsOf(raw);
-    const mark = Object.values(traits).map(Number).join('');
-    const known = this.#known.get(mark);
+    const ofType = this.#known.get(traits.type) ?? new Map<number, Traits>();
+    this.#known.set(traits.type, ofType);
+    const mark = markOf(traits);
+    const known = ofType.get(mark);
     if (known !== undefined) return known;
-    this.#known.set(mark, traits);
+    ofType.set(mark, traits);
     return traits;
   }
+}
+
+/** Traits as a number with a digit for each that is true, false or undefined. Makes no object, since each record has them. */
+function markOf(traits: Traits): number {
+  let mark = 0;
+  for (const name in traits) {
+    const trait = traits[name as keyof Traits];
+    if (typeof trait !== 'string') mark = mark * 3 + (trait === undefined ? 2 : Number(trait));
+  }
+  return mark;
 }

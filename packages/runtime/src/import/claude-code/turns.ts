@@ -1,3 +1,4 @@
+import { ByRecord } from './by-record.ts';
 import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 
 /** A step of the conversation: an assistant message, or a record of another kind. */
@@ -68,7 +69,7 @@ export function turnsOf(
     if (kind !== 'assistant' && kind !== 'aside' && !isInjected(record)) open = undefined;
   }
 
-  const onPath = new Set(steps);
+  const onPath = new ByRecord(steps, true);
   const sidechain = steps.at(-1)?.sidechain;
   for (const record of records) {
     if (onPath.has(record) || record.sidechain !== sidechain || kindOf(record) !== 'assistant') continue;

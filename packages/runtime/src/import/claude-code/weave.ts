@@ -1,5 +1,5 @@
 import type { Draft, Part } from '@tapedeck/tape';
-import { LaterDraft, type MakeDrafts } from '../later-draft.ts';
+import { DraftMaker, LaterDraft } from '../later-draft.ts';
 import type { Answers } from './answers.ts';
 import { blocksOf, isBlank, userPart } from './blocks.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
@@ -18,6 +18,12 @@ import type { RecordTurn } from './turns.ts';
 
 type SpokenMessage = Extract<SpokenTurn, { kind: 'assistant' }>;
 
+/** The boundary of the nth compaction. */
+interface NthBoundary {
+  readonly turn: RecordTurn;
+  readonly n: number;
+}
+
 /** The drafts of a conversation in order. */
 interface Woven {
   readonly drafts: readonly Draft[];
@@ -33,8 +39,18 @@ interface Woven {
  */
 export function weave({ turns, answers, beside }: Conversation): Woven {
   const drafts: Draft[] = [];
-  const add = (records: readonly CodeRecord[], make: MakeDrafts): void => {
-    for (const draft of draftsOf(records, make)) drafts.push(draft);
+  const add = <Step>(records: readonly CodeRecord[], maker: DraftMaker<Step>, step: Step): void => {
+    for (const draft of draftsOf(records, maker, step)) drafts.push(draft);
+  };
+  const makers = {
+    model: new DraftMaker((turn: SpokenMessage) => modelDrafts(turn, answers, false)),
+    // A message split by another one counts its usage only once.
+    counted: new DraftMaker((turn: SpokenMessage) => modelDrafts(turn, answers, true)),
+    user: new DraftMaker((record: CodeRecord) => userDrafts(record, answers)),
+    boundary: new DraftMaker(({ turn, n }: NthBoundary) => [boundaryDraft(turn, n)]),
+    error: new DraftMaker((record: CodeRecord) => [errorDraft(record)]),
+    aside: new DraftMaker((record: CodeRecord) => [asideDraft(record)]),
+    beside: new DraftMaker((record: CodeRecord) => besideDrafts(record, answers)),
   };
   const counted = new Set<string>();
   const starts: number[] = [];
@@ -45,8 +61,7 @@ export function weave({ turns, answers, beside }: Conversation): Woven {
   let run: number | undefined;
   const catchUp = (ordinal: number): void => {
     for (let record = beside[side]; record && record.ordinal < ordinal; record = beside[side]) {
-      const one = record;
-      add([one], () => besideDrafts(one, answers));
+      add([record], makers.beside, record);
       side += 1;
     }
   };
@@ -57,30 +72,29 @@ export function weave({ turns, answers, beside }: Conversation): Woven {
     starts.push(start);
     switch (turn.kind) {
       case 'assistant':
-        // A message split by another one counts its usage only once.
-        add(recordsOf(turn, answers), countedDrafts(turn, answers, counted));
+        add(recordsOf(turn, answers), isCounted(turn, counted) ? makers.counted : makers.model, turn);
         if (turn.id !== undefined && !turn.message.isEmpty) counted.add(turn.id);
         settled = isOver(turn, turns[i + 1]) ? undefined : start;
         run = undefined;
         break;
       case 'user':
-        add([turn.record], () => userDrafts(turn.record, answers));
+        add([turn.record], makers.user, turn.record);
         run = answers.records.has(turn.record) ? drafts.length : (run ?? start);
         if (drafts.slice(start).some(({ kind }) => kind === 'message')) settled = run;
         break;
       case 'boundary':
         compactions += 1;
-        add([turn.record], boundaryDrafts(turn, compactions));
+        add([turn.record], makers.boundary, { turn, n: compactions });
         settled = start;
         run = undefined;
         break;
       case 'api-error':
-        add([turn.record], () => [errorDraft(turn.record)]);
+        add([turn.record], makers.error, turn.record);
         settled = undefined;
         run = undefined;
         break;
       case 'aside':
-        add([turn.record], () => [asideDraft(turn.record)]);
+        add([turn.record], makers.aside, turn.record);
     }
   }
   catchUp(Number.POSITIVE_INFINITY);
@@ -88,25 +102,25 @@ export function weave({ turns, answers, beside }: Conversation): Woven {
 }
 
 /** Drafts that are made again each time a caller takes them, unless all of their records are in memory. */
-function draftsOf(records: readonly CodeRecord[], make: MakeDrafts): readonly Draft[] {
-  const drafts = make();
+function draftsOf<Step>(
+  records: readonly CodeRecord[],
+  maker: DraftMaker<Step>,
+  step: Step,
+): readonly Draft[] {
+  const drafts = maker.make(step);
   if (!records.some(({ isAway }) => isAway)) return drafts;
   const total = records.reduce((sum, record) => sum + record.bytes, 0);
   const bytes = Math.ceil(total / Math.max(drafts.length, 1));
-  return drafts.map((draft, i) => new LaterDraft(draft, { make, i, bytes }));
+  const [keyed] = records;
+  return drafts.map((draft, i) => new LaterDraft(draft, { maker, step, i, bytes, keyed }));
 }
 
 function recordsOf({ members, message }: SpokenMessage, { byCall }: Answers): readonly CodeRecord[] {
   return [...members, ...message.calls.flatMap((call) => byCall.get(call)?.record ?? [])];
 }
 
-function countedDrafts(turn: SpokenMessage, answers: Answers, counted: ReadonlySet<string>): MakeDrafts {
-  const isCounted = turn.id !== undefined && counted.has(turn.id);
-  return () => modelDrafts(turn, answers, isCounted);
-}
-
-function boundaryDrafts(turn: RecordTurn, n: number): MakeDrafts {
-  return () => [boundaryDraft(turn, n)];
+function isCounted({ id }: SpokenMessage, counted: ReadonlySet<string>): boolean {
+  return id !== undefined && counted.has(id);
 }
 
 /**

@@ -1,0 +1,116 @@
+import type { Draft, Entry, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import { storedTexts } from '@tapedeck/tape/internal';
+import { spineOf } from './change.ts';
+import { copiesIn, firstAnswer, firstKey, sessionOf } from './copies.ts';
+import { importedIn, requestOf, type Shown } from './imported.ts';
+import { wholeDraft } from './later-draft.ts';
+import type { Origins } from './origins.ts';
+import type { ConversationPlan, ImportPlan } from './plan.ts';
+
+/** A session with which another one begins under other keys, and what it shows of that. */
+export interface Resumed {
+  readonly session: string;
+  readonly shown: readonly Shown[];
+  /** Whether the other one was forked from it. */
+  readonly isParent: boolean;
+}
+
+/**
+ * The session of which a main conversation begins with a copy under other ids, as old programs wrote one when they resumed a
+ * session: nothing names that, but its first answer is that to the same request. Undefined for one that was here first.
+ */
+export function resumedFrom(
+  store: SqliteTapeStore,
+  plan: ImportPlan,
+  conversation: ConversationPlan,
+  origins: Origins,
+): Resumed | undefined {
+  const { spine } = conversation;
+  const key = spine.find(({ kind }) => kind === 'message')?.key;
+  const answer = firstAnswer(spine);
+  if (key === undefined || answer === undefined) return undefined;
+  const { format, session } = plan;
+  const origin = JSON.stringify({ format, session });
+  const own = sessionOf(store, plan) ?? origins.find(origin)?.session;
+  const info = own === undefined ? undefined : store.sessions.find(own);
+  if (info !== undefined) {
+    // What it inherits is what it was found to be a copy of.
+    if (info.parentId === undefined || firstKey(store, info.id) === key) return undefined;
+    const shown = spineOf(importedIn(store, info.session).shown).filter(({ seq }) => seq <= info.base);
+    return { session: info.parentId, shown, isParent: true };
+  }
+  const request = requestOf(answer);
+  if (request === undefined || [...copiesIn(store).beginningWith(key)].length > 0) return undefined;
+  let best: (Resumed & { readonly common: number }) | undefined;
+  for (const id of copiesIn(store).answeredFirst(request)) {
+    if (store.sessions.find(id)?.lifecycle !== 'active') continue;
+    const imported = importedIn(store, id);
+    // Some proxies give one id to all requests.
+    if (!imported.requests.has(request)) continue;
+    const shown = spineOf(imported.shown);
+    const found = { session: id, shown, isParent: false };
+    const common = commonPlaces(store, conversation, found).size;
+    if (common > Math.max(best?.common ?? 0, spine.indexOf(answer))) best = { ...found, common };
+  }
+  return best;
+}
+
+/** A conversation without what it begins with of the session that was resumed. */
+export function behindResumed(
+  store: SqliteTapeStore,
+  conversation: ConversationPlan,
+  resumed: Resumed,
+): ConversationPlan {
+  const { spine, settled, asides } = conversation;
+  const places = commonPlaces(store, conversation, resumed);
+  const { size } = places;
+  const cut = resumed.shown[size - 1]?.seq;
+  if (cut === undefined) return conversation;
+  return {
+    ...conversation,
+    base: { session: resumed.session, cut, places, isResumed: true },
+    spine: spine.slice(size),
+    settled: Math.max(0, settled - size),
+    asides: asides.map(({ draft, after }) => ({ draft, after: Math.max(0, after - size) })),
+  };
+}
+
+/** The places of the drafts with which a conversation begins as a session does, whatever their keys are. */
+function commonPlaces(
+  store: SqliteTapeStore,
+  { spine, keeps }: ConversationPlan,
+  { session, shown, isParent }: Resumed,
+): ReadonlyMap<string, Seq> {
+  const places = new Map<string, Seq>();
+  for (const entry of store.entries.read(session)) {
+    const i = places.size;
+    const [draft, next] = [spine[i], shown[i]];
+    if (draft === undefined || next === undefined) break;
+    if (entry.seq < next.seq) continue;
+    const kept = keeps.get(draft.key ?? '');
+    const isRefSame = entry.mark !== 'boundary' || entry.ref === places.get(kept ?? '');
+    if (!isRefSame || !isCopy(draft, entry, isParent)) break;
+    places.set(draft.key ?? '', entry.seq);
+  }
+  // Between a call and its last result nothing can be cut.
+  const keys = [...places.keys()];
+  for (let i = keys.length; i > 0 && isResult(spine[i], shown[i]); i -= 1) places.delete(keys[i - 1] ?? '');
+  return places;
+}
+
+function isResult(...next: readonly (Pick<Draft, 'kind'> | undefined)[]): boolean {
+  return next.some((one) => one?.kind === 'tool-result');
+}
+
+/**
+ * Whether a draft says what an entry says, at the same time: the program works elsewhere and is newer by now.
+ * `isErased`: what an entry is that was redacted since.
+ */
+function isCopy(draft: Draft, entry: Entry, isErased: boolean): boolean {
+  const { kind, name, mark } = draft;
+  if (entry.kind !== kind || entry.name !== name || entry.mark !== mark) return false;
+  if (entry.payload === null) return isErased;
+  const whole = wholeDraft(draft);
+  const isSameTime = whole.meta?.timestamp === entry.meta.timestamp && requestOf(whole) === requestOf(entry);
+  return isSameTime && storedTexts(whole)?.payload === JSON.stringify(entry.payload);
+}

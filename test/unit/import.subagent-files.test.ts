@@ -1,0 +1,83 @@
+import { cpSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { importFiles } from '../support/import-files.ts';
+import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
+
+const main = jsonl([
+  person({ uuid: 'u1' }, 'look around'),
+  model({ uuid: 'a1', parent: 'u1' }, [calls('t1', 'Task')]),
+  person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'all is well')], { toolUseResult: { agentId: 'x1' } }),
+]);
+const inside = { isSidechain: true, agentId: 'x1' };
+const own = [
+  person({ uuid: 'su1' }, 'look', inside),
+  model({ uuid: 'sa1', parent: 'su1', id: 'sm1' }, [says('all')], {
+    ...{ ...inside, usage: { output_tokens: 7 } },
+  }),
+  model({ uuid: 'sa2', parent: 'sa1', id: 'sm2' }, [says('is well')], inside),
+];
+const folder = 's-1/subagents';
+const named = `${folder}/agent-x1.jsonl`;
+
+type Dir = ReturnType<typeof tempDir>;
+
+/** What a home has of a session with one subagent, whatever its files are called. */
+function told(store: SqliteTapeStore) {
+  return {
+    sessions: store.sessions
+      .list({ all: true })
+      .toSorted((a, b) => (a.session < b.session ? -1 : 1))
+      .map(({ session, title, parent, delivery }) => [session, title, parent, delivery]),
+    outputs: [...store.entries.read('s-1')].filter(({ key }) => key?.includes('tool-results')).length,
+    tokens: store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0),
+  };
+}
+
+test.each<[string, (dir: Dir) => void]>([
+  ['the name that Claude Code gave it', () => {}],
+  ['another name', (dir) => renameSync(dir.file(named), dir.file(`${folder}/agent-x1-old.jsonl`))],
+  ['a name of nothing', (dir) => renameSync(dir.file(named), dir.file(`${folder}/backup.jsonl`))],
+  ['a copy beside it', (dir) => cpSync(dir.file(named), dir.file(`${folder}/agent-x1 copy.jsonl`))],
+  ['an older copy', (dir) => writeFileSync(dir.file(`${folder}/agent-a.jsonl`), jsonl(own.slice(0, 1)))],
+  ['a copy beside its session', (dir) => cpSync(dir.file(named), dir.file('agent-x1.jsonl'))],
+  ['the folder of its session under another name', (dir) => renameSync(dir.file('s-1'), dir.file('old'))],
+  [
+    'a copy of the folder of its session',
+    (dir) => cpSync(dir.file('s-1'), dir.file('old'), { recursive: true }),
+  ],
+  [
+    'a copy in the folder of another session',
+    (dir) => {
+      mkdirSync(dir.file('s-2/subagents'), { recursive: true });
+      cpSync(dir.file(named), dir.file('s-2/subagents/agent-x1.jsonl'));
+    },
+  ],
+])('a subagent is one session with its tokens once, with %s', async (_, act) => {
+  using dir = tempDir();
+  mkdirSync(dirname(dir.file(named)), { recursive: true });
+  writeFileSync(dir.file('s-1.jsonl'), main);
+  writeFileSync(dir.file(named), jsonl(own));
+  writeFileSync(dir.file(`${folder}/agent-x1.meta.json`), '{"description":"Look","toolUseId":"t1"}');
+  mkdirSync(dir.file('s-1/tool-results'));
+  writeFileSync(dir.file('s-1/tool-results/t1.txt'), 'all of it');
+  const expected = {
+    sessions: [
+      ['agent-x1', 'Look', 's-1', 'merged'],
+      ['s-1', undefined, undefined, undefined],
+    ],
+    outputs: 1,
+    tokens: 7,
+  };
+  const later = openStore();
+  await importFiles(later, [dir.path], { clean: false });
+  act(dir);
+  await importFiles(later, [dir.path], { clean: false });
+  expect(told(later)).toEqual(expected);
+  const at = openStore();
+  await importFiles(at, [dir.path], { clean: false });
+  expect(told(at)).toEqual(expected);
+});
