@@ -146,6 +146,27 @@ describe('bad lines', () => {
     expect(JSON.stringify(values)).toBe('[{"__proto__":{"a":1}}]');
   });
 
+  test('millions of blank lines are passed over at once, and counted', async () => {
+    const content = Buffer.concat([
+      Buffer.from('{"a":1}'),
+      Buffer.alloc(30_000_000, '\n'),
+      Buffer.alloc(200_000, ' \r\n'),
+      Buffer.from('\n{"b":2}\n\n'),
+    ]);
+    const path = fileOf(content);
+    const start = process.cpuUsage();
+    const { records, faults, state } = await reading(path);
+    const { user } = process.cpuUsage(start);
+    // Cut out one by one, they took 5 seconds and more.
+    expect(user / 1e6).toBeLessThan(2);
+    expect(faults).toEqual([]);
+    expect(records.map(({ line, value }) => [line, value])).toEqual([
+      [1, { a: 1 }],
+      [30_000_000 + Math.floor(200_000 / 3) + 2, { b: 2 }],
+    ]);
+    expect(state).toMatchObject({ offset: content.length });
+  });
+
   test('a line over the limit is passed over, with its length, and the next one is read', async () => {
     const path = fileOf(`{"a":"${'x'.repeat(3_000_000)}"}\n{"b":2}\n`);
     const { values, faults, state } = await reading(path, { bytesMax: 1_000_000 });

@@ -123,7 +123,8 @@ function parsedOrFault(line: ByteLine, file: string | undefined): ParsedLine | I
   }
 }
 
-function isBlank(bytes: Uint8Array): boolean {
+/** Whether a line has only white space, which is found faster than by parsing it. */
+export function isBlank(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 }
 

@@ -1,7 +1,7 @@
 import { isObject } from '@tapedeck/tape/internal';
 import { ImportError, type ImportErrorCode } from '../import/errors.ts';
 import { parseLine, plainRecord } from '../import/json-line.ts';
-import type { JsonLine } from '../import/json-lines.ts';
+import { isBlank, type JsonLine } from '../import/json-lines.ts';
 import type { SplitLine } from './splitter.ts';
 
 /** What is wrong with a line, and what of it was read nevertheless. */
@@ -32,6 +32,7 @@ export function recordsOf(line: SplitLine, file: string): LineRecords {
     if (!line.ended) return { records: [], isUnfinished: true };
     return failed(line, { why: `the line has ${line.length} bytes, which is too long` });
   }
+  if (isBlank(line.bytes)) return { records: [], isUnfinished: false };
   const plain = plainRecord(line.bytes);
   if (plain !== undefined) {
     const record = { line: line.line, offset: line.offset, bytes: line.length, value: plain };

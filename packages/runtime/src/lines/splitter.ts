@@ -41,6 +41,14 @@ export class LineSplitter {
     const lines: SplitLine[] = [];
     let from = 0;
     for (let to = chunk.indexOf(0x0a); to !== -1; to = chunk.indexOf(0x0a, from)) {
+      // A small compressed file may become hundreds of millions of empty lines.
+      if (to === from && this.#length === 0) {
+        while (chunk[to] === 0x0a) to += 1;
+        this.#line += to - from;
+        this.#offset += to - from;
+        from = to;
+        continue;
+      }
       this.#take(chunk.subarray(from, to));
       if (this.#length > 0) lines.push(this.#give(true));
       this.#line += 1;
