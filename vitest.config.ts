@@ -67,6 +67,7 @@ const lanes = [
     'similar-names',
     'ssh-remotes',
     'stray-errors',
+    'ui-hostile',
     'widths',
     'working-agent',
     'workspace',
