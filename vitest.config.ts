@@ -68,6 +68,7 @@ const lanes = [
     'similar-names',
     'ssh-remotes',
     'stray-errors',
+    'ui-hostile',
     'widths',
     'working-agent',
     'workspace',

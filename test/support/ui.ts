@@ -57,7 +57,8 @@ export async function startUi(
 export async function sendRaw(port: number, bytes: string): Promise<Raw> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.on('error', () => {});
-  socket.end(bytes);
+  // The server ends the connection: one that is ended here gets no more answers.
+  socket.write(bytes);
   let text = '';
   for await (const part of socket.setEncoding('latin1')) text += part;
   return rawOf(text);

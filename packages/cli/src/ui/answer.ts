@@ -17,6 +17,8 @@ export interface Answering {
   readonly entrance: Entrance;
   readonly assets: ReadonlyMap<string, Asset>;
   readonly home: ShownHome;
+  /** What follows the home now. */
+  readonly streams: Set<object>;
   /** The directory of the home, which no answer names. */
   readonly dir: string;
   /** A text without the secrets that this process knows. */
@@ -70,6 +72,10 @@ async function answerQuestion(
 ): Promise<void> {
   if (name === 'events') {
     const { after = '' } = readQuery(query, { after: optional(text) });
+    if (at.streams.size >= streamsMax) throw busy;
+    const stream = {};
+    at.streams.add(stream);
+    response.once('close', () => at.streams.delete(stream));
     // A browser that connects again says where it was, and repeats the address.
     const last = request.headers['last-event-id'];
     await at.home.read(async (opened) => {
@@ -95,6 +101,14 @@ function halves(url: string): readonly [path: string, query: string] {
   return at === -1 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)];
 }
 
+/** Streams of events at a time: each looks at the home many times a second. */
+const streamsMax = 64;
+
+const busy = new Refused(503, {
+  code: 'UI_BUSY',
+  message: `cannot follow: ${streamsMax} pages do`,
+  hint: 'close some of them',
+});
 const wrongAddress = new Refused(403, {
   code: 'UI_BAD_TOKEN',
   message: 'cannot enter: the address was opened before, or is of another tape ui',

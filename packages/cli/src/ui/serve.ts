@@ -41,14 +41,17 @@ export interface Serving extends AsyncDisposable {
  * Listens on this machine alone, on a port or on a free one.
  * @throws ListenError
  */
-export async function serve(port: number, answering: Omit<Answering, 'port' | 'entrance'>): Promise<Serving> {
+export async function serve(
+  port: number,
+  answering: Omit<Answering, 'port' | 'entrance' | 'streams'>,
+): Promise<Serving> {
   const server = createServer(limits);
   server.maxConnections = connectionsMax;
   server.timeout = stalledMs;
   await listen(server, port);
   const { port: own } = server.address() as AddressInfo;
   const entrance = makeEntrance(own);
-  const answer = answerTo({ ...answering, port: own, entrance });
+  const answer = answerTo({ ...answering, port: own, entrance, streams: new Set() });
   server.on('request', answer);
   // Without listeners, Node.js would agree to send a body, or answer without the headers.
   server.on('checkContinue', answer);

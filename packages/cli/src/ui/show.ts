@@ -15,6 +15,8 @@ export async function show(
 ): Promise<number> {
   const { io, status } = context;
   const { signal } = io;
+  // It can end as soon as it has the address.
+  const parent = process.ppid;
   using home = new ShownHome(context, packageVersion());
   // What cannot be read is no page.
   await home.read(async () => {});
@@ -36,6 +38,6 @@ export async function show(
     await openBrowser(url).catch(({ message }: Error) =>
       status(`Cannot open a browser: ${message}. Open the address above in one.`),
     );
-  await untilOver(io);
+  await untilOver(io, parent);
   return signal.aborted ? exit.interrupted : exit.done;
 }

@@ -9,12 +9,14 @@ const lookMs = 500;
  * Resolves when what started this process is gone: with Ctrl-C, when a pipe at stdin ends, the terminal is closed, or the
  * parent has ended. A terminal is not read: a process in the background would be stopped.
  */
-export async function untilOver(io: Pick<Io, 'signal' | 'stdin' | 'stdinIsPipe'>): Promise<void> {
+export async function untilOver(
+  io: Pick<Io, 'signal' | 'stdin' | 'stdinIsPipe'>,
+  parent: number,
+): Promise<void> {
   const { signal } = io;
   const { promise, resolve } = Promise.withResolvers<void>();
   signal.addEventListener('abort', () => resolve(), { once: true });
   if (signal.aborted) resolve();
-  const parent = process.ppid;
   const terminals = [0, 1, 2].filter((fd) => isatty(fd));
   const looking = setInterval(() => {
     if (process.ppid !== parent || !terminals.every((fd) => isatty(fd))) resolve();

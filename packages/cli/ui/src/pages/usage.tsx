@@ -6,6 +6,7 @@ import { CommandLine } from '../parts/command.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { counted, grouped, short } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
+import { Wide } from '../parts/wide.tsx';
 import { Plot } from '../plot/plot.tsx';
 import { addressOf } from '../route.ts';
 
@@ -104,7 +105,7 @@ function Figures({
   if (rows.length === 0) return <p class="soft">No model call is recorded.</p>;
   const most = Math.max(1, ...rows.map(({ total }) => total));
   return (
-    <div class="wide">
+    <Wide label={`Tokens by ${name.toLowerCase()}`}>
       <table class="figures usage">
         <thead>
           <tr>
@@ -142,6 +143,6 @@ function Figures({
           ))}
         </tbody>
       </table>
-    </div>
+    </Wide>
   );
 }

@@ -2,6 +2,7 @@ import { lexer, type Token, type Tokens } from 'marked';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { safeLink, withCharacters } from './safe-link.ts';
+import { Wide } from './wide.tsx';
 
 /** How deep lists and quotes are drawn; what is deeper is shown as it was written. */
 const depthMax = 12;
@@ -80,12 +81,12 @@ function Block({ token, depth }: { readonly token: Token; readonly depth: number
   }
 }
 
-function CodeBlock({ text, lang = '' }: Pick<Tokens.Code, 'text' | 'lang'>) {
+function CodeBlock({ text, lang = '', raw }: Pick<Tokens.Code, 'text' | 'lang' | 'raw'>) {
   return (
     <figure class="code">
       {lang !== '' && <figcaption>{lang.slice(0, 40)}</figcaption>}
       <pre>
-        <code>{text}</code>
+        <code>{text === '' ? raw : text}</code>
       </pre>
     </figure>
   );
@@ -115,7 +116,7 @@ function Table({ table: { header, rows }, depth }: { readonly table: Tokens.Tabl
       </Cell>
     ));
   return (
-    <div class="wide">
+    <Wide label="Table">
       <table>
         <thead>
           <tr>{cells(header, 'th')}</tr>
@@ -126,7 +127,7 @@ function Table({ table: { header, rows }, depth }: { readonly table: Tokens.Tabl
           ))}
         </tbody>
       </table>
-    </div>
+    </Wide>
   );
 }
 
