@@ -36,7 +36,7 @@ export async function show(
   status(`Showing ${context.home.dir} until Ctrl-C. The address lets in one browser.`);
   if (open)
     await openBrowser(url).catch(({ message }: Error) =>
-      status(`Cannot open a browser: ${message}. Open the address above in one.`),
+      status(`Cannot open a browser (${message}): open the address in one`),
     );
   await untilOver(io, parent);
   return signal.aborted ? exit.interrupted : exit.done;

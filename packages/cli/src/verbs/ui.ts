@@ -11,8 +11,7 @@ export const ui: Verb = defineVerb({
     'writes. It changes nothing: each thing that can be acted on shows its command. Ends with Ctrl-C, or with its terminal.',
   examples: [
     ['tape ui', 'Serve the page, and print its address'],
-    ['tape ui --open', 'Open it in the browser too'],
-    ['tape ui --port 8080 --json', 'Say as JSON where it is'],
+    ['tape ui --json', 'Say as JSON where it is'],
   ],
   options: {
     port: { type: 'number', describe: 'Listen on this port (default: a free one)' },
