@@ -30,6 +30,8 @@ export function App({ data, home: first }: { readonly data: PageData; readonly h
   useEffect(() => {
     const moved = () => setAddress(location.hash);
     addEventListener('hashchange', moved);
+    // It can have changed before there was anything to hear it.
+    moved();
     return () => removeEventListener('hashchange', moved);
   }, []);
   useEffect(() => listenToKeys(window), []);
