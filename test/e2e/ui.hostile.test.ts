@@ -9,7 +9,7 @@ const isMissing = skipsBrowsers('hostile texts in a browser');
 const browser = browserForTests(isMissing);
 
 test.skipIf(isMissing)(
-  'the name of a session is a text, whoever wrote it',
+  'a hostile name of a session is shown as text',
   { timeout: 600_000 },
   async () => {
     using home = tempHome();
