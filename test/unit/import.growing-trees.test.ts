@@ -81,6 +81,29 @@ test('the head is what descends from the leaf that the tool names', () => {
   growsAsOne([...retyped, leaf, { ...leaf, leafUuid: 'u3' }, { ...leaf, leafUuid: 'u2' }]);
 });
 
+test('a prompt that was left, and is gone on from later, counts each answer once', () => {
+  const usage = { output_tokens: 7 };
+  const leaf = { type: 'last-prompt', lastPrompt: 'do it' };
+  const records = [
+    person({ uuid: 'u1' }, 'plan it'),
+    model({ uuid: 'a1', parent: 'u1' }, [says('a plan')], { usage }),
+    person({ uuid: 'u2', parent: 'a1' }, 'do it'),
+    model({ uuid: 'a2', parent: 'u2' }, [says('done')], { usage }),
+    person({ uuid: 'u3', parent: 'a1' }, 'do it in Rust'),
+    model({ uuid: 'a3', parent: 'u3' }, [says('done in Rust')], { usage }),
+    person({ uuid: 'u4', parent: 'a2' }, 'and a test'),
+    model({ uuid: 'a4', parent: 'u4' }, [says('tested')], { usage }),
+    { ...leaf, leafUuid: 'a3' },
+    { ...leaf, leafUuid: 'a4' },
+  ];
+  for (const steps of [[...records.keys()], [1, 5, 7, 9], [5, 7, 8], [5, 8, 9]]) {
+    const { store } = imported(...steps.map((n) => records.slice(0, n + 1)));
+    const output = store.sessions.calls().reduce((sum, one) => sum + one.usage.output, 0);
+    expect([steps, output]).toEqual([steps, 4 * 7]);
+  }
+  growsAsOne(records);
+});
+
 test('a missing parent does not cut the history off, and is reported', () => {
   const records = [
     person({ uuid: 'u1' }, 'hi'),

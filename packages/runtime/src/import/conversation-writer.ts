@@ -306,11 +306,28 @@ export class ConversationWriter {
   #copied({ id: own, parentId, link }: Partial<SessionInfo> = {}): readonly Counted[] {
     const { conversation, counted } = this.#writing;
     const ofExport = counted.size === 0 ? [] : [{ counted, requests: new Map() }];
-    if (conversation.kind !== 'main') return ofExport;
+    const ofBranches = this.#branched(own);
+    if (conversation.kind !== 'main') return [...ofExport, ...ofBranches];
     const ids = [parentId, link?.parentId, ...this.#copies];
     const infos = ids.flatMap((id) => (id === undefined ? [] : (this.#store.sessions.find(id) ?? [])));
     const others = new Set(infos.map(({ id }) => id).filter((id) => id !== own));
-    return [...ofExport, ...[...others].map((id) => importedIn(this.#store, id))];
+    return [...ofExport, ...ofBranches, ...[...others].map((id) => importedIn(this.#store, id))];
+  }
+
+  /**
+   * What the other branches of a conversation have that was here before: a prompt that was left may be gone on from later, so
+   * that a session takes what a branch of it has, or a branch what the session showed.
+   */
+  #branched(own: string | undefined): readonly Counted[] {
+    const { conversation, from } = this.#writing;
+    const isBranch = conversation.kind === 'branch' && from !== undefined && from.earlier.length > 0;
+    const stem = isBranch ? this.#store.sessions.find(from.session)?.id : own;
+    if (stem === undefined || (conversation.kind !== 'main' && !isBranch)) return [];
+    const branches = this.#store.sessions.list({ under: stem, kind: 'session', all: true });
+    const others = branches.filter(({ id }) => id !== own && id !== stem);
+    const ofStem = isBranch ? [importedIn(this.#store, stem)] : [];
+    // Of a branch its own entries: it inherits the others.
+    return [...ofStem, ...others.map(({ id, base }) => importedIn(this.#store, id, undefined, base + 1))];
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
