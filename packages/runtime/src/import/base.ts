@@ -69,7 +69,8 @@ function hasWords(entry: Entry): boolean {
   const rendered = renderEntry(entry);
   if (rendered?.type !== 'message') return false;
   return rendered.message.content.some(
-    ({ type, text }) => type !== 'reasoning' && (type !== 'text' || String(text).trim() !== ''),
+    ({ type, text }) =>
+      type !== 'reasoning' && type !== 'custom' && (type !== 'text' || String(text).trim() !== ''),
   );
 }
 
