@@ -8,7 +8,19 @@ import { tempHome } from '../support/temp-home.ts';
 const isMissing = skipsBrowsers('tape ui in a browser');
 const browser = browserForTests(isMissing);
 
-const places = ['#/', '#/?tree=1', '#/graph', '#/main', '#/usage', '#/check', '#/no-such-session'];
+const places = [
+  '#/',
+  '#/?tree=1',
+  '#/graph',
+  '#/main',
+  '#/main@5/seen',
+  '#/main@18/trace',
+  '#/diff/main/main-branch-c0ffee13',
+  '#/usage',
+  '#/usage/main',
+  '#/check',
+  '#/no-such-session',
+];
 
 test.skipIf(isMissing)(
   'the address opens the page of a home: list, lineage, timeline, deep links',
@@ -69,7 +81,9 @@ test.skipIf(isMissing)(
       for (const place of places) {
         await window.goto(place);
         await page
-          .locator('main .row, main .item, main .sheet, main .empty, main [role="alert"]')
+          .locator(
+            'main .row, main .item, main .sheet, main .empty, main section, main table, main [role="alert"]',
+          )
           .first()
           .waitFor();
         expect(await isWide(page), `${place} ${width}`).toBe(false);
@@ -102,44 +116,50 @@ test.skipIf(isMissing)(
   },
 );
 
-test.skipIf(isMissing)('a delegation is seen while it runs, is killed, and is recovered', async () => {
-  using home = tempHome();
-  home.session('main', user('Plan'));
-  const script = (name: string, delayMs: number) => {
-    const file = home.file(name);
-    writeFileSync(
-      file,
-      JSON.stringify([
-        { when: { text: 'slow one' }, text: 'Slow is done.', delayMs },
-        { text: 'Quick is done.', delayMs: 200 },
-      ]),
+test.skipIf(isMissing)(
+  'a delegation is seen while it runs, is killed, and is recovered',
+  { timeout: 180_000 },
+  async () => {
+    using home = tempHome();
+    home.session('main', user('Plan'));
+    const script = (name: string, delayMs: number) => {
+      const file = home.file(name);
+      writeFileSync(
+        file,
+        JSON.stringify([
+          { when: { text: 'slow one' }, text: 'Slow is done.', delayMs },
+          { text: 'Quick is done.', delayMs: 200 },
+        ]),
+      );
+      return `script:${file}`;
+    };
+    await using window = await shown(browser(), home.path, { place: '#/?tree=1' });
+    const { page, faults } = window;
+    await page.locator('.live-state.live').waitFor();
+    const row = (what: string) => page.locator('.drawn .row', { hasText: what });
+    const running = startTape(
+      ['delegate', 'main', '--task', 'quick one', '--task', 'slow one', '--model', script('a.json', 600_000)],
+      { home: home.path },
     );
-    return `script:${file}`;
-  };
-  await using window = await shown(browser(), home.path, { place: '#/?tree=1' });
-  const { page, faults } = window;
-  await page.locator('.live-state.live').waitFor();
-  const row = (what: string) => page.locator('.drawn .row', { hasText: what });
-  const running = startTape(
-    ['delegate', 'main', '--task', 'quick one', '--task', 'slow one', '--model', script('a.json', 600_000)],
-    { home: home.path },
-  );
-  await row('slow-one').locator('.words', { hasText: /running|busy/ }).waitFor();
-  await row('quick-one')
-    .locator('.words', { hasText: /merged|completed/ })
-    .waitFor();
-  running.child.kill('SIGKILL');
-  await running.done;
-  await row('slow-one').locator('.words', { hasText: 'interrupted' }).waitFor();
-  await window.goto('#/graph');
-  await page.locator('.row.lineage', { hasText: 'slow-one' }).waitFor();
-  const recovered = await home.process(['recover', '--model', script('b.json', 10)]);
-  expect(recovered.code, recovered.stderr).toBe(0);
-  await page.locator('.row.lineage', { hasText: 'slow-one' }).filter({ hasText: 'merged' }).waitFor();
-  await window.goto('#/main');
-  await page.locator('.item.is-merge', { hasText: 'slow-one' }).first().waitFor();
-  expect(faults).toEqual([]);
-});
+    await row('slow-one')
+      .locator('.words', { hasText: /running|busy/ })
+      .waitFor();
+    await row('quick-one')
+      .locator('.words', { hasText: /merged|completed/ })
+      .waitFor();
+    running.child.kill('SIGKILL');
+    await running.done;
+    await row('slow-one').locator('.words', { hasText: 'interrupted' }).waitFor();
+    await window.goto('#/graph');
+    await page.locator('.row.lineage', { hasText: 'slow-one' }).waitFor();
+    const recovered = await home.process(['recover', '--model', script('a.json', 10)]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    await page.locator('.row.lineage', { hasText: 'slow-one' }).filter({ hasText: 'merged' }).waitFor();
+    await window.goto('#/main');
+    await page.locator('.item.is-merge', { hasText: 'slow-one' }).first().waitFor();
+    expect(faults).toEqual([]);
+  },
+);
 
 test.skipIf(isMissing)('what is committed is on the page within 300 milliseconds', async () => {
   using home = tempHome();
