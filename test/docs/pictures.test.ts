@@ -10,8 +10,8 @@ const browser = browserForTests(isMissing);
 
 /** The pictures, and the places of the page in the home of the demo that they show. */
 const pictures = [
-  { name: 'lineage', place: '#/graph', pages: ['README.md'] },
-  { name: 'timeline', place: '#/main', pages: ['docs/guide/browser.md'] },
+  { name: 'lineage', place: '#/graph', height: 250, pages: ['README.md'] },
+  { name: 'timeline', place: '#/main', height: 480, pages: ['docs/guide/browser.md'] },
 ] as const;
 
 const fileOf = (name: string) => join(root, 'docs/pictures', `${name}.png`);
@@ -21,13 +21,18 @@ test.skipIf(isMissing)('the pictures in the docs can be made of the page, and sh
   await home.process(['demo', '--home', home.path]);
   await using window = await shown(browser(), home.path, { viewport: { width: 900, height: 480 } });
   const { page } = window;
-  for (const { name, place } of pictures) {
+  for (const { name, place, height } of pictures) {
     await window.goto(place);
     await page.locator('.row.lineage, .item:not(.not-loaded)').nth(1).waitFor();
     // What is another word in each home, and at each time.
     await page.evaluate(`document.querySelector('.home').textContent = 'demo'`);
     await page.evaluate('document.fonts.ready');
-    const picture = await page.screenshot({ animations: 'disabled', caret: 'hide' });
+    await page.evaluate('document.activeElement.blur()');
+    const picture = await page.screenshot({
+      clip: { x: 0, y: 0, width: 900, height },
+      animations: 'disabled',
+      caret: 'hide',
+    });
     expect(picture.length, name).toBeLessThan(80_000);
     if (!updating) continue;
     mkdirSync(dirname(fileOf(name)), { recursive: true });

@@ -1,12 +1,156 @@
-import { user } from '@tapedeck/tape';
+import { pathToFileURL } from 'node:url';
+import {
+  anchor,
+  assistant,
+  handoff,
+  note,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+  view,
+} from '@tapedeck/tape';
+import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { browserForTests, shown, skipsBrowsers } from '../support/browser.ts';
+import { browserForTests, shown, skipsBrowsers, watched } from '../support/browser.ts';
 import { rawDb } from '../support/raw-db.ts';
-import { tempHome } from '../support/temp-home.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
 import { activeInPage, vectors } from '../support/xss.ts';
 
 const isMissing = skipsBrowsers('hostile texts in a browser');
 const browser = browserForTests(isMissing);
+
+/** A session that has the text in each field that a page shows. */
+function plant(store: SqliteTapeStore, name: string, text: string): void {
+  store.lineage.fork('main', {
+    name,
+    kind: 'subagent',
+    title: text,
+    intention: { nextSteps: text },
+  });
+  const usage = { input: 10, output: 5, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+  const call = { toolCallId: text, toolName: text };
+  store.entries.append(name, [
+    user(text),
+    user([{ type: 'file', mediaType: text, filename: text, data: 'AAAA' }]),
+  ]);
+  const manifest = JSON.parse(JSON.stringify(view(store.views.entries(name)).manifest()));
+  store.entries.append(name, [
+    assistant(
+      [
+        { type: 'reasoning', text },
+        { type: 'text', text },
+        toolCall(call.toolCallId, call.toolName, { [text]: text, path: text }),
+      ],
+      { model: text, provider: text, usage, view: manifest },
+    ),
+    toolResult(call, { type: 'error-text', value: text }),
+    assistant(
+      `# ${text}\n\n- ${text}\n\n> ${text}\n\n| ${text} | b |\n| - | - |\n| c | ${text} |\n\n**${text}**`,
+    ),
+    assistant(
+      `\`${text}\` and [${text}](https://ok.example/ "${text}") and ![${text}](https://evil.example/z.png)`,
+    ),
+    note(`${name}/note`, { message: text }),
+    note('run/error', { message: text }),
+    anchor(`${name}/anchor`, { [text]: text, owner: text, nextSteps: text }),
+    handoff(`${name}/handoff`, { summary: text, [text]: text }),
+  ]);
+}
+
+/** A home with each of the texts in each field, on a session of its own. */
+function hostileHome(): TempHome {
+  const home = tempHome();
+  using store = home.open();
+  store.sessions.open('main', { title: vectors[0] ?? '' });
+  store.entries.append('main', [user('Begin'), assistant('So.')]);
+  for (const [i, text] of vectors.entries()) plant(store, `child-${i}`, text);
+  for (const i of vectors.keys()) if (i % 2 === 0) store.lineage.merge(`child-${i}`);
+  return home;
+}
+
+/** All that is loaded, drawn with everything unfolded, as it is for a printer. */
+async function unfold(page: Page): Promise<void> {
+  await page.locator('.item:not(.not-loaded)').first().waitFor();
+  await page.evaluate(`dispatchEvent(new Event('beforeprint'))`);
+  await page.locator('.feed.printed').waitFor({ state: 'attached' });
+}
+
+async function fold(page: Page): Promise<void> {
+  await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
+}
+
+/** Walks through the pages, and returns what of them is active, by place. */
+async function activeOn(page: Page, places: readonly string[]): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const place of places) {
+    await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+    const [, name] = /^#\/(child-\d+|main)$/.exec(place) ?? [];
+    if (name !== undefined) {
+      await page.locator('h1', { hasText: name }).waitFor();
+      await unfold(page);
+    } else await page.locator('main h1').waitFor();
+    await page.locator('main:not(:has([aria-busy="true"]))').waitFor();
+    found.push(...(await page.evaluate<string[]>(activeInPage)).map((what) => `${place}: ${what}`));
+    if (name !== undefined) await fold(page);
+  }
+  return found;
+}
+
+const places = [
+  '#/',
+  '#/?tree=1',
+  '#/graph',
+  '#/graph/main',
+  ...vectors.flatMap((_, i) => [`#/child-${i}`]),
+  ...[0, 8, 26].flatMap((i) => [
+    `#/diff/main/child-${i}`,
+    `#/usage/child-${i}`,
+    `#/child-${i}@6/seen`,
+    `#/child-${i}@8/trace`,
+  ]),
+  '#/main',
+  '#/usage',
+  '#/check',
+  ...vectors
+    .slice(0, 12)
+    .map((text) => `#/${encodeURIComponent(text)}`)
+    .filter((place) => !place.includes('%2F'))
+    .map((place) => `${place}/seen`),
+];
+
+test.skipIf(isMissing)(
+  'a text that is markup, an address or a script does nothing, in any field of any page',
+  { timeout: 600_000 },
+  async () => {
+    using home = hostileHome();
+    {
+      // No program of ours makes an anchor or an event of such a name.
+      using db = rawDb(home.db);
+      db.dropTriggers();
+      for (const [i, text] of vectors.entries())
+        db.run('UPDATE entry SET name = ? WHERE name LIKE ?', text, `child-${i}/%`);
+    }
+    await using window = await shown(browser(), home.path);
+    const { page, requests, faults, origin } = window;
+    expect(await activeOn(page, places)).toEqual([]);
+    expect(requests.filter((address) => !address.startsWith(`${origin}/`))).toEqual([]);
+    expect(faults.filter((fault) => !/status of 40/.test(fault))).toEqual([]);
+    // They are there to be read.
+    await page.evaluate(`location.hash = '#/child-0'`);
+    await page.locator('h1', { hasText: 'child-0' }).waitFor();
+    await unfold(page);
+    const text = (await page.locator('main').textContent()) ?? '';
+    expect(text.split(vectors[0] ?? '').length).toBeGreaterThan(12);
+    await fold(page);
+    // What looks like a link to press is none.
+    await page.evaluate(`location.hash = '#/child-26'`);
+    await page.locator('h1', { hasText: 'child-26' }).waitFor();
+    await page.locator('.no-link').first().click();
+    expect(await page.evaluate('window.tapedeckRan')).toBeUndefined();
+    expect(faults.filter((fault) => !/status of 40/.test(fault))).toEqual([]);
+  },
+);
 
 test.skipIf(isMissing)('a hostile name of a session is shown as text', { timeout: 600_000 }, async () => {
   using home = tempHome();
@@ -34,3 +178,24 @@ test.skipIf(isMissing)('a hostile name of a session is shown as text', { timeout
   expect(requests.filter((address) => !address.startsWith(`${origin}/`))).toEqual([]);
   expect(faults.filter((fault) => !/status of 40/.test(fault))).toEqual([]);
 });
+
+test.skipIf(isMissing)(
+  'the same in an exported file, which requests nothing',
+  { timeout: 600_000 },
+  async () => {
+    using home = hostileHome();
+    const file = home.file('out.html');
+    const { code, stderr } = await home.process(['export', 'main', '--tree', '--format', 'html', '-o', file]);
+    expect(code, stderr).toBe(0);
+    const address = pathToFileURL(file).href;
+    await using window = await watched(browser(), { offline: true });
+    const { page, requests, faults } = window;
+    await page.goto(address);
+    await page.locator('.drawn .row').first().waitFor();
+    // Its own script and style are inside of it.
+    const found = await activeOn(page, places);
+    expect(found).toEqual([]);
+    expect(requests.filter((asked) => !asked.startsWith('data:'))).toEqual([address]);
+    expect(faults).toEqual([]);
+  },
+);

@@ -1,12 +1,68 @@
+import { writeFileSync } from 'node:fs';
 import { user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { barriers, browserForTests, isWide, median, shown, skipsBrowsers } from '../support/browser.ts';
+import { startTape } from '../support/cli.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 const isMissing = skipsBrowsers('tape ui in a browser');
 const browser = browserForTests(isMissing);
 
-const places = ['#/', '#/?tree=1', '#/graph', '#/main', '#/usage', '#/check', '#/no-such-session'];
+const places = [
+  '#/',
+  '#/?tree=1',
+  '#/graph',
+  '#/main',
+  '#/main@5/seen',
+  '#/main@18/trace',
+  '#/diff/main/main-branch-c0ffee13',
+  '#/usage',
+  '#/usage/main',
+  '#/check',
+  '#/no-such-session',
+];
+
+test.skipIf(isMissing)(
+  'the address opens the page of a home: list, lineage, timeline, deep links',
+  async () => {
+    using home = tempHome();
+    await home.process(['demo', '--home', home.path]);
+    await using window = await shown(browser(), home.path, { place: '#/main@12' });
+    const { page, faults, requests, origin, ui } = window;
+    // The entry that the address names, through the exchange of the token.
+    await page.locator('.item.target').waitFor();
+    expect(new URL(page.url()).hash).toBe('#/main@12');
+    expect(page.url()).not.toContain('enter');
+    expect(await page.locator('.item.target').getAttribute('aria-label')).toContain('@12');
+    expect((await fetch(ui.url, { redirect: 'manual' })).status).toBe(403);
+
+    // The keyboard alone: to the list, to a session, to an entry, to its call, and back.
+    await page.keyboard.press('g');
+    await page.keyboard.press('s');
+    await page.locator('.drawn .row').first().waitFor();
+    expect(await page.locator('.drawn .row .session-name').count()).toBe(4);
+    await page.keyboard.press('g');
+    await page.keyboard.press('l');
+    await page.locator('.row.lineage').first().waitFor();
+    expect(await page.locator('main').textContent()).toContain('merged');
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.locator('.feed .item').first().waitFor();
+    await page.keyboard.press('j');
+    await expect
+      .poll(
+        async () =>
+          await page.evaluate(
+            'document.activeElement.getAttribute("role") ?? document.activeElement.localName',
+          ),
+      )
+      .toBe('article');
+    await page.goBack();
+    await page.locator('.row.lineage').first().waitFor();
+    expect(requests.filter((address) => !address.startsWith(`${origin}/`))).toEqual([]);
+    expect(faults).toEqual([]);
+  },
+);
 
 test.skipIf(isMissing)(
   'every page is whole at 360 pixels, in light and dark, and axe finds no barrier',
@@ -25,7 +81,9 @@ test.skipIf(isMissing)(
       for (const place of places) {
         await window.goto(place);
         await page
-          .locator('main .row, main .item, main .sheet, main .empty, main [role="alert"]')
+          .locator(
+            'main .row, main .item, main .sheet, main .empty, main section, main table, main [role="alert"]',
+          )
           .first()
           .waitFor();
         expect(await isWide(page), `${place} ${width}`).toBe(false);
@@ -55,6 +113,51 @@ test.skipIf(isMissing)(
     expect(await page.locator('.header').isVisible()).toBe(false);
     expect(await page.locator('.printed-note').isVisible()).toBe(true);
     expect((await page.pdf()).length).toBeGreaterThan(10_000);
+  },
+);
+
+test.skipIf(isMissing)(
+  'a delegation is seen while it runs, is killed, and is recovered',
+  { timeout: 180_000 },
+  async () => {
+    using home = tempHome();
+    home.session('main', user('Plan'));
+    const script = (name: string, delayMs: number) => {
+      const file = home.file(name);
+      writeFileSync(
+        file,
+        JSON.stringify([
+          { when: { text: 'slow one' }, text: 'Slow is done.', delayMs },
+          { text: 'Quick is done.', delayMs: 200 },
+        ]),
+      );
+      return `script:${file}`;
+    };
+    await using window = await shown(browser(), home.path, { place: '#/?tree=1' });
+    const { page, faults } = window;
+    await page.locator('.live-state.live').waitFor();
+    const row = (what: string) => page.locator('.drawn .row', { hasText: what });
+    const running = startTape(
+      ['delegate', 'main', '--task', 'quick one', '--task', 'slow one', '--model', script('a.json', 600_000)],
+      { home: home.path },
+    );
+    await row('slow-one')
+      .locator('.words', { hasText: /running|busy/ })
+      .waitFor();
+    await row('quick-one')
+      .locator('.words', { hasText: /merged|completed/ })
+      .waitFor();
+    running.child.kill('SIGKILL');
+    await running.done;
+    await row('slow-one').locator('.words', { hasText: 'interrupted' }).waitFor();
+    await window.goto('#/graph');
+    await page.locator('.row.lineage', { hasText: 'slow-one' }).waitFor();
+    const recovered = await home.process(['recover', '--model', script('a.json', 10)]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    await page.locator('.row.lineage', { hasText: 'slow-one' }).filter({ hasText: 'merged' }).waitFor();
+    await window.goto('#/main');
+    await page.locator('.item.is-merge', { hasText: 'slow-one' }).first().waitFor();
+    expect(faults).toEqual([]);
   },
 );
 

@@ -42,7 +42,7 @@ export function browserForTests(isMissing: boolean): () => Browser {
 }
 
 /** A page in a browser of its own, and what it did that it should not. */
-interface Watched extends AsyncDisposable {
+export interface Watched extends AsyncDisposable {
   readonly page: Page;
   readonly context: BrowserContext;
   /** Everything that was asked for. */
@@ -51,7 +51,7 @@ interface Watched extends AsyncDisposable {
   readonly faults: string[];
 }
 
-async function watched(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
+export async function watched(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 720 },
     reducedMotion: 'reduce',

@@ -52,8 +52,9 @@ export const activeInPage = `(() => {
   const allowed = /^(#\\/|\\.?\\/?page\\.(js|css)$|https?:\\/\\/|mailto:|data:(image\\/(svg\\+xml|png)[;,]|,))/;
   for (const element of document.querySelectorAll('*')) {
     const { localName } = element;
-    if (/^(iframe|object|embed|base|form|frame|applet|video|audio|source|img|image|use|animate|math|template|foreignobject)$/i.test(localName))
+    if (/^(iframe|object|embed|base|frame|applet|video|audio|source|img|image|use|animate|math|template|foreignobject)$/i.test(localName))
       found.push('element ' + element.outerHTML.slice(0, 200));
+    if (localName === 'form' && !element.matches('main form.picker:not([action])')) found.push('form');
     if (element.closest('main') !== null && /^(script|style|link|meta|title|body)$/i.test(localName))
       found.push('element ' + element.outerHTML.slice(0, 200));
     if (localName === 'meta' && element.httpEquiv === 'refresh') found.push('refresh');
