@@ -94,7 +94,7 @@ const table: readonly (readonly [what: string, status: number | readonly number[
     (name) => [name, 405, method(name)] as const,
   ),
   ['CONNECT', 405, { line: 'CONNECT 127.0.0.1:PORT HTTP/1.1' }],
-  ['a method that is none', 400, method('get')],
+  ['an unknown method', 400, method('get')],
   ['another method by a header', 200, method('GET', 'X-HTTP-Method-Override: DELETE')],
   ['a body', 400, { headers: ['Content-Length: 3'], body: 'a=b' }],
   ['a body in chunks', 400, { headers: ['Transfer-Encoding: chunked'], body: '0\r\n\r\n' }],

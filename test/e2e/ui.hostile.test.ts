@@ -143,7 +143,7 @@ test.skipIf(isMissing)(
     const text = (await page.locator('main').textContent()) ?? '';
     expect(text.split(vectors[0] ?? '').length).toBeGreaterThan(12);
     await fold(page);
-    // What looks like a link to press is none.
+    // What looks like a link cannot be pressed.
     await page.evaluate(`location.hash = '#/child-26'`);
     await page.locator('h1', { hasText: 'child-26' }).waitFor();
     await page.locator('.no-link').first().click();

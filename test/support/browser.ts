@@ -45,7 +45,7 @@ export function browserForTests(isMissing: boolean): () => Browser {
 export interface Watched extends AsyncDisposable {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Everything that was asked for. */
+  /** Every request of the page. */
   readonly requests: string[];
   /** Errors, dialogs, windows that opened, and what the console says that is wrong. */
   readonly faults: string[];

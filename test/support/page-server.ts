@@ -36,7 +36,7 @@ const states: readonly (readonly [string, Tone])[] = [
 ];
 const parts = ['plan', 'review', 'tests', 'docs', 'search', 'notes', 'fix', 'bench'];
 
-/** As many sessions as asked for, in trees of up to a few dozen. */
+/** So many sessions, in trees of up to a few dozen. */
 export function madeUp(count: number, now = Date.now()): MadeUp {
   let seed = 42;
   const random = () => {

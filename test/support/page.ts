@@ -14,7 +14,7 @@ export function pageOn(store: SqliteTapeStore, more: Partial<PageSource> = {}): 
   });
 }
 
-/** The items of a session, asked for in parts of some positions: from the start on, or from the end back. */
+/** The items of a session, read in parts of some positions: from the start on, or from the end back. */
 export async function itemsInParts(
   page: LivePage,
   session: string,

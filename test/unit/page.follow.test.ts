@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { pageOn } from '../support/page.ts';
 import { memoryHome, type TempHome } from '../support/temp-home.ts';
 
-/** What a page of a home is told, as another process writes there. */
+/** The events that a page of a home gets as another process writes there. */
 function followed(home: TempHome, after?: string) {
   const store = home.open();
   const page = pageOn(store);

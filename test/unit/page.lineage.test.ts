@@ -24,7 +24,7 @@ const drawn = async (store: SqliteTapeStore, query?: Query) =>
       `${'  '.repeat(depth)}${shape} ${label}${place === undefined ? '' : ` > ${place}`}${state === undefined ? '' : ` (${state})`}`,
   );
 
-/** A store whose clock goes on with each act. */
+/** A store whose clock advances with each act. */
 function store(): SqliteTapeStore {
   let now = Date.parse('2026-11-21T10:00:00Z');
   return openTapeStore(':memory:', { now: () => (now += 1_000) });

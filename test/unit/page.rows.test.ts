@@ -3,7 +3,7 @@ import type { Page } from '@tapedeck/cli/internal';
 import { expect, test } from 'vitest';
 import { PagedRows } from '../../packages/cli/ui/src/data/paged-rows.ts';
 
-/** A list of numbers, which is asked for in parts as a server answers. */
+/** A list of numbers, which is read in parts, as from a server. */
 function listOf(length: number, { isCounted = true, part = 200 } = {}) {
   const asked: number[] = [];
   const list = { length, asked, fault: undefined as Error | undefined };

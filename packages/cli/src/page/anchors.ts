@@ -31,7 +31,7 @@ export function landmarksOf(
   }));
 }
 
-/** Whether an anchor is none of those that begin a session, and none of a merge. */
+/** Whether an anchor neither begins a session nor belongs to a merge. */
 function isSet({ name = '' }: Entry): boolean {
   return !/^(?:session|fork|merge)\/|^intention$/.test(name);
 }

@@ -2,7 +2,7 @@
  * What the page of `tape ui` asks, and what it is answered: types alone, which the page and the server share. Each method of
  * `PageData` is a route of the server, and a function of this room; the page in an exported file answers the same out of the
  * data inside it. Lists come in parts, and entries by their positions, so that no answer grows with the home. Deleted sessions
- * are in no answer. Texts are those of the tape: whoever shows them must not take them for markup.
+ * are in no answer. Texts are those of the tape: a page that shows them must not take them for markup.
  */
 
 /** How a session is, for people: a word, and what it means. */
@@ -276,7 +276,7 @@ export interface Cut {
 }
 
 /**
- * Items of a session in a range of positions. The positions that it covers can be others than those asked for: fewer, where
+ * Items of a session in a range of positions. The positions that it covers can differ from those of the query: fewer, where
  * the texts are long, and more, where a rewind hides all of them.
  */
 export interface Timeline {

@@ -14,7 +14,7 @@ const deadMs = 1_000;
 const namedMax = 500;
 
 /**
- * Yields what changes behind a place of the home, whoever writes it, until the signal: together what was found together, so
+ * Yields what any process changes behind a place of the home, until the signal: together what was found together, so
  * that a page goes on behind all of it. The first events say which sessions run or wait. Takes no lock and holds no statement open between two events.
  */
 export async function* follow(

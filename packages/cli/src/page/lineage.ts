@@ -9,7 +9,7 @@ import { needShown, type PageSource } from './source.ts';
 
 /** Rows of an answer. */
 const rowsMax = 200;
-/** Sessions of a family up to which all have their marks: of a larger one those of the session that is asked for. */
+/** Sessions of a family up to which all have their marks: of a larger one those of the named session. */
 const markedMax = 300;
 
 /** The rows of a drawing of sessions, newest first, as `tape graph` draws them, with the anchors and merges on their lanes. */

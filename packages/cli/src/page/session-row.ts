@@ -7,7 +7,7 @@ import { flat } from './texts.ts';
 /** Characters of a title that a list shows. */
 export const aboutMax = 200;
 
-/** A session in a list. Its counts and its title are there where the query has asked for them. */
+/** A session in a list. It has its counts and its title where the query selects them. */
 export function sessionRow({ info, state }: Pick<Stated, 'info' | 'state'>, depth = 0): SessionRow {
   const { session, id, kind, title = '', base, head, messageCount, counts, lastMessageAt, createdAt } = info;
   const { parent } = treeParentOf(info);

@@ -59,7 +59,7 @@ function isIn({ state }: Stated, wanted: SessionsQuery['state']): boolean {
 /** An offset has the number of a root, and that of a row of its tree. */
 const treeMax = 1_000_000;
 
-/** Lists sessions without a parent, each with all below it. What is asked for are roots. */
+/** Lists sessions without a parent, each with all below it. The query selects roots. */
 async function listTrees(
   store: SqliteTapeStore,
   { find = '', kind, state, all, offset = 0 }: SessionsQuery,

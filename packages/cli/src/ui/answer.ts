@@ -124,7 +124,7 @@ const notThere = new Refused(404, {
   message: 'cannot answer: there is no such address',
 });
 
-/** What a client learns of an error: of one that is not known nothing, which the terminal is told. */
+/** What a client learns of an error. An unknown one goes to the terminal alone. */
 function refusalOf(error: unknown, at: Answering): Refused {
   if (error instanceof Refused) return error;
   const { code, message, hint, exit: ended } = describeError(error);

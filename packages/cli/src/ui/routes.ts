@@ -54,7 +54,7 @@ const routes: Readonly<Record<Exclude<keyof PageData, 'follow'>, Route>> = {
   findings: async (page, query) => await page.findings(readQuery(query, { session: optional(text) })),
 };
 
-/** The route of a name; undefined where there is none. */
+/** The route of a name; undefined for another name. */
 export function routeOf(name: string): Route | undefined {
   return Object.hasOwn(routes, name) ? routes[name as keyof typeof routes] : undefined;
 }

@@ -20,7 +20,7 @@ export interface Opened {
 
 /**
  * The home that is shown, open for reading as verbs open it. It is opened again when its file was replaced or
- * upgraded: whoever asks afterwards is answered from the new one, or learns why it cannot be read.
+ * upgraded: later requests are answered from the new one, or with the reason why it cannot be read.
  */
 export class ShownHome implements Disposable {
   readonly #context: Context;
@@ -110,7 +110,7 @@ export class ShownHome implements Disposable {
     return {
       title: basename(home.dir) === '.tape' ? `${basename(dirname(home.dir))}/.tape` : basename(home.dir),
       version: this.#version,
-      // Whoever copies a command may type it somewhere else.
+      // A user may run a copied command in another directory.
       inHome: (line: string) => inHome(line, { home: options.home && home.dir, isVerb }),
       now: () => io.now(),
       check: async (session: string | undefined) => await this.#check(session),

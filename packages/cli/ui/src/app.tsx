@@ -42,7 +42,7 @@ export function App({ data, home: first }: { readonly data: PageData; readonly h
     } else location.hash = addressOf(to);
   };
 
-  // Whoever hears the page is at its title when another one is opened.
+  // A screen reader begins at the title of a page that is opened.
   const place = placeOf(route);
   const isFirst = useRef(true);
   useEffect(() => {

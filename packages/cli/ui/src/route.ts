@@ -38,7 +38,7 @@ export function splitPlace(place: string): readonly [session: string, seq: numbe
   return at > 0 && /^\d{1,15}$/.test(digits) ? [place.slice(0, at), Number(digits)] : [place, undefined];
 }
 
-/** The route of an address; undefined where it is none of this page. */
+/** The route of an address; undefined for an address that the page does not have. */
 export function routeOf(address: string): Route | undefined {
   const [path = '', query = ''] = cutAt(address.replace(/^#?\/?/, ''), '?');
   const parts = path.split('/').filter((part) => part !== '');

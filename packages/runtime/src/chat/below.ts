@@ -137,7 +137,7 @@ async function stopRuns(
   }
 }
 
-/** Whether a process goes on with a turn. Of a run of this one that has just begun it is known once it has a message. */
+/** Whether a process continues a turn. A run of this process that has just begun shows it with its first message. */
 async function goesOn(place: ChatPlace, turn: Turn): Promise<boolean> {
   const run = place.session.attach();
   return run === undefined ? await isWritten(place) : (await messageIdOf(run)) === turn.id;

@@ -78,7 +78,7 @@ export class Walk {
       const realInside = `${realFolder}${entry.name}`;
       if (entry.isSymbolicLink()) this.#add(files, has, { path: inside, real: realOf(inside) });
       else if (entry.isDirectory()) this.#add(files, has, { path: inside, real: realInside });
-      // A file whose name is none of a transcript costs no look.
+      // Only a file with the name of a transcript is looked at.
       else if (has(inside) && !(mayExclude && this.#isExcluded([inside, realInside], false))) {
         const file = this.#lookAt(inside);
         if (file !== undefined) files.push(file);

@@ -1,12 +1,12 @@
 import { Heading } from '../parts/heading.tsx';
 
-/** An address that is none of this page. */
+/** An address that the page does not have. */
 export function Missing() {
   return (
     <div class="sheet">
       <Heading title="No such page" />
       <p>
-        The address <code>{location.hash}</code> is none of this page. <a href="#/">See the sessions</a>
+        The page has no address <code>{location.hash}</code>. <a href="#/">See the sessions</a>
       </p>
     </div>
   );

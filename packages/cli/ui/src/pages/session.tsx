@@ -116,7 +116,7 @@ function Timeline({
   );
 }
 
-/** What a check finds in a session, by position; asked for when the timeline has been drawn. */
+/** What a check finds in a session, by position; the page reads it when the timeline is drawn. */
 function useFindings(session: string): ReadonlyMap<number, readonly Finding[]> {
   const { value } = useAsked(async (data) => {
     await new Promise((resolve) => setTimeout(resolve, 600));

@@ -109,7 +109,7 @@ export class Blocks {
     }
   }
 
-  /** An answer can cover fewer positions than were asked for, and more. */
+  /** An answer can cover fewer positions than the query names, and more. */
   async #itemsOf(block: number): Promise<readonly TimelineItem[]> {
     const first = this.floor + 1 + block * blockSize;
     const last = Math.min(this.#head, first + blockSize - 1);

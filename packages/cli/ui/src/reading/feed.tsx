@@ -20,7 +20,7 @@ interface FeedOptions {
   readonly blocks: Blocks;
   /** Changes with what is loaded. */
   readonly round: number;
-  /** The position to begin at, and whether it was asked for. */
+  /** The position to begin at, and whether the address names it. */
   readonly target: { readonly seq: number; readonly isMarked: boolean };
   readonly findings: ReadonlyMap<number, readonly Finding[]>;
   readonly showHidden: (() => void) | undefined;
