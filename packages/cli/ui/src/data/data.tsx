@@ -3,7 +3,7 @@ import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import type { HomeInfo, PageData, PageEvent } from '../../../src/page/data.ts';
 
 /** Tells a part of the page what changes. Returns how it stops. */
-export type Listen = (listener: (event: PageEvent) => void) => () => void;
+type Listen = (listener: (event: PageEvent) => void) => () => void;
 
 /** What all of the page reads. */
 export interface Source {

@@ -24,7 +24,7 @@ const steps: readonly (readonly [seconds: number, unit: string])[] = [
 ];
 
 /** How long ago a time is, in a few characters, or its date. */
-export function ago(at: Date, now: Date): string {
+function ago(at: Date, now: Date): string {
   const seconds = (now.getTime() - at.getTime()) / 1000;
   if (seconds >= 7 * 86_400 || seconds < -60) return dateOf(at, now);
   for (const [size, unit] of steps.slice(1))
