@@ -64,6 +64,30 @@ test('goes on where a page was cut off', async () => {
   await expect.poll(() => again.events.map(said)).toEqual(['entries b@2 active']);
 });
 
+test('what is written while events are read is in later ones alone', async () => {
+  using home = memoryHome();
+  using writer = home.open();
+  writer.sessions.open('main');
+  using store = home.open();
+  const page = pageOn(store);
+  const { at } = await page.home();
+  const read = store.readSessions.bind(store);
+  let isFirst = true;
+  store.readSessions = (query) => {
+    if (isFirst) writer.entries.append('main', [user('In between.')]);
+    isFirst = false;
+    return read(query);
+  };
+  writer.entries.append('main', [user('Before.')]);
+  const stop = new AbortController();
+  const events: PageEvent[] = [];
+  for await (const together of page.follow(at, stop.signal)) {
+    events.push(...together);
+    if (events.length === 2) stop.abort();
+  }
+  expect(events.map(said)).toEqual(['entries main@2 active', 'entries main@3 active']);
+});
+
 test('of more than it can say one by one it says that all has changed', async () => {
   using home = memoryHome();
   using writer = home.open();

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { type HomeHead, treeParentOf } from '@tapedeck/tape/internal';
 import { toneOf } from '../output/session.ts';
 import { stated } from '../session/stated.ts';
@@ -23,73 +23,93 @@ export async function* follow(
 ): AsyncGenerator<readonly PageEvent[]> {
   // What says the states is loaded before the first event needs it.
   await stated(store, []);
-  let owned = ownedIn(store);
-  let { head, lines, changed, isMore } = begun(store, after);
+  // Before what is read: a write in between is found at once, and not when it is looked for processes that have died.
+  let seen = store.changes();
+  let found = store.atOnce(() => begun(store, after));
   for (;;) {
-    const seen = store.changes();
-    const events =
-      isMore || changed.size > namedMax
-        ? [{ ...everything, at: textOf(head) }]
-        : await eventsOf(store, { head, lines, changed });
+    const events = await eventsOf(store, found);
     if (events.length > 0) yield events;
     for (let waited = 0; store.changes() === seen && waited < deadMs; waited += pollMs) {
       if (signal.aborted) return;
       await sleep(pollMs, undefined, { signal }).catch(() => {});
     }
     if (signal.aborted) return;
-    const written = store.writtenBehind(head);
-    const now = ownedIn(store);
-    ({ head, isMore } = written);
-    lines = new Set(written.lines);
-    // A lease says more of a state than what is on a tape, and changes without it.
-    changed = new Map([
-      ...[...owned.symmetricDifference(now)].map((id) => [id, 'state'] as const),
-      ...written.entries.map((id) => [id, 'entries'] as const),
-      ...written.lines.map((id) => [id, 'lineage'] as const),
-    ]);
-    owned = now;
+    seen = store.changes();
+    const before = found;
+    found = store.atOnce(() => writtenSince(store, before));
   }
 }
 
-interface Changes {
+/** What changed up to a place of the home, and the sessions as they are there: all of it is read at one moment. */
+interface Found {
   readonly head: HomeHead;
+  /** The sessions with new lines of the lineage. */
   readonly lines: ReadonlySet<string>;
-  /** What is said of each session. */
-  readonly changed: ReadonlyMap<string, PageEvent['what']>;
+  /** What is said of each session; undefined where more changed than is named one by one. */
+  readonly changed: ReadonlyMap<string, PageEvent['what']> | undefined;
+  readonly infos: readonly SessionInfo[];
+  /** The sessions that a process holds. */
+  readonly owned: ReadonlySet<string>;
 }
 
 /** What a page lacks that begins at a place: what was written since, and what runs or waits. */
-function begun(store: SqliteTapeStore, after: string): Changes & { readonly isMore: boolean } {
+function begun(store: SqliteTapeStore, after: string): Found {
   const from = headIn(after);
-  const written = from === undefined ? undefined : store.writtenBehind(from);
-  if (written === undefined)
-    return { head: store.homeHead(), lines: new Set(), changed: new Map(), isMore: true };
-  const { head, entries, lines, isMore } = written;
+  const owned = ownedIn(store);
+  if (from === undefined) return { head: store.homeHead(), ...{ owned, ...unnamed } };
   const open = store.sessions.list({ pending: true, all: true, deleted: false, limit: namedMax });
-  return {
-    head,
-    isMore,
-    lines: new Set(lines),
-    changed: new Map([
-      ...open.map(({ id }) => [id, 'state'] as const),
-      ...entries.map((id) => [id, 'entries'] as const),
-      ...lines.map((id) => [id, 'lineage'] as const),
-    ]),
-  };
+  return foundBehind(store, { from, states: open.map(({ id }) => id), owned });
 }
+
+/** A lease says more of a state than what is on a tape, and changes without it. */
+function writtenSince(store: SqliteTapeStore, before: Found): Found {
+  const owned = ownedIn(store);
+  const states = [...before.owned.symmetricDifference(owned)];
+  return foundBehind(store, { from: before.head, states, owned });
+}
+
+function foundBehind(
+  store: SqliteTapeStore,
+  {
+    from,
+    states,
+    owned,
+  }: {
+    readonly from: HomeHead;
+    /** The sessions whose states may have changed without an entry. */
+    readonly states: readonly string[];
+    readonly owned: ReadonlySet<string>;
+  },
+): Found {
+  const { head, entries, lines, isMore } = store.writtenBehind(from);
+  const changed = new Map<string, PageEvent['what']>([
+    ...states.map((id) => [id, 'state'] as const),
+    ...entries.map((id) => [id, 'entries'] as const),
+    ...lines.map((id) => [id, 'lineage'] as const),
+  ]);
+  if (isMore || changed.size > namedMax) return { head, owned, ...unnamed };
+  const ids = [...changed.keys()];
+  const infos = ids.length === 0 ? [] : [...store.readSessions({ ids, all: true, deleted: false })];
+  return { head, lines: new Set(lines), changed, infos, owned };
+}
+
+/** More changed than is named one by one. */
+const unnamed: Pick<Found, 'lines' | 'changed' | 'infos'> = {
+  ...{ lines: new Set(), changed: undefined, infos: [] },
+};
 
 const everything: Omit<PageEvent, 'at'> = {
   ...{ what: 'all', session: '', id: '', head: 0, state: '', tone: 'plain' },
 };
 
-/** An event for each session that changed, as it is now. */
+/** An event for each session that changed, as it was then. */
 async function eventsOf(
   store: SqliteTapeStore,
-  { head, lines, changed }: Changes,
+  { head, lines, changed, infos }: Found,
 ): Promise<readonly PageEvent[]> {
-  if (changed.size === 0) return [];
   const at = textOf(head);
-  const infos = [...store.readSessions({ ids: [...changed.keys()], all: true, deleted: false })];
+  if (changed === undefined) return [{ ...everything, at }];
+  if (changed.size === 0) return [];
   const there = new Set(infos.map(({ id }) => id));
   const gone = [...lines].filter((id) => !there.has(id));
   return [

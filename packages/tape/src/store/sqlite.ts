@@ -378,6 +378,11 @@ export class SqliteTapeStore implements TapeStore {
     return writtenBehind(this.#at.db, after);
   }
 
+  /** Runs `act`, whose reads all see the home as it is at one moment, whatever other processes write. It must not wait. */
+  atOnce<T>(act: () => T): T {
+    return this.#at.db.read(act);
+  }
+
   /** Reads the model calls that the own entries of a session record behind a position, in order, without their texts. */
   recordedCalls(ref: Ref, after = 0): Generator<RecordedCall, void> {
     return recordedCalls(this.#at.db, this.#at.need(ref), after);
