@@ -235,11 +235,11 @@ test('records of a session.jsonl become a session, which grows with the file and
   const named = await home.tape(['import', bad, '--as', 'less']);
   expect([named.code, named.stderr]).toEqual([
     0,
-    expect.stringMatching(/^Left out of .*bad\.jsonl: line 2 \(byte \d+\): not JSON\n$/),
+    expect.stringMatching(/^Left out of .*bad\.jsonl: line 2 \(byte \d+\): the line ends inside a record\n$/),
   ]);
   expect(JSON.parse((await home.tape(['import', bad, '--as', 'less', '--json'])).stdout)).toMatchObject({
     ...{ entries: 0, counts: { records: 2, skipped: 1 } },
-    bad_lines: [{ line: 2, offset: expect.any(Number) }],
+    bad_lines: [{ line: 2, offset: expect.any(Number), why: 'the line ends inside a record' }],
   });
 });
 

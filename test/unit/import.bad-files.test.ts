@@ -39,10 +39,48 @@ const countsOf = ({ done }: Pick<FilesImported, 'done'>) => done[0]?.brought?.co
 const badOf = ({ done }: Pick<FilesImported, 'done'>) => done[0]?.brought?.bad;
 
 test.each([
-  ['cut off in a record', jsonl([hello, answer]) + line(bye).slice(0, 30), { truncated: 1, skipped: 0 }, []],
-  ['with records glued together', JSON.stringify(hello) + jsonl([answer, bye]), { glued: 1, skipped: 0 }, []],
-  ['with a bad line', `${jsonl([hello])}{"a" 1}\n${jsonl([answer])}`, { skipped: 1 }, [{ line: 2 }]],
-  ['with NUL bytes', `${jsonl([hello])}\0\0\0\n${jsonl([answer])}`, { skipped: 1 }, [{ line: 2 }]],
+  [
+    'cut off in a record',
+    jsonl([hello, answer]) + line(bye).slice(0, 30),
+    { truncated: 1, skipped: 0, messages: 2 },
+    [{ line: 3, offset: jsonl([hello, answer]).length, why: 'the line ends inside a record' }],
+  ],
+  [
+    'with a bad line',
+    `${jsonl([hello])}{"a" 1}\n${jsonl([answer])}`,
+    { skipped: 1 },
+    [{ line: 2, why: "not JSON: expected ':' after property name" }],
+  ],
+  [
+    'with a line that is some text',
+    `${jsonl([hello])}root:x:0:0\n${jsonl([answer])}`,
+    { skipped: 1 },
+    [{ line: 2, why: 'not JSON' }],
+  ],
+  [
+    'with a line that is a list',
+    `${jsonl([hello])}[1]\n${jsonl([answer])}`,
+    { skipped: 1 },
+    [{ line: 2, why: 'it is JSON, but no object' }],
+  ],
+  [
+    'with NUL bytes',
+    `${jsonl([hello])}\0\0\0\n${jsonl([answer])}`,
+    { skipped: 1 },
+    [{ line: 2, why: '3 NUL bytes' }],
+  ],
+  [
+    'with NUL bytes around a record',
+    `${jsonl([hello])}\0${JSON.stringify(answer)}\0\n${jsonl([bye])}`,
+    { skipped: 1, messages: 3 },
+    [{ line: 2, why: '2 NUL bytes' }],
+  ],
+  [
+    'with a NUL byte in a record',
+    `${jsonl([hello])}{"type":"\0"}\n${jsonl([answer])}`,
+    { skipped: 1 },
+    [{ line: 2, offset: line(hello).length + 9, why: 'a NUL byte in a record' }],
+  ],
   [
     'with bytes that are no UTF-8',
     Buffer.concat([
@@ -51,16 +89,16 @@ test.each([
       Buffer.from(jsonl([bye])),
     ]),
     { skipped: 1, messages: 3 },
-    [{ line: 3 }],
+    [{ line: 3, why: 'not UTF-8' }],
   ],
   [
     'nested 200,000 levels deep',
     `${jsonl([hello])}{"type":"user","deep":${'['.repeat(200_000)}${']'.repeat(200_000)}}\n${jsonl([answer])}`,
     { skipped: 1, messages: 2 },
-    [{ line: 2 }],
+    [{ line: 2, why: 'nested over 64 levels' }],
   ],
 ])(
-  'a file %s costs what is bad in it, which is counted and has its place',
+  'a file %s costs what is bad in it, which is counted and has its place and the reason',
   async (_, content, counts, bad) => {
     const all = await imported(content);
     expect(countsOf(all)).toMatchObject(counts);
@@ -93,6 +131,19 @@ test.each([
     );
   },
 );
+
+test('records glued together are taken, counted and named with their place; --strict refuses them', async () => {
+  const content = jsonl([hello]) + JSON.stringify(answer) + jsonl([bye]);
+  const all = await imported(content);
+  const why = 'several records without a newline between them, each of which was taken';
+  expect(countsOf(all)).toMatchObject({ glued: 1, skipped: 0, messages: 3 });
+  expect(all.done[0]?.brought).toMatchObject({
+    bad: [],
+    irregular: [{ line: 2, offset: line(hello).length, why }],
+  });
+  const { done } = await imported(content, { strict: true });
+  expect(done[0]?.error).toMatchObject({ data: { line: 2 }, message: expect.stringContaining(why) });
+});
 
 test('a figure of tokens that is no whole number counts as 0, and has its place', async () => {
   const usage = {

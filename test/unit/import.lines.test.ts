@@ -76,7 +76,7 @@ describe('lines', () => {
     ['and blank lines behind', '{"a":1}\n{"b":\n \r\n\n'],
   ])('a last line that ends inside a record is ignored: %s', (_, text) => {
     const lines = parseJsonLines([Buffer.from(text)]);
-    expect(lines).toMatchObject({ truncated: 1, glued: 0 });
+    expect(lines).toMatchObject({ truncated: 1, glued: 0, bad: [{ why: 'the line ends inside a record' }] });
     expect(lines.records.map(({ value }) => value)).toEqual([{ a: 1 }]);
   });
 
@@ -91,17 +91,30 @@ describe('lines', () => {
 
   const deep = `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`;
   test.each([
-    ['broken', '{"a":1}\n{"b" 2}\n{"c":3}\n', 13],
-    ['with a wrong character, whose place the parser does not report', '{"a":1}\n{"b":}\n{"c":3}', 8],
-    ['cut in the middle of the file', '{"a":1}\n{"b":"tw\n{"c":3}\n', 16],
-    ['with text behind a record', '{"a":1}\n{"b":2}oops\n{"c":3}\n', 15],
-    ['that is not UTF-8', Buffer.from('{"a":1}\n{"b":"\xff"}\n{"c":3}\n', 'latin1'), 14],
-    ['nested over 64 levels', `{"a":1}\n${deep}\n{"c":3}\n`, 8],
-    ['nested as no parser would survive', `{"a":1}\n{"b":${'['.repeat(1_000_000)}\n{"c":3}\n`, 8],
-  ])('a line %s is left out, and counted with its place', (_, text, offset) => {
+    ['broken', '{"a":1}\n{"b" 2}\n{"c":3}\n', 13, "not JSON: expected ':' after property name"],
+    [
+      'with a wrong character, whose place the parser does not report',
+      '{"a":1}\n{"b":}\n{"c":3}',
+      8,
+      'not JSON',
+    ],
+    ['cut in the middle of the file', '{"a":1}\n{"b":"tw\n{"c":3}\n', 16, 'the line ends inside a record'],
+    ['with text behind a record', '{"a":1}\n{"b":2}oops\n{"c":3}\n', 15, 'not a JSON object'],
+    ['that is not UTF-8', Buffer.from('{"a":1}\n{"b":"\xff"}\n{"c":3}\n', 'latin1'), 14, 'not UTF-8'],
+    ['nested over 64 levels', `{"a":1}\n${deep}\n{"c":3}\n`, 8, 'nested over 64 levels'],
+    [
+      'nested as no parser would survive',
+      `{"a":1}\n{"b":${'['.repeat(1_000_000)}\n{"c":3}\n`,
+      8,
+      'nested over 64 levels',
+    ],
+    ['with a NUL byte inside', '{"a":1}\n{"b":"\0"}\n{"c":3}\n', 14, 'a NUL byte in a record'],
+    ['of NUL bytes', '{"a":1}\n\0\0\n{"c":3}\n', 8, '2 NUL bytes'],
+    ['that is a list', '{"a":1}\n[2]\n{"c":3}\n', 8, 'it is JSON, but no object'],
+  ])('a line %s is left out, and counted with its place and the reason', (_, text, offset, why) => {
     const lines = parseJsonLines([Buffer.from(text)]);
     expect(lines.records.map(({ value }) => value)).toEqual([{ a: 1 }, { c: 3 }]);
-    expect(lines).toMatchObject({ skipped: 1, truncated: 0, bad: [{ line: 2, offset }] });
+    expect(lines).toMatchObject({ skipped: 1, truncated: 0, bad: [{ line: 2, offset, why }] });
   });
 
   test('the whole records of a line that is cut in the middle of the file are kept', () => {
@@ -110,8 +123,8 @@ describe('lines', () => {
 
   test('a file with more bad lines than records is refused, however many they are', () => {
     const broken = failure(() => parseJsonLines([Buffer.from('{"a":1}\noops\n{"b" 2}\n')]));
-    expect(broken.data).toEqual({ line: 2, offset: 8 });
-    expect(failure(() => parseJsonLines([Buffer.from('x\n'.repeat(100_000))])).data).toEqual({
+    expect(broken.data).toMatchObject({ line: 2, offset: 8, why: 'not JSON' });
+    expect(failure(() => parseJsonLines([Buffer.from('x\n'.repeat(100_000))])).data).toMatchObject({
       line: 1,
       offset: 0,
     });
@@ -133,7 +146,7 @@ describe('lines', () => {
   ])('a file without a whole record is refused with the place of its first: %s', (_, text, line, offset) => {
     const error = failure(() => parseJsonLines([Buffer.from(text)], { file: 'x.jsonl' }));
     expect(error.code).toBe('IMPORT_BAD_JSON');
-    expect(error.data).toEqual({ file: 'x.jsonl', line, offset });
+    expect(error.data).toMatchObject({ file: 'x.jsonl', line, offset });
     expect(error.message).toContain(`'x.jsonl': line ${line}, byte ${offset}: `);
   });
 

@@ -44,12 +44,14 @@ const ofTranscript = {
     .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
     .describe('numbers of records by outcome, of all of a file in which something is new'),
   bad_lines: z
-    .array(z.strictObject({ line: whole, offset: whole }))
-    .describe('places of lines that are not JSON, which were left out; at most 100'),
+    .array(z.strictObject({ line: whole, offset: whole, why: z.string() }))
+    .describe(
+      'places of lines that were left out, and what is wrong with each: those that are no record, and a last one that ends inside a record; at most 100',
+    ),
   irregular_lines: z
     .array(z.strictObject({ line: whole, offset: whole, why: z.string() }))
     .describe(
-      'places of records that were taken though something in them is wrong, such as those of another format; at most 100',
+      'places of lines that were taken though something in them is wrong, such as several records on one, or one of another format; at most 100',
     ),
 };
 const inFile = { file: text('the file, as it was named') };

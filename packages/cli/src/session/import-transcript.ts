@@ -208,7 +208,8 @@ export function sayLines(
   file: string,
   status: (text: string) => void,
 ): void {
-  if (bad.length > 0) status(`Left out of ${file}: ${placesOf(bad)}: not JSON`);
+  for (const [why, lines] of Map.groupBy(bad, (one) => one.why))
+    status(`Left out of ${file}: ${placesOf(lines)}: ${why}`);
   for (const [why, lines] of Map.groupBy(irregular, (one) => one.why))
     status(`Irregular in ${file}: ${placesOf(lines)}: ${why}`);
 }

@@ -7,7 +7,10 @@ export interface FoundInFile {
   readonly counts: TranscriptCounts;
   /** Edges that no record names. */
   readonly derived: number;
-  /** The places of lines that were left out, the first of them; the counts have all as `skipped`. */
+  /**
+   * The places of lines that were left out, the first of them; the counts have all as `skipped`, and one that ends inside a
+   * record as `truncated`.
+   */
   readonly bad: readonly BadLine[];
   /** Lines that were taken, though something in them is wrong, the first of them; the counts have all. */
   readonly irregular: readonly IrregularLine[];
@@ -39,11 +42,12 @@ export function foundBefore(
   const isBehind = (place: { readonly line: number }) => place.line >= line;
   const lines = new Map<number, number>();
   for (const record of records) lines.set(record.line, (lines.get(record.line) ?? 0) + 1);
+  const { truncated } = all.counts;
   const rest: TranscriptCounts = {
     ...counts,
     glued: [...lines.values()].filter((n) => n > 1).length,
-    truncated: all.counts.truncated,
-    skipped: counts.skipped + all.bad.filter(isBehind).length,
+    truncated,
+    skipped: counts.skipped + all.bad.filter(isBehind).length - truncated,
     irregular: all.irregular.filter(isBehind).length,
   };
   return {

@@ -14,15 +14,19 @@ export interface IrregularLine {
 /** What tells the records of a format from those of others. */
 export type RecordForm = Pick<TranscriptTool, 'name' | 'file' | 'hasRecord' | 'faultIn'>;
 
+const isGlued = 'several records without a newline between them, each of which was taken';
+
 /** The most places that are kept. */
 const linesMax = 100;
 
-/** What is irregular in the records of one file: records of another format among them, and what its own say wrongly. */
+/** What is irregular in the lines of one file: several records on one, records of another format, and what its own say wrongly. */
 export class Irregularities {
   readonly #own: RecordForm;
   readonly #others: readonly RecordForm[];
   readonly #lines: IrregularLine[] = [];
   #count = 0;
+  /** The line of the last record, and whether it was named as one with several. */
+  #last = { line: 0, isNamed: false };
 
   constructor(own: RecordForm, others: readonly RecordForm[]) {
     this.#own = own;
@@ -40,12 +44,23 @@ export class Irregularities {
 
   /** Looks at a record, and returns what is wrong with it: nearly always nothing. */
   look({ line, offset, value }: Pick<JsonLine, 'line' | 'offset' | 'value'>): IrregularLine | undefined {
+    const glued = this.#isFirstGlued(line) ? this.#add({ line, offset, why: isGlued }) : undefined;
     const why = this.#own.faultIn?.(value) ?? this.#foreign(value);
-    if (why === undefined) return undefined;
-    const found = { line, offset, why };
+    return why === undefined ? glued : this.#add({ line, offset, why });
+  }
+
+  #add(found: IrregularLine): IrregularLine {
     this.#count += 1;
     if (this.#lines.length < linesMax) this.#lines.push(found);
     return found;
+  }
+
+  /** Whether a record is the second one of its line. */
+  #isFirstGlued(line: number): boolean {
+    const isSame = line === this.#last.line;
+    const isFirst = isSame && !this.#last.isNamed;
+    if (isFirst || !isSame) this.#last = { line, isNamed: isFirst };
+    return isFirst;
   }
 
   #foreign(record: JsonObject): string | undefined {

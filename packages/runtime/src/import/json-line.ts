@@ -15,7 +15,7 @@ export interface ParsedLine {
   readonly values: readonly Json[];
   /** The line ends inside a record: what is wrong with it unless it is the last line. */
   readonly cut?: ImportError;
-  /** NUL bytes stand before its text, as a crash of the machine leaves them. */
+  /** NUL bytes stand before or behind its text, as a crash of the machine leaves them. */
   readonly nul?: ImportError;
 }
 
@@ -35,37 +35,39 @@ export function plainRecord(bytes: Uint8Array): JsonObject | undefined {
  * @throws IMPORT_BAD_JSON
  */
 export function parseLine(given: ByteLine, file: string | undefined): ParsedLine {
-  const { bytes, skipped } = withoutNul(given.bytes);
-  const nul =
-    skipped === 0
-      ? undefined
-      : faultIn(given, file, { why: `${skipped} NUL ${skipped === 1 ? 'byte' : 'bytes'}`, at: 0 });
-  const parsed = parseText({ ...given, bytes, offset: given.offset + skipped }, file);
-  return nul === undefined ? parsed : { ...parsed, nul };
+  const { from, to } = withoutNul(given.bytes);
+  const parsed = parseText(
+    { ...given, bytes: given.bytes.subarray(from, to), offset: given.offset + from },
+    file,
+  );
+  const count = from + given.bytes.length - to;
+  if (count === 0) return parsed;
+  const nul = { why: `${count} NUL ${count === 1 ? 'byte' : 'bytes'}`, at: from > 0 ? 0 : to };
+  return { ...parsed, nul: faultIn(given, file, nul) };
 }
 
-/** A line without the NUL bytes before and behind its text; `skipped` counts those before it, or all if it has no others. */
-function withoutNul(bytes: Uint8Array): { readonly bytes: Uint8Array; readonly skipped: number } {
+/** Where the text of a line is between the NUL bytes before and behind it; a line of these alone has it at its end. */
+function withoutNul(bytes: Uint8Array): { readonly from: number; readonly to: number } {
   let [from, to] = [0, bytes.length];
   while (from < to && bytes[from] === 0) from += 1;
   while (to > from && bytes[to - 1] === 0) to -= 1;
-  return { bytes: bytes.subarray(from, to), skipped: from };
+  return { from, to };
 }
 
 /** What is wrong with a line at a byte of it. */
-function faultIn(
-  { line, offset: start }: ByteLine,
+export function faultIn(
+  { line, offset: start }: Pick<ByteLine, 'line' | 'offset'>,
   file: string | undefined,
-  { why, at, cause }: { readonly why: string; readonly at: number; readonly cause?: unknown },
+  { why, at }: { readonly why: string; readonly at: number },
 ): ImportError {
   const offset = start + at;
-  const data = { ...(file !== undefined && { file }), line, offset };
+  const data = { ...(file !== undefined && { file }), line, offset, why };
   const message = `cannot import ${shown(file)}: line ${line}, byte ${offset}: ${why}`;
-  return new ImportError('IMPORT_BAD_JSON', message, { data, cause });
+  return new ImportError('IMPORT_BAD_JSON', message, { data });
 }
 
 function parseText(line: ByteLine, file: string | undefined): ParsedLine {
-  const fault = (why: string, at: number, cause?: unknown) => faultIn(line, file, { why, at, cause });
+  const fault = (why: string, at: number) => faultIn(line, file, { why, at });
   if (line.bytes.length > lineBytesMax) throw fault(`the line exceeds ${lineBytesMax} bytes`, 0);
   const { text, badByte } = decode(line.bytes);
   if (badByte !== undefined && line.ended) throw fault('not UTF-8', badByte);
@@ -77,9 +79,7 @@ function parseText(line: ByteLine, file: string | undefined): ParsedLine {
       return JSON.parse(part) as Json;
     } catch (cause) {
       const at = from + position(cause, part);
-      // The parser's message quotes the text, which may contain terminal control characters.
-      const why = (cause as Error).message.replace(/\p{C}/gu, '\ufffd');
-      return fault(why, Buffer.byteLength(text.slice(0, at)), cause);
+      return fault(reasonOf(cause, text, at), Buffer.byteLength(text.slice(0, at)));
     }
   };
   // Nearly every line is one record: scan for several only if parsing one fails.
@@ -141,6 +141,22 @@ function position(error: unknown, text: string): number {
   if (message.startsWith('Unexpected end')) return text.length;
   return Number(/at position (\d+)/.exec(message)?.[1] ?? 0);
 }
+
+/** Why a text is not JSON. The parser quotes the text, which may be that of any file of the user. */
+function reasonOf(error: unknown, text: string, at: number): string {
+  const message = error instanceof Error ? error.message : '';
+  if (text[at] === '\0') return 'a NUL byte in a record';
+  if (at >= text.length || message.startsWith('Unterminated string')) return endsInside;
+  const [, reason] = /^(.*) (?:in|after) JSON at position/.exec(message) ?? [];
+  if (reason === undefined) return 'not JSON';
+  return `not JSON: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
+}
+
+/** What is wrong with a line that is not whole. */
+export const endsInside = 'the line ends inside a record';
+
+/** What is wrong with a line that has another value. */
+export const noObject = 'it is JSON, but no object';
 
 /** A file name as messages show it. */
 export function shown(file: string | undefined): string {

@@ -3,7 +3,15 @@ import type { JsonObject } from '@tapedeck/tape';
 import { isObject, quote } from '@tapedeck/tape/internal';
 import { type ByteLine, byteLines } from './byte-lines.ts';
 import { ImportError } from './errors.ts';
-import { lineBytesMax, type ParsedLine, parseLine, shown } from './json-line.ts';
+import {
+  endsInside,
+  faultIn,
+  lineBytesMax,
+  noObject,
+  type ParsedLine,
+  parseLine,
+  shown,
+} from './json-line.ts';
 
 /** One record of a JSON-lines file. */
 export interface JsonLine {
@@ -27,15 +35,17 @@ export interface JsonLines {
   readonly truncated: number;
   /** Lines that are not JSON, or JSON that is not an object. */
   readonly skipped: number;
-  /** The places of those that are not JSON, the first 100 of them. */
+  /** The places of those, and of a last line that ends inside a record: the first 100 of them. */
   readonly bad: readonly BadLine[];
 }
 
-/** A line that is left out, since it is not JSON, or all but its record, which stands behind NUL bytes. */
+/** A line that is left out, or all but its records, which stand beside NUL bytes or before what is wrong. */
 export interface BadLine {
   readonly line: number;
   /** Bytes of the file before the fault. */
   readonly offset: number;
+  /** What is wrong, in words that say nothing of what the line has. */
+  readonly why: string;
 }
 
 /** How lines are read. */
@@ -73,17 +83,20 @@ export function parseJsonLines(
   const bad: BadLine[] = [];
   let [glued, notObjects, badCount] = [0, 0, 0];
   let first: ImportError | undefined;
-  let cut: ImportError | undefined;
+  let cut: { readonly fault: ImportError; readonly line: ByteLine } | undefined;
+  const list = ({ data }: ImportError): void => {
+    const { line, offset, why } = data;
+    if (bad.length < placesMax) bad.push({ line: Number(line), offset: Number(offset), why: String(why) });
+  };
   const leaveOut = (fault: ImportError): void => {
     first ??= fault;
     badCount += 1;
-    const { line, offset } = fault.data;
     if (strict || badCount > records.length + placesMax) throw first;
-    if (bad.length < placesMax) bad.push({ line: Number(line), offset: Number(offset) });
+    list(fault);
   };
   for (const line of byteLines(chunks, { bytesMax: lineBytesMax })) {
     if (cut !== undefined && !isBlank(line.bytes)) {
-      leaveOut(cut);
+      leaveOut(cut.fault);
       cut = undefined;
     }
     const parsed = parsedOrFault(line, file);
@@ -91,21 +104,27 @@ export function parseJsonLines(
       leaveOut(parsed);
       continue;
     }
-    cut ??= parsed.cut;
+    cut ??= parsed.cut && { fault: parsed.cut, line };
     if (parsed.values.length > 1) glued += 1;
     for (const value of parsed.values) {
-      if (isObject(value))
+      if (isObject(value)) {
         records.push({ line: line.line, offset: line.offset, bytes: line.bytes.length, value });
-      else notObjects += 1;
+        continue;
+      }
+      const fault = faultIn(line, file, { why: noObject, at: 0 });
+      if (strict) throw fault;
+      notObjects += 1;
+      list(fault);
     }
-    if (parsed.nul !== undefined) leaveOut(parsed.nul);
+    if (parsed.nul !== undefined && parsed.cut === undefined) leaveOut(parsed.nul);
   }
-  const fault = first ?? (records.length === 0 && !growing ? cut : undefined);
+  const fault = first ?? (records.length === 0 && !growing ? cut?.fault : undefined);
   if (fault !== undefined && (badCount > records.length || records.length === 0)) throw fault;
   if (records.length + notObjects === 0 && !growing)
     throw new ImportError('IMPORT_EMPTY', `cannot import ${shown(file)}: it has no records`, {
       data: { ...(file !== undefined && { file }) },
     });
+  if (cut !== undefined) list(faultIn(cut.line, file, { why: endsInside, at: 0 }));
   const skipped = notObjects + badCount;
   return { records, glued, truncated: cut === undefined ? 0 : 1, skipped, bad };
 }

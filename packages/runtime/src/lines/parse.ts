@@ -1,6 +1,6 @@
 import { isObject } from '@tapedeck/tape/internal';
 import { ImportError, type ImportErrorCode } from '../import/errors.ts';
-import { parseLine, plainRecord } from '../import/json-line.ts';
+import { noObject, parseLine, plainRecord } from '../import/json-line.ts';
 import { isBlank, type JsonLine } from '../import/json-lines.ts';
 import type { SplitLine } from './splitter.ts';
 
@@ -47,8 +47,7 @@ export function recordsOf(line: SplitLine, file: string): LineRecords {
     const kept = records.length;
     if (cut !== undefined && !line.ended) return { records, isUnfinished: true };
     if (cut !== undefined) return { ...failed(line, { ...placeIn(cut), kept }), records };
-    if (objects.length < values.length)
-      return { ...failed(line, { why: 'it is JSON, but no object', kept }), records };
+    if (objects.length < values.length) return { ...failed(line, { why: noObject, kept }), records };
     if (nul !== undefined) return { ...failed(line, { ...placeIn(nul), kept }), records };
     return { records, isUnfinished: false };
   } catch (error) {
@@ -65,8 +64,7 @@ function failed(
   return { records: [], fault, isUnfinished: false };
 }
 
-/** The reason at the end of the message of a line's error, and its place. */
-function placeIn({ message, data }: ImportError): { readonly why: string; readonly at: number } {
-  const why = /byte \d+: (.*)$/s.exec(message)?.[1] ?? message;
-  return { why, at: Number(data.offset) };
+/** The reason of a line's error, and its place. */
+function placeIn({ data }: ImportError): { readonly why: string; readonly at: number } {
+  return { why: String(data.why), at: Number(data.offset) };
 }

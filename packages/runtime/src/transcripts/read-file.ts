@@ -3,6 +3,7 @@ import { ImportError } from '../import/errors.ts';
 import type { SourceFile, TranscriptTool } from '../import/format.ts';
 import type { FoundInFile } from '../import/found-in-file.ts';
 import { Irregularities } from '../import/irregular.ts';
+import { endsInside } from '../import/json-line.ts';
 import { type BadLine, type JsonLine, type JsonLines, placesMax } from '../import/json-lines.ts';
 import { sessionJsonl } from '../import/session-jsonl.ts';
 import {
@@ -132,12 +133,14 @@ export class FileReading implements SourceFile {
       first ??= batch.faults[0];
       const last = batch.records.at(-1);
       if (last !== undefined) this.#options.onRead?.(last.offset + last.bytes);
-      for (const { line, offset } of batch.faults) if (bad.length < placesMax) bad.push({ line, offset });
+      for (const { line, offset, why } of batch.faults)
+        if (bad.length < placesMax) bad.push({ line, offset, why });
     }
     const { faults, glued } = reading.counts;
     if (first !== undefined && faults > records.length) throw errorOf(first, this.path);
     this.#state = reading.state;
-    const truncated = reading.unfinished === undefined ? 0 : 1;
-    return { records, glued, truncated, skipped: faults, bad };
+    const { unfinished } = reading;
+    if (unfinished !== undefined && bad.length < placesMax) bad.push({ ...unfinished, why: endsInside });
+    return { records, glued, truncated: unfinished === undefined ? 0 : 1, skipped: faults, bad };
   }
 }
