@@ -1,6 +1,7 @@
 import { createContext } from 'preact';
-import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { HomeInfo, PageData, PageEvent } from '../../../src/page/data.ts';
+import { Calm } from './calm.ts';
 
 /** Tells a part of the page what changes. Returns how it stops. */
 type Listen = (listener: (event: PageEvent) => void) => () => void;
@@ -29,29 +30,60 @@ export interface Asked<T> {
   readonly again: () => void;
 }
 
-/** Asks once for each `key`, which stands for all that the question depends on. */
-export function useAsked<T>(question: (data: PageData) => Promise<T>, key: string): Asked<T> {
+/** When an answer is asked again. */
+interface AskedAgain {
+  /** Of a home that changes: after each change, unless it says otherwise. */
+  readonly isLive?: boolean;
+  /** How long changes are collected at least, in milliseconds. */
+  readonly pause?: number;
+}
+
+/** Asks once for each `key`, which stands for all that the question depends on, and again when something changed. */
+export function useAsked<T>(
+  question: (data: PageData) => Promise<T>,
+  key: string,
+  { isLive = true, pause }: AskedAgain = {},
+): Asked<T> {
   const { data } = useSource();
   const [answer, setAnswer] = useState<{
     readonly key: string;
     readonly value?: T;
     readonly error?: unknown;
   }>({ key });
-  const [round, setRound] = useState(0);
-  const last = useRef(question);
-  last.current = question;
-  useEffect(() => {
-    let isCurrent = true;
-    last.current(data).then(
-      (value) => isCurrent && setAnswer({ key, value }),
-      (error: unknown) => isCurrent && setAnswer({ key, error }),
-    );
-    return () => {
-      isCurrent = false;
+  const now = useRef({ question, key });
+  now.current = { question, key };
+  const rounds = useRef({ asked: 0, answered: 0 });
+  const ask = async () => {
+    const { key: of } = now.current;
+    rounds.current.asked += 1;
+    const round = rounds.current.asked;
+    const isNews = () => {
+      // An answer can be slower than a later one.
+      if (now.current.key !== of || round < rounds.current.answered) return false;
+      rounds.current.answered = round;
+      return true;
     };
-  }, [data, key, round]);
-  const again = () => setRound((n) => n + 1);
-  return answer.key === key ? { ...answer, again } : { again };
+    try {
+      const value = await now.current.question(data);
+      if (isNews()) setAnswer({ key: of, value });
+    } catch (error) {
+      if (isNews()) setAnswer((was) => ({ ...(was.key === of && was), key: of, error }));
+    }
+  };
+  useEffect(() => void ask(), [data, key]);
+  const again = useCalmly(ask, pause);
+  useChanges(() => isLive && again());
+  useKeptFocus();
+  return answer.key === key ? { ...answer, again: () => void ask() } : { again: () => void ask() };
+}
+
+/** Keeps the focus on an element that is drawn at another place: a browser takes it from what is moved. */
+function useKeptFocus(): void {
+  const { activeElement: had } = document;
+  useLayoutEffect(() => {
+    const isLost = document.activeElement === document.body && had !== document.body;
+    if (isLost && had instanceof HTMLElement && had.isConnected) had.focus({ preventScroll: true });
+  });
 }
 
 /** Calls `react` with each change, while the part is drawn. */
@@ -62,29 +94,11 @@ export function useChanges(react: (event: PageEvent) => void): void {
   useEffect(() => listen((event) => last.current(event)), [listen]);
 }
 
-/** How long changes are collected that have a list loaded anew, in milliseconds. */
-const pause = 400;
-
-/** Calls `act` for a change, at once after a pause, else when it is over. */
-export function useCalmly(act: () => void): () => void {
-  const state = useRef<{ timer?: ReturnType<typeof setTimeout>; isDue: boolean }>({ isDue: false });
+/** Returns a function that has `act` called for a change: see `Calm`. */
+export function useCalmly(act: () => unknown, pause?: number): () => void {
   const last = useRef(act);
   last.current = act;
-  useEffect(() => () => clearTimeout(state.current.timer), []);
-  return () => {
-    const { current } = state;
-    if (current.timer !== undefined) {
-      current.isDue = true;
-      return;
-    }
-    const run = () => {
-      current.isDue = false;
-      last.current();
-      current.timer = setTimeout(() => {
-        delete current.timer;
-        if (current.isDue) run();
-      }, pause);
-    };
-    run();
-  };
+  const calm = useMemo(() => new Calm(() => last.current(), pause), [pause]);
+  useEffect(() => () => calm.stop(), [calm]);
+  return () => calm.changed();
 }

@@ -17,6 +17,7 @@ export function Check({ session }: { readonly session?: string }) {
   const { value, error, again } = useAsked(
     async (data) => await data.findings(session === undefined ? {} : { session }),
     session ?? '',
+    { pause: 1_000 },
   );
   return (
     <div class="sheet">

@@ -9,6 +9,7 @@ import { Refused } from '../parts/refused.tsx';
 import { aligned } from '../reading/aligned.ts';
 import { FoldsOf } from '../reading/fold.tsx';
 import { Item } from '../reading/item.tsx';
+import { itemsBetween } from '../reading/items-between.ts';
 import { useFolds } from '../reading/use-folds.ts';
 import { addressOf } from '../route.ts';
 
@@ -39,7 +40,7 @@ export function Diff({ a, b, go }: DiffOptions) {
 
 /** Which two sessions are compared. */
 function Picker({ a, b, go }: DiffOptions) {
-  const { value } = useAsked(async (data) => await data.sessions({}), 'names');
+  const { value } = useAsked(async (data) => await data.sessions({}), 'names', { isLive: false });
   const [names, setNames] = useState({ a, b });
   const compare = () => names.a !== '' && names.b !== '' && go({ page: 'diff', ...names });
   return (
@@ -273,30 +274,25 @@ function Timelines({
   );
 }
 
-/** The items of a side up to a position, loaded part by part. */
+/** The items of a side up to a position. They are loaded anew when the side has become longer. */
 function useSide({ session, at }: PartingSide, from: number, end: number) {
   const { data } = useSource();
-  const [loaded, setLoaded] = useState<{
-    readonly items: readonly TimelineItem[];
-    readonly next: number;
-    readonly error?: unknown;
-  }>({ items: [], next: from });
+  const [loaded, setLoaded] = useState<{ readonly items: readonly TimelineItem[]; readonly error?: unknown }>(
+    {
+      items: [],
+    },
+  );
   const last = Math.min(at, end);
   useEffect(() => {
-    if (loaded.next > last || loaded.error !== undefined) return undefined;
     let isCurrent = true;
-    data.timeline({ session, from: loaded.next, to: last }).then(
-      ({ items, to }) =>
-        isCurrent &&
-        setLoaded({
-          items: [...loaded.items, ...items.filter(({ seq }) => seq >= loaded.next && seq <= last)],
-          next: Math.max(loaded.next, to) + 1,
-        }),
-      (error: unknown) => isCurrent && setLoaded({ ...loaded, error }),
+    const ask = async (first: number, to: number) => await data.timeline({ session, from: first, to });
+    itemsBetween(ask, from, last).then(
+      (items) => isCurrent && setLoaded({ items }),
+      (error: unknown) => isCurrent && setLoaded((was) => ({ ...was, error })),
     );
     return () => {
       isCurrent = false;
     };
-  }, [session, last, loaded]);
+  }, [data, session, from, last, at]);
   return loaded;
 }

@@ -12,6 +12,9 @@ import { Blocks } from '../reading/blocks.ts';
 import { Feed } from '../reading/feed.tsx';
 import { addressOf, addressOfPlace, splitPlace } from '../route.ts';
 
+/** How long a session is not checked again, at least: a check reads all of it. In milliseconds. */
+const checkPause = 3_000;
+
 interface SessionOptions {
   readonly session: string;
   readonly seq?: number | undefined;
@@ -20,33 +23,17 @@ interface SessionOptions {
 
 /** The timeline of a session, at a position of it. */
 export function Session({ session, seq, go }: SessionOptions) {
-  const [info, error, again] = useSession(session);
-  if (info === undefined)
-    return error === undefined ? (
-      <Heading title={session} />
-    ) : (
-      <>
-        <Heading title={session} />
-        <Refused error={error} again={again} />
-      </>
-    );
-  return <Timeline key={info.id} info={info} seq={seq} go={go} reload={again} />;
+  const { value: info, error, again } = useAsked(async (data) => await data.session({ session }), session);
+  return (
+    <>
+      {info === undefined && <Heading title={session} />}
+      {error !== undefined && <Refused error={error} again={again} />}
+      {info !== undefined && <Timeline key={info.id} info={info} seq={seq} go={go} />}
+    </>
+  );
 }
 
-/** What is known of a session, loaded anew when it changes; what was known stays until then. */
-function useSession(session: string): readonly [SessionInfo | undefined, unknown, () => void] {
-  const { value, error, again } = useAsked(async (data) => await data.session({ session }), session);
-  const kept = useRef<SessionInfo>(undefined);
-  if (value !== undefined) kept.current = value;
-  return [kept.current, error, again];
-}
-
-function Timeline({
-  info,
-  seq,
-  go,
-  reload,
-}: Omit<SessionOptions, 'session'> & { readonly info: SessionInfo; readonly reload: () => void }) {
+function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonly info: SessionInfo }) {
   const { data } = useSource();
   const { session, id, floor, head, base, tone } = info;
   const [all, setAll] = useState(false);
@@ -66,7 +53,6 @@ function Timeline({
   const grow = useCalmly(() => {
     blocks.again(freshHead.current);
     changed(undefined);
-    reload();
   });
   useChanges((event) => {
     const isAll = event.what === 'all';
@@ -116,12 +102,16 @@ function Timeline({
   );
 }
 
-/** What a check finds in a session, by position; the page reads it when the timeline is drawn. */
+/** What a check finds in a session, by position; the page reads it when the timeline is drawn, and now and then. */
 function useFindings(session: string): ReadonlyMap<number, readonly Finding[]> {
-  const { value } = useAsked(async (data) => {
-    await new Promise((resolve) => setTimeout(resolve, 600));
-    return await data.findings({ session });
-  }, session);
+  const { value } = useAsked(
+    async (data) => {
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      return await data.findings({ session });
+    },
+    session,
+    { pause: checkPause },
+  );
   return useMemo(() => {
     const placed = (value?.findings ?? []).flatMap((finding) => {
       const [of, seq] = splitPlace(finding.place ?? '');

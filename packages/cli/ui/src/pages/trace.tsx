@@ -71,8 +71,11 @@ function Direction({
       <h2>{title}</h2>
       {rows.length === 0 && <p class="soft">{empty}</p>}
       <ol>
-        {rows.map((row, i) => (
-          <li key={i} style={{ paddingLeft: `${Math.min(row.depth, 12) * 18}px` }}>
+        {rows.map((row) => (
+          <li
+            key={`${row.depth} ${row.place} ${row.text}`}
+            style={{ paddingLeft: `${Math.min(row.depth, 12) * 18}px` }}
+          >
             <span class="unseen">Level {row.depth}: </span>
             {row.place === undefined ? (
               <span>{row.text}</span>

@@ -1,7 +1,5 @@
-import type { Timeline, TimelineItem } from '../../../src/page/data.ts';
-
-/** Asks for the items between two positions, both included. */
-type AskItems = (from: number, to: number) => Promise<Timeline>;
+import type { TimelineItem } from '../../../src/page/data.ts';
+import { type AskItems, itemsBetween } from './items-between.ts';
 
 /** How many positions are loaded at a time. */
 export const blockSize = 200;
@@ -109,16 +107,8 @@ export class Blocks {
     }
   }
 
-  /** An answer can cover fewer positions than the query names, and more. */
   async #itemsOf(block: number): Promise<readonly TimelineItem[]> {
     const first = this.floor + 1 + block * blockSize;
-    const last = Math.min(this.#head, first + blockSize - 1);
-    const found: TimelineItem[] = [];
-    for (let from = first; from <= last; ) {
-      const part = await this.#ask(from, last);
-      found.push(...part.items.filter(({ seq }) => seq >= from && seq <= last));
-      from = Math.max(from, part.to) + 1;
-    }
-    return found;
+    return await itemsBetween(this.#ask, first, Math.min(this.#head, first + blockSize - 1));
   }
 }
