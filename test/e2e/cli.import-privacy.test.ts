@@ -163,6 +163,32 @@ test('a .tapeignore counts for all below it, whatever stands in another, or in t
   expect(existsSync(user.home.db)).toBe(false);
 });
 
+test('nothing is printed or kept of what is no transcript, or lies where a link leads out of the folder', async () => {
+  const secret = 'root:sesame:0\n{"a":sesame}\n"sesame"\n';
+  using user = userWith({
+    'elsewhere/secret.txt': secret,
+    'elsewhere/agent-y.jsonl': transcript('s1', { isSidechain: true, agentId: 'y' }, 'sesame'),
+    [`${p}/s1.jsonl`]: transcript('s1'),
+    [`${p}/plain.jsonl`]: secret,
+    [`${p}/s1/subagents/agent-z.jsonl`]: secret,
+    [`${p}/s1/tool-results/own.txt`]: 'Output',
+  });
+  const out = [`${p}/s1/tool-results/x.txt`, `${p}/s1/subagents/agent-x.jsonl`];
+  for (const link of out) symlinkSync(user.dir.file('elsewhere/secret.txt'), user.dir.file(link));
+  symlinkSync(user.dir.file('elsewhere/agent-y.jsonl'), user.dir.file(`${p}/s1/subagents/agent-y.jsonl`));
+  const said = [];
+  for (const args of [[], ['--json'], ...[...out, `${p}/plain.jsonl`].map((file) => [user.dir.file(file)])])
+    said.push(await user.run('import', ...args));
+  expect(said.map(({ stdout, stderr }) => `${stdout}${stderr}`).join('')).not.toContain('sesame');
+  expect(said.map(({ code }) => code)).toEqual([1, 1, 1, 1, 1]);
+  for (const link of out)
+    expect(said[0]?.stderr).toContain(`${link}: it is a link that leads out of its folder`);
+  const kept = readdirSync(user.home.path).filter((file) =>
+    readFileSync(user.home.file(file)).includes('sesame'),
+  );
+  expect(kept).toEqual([]);
+});
+
 test('no field of a transcript steers the terminal', async () => {
   const evil = '\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\r\u{8}';
   const record = { cwd: `/work/${evil}`, gitBranch: evil, version: evil, slug: evil, tool: `Read${evil}` };

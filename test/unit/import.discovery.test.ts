@@ -13,7 +13,13 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
-import { discover, type Search, type Source, transcriptTools } from '@tapedeck/runtime/import';
+import {
+  type Discovery,
+  discover,
+  type Search,
+  type Source,
+  transcriptTools,
+} from '@tapedeck/runtime/import';
 import { afterAll, describe, expect, test } from 'vitest';
 
 const top = mkdtempSync(join(tmpdir(), 'discovery-'));
@@ -219,26 +225,44 @@ describe('what is no file, or there twice', () => {
     expect(problems.map(({ why }) => why)).toEqual(['permission denied', 'permission denied']);
   });
 
-  test('a link in the folder of a session that leads out of it brings no file of the user', async () => {
+  test('a link that leads out of a folder brings no file of the user; the folder may be named by one', async () => {
     const linked = homeWith({
       '.claude/projects/p/s1.jsonl': claude('s1'),
       '.claude/projects/p/s1/tool-results/own.txt': 'output',
       '.ssh/id_key': 'private',
+      '.ssh/known.jsonl': claude('s2'),
       'notes.json': '{"private":true}',
+      'other/agent-b1.jsonl': agent('s1', 'b1'),
     });
     const session = join(linked, '.claude/projects/p/s1');
     mkdirSync(join(session, 'subagents'));
     symlinkSync(join(linked, '.ssh/id_key'), join(session, 'tool-results/key.txt'));
     symlinkSync(join(linked, '.ssh'), join(session, 'tool-results/folder'));
     symlinkSync(join(linked, 'notes.json'), join(session, 'subagents/agent-a1.meta.json'));
+    symlinkSync(join(linked, 'other/agent-b1.jsonl'), join(session, 'subagents/agent-b1.jsonl'));
+    symlinkSync(join(linked, '.ssh'), join(linked, '.claude/projects/q'));
+    symlinkSync(join(linked, '.ssh/known.jsonl'), join(linked, '.claude/projects/p/s2.jsonl'));
     symlinkSync(join(linked, '.claude'), join(linked, 'moved'));
     const place = { env: { CLAUDE_CONFIG_DIR: join(linked, 'moved') }, home: linked };
-    const { files, strangers } = await discover({ place, tools: transcriptTools });
-    expect(files.map(({ session }) => session)).toEqual(['s1/own.txt', 's1']);
-    expect(strangers.map(({ path }) => path.split('/').at(-1)).sort()).toEqual([
-      'agent-a1.meta.json',
-      'key.txt',
+    const out = [...['agent-a1.meta.json', 'agent-b1.jsonl', 'folder', 'key.txt']].map((name) => [
+      name,
+      'it is a link that leads out of its folder',
     ]);
+    const problemsOf = ({ problems }: Discovery) =>
+      problems.map(({ path, why }) => [path.split('/').at(-1), why]).toSorted();
+    const whole = await discover({ place, tools: transcriptTools });
+    expect(whole.files.map(({ session }) => session)).toEqual(['s1/own.txt', 's1']);
+    expect(whole.strangers).toEqual([]);
+    expect(problemsOf(whole)).toEqual([...out, ...['q', 's2.jsonl'].map((name) => [name, out[0]?.[1]])]);
+    // Who names a transcript names what lies in its folder, and not where that leads.
+    const main = join(linked, 'moved/projects/p/s1.jsonl');
+    const named = await discover({ place, tools: transcriptTools, paths: [main] });
+    expect(named.files.map(({ session }) => session).toSorted()).toEqual(['s1', 's1/own.txt']);
+    expect(problemsOf(named)).toEqual(out);
+    const link = join(linked, '.claude/projects/p/s2.jsonl');
+    const asked = await discover({ place, tools: transcriptTools, paths: [link] });
+    expect(asked.files.map(({ session }) => session)).toEqual(['s2']);
+    expect(asked.problems).toEqual([]);
   });
 
   test('a file in the folder of a tool that has no record is listed with line, byte and reason', async () => {

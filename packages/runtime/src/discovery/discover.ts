@@ -94,7 +94,7 @@ export async function discover(search: Search): Promise<Discovery> {
       for (const place of tool.beside?.(path, identity) ?? []) places.set(place, tool);
     const strangers = looking.strangers.length;
     for (const [place, tool] of places)
-      for (const file of walk.files(place, (path) => isPlausible(path, [tool])))
+      for (const file of walk.filesBeside(place, (path) => isPlausible(path, [tool])))
         if (!isDone(file)) await look(file);
     looking.strangers.length = strangers;
     looking.files.splice(0, Number.POSITIVE_INFINITY, ...looking.files.filter((one) => named.has(idOf(one))));

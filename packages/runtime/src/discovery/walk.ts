@@ -1,5 +1,5 @@
 import { type BigIntStats, type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
-import { sep } from 'node:path';
+import { dirname, sep } from 'node:path';
 import { type FileFacts, kindOf, reasonOf } from '../lines/index.ts';
 import { factsOf } from '../lines/open.ts';
 import type { Excludes } from './excludes.ts';
@@ -16,6 +16,14 @@ interface Place {
   readonly real: string;
 }
 
+/** What is searched for in a folder. */
+interface Sought {
+  /** Whether a file may be one of those, by its path. */
+  readonly has: (path: string) => boolean;
+  /** Where the folder is: what is not at or below it is not looked at. */
+  readonly within: string;
+}
+
 /** Something that was passed over, with the reason. */
 export interface Problem {
   readonly path: string;
@@ -25,7 +33,10 @@ export interface Problem {
 /** The file that makes a folder a tape home. */
 const database = 'tape.db';
 
-/** One search through folders, each of which is entered once, whichever links lead to it. */
+/**
+ * One search through folders, each of which is entered once, whichever links lead to it. What is named may be a link. In it, a
+ * link that leads out is not followed: who may write into a folder could bring in any file of the user.
+ */
 export class Walk {
   readonly #excludes: Excludes;
   readonly #entered = new Set<string>();
@@ -54,14 +65,25 @@ export class Walk {
    * pattern leaves out where the path leads is left out behind a link, too.
    */
   files(path: string, has: (path: string) => boolean): readonly WalkedFile[] {
+    const real = realOf(path);
+    return this.#filesAt({ path, real }, { has, within: real });
+  }
+
+  /** The same of a path that nobody has named: it must not lead out of the folder in which it is. */
+  filesBeside(path: string, has: (path: string) => boolean): readonly WalkedFile[] {
+    return this.#filesAt({ path, real: realOf(path) }, { has, within: realOf(dirname(path)) });
+  }
+
+  #filesAt(place: Place, sought: Sought): readonly WalkedFile[] {
     const files: WalkedFile[] = [];
-    this.#add(files, has, { path, real: realOf(path) });
+    this.#add(files, sought, place);
     return files;
   }
 
-  #add(files: WalkedFile[], has: (path: string) => boolean, { path, real }: Place): void {
+  #add(files: WalkedFile[], sought: Sought, { path, real }: Place): void {
+    const { has } = sought;
     const stat = this.#statOf(path);
-    if (stat === undefined) return;
+    if (stat === undefined || this.#leadsOut({ path, real }, sought, stat)) return;
     if (!stat.isDirectory()) {
       const file = has(path) && !this.#isExcluded([path, real], false) ? this.#fileOf(path, stat) : undefined;
       if (file !== undefined) files.push(file);
@@ -76,14 +98,24 @@ export class Walk {
     for (const entry of entries) {
       const inside = `${folder}${entry.name}`;
       const realInside = `${realFolder}${entry.name}`;
-      if (entry.isSymbolicLink()) this.#add(files, has, { path: inside, real: realOf(inside) });
-      else if (entry.isDirectory()) this.#add(files, has, { path: inside, real: realInside });
+      if (entry.isSymbolicLink()) this.#add(files, sought, { path: inside, real: realOf(inside) });
+      else if (entry.isDirectory()) this.#add(files, sought, { path: inside, real: realInside });
       // Only a file with the name of a transcript is looked at.
       else if (has(inside) && !(mayExclude && this.#isExcluded([inside, realInside], false))) {
         const file = this.#lookAt(inside);
         if (file !== undefined) files.push(file);
       }
     }
+  }
+
+  /** Whether a path leads out of the folder that is searched. What it leads to may have been met in another one. */
+  #leadsOut({ path, real }: Place, { has, within }: Sought, stat: BigIntStats): boolean {
+    const folder = within.endsWith(sep) ? within : `${within}${sep}`;
+    if (real === within || real.startsWith(folder)) return false;
+    const met = stat.isDirectory() ? this.#entered : this.#found;
+    if ((stat.isDirectory() || has(path)) && !met.has(idOf(factsOf(stat))))
+      this.#problems.push({ path, why: 'it is a link that leads out of its folder' });
+    return true;
   }
 
   #lookAt(path: string): WalkedFile | undefined {
@@ -165,7 +197,11 @@ function realOf(path: string): string {
   }
 }
 
-function isFirst(seen: Set<string>, { device, inode }: FileFacts): boolean {
+function isFirst(seen: Set<string>, facts: FileFacts): boolean {
   const before = seen.size;
-  return seen.add(`${device}:${inode}`).size > before;
+  return seen.add(idOf(facts)).size > before;
+}
+
+function idOf({ device, inode }: FileFacts): string {
+  return `${device}:${inode}`;
 }
