@@ -1,4 +1,4 @@
-import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { json } from '../support/cli.ts';
@@ -75,6 +75,16 @@ test('it warns a week ahead of what Claude Code is about to delete and no tape h
   user.write('old', 25, 2);
   expect(await user.expiring()).toEqual(['old']);
   expect(await user.text()).toContain(`deletes ${user.file('old')} from 2026-07-05 on`);
+  await user.here('import');
+  expect(await user.expiring()).toEqual([]);
+  // Only touched, or moved: a tape has what is there.
+  user.write('old', 26, 2);
+  renameSync(user.file('gone'), user.file('moved'));
+  expect(await user.expiring()).toEqual([]);
+  const text = readFileSync(user.file('old'), 'utf8');
+  writeFileSync(user.file('old'), text.replace('Hello', 'Other'));
+  utimesSync(user.file('old'), (now - 26 * day) / 1000, (now - 26 * day) / 1000);
+  expect(await user.expiring()).toEqual(['old']);
   await user.here('import');
   user.write('young', 28, 2);
   await user.here('import', '--forget', user.file('young'));

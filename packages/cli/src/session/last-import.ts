@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Retention } from '@tapedeck/runtime/import';
+import type { FoundFile, Retention } from '@tapedeck/runtime/import';
 import type { Expiring } from '@tapedeck/runtime/internal';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
@@ -31,7 +31,9 @@ export async function importsOf(context: Context): Promise<Imports | undefined> 
   const { standingOf } = await import('@tapedeck/runtime/internal');
   const table = SourceTable.open(file);
   const { exclude } = await readSearched({ ...context, status: () => {} });
-  const search = { place, tools: transcriptTools, exclude, known: (path: string) => table.at(path) };
+  const known = (path: string) => table.at(path);
+  const elsewhere = ({ tool, session, path }: FoundFile) => table.of({ tool: tool.name, session, path });
+  const search = { place, tools: transcriptTools, exclude, known, elsewhere };
   const { transcripts, expiring, retentions } = await standingOf(search, io.now());
   const last = table.lastImport;
   if (last === undefined && transcripts === 0) return undefined;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { isJsonLines, type Retention, type TranscriptTool } from '../import/format.ts';
-import { isUnchanged } from '../sources/index.ts';
+import { holdsNoMore, isUnchanged, type Source } from '../sources/index.ts';
 import { discover, type FoundFile, type Search } from './discover.ts';
 import { makeExcludes } from './excludes.ts';
 import { Walk } from './walk.ts';
@@ -29,14 +29,17 @@ const dayMs = 86_400_000;
 const daysAhead = (days: number): number => Math.min(7, days / 2);
 
 /**
- * Which transcripts are about to be deleted that were not read since they changed. Looks at each file, and opens only those
- * that are about to be deleted: what they say decides whether they are left out.
+ * Which transcripts are about to be deleted of which something was not read. Looks at each file, and opens only those that are
+ * about to be deleted: what they say decides whether they are left out, or were read under another time or path.
  */
 export async function standingOf(
-  search: Pick<Search, 'place' | 'tools' | 'exclude' | 'known'>,
+  search: Pick<Search, 'place' | 'tools' | 'exclude' | 'known'> & {
+    /** What is known of other files of the same session. */
+    readonly elsewhere?: (file: FoundFile) => readonly Source[];
+  },
   now: number,
 ): Promise<Standing> {
-  const { place, tools, exclude = [], known } = search;
+  const { place, tools, exclude = [], known, elsewhere } = search;
   const walk = new Walk(await makeExcludes(exclude, place));
   const due = new Map<string, number>();
   const retentions: { tool: TranscriptTool; retention: Retention }[] = [];
@@ -57,11 +60,13 @@ export async function standingOf(
     if (transcripts > before) retentions.push({ tool, retention });
   }
   const { files } = due.size === 0 ? { files: [] } : await discover({ ...search, paths: [...due.keys()] });
-  const expiring = files
-    .flatMap((file) => {
-      const at = due.get(file.path);
-      return at === undefined ? [] : [{ file, at }];
-    })
-    .toSorted((a, b) => a.at - b.at);
-  return { transcripts, expiring, retentions };
+  const expiring: Expiring[] = [];
+  for (const file of files) {
+    const at = due.get(file.path);
+    if (at === undefined) continue;
+    const here = known?.(file.path);
+    const sources = [...(here === undefined ? [] : [here]), ...(elsewhere?.(file) ?? [])];
+    if (!(await holdsNoMore(file.path, sources))) expiring.push({ file, at });
+  }
+  return { transcripts, expiring: expiring.toSorted((a, b) => a.at - b.at), retentions };
 }

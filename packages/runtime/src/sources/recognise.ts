@@ -1,3 +1,4 @@
+import { ImportError } from '../import/errors.ts';
 import {
   beginning,
   blockStart,
@@ -11,6 +12,7 @@ import {
   factsAt,
   type OpenFile,
   openFile,
+  stateOf,
 } from '../lines/index.ts';
 import type { Source } from './source.ts';
 
@@ -144,6 +146,37 @@ export async function beginningAs(path: string, sources: readonly Source[]): Pro
     return undefined;
   } finally {
     file.close();
+  }
+}
+
+/**
+ * Whether a file holds just what was read of one of some sources, whatever its time and its path are. One that cannot be read
+ * may hold more.
+ */
+export async function holdsNoMore(path: string, sources: readonly Source[]): Promise<boolean> {
+  if (sources.length === 0) return false;
+  try {
+    const file = openFile(path);
+    try {
+      const { digest } = await stateOf(file);
+      const compression = compressionIn(file);
+      return sources.some((source) => {
+        const known = source.read.digest;
+        // What follows the last newline is not in the digest, and a compressed file has none.
+        const isAsLong = source.size === file.facts.size || source.compression !== compression;
+        return (
+          isAsLong &&
+          digest.size > 0 &&
+          known.size === digest.size &&
+          commonBytes(known, digest) === digest.size
+        );
+      });
+    } finally {
+      file.close();
+    }
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    return false;
   }
 }
 
