@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -103,6 +103,14 @@ const table: readonly (readonly [what: string, status: number | readonly number[
     400,
     { headers: ['Content-Length: 3', 'Transfer-Encoding: chunked'], body: '0\r\n\r\n' },
   ],
+  ...[
+    ...['Transfer-Encoding : chunked', 'Transfer-Encoding: xchunked', 'Transfer-Encoding: identity'],
+    ...['Transfer-Encoding:\tchunked', 'Transfer-Encoding: \x0bchunked', 'Content-Length: +0'],
+    ...['Content-Length: 0, 0', 'Content-Length: -1', 'Content-Length:', 'Content-Length: 0x0'],
+    ...['Content-Length: 0\r\nContent-Length: 3', 'X-A: a\0b', 'X-A: a\nX-B: b', 'Host : 127.0.0.1:PORT'],
+  ].map(
+    (header) => [`header ${JSON.stringify(header)}`, 400, { headers: [header], body: '0\r\n\r\n' }] as const,
+  ),
   ['an expectation', [400, 417], { headers: ['Expect: 100-continue'] }],
   ['another expectation', [400, 417], { headers: ['Expect: more'] }],
   [
@@ -166,11 +174,21 @@ const table: readonly (readonly [what: string, status: number | readonly number[
   ['no path', 400, { line: 'GET  HTTP/1.1' }],
   ['a space in a path', 400, get('/a b')],
   ['HTTP/0.9', [200, 400], { line: 'GET /api/home' }],
+  ['HTTP/1.0', 200, { line: 'GET /api/home HTTP/1.0' }],
+  ['a line break in a path', 404, get('/%0d%0aSet-Cookie:%20a=b')],
+  ['a line break in a token', 403, { ...get('/enter/x%0d%0aSet-Cookie:%20a=b'), cookie: null }],
+  ['a fragment', 404, get('/api/home#x')],
+  ['the beginning of HTTP/2', 400, { line: 'PRI * HTTP/2.0', host: null, cookie: null }],
   ['HTTP/3.0', 400, { line: 'GET /api/home HTTP/3.0' }],
   ['a line that is broken', 400, { headers: ['a\rb: c'] }],
   ['a folded header', 400, { headers: ['a: b', ' c'] }],
   ['a header of 40 KB', 431, { headers: [`X-A: ${'a'.repeat(40_000)}`] }],
   ['an address of 40 KB', [414, 431], get(`/${'a'.repeat(40_000)}`)],
+  [
+    'another origin behind more headers than are counted',
+    403,
+    { headers: [...Array<string>(3_000).fill('a:'), 'Origin: null'] },
+  ],
   ['40 KB of headers', 431, { headers: Array.from({ length: 4_000 }, (_, i) => `X-${i}: aaaa`) }],
   ['a part of a file', 200, { ...get('/page.js'), headers: ['Range: bytes=0-1'] }],
   ['many parts', 200, { ...get('/page.js'), headers: [`Range: bytes=${'0-,'.repeat(500)}0-`] }],
@@ -338,95 +356,6 @@ test('requests behind each other get their answers in order, up to one that is r
     '403',
   ]);
 });
-
-test('slow clients are cut off, and keep the server from answering no other', async () => {
-  using home = tempHome();
-  home.session('main', user('Hello'));
-  await using ui = await startUi([], { home: home.path });
-  const begun = performance.now();
-  const slow = Array.from({ length: 200 }, (_, i) => {
-    const socket = connect({ port: ui.port, host: '127.0.0.1' }).on('error', () => {});
-    socket.resume();
-    // Some say nothing at all, some send a header byte by byte.
-    const dripping = i % 2 === 0 ? undefined : setInterval(() => socket.write('a'), 500);
-    if (i % 2 === 1) socket.write('GET / HTTP/1.1\r\nX-A: ');
-    const closed = new Promise((done) => socket.once('close', done));
-    return closed.then(() => clearInterval(dripping));
-  });
-  for (let i = 0; i < 20; i += 1) expect((await ui.ask('/api/home')).status).toBe(200);
-  await Promise.all(slow);
-  expect(performance.now() - begun).toBeLessThan(20_000);
-  expect((await ui.ask('/api/home')).status).toBe(200);
-});
-
-test('a thousand connections at once are answered, of which some can follow', async () => {
-  using home = tempHome();
-  home.session('main', user('Hello'));
-  await using ui = await startUi([], { home: home.path });
-  const ask = bytesOf(ui, {}).replace('Connection: close\r\n', '');
-  const sockets = await Promise.all(
-    Array.from({ length: 930 }, async () => {
-      const socket = connect({ port: ui.port, host: '127.0.0.1' }).on('error', () => {});
-      await once(socket, 'connect');
-      return socket;
-    }),
-  );
-  const answers = await Promise.all(
-    sockets.map(async (socket) => {
-      socket.write(ask);
-      const [part] = (await once(socket, 'data')) as [Buffer];
-      return part.toString().slice(0, 12);
-    }),
-  );
-  expect(new Set(answers)).toEqual(new Set(['HTTP/1.1 200']));
-  const streams = Array.from({ length: 64 }, () => followUi(ui, { after: 'nowhere' }));
-  await expect.poll(() => streams.filter(({ events }) => events.length > 0).length).toBe(64);
-  expect(await sendRaw(ui.port, bytesOf(ui, get('/api/events')))).toMatchObject({
-    status: 503,
-    body: expect.stringContaining('UI_BUSY'),
-  });
-  for (const socket of sockets) socket.destroy();
-  for (const stream of streams) stream[Symbol.dispose]();
-  await expect
-    .poll(async () => {
-      const { status, body } = await ui.ask('/api/events');
-      await body?.cancel();
-      return status;
-    })
-    .toBe(200);
-}, 300_000);
-
-test('a stream that is not read costs no memory, and is whole when it is read again', async () => {
-  using home = tempHome();
-  const names = Array.from({ length: 400 }, (_, i) => `${'long-name-'.repeat(12)}${i}`);
-  using writer = home.open();
-  for (const name of names) writer.sessions.open(name);
-  await using ui = await startUi([], { home: home.path });
-  const { at } = (await (await ui.ask('/api/home')).json()) as { at: string };
-  using stalled = followUi(ui, { after: at });
-  using reading = followUi(ui, { after: at });
-  await expect.poll(() => stalled.text()).toContain('retry');
-  stalled.socket.pause();
-  const memory = () =>
-    Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${ui.pid}/status`, 'utf8'))?.[1]) / 1024;
-  const before = memory();
-  for (let round = 0; round < 50; round += 1) {
-    for (const name of names) writer.entries.append(name, [user(`Round ${round}`)]);
-    await new Promise((done) => setTimeout(done, 60));
-  }
-  const isAtEnd = ({ events }: typeof reading) =>
-    new Set(events.filter(({ head }) => head === 51).map(({ session }) => session)).size === names.length;
-  await expect.poll(() => isAtEnd(reading), { timeout: 60_000 }).toBe(true);
-  expect(memory() - before).toBeLessThan(150);
-  expect(stalled.events.length).toBeLessThan(reading.events.length);
-  stalled.socket.resume();
-  await Promise.race([
-    expect.poll(() => isAtEnd(stalled), { timeout: 60_000 }).toBe(true),
-    once(stalled.socket, 'close'),
-  ]);
-  using again = followUi(ui, { after: at, last: stalled.last() });
-  await expect.poll(() => isAtEnd(again) || isAtEnd(stalled), { timeout: 60_000 }).toBe(true);
-}, 300_000);
 
 const writing = `
 import { openTapeStore, user } from '@tapedeck/tape';

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { describeError } from '../errors/describe.ts';
 import { exit } from '../exit.ts';
 import type { Asset } from './assets.ts';
+import { type Crowd, connectionsMax } from './crowd.ts';
 import { homeOf, sendEvents } from './events.ts';
 import { guard } from './guard.ts';
 import { headers } from './headers.ts';
@@ -19,6 +20,8 @@ export interface Answering {
   readonly home: ShownHome;
   /** What follows the home now. */
   readonly streams: Set<object>;
+  /** Connections beyond those that are answered. */
+  readonly crowd: Crowd;
   /** The directory of the home, which no answer names. */
   readonly dir: string;
   /** A text without the secrets that this process knows. */
@@ -42,6 +45,7 @@ export function answerTo(at: Answering): RequestListener {
 async function answer(request: IncomingMessage, response: ServerResponse, at: Answering): Promise<void> {
   const { method = '', url = '', headersDistinct } = request;
   guard({ method, url, headers: headersDistinct }, at.port);
+  if (at.crowd.isBeyond(request.socket)) throw crowded;
   const [path = '', query = ''] = halves(url);
   const isIn = at.entrance.admits(request.headers.cookie);
   if (path.startsWith(entering)) {
@@ -109,6 +113,11 @@ const busy = new Refused(503, {
   message: `cannot follow: ${streamsMax} pages do`,
   hint: 'close some of them',
 });
+const crowded = new Refused(503, {
+  code: 'UI_BUSY',
+  message: `cannot answer: there are ${connectionsMax} connections`,
+  hint: 'close some of them',
+});
 const wrongAddress = new Refused(403, {
   code: 'UI_BAD_TOKEN',
   message: 'cannot enter: the address was opened before, or is of another tape ui',
@@ -153,6 +162,7 @@ function refuse(request: IncomingMessage, response: ServerResponse, refused: Ref
   // What a client sends behind a request that is no request of a page is not read.
   if (status !== 404 && status !== 401) response.shouldKeepAlive = false;
   if (status === 405) response.setHeader('Allow', 'GET, HEAD');
+  if (status === 503) response.setHeader('Retry-After', '5');
   if (request.url?.startsWith(asking) === true) {
     const json = JSON.stringify({ code, message, ...(hint !== undefined && { hint }) });
     sendJson(request, response, status, json);

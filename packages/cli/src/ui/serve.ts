@@ -2,21 +2,21 @@
  * The page of sessions in a browser, and as one file. `serve.ts` is the server of `tape ui`: Node's own, for this machine and
  * one browser. `guard.ts` says what is refused, before anything is read; `token.ts` has the secret of the address and the
  * cookie for which it is exchanged; `headers.ts` what a browser may do with an answer. `query.ts` reads a query, `routes.ts`
- * answers it with the functions of `page`, `events.ts` sends what changes, `assets.ts` has the files of the page, and
- * `answer.ts` brings these together for a request. `shown-home.ts` keeps the home open, `until-over.ts` waits for the end of
- * the terminal, and `browser.ts` opens a browser: `show.ts` does all that for the verb. `export-html.ts` exports the page with
- * its data inside, which `html-file.ts` writes. Imports `page`, `session`, `context` and what lies below.
+ * answers it with the functions of `page`, `events.ts` sends what changes, `assets.ts` has the files of the page, `crowd.ts`
+ * counts connections, `in-turn.ts` has the requests of each wait for one another, and `answer.ts` brings these together for a
+ * request. `shown-home.ts` keeps the home open, `until-over.ts` waits for the end of the terminal, and `browser.ts` opens a
+ * browser: `show.ts` does all that for the verb. `export-html.ts` exports the page with its data inside, which `html-file.ts`
+ * writes. Imports `page`, `session`, `context` and what lies below.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ListenError } from '../errors/kinds.ts';
 import { systemFault } from '../errors/system-fault.ts';
 import { type Answering, answerTo, entering } from './answer.ts';
+import { connectionsMax, crowdOf } from './crowd.ts';
+import { inTurn } from './in-turn.ts';
 import { refuseSocket } from './refuse.ts';
 import { makeEntrance } from './token.ts';
-
-/** Connections at a time; others wait or are closed. */
-const connectionsMax = 1_000;
 
 /** What a client that is slow, or wants too much, is allowed: bytes, and milliseconds. */
 const limits = {
@@ -27,7 +27,7 @@ const limits = {
   connectionsCheckingInterval: 1_000,
 } as const;
 
-/** How long a connection may take nothing of an answer, in milliseconds. */
+/** How long a connection may take nothing of an answer, in milliseconds. Node.js looks twice before it ends one. */
 const stalledMs = 30_000;
 
 /** A server that listens. */
@@ -43,15 +43,17 @@ export interface Serving extends AsyncDisposable {
  */
 export async function serve(
   port: number,
-  answering: Omit<Answering, 'port' | 'entrance' | 'streams'>,
+  answering: Omit<Answering, 'port' | 'entrance' | 'streams' | 'crowd'>,
 ): Promise<Serving> {
   const server = createServer(limits);
-  server.maxConnections = connectionsMax;
   server.timeout = stalledMs;
+  // Else the headers behind so many are not looked at. Their bytes are bounded.
+  server.maxHeadersCount = 0;
+  const crowd = crowdOf(server);
   await listen(server, port);
   const { port: own } = server.address() as AddressInfo;
   const entrance = makeEntrance(own);
-  const answer = answerTo({ ...answering, port: own, entrance, streams: new Set() });
+  const answer = inTurn(answerTo({ ...answering, port: own, entrance, crowd, streams: new Set() }));
   server.on('request', answer);
   // Without listeners, Node.js would agree to send a body, or answer without the headers.
   server.on('checkContinue', answer);

@@ -1,4 +1,5 @@
-import type { Liveness, PageData, PageEvent, Refusal } from '../../../src/page/data.ts';
+import type { PageData, Refusal } from '../../../src/page/data.ts';
+import { followEvents } from './events.ts';
 import { NotAnswered } from './not-answered.ts';
 
 /** The methods of the data, each of which is a route of the server. */
@@ -21,22 +22,8 @@ export function liveData(base = 'api/'): PageData {
     trace: ask('trace'),
     usage: ask('usage'),
     findings: ask('findings'),
-    follow: (after, { event, liveness }, signal) => {
-      const source = new EventSource(`${base}events?after=${encodeURIComponent(after)}`);
-      // What was found together comes together: a connection that is cut loses none of it, and repeats none.
-      source.addEventListener('message', ({ data }) =>
-        (JSON.parse(String(data)) as readonly PageEvent[]).forEach(event),
-      );
-      source.addEventListener('open', () => liveness('live'));
-      // It connects again by itself, behind the last event, unless the server refused.
-      source.addEventListener('error', () => liveness(livenessOf(source)));
-      signal.addEventListener('abort', () => source.close());
-    },
+    follow: followEvents(base),
   };
-}
-
-function livenessOf({ readyState }: EventSource): Liveness {
-  return readyState === EventSource.CLOSED ? 'ended' : 'lost';
 }
 
 async function answerTo<T>(address: string): Promise<T> {
