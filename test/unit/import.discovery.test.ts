@@ -5,6 +5,7 @@ import {
   linkSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   rmSync,
   symlinkSync,
   utimesSync,
@@ -123,14 +124,45 @@ describe('where transcripts are', () => {
     ]);
   });
 
-  test('a session of Gemini CLI that is one object is known wherever it lies', async () => {
-    const object = '{\n  "sessionId": "g1",\n  "projectHash": "h",\n  "messages": []\n}\n';
-    const place = homeWith({ 'old/session-2025-09-18.json': object, 'old/package.json': '{}\n' });
-    const { files, strangers } = await found(place, { paths: [join(place, 'old')] });
-    expect([files.map(({ tool, session }) => [tool.name, session]), strangers]).toEqual([
-      [['gemini-cli', 'g1']],
-      [],
-    ]);
+  test.each<[string, string, string, string]>([
+    [
+      'one object',
+      '{\n  "sessionId": "g1",\n  "projectHash": "h",\n  "messages": []\n}\n',
+      'gemini-cli',
+      'g1',
+    ],
+    [
+      'an old object',
+      '{\n  "history": [\n  ],\n  "lastUpdated": "t",\n  "x": "\\q"\n}\n',
+      'gemini-cli',
+      'a.json',
+    ],
+    ['what the service said', '{"method":"generateContentStream","response":[]}\n', 'gemini-cli', 'a.json'],
+    [
+      'records without a header',
+      '{"type":"user","id":"1","content":"Hi"}\n{"type":"gemini","id":"2","content":"Hi"}\n',
+      ...(['gemini-cli', 'a.json'] as const),
+    ],
+    [
+      'records of an old Codex',
+      '{"created_at":"t","role":"user"}\n{"type":"world_state","payload":{}}\n',
+      ...(['codex', 'a.json'] as const),
+    ],
+  ])('a file of a tool is known wherever it lies: %s', async (_, content, tool, session) => {
+    const place = homeWith({ 'old/a.json': content, 'old/package.json': '{}\n', 'old/b.json': 'nonsense\n' });
+    for (const path of ['old', 'old/a.json']) {
+      const { files, strangers, problems } = await found(place, { paths: [join(place, path)] });
+      expect(files.map((one) => [one.tool.name, one.session])).toEqual([[tool, session]]);
+      expect([strangers, problems]).toEqual([[], []]);
+    }
+    const { files } = await found(place, { roots: [join(place, 'old')] });
+    expect(files).toEqual([]);
+  });
+
+  test('a database of opencode is known by its name', async () => {
+    const place = homeWith({ 'old/opencode.db': 'SQLite format 3\0\n\n' });
+    const { files } = await found(place, { paths: [join(place, 'old/opencode.db')] });
+    expect(files.map(({ tool }) => tool.file)).toEqual(['an opencode database']);
   });
 
   test('named files and folders are searched alone; tool, project and time narrow it', async () => {
@@ -311,10 +343,14 @@ test.skipIf(!existsSync(samples))('every real file is known as what it is', asyn
   const ofTool = Object.groupBy(files, ({ tool }) => tool.name);
   for (const [name, list = []] of Object.entries(ofTool))
     expect(list.map(({ path }) => relative(samples, path).split('/')[0])).toEqual(list.map(() => name));
-  expect(problems).toEqual([]);
-  // They begin without a header, in the middle of what a tool has written.
-  expect(strangers.map(({ path }) => relative(samples, path))).toEqual([
-    'codex/jazzyalex/schema_drift.jsonl',
-    'gemini-cli/gitai-gemini-session-simple.jsonl',
-  ]);
+  expect([problems, strangers]).toEqual([[], []]);
+  // In their folder, and each by itself.
+  const all = readdirSync(samples, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    /\.jsonl?$/.test(path),
+  );
+  expect(files.map(({ path }) => relative(samples, path)).toSorted()).toEqual(all.toSorted());
+  for (const path of all) {
+    const [one] = (await found(top, { paths: [join(samples, path)] })).files;
+    expect([path, one?.tool.name]).toEqual([path, path.split('/')[0]]);
+  }
 });

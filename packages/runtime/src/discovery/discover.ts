@@ -83,9 +83,13 @@ export async function discover(search: Search): Promise<Discovery> {
         for (const file of walk.files(root, (path) => tool.has(below(root, path))))
           if (!isDone(file)) await look(file, tool);
   }
+  const isAsked = search.paths !== undefined;
   for (const root of search.paths ?? search.roots ?? [])
-    for (const file of walk.files(root, (path) => path === root || isPlausible(path, tools)))
-      if (!isDone(file)) await look(file);
+    for (const file of walk.files(root, (path) => path === root || isPlausible(path, tools, isAsked))) {
+      if (isDone(file)) continue;
+      if (file.path === root || isPlausible(file.path, tools)) await look(file);
+      else await guess(file, looking);
+    }
   if (search.paths !== undefined) {
     // Who names a file of a conversation means all of it.
     const named = new Set(looking.files.map(idOf));
@@ -133,6 +137,13 @@ async function identify(
   else if ('like' in found) strangers.push({ path, ...(found.like !== undefined && { like: found.like }) });
   else if (found.project !== undefined && excludes.excludesProject(found.project)) looking.excluded += 1;
   else files.push({ path, facts, ...found });
+}
+
+/** Takes a file that a tool knows, and passes over any other one: most files with its ending are none of a tool. */
+async function guess(file: WalkedFile, looking: Looking): Promise<void> {
+  const others = { ...looking, strangers: [], problems: [] };
+  await identify(file, undefined, others);
+  looking.excluded = others.excluded;
 }
 
 type Named = Omit<FoundFile, 'path' | 'facts'>;
@@ -198,9 +209,9 @@ function below(folder: string, path: string): string {
   return path.startsWith(start) ? path.slice(start.length) : relative(folder, path);
 }
 
-/** Whether a file of a folder of no tool may be a transcript, by its name. */
-function isPlausible(path: string, tools: readonly TranscriptTool[]): boolean {
-  return isJsonLines(path) || tools.some((tool) => tool.has(path));
+/** Whether a file of a folder of no tool may be a transcript, by its name; with `isAsked` also one that seldom is. */
+function isPlausible(path: string, tools: readonly TranscriptTool[], isAsked = false): boolean {
+  return isJsonLines(path) || tools.some((tool) => tool.has(path)) || (isAsked && path.endsWith('.json'));
 }
 
 /** What the files of one conversation have in common. */

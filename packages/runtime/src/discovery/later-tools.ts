@@ -3,20 +3,28 @@ import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { given, isJsonLines, type Place, type TranscriptTool } from '../import/format.ts';
 
-/** A tool whose transcripts are recognised by their first record, and not read yet. */
+/** A tool whose transcripts are recognised by their records or their name, and not read yet. */
 function recognised(
-  about: Pick<TranscriptTool, 'name' | 'title' | 'file' | 'roots' | 'hasRecord'> & {
+  about: Pick<TranscriptTool, 'name' | 'title' | 'file' | 'roots'> & {
     readonly has?: (path: string) => boolean;
-    readonly sessionIn: (first: JsonObject) => unknown;
+    readonly hasRecord: (record: JsonObject) => boolean;
+    /** The id that a header gives to its session: null where it gives none. */
+    readonly sessionIn?: (first: JsonObject) => unknown;
+    /** Whether a file is one of its own, whatever is in it. */
+    readonly isNamed?: (name: string) => boolean;
   },
 ): TranscriptTool {
-  const { sessionIn, has = isJsonLines, ...rest } = about;
+  const { sessionIn, isNamed, has = isJsonLines, ...rest } = about;
   return {
     ...rest,
     has,
-    identify: ([first], path) => {
-      const session = first && sessionIn(first);
-      if (session === undefined) return undefined;
+    identify: (records, path) => {
+      const [first] = records;
+      const session = first && sessionIn?.(first);
+      // A file may begin in the middle of what a tool has written.
+      const isOwn =
+        session !== undefined || records.some(about.hasRecord) || isNamed?.(basename(path)) === true;
+      if (!isOwn) return undefined;
       const text = typeof session === 'string' ? session : basename(path);
       return { session: text, role: 'main', main: text };
     },
@@ -34,6 +42,28 @@ const envelopes: ReadonlySet<unknown> = new Set([
 ]);
 
 const data = (place: Place) => given(place.env.XDG_DATA_HOME) ?? join(place.home, '.local', 'share');
+
+/** A record of Gemini CLI: the header of a session, an answer, a saved conversation, or what the service said. */
+function isOfGemini({
+  type,
+  id,
+  projectHash,
+  sessionId,
+  history,
+  lastUpdated,
+  method,
+  response,
+}: JsonObject) {
+  return (
+    (typeof projectHash === 'string' && typeof sessionId === 'string') ||
+    (type === 'gemini' && typeof id === 'string') ||
+    (Array.isArray(history) && typeof lastUpdated === 'string') ||
+    (/^generateContent/.test(String(method)) && Array.isArray(response))
+  );
+}
+
+/** The name of a database of opencode. */
+const database = /^opencode[^/\\]*\.db$/;
 
 /** Tools whose transcripts are found, counted and named, and not read yet. */
 export const laterTools: readonly TranscriptTool[] = [
@@ -73,8 +103,7 @@ export const laterTools: readonly TranscriptTool[] = [
     file: 'a Gemini CLI session',
     roots: (place) => [join(given(place.env.GEMINI_CLI_HOME) ?? place.home, '.gemini', 'tmp')],
     has: (path) => /[/\\](?:chats[/\\].*\.jsonl?|session-[^/\\]*\.json)$/.test(path),
-    hasRecord: ({ projectHash, sessionId }) =>
-      typeof projectHash === 'string' && typeof sessionId === 'string',
+    hasRecord: (record) => isOfGemini(record),
     sessionIn: ({ sessionId, projectHash }) =>
       typeof projectHash === 'string' ? (sessionId ?? null) : undefined,
   }),
@@ -83,8 +112,9 @@ export const laterTools: readonly TranscriptTool[] = [
     title: 'opencode',
     file: 'an opencode database',
     roots: (place) => [join(data(place), 'opencode')],
-    has: (path) => /^opencode[^/\\]*\.db$/.test(path),
-    sessionIn: () => undefined,
+    has: (path) => database.test(path),
+    hasRecord: () => false,
+    isNamed: (name) => database.test(name),
   }),
 ];
 

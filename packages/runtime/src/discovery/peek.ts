@@ -35,12 +35,15 @@ export async function peek(
     for await (const chunk of contentOf(file)) {
       if (size === 0) begin = Buffer.from(chunk.subarray(0, 4096)).toString('utf8');
       size += chunk.length;
-      for (const line of splitter.push(chunk)) {
+      const lines = splitter.push(chunk);
+      // Of a value over many lines, none is a record.
+      const isSpread = size === chunk.length && /^\s*[{[]\s*\n/.test(begin);
+      for (const line of isSpread ? lines.slice(0, 1) : lines) {
         const found = recordsOf(line, path);
         records.push(...found.records.map(({ value }) => value));
         fault ??= found.fault;
       }
-      if (records.length > peekRecords || size > peekBytes || isEnough(records)) break;
+      if (isSpread || records.length > peekRecords || size > peekBytes || isEnough(records)) break;
     }
   } finally {
     file.close();
@@ -53,12 +56,21 @@ export async function peek(
   return records.length === 0 && fault !== undefined ? { records, isEmpty, fault } : { records, isEmpty };
 }
 
-/** The texts at the beginning of a file that is one object over many lines, as if they were its first record. */
+/** The texts and lists at the beginning of a file that is one object over many lines, as if they were its first record. */
 function fieldsIn(begin: string): readonly JsonObject[] {
   if (!/^\s*\{\s*"/.test(begin)) return [];
-  const fields = [...begin.matchAll(/^ {0,4}"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*")/gm)].map(
-    ([, name = '', text = '']) => [name, JSON.parse(text) as string],
+  const fields = [...begin.matchAll(/^ {0,4}"(\w+)"\s*:\s*("(?:[^"\\\p{Cc}]|\\.)*"|\[)/gmu)].map(
+    ([, name = '', value = '']) => [name, value === '[' ? [] : textIn(value)],
   );
   const record: unknown = Object.fromEntries(fields);
   return isObject(record) ? [record] : [];
+}
+
+/** The text of a literal; the literal itself where it has an escape that JSON does not know. */
+function textIn(literal: string): string {
+  try {
+    return JSON.parse(literal) as string;
+  } catch {
+    return literal;
+  }
 }
