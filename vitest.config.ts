@@ -84,6 +84,7 @@ const lanes = [
   'test/e2e/ui.live.test.ts',
   'test/e2e/ui.numbers.test.ts',
   'test/e2e/ui.pages.test.ts',
+  'test/e2e/ui.printing.test.ts',
   'test/e2e/ui.tabs.test.ts',
   'test/docs/pictures.test.ts',
   'test/docs/library.test.ts',

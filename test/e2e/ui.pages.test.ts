@@ -97,26 +97,6 @@ test.skipIf(isMissing)(
 );
 
 test.skipIf(isMissing)(
-  'a session prints with all that is loaded, unfolded, on white, without the tools',
-  async () => {
-    using home = tempHome();
-    await home.process(['demo', '--home', home.path]);
-    await using window = await shown(browser(), home.path, { place: '#/main', colorScheme: 'dark' });
-    const { page } = window;
-    await page.locator('.item:not(.not-loaded)').first().waitFor();
-    const folded = await page.locator('details[data-fold]:not(.menu):not([open])').count();
-    expect(folded).toBeGreaterThan(0);
-    await page.emulateMedia({ media: 'print' });
-    await page.evaluate(`dispatchEvent(new Event('beforeprint'))`);
-    await page.locator('.feed.printed').waitFor();
-    expect(await page.locator('details[data-fold]:not(.menu):not([open])').count()).toBe(0);
-    expect(await page.locator('.header').isVisible()).toBe(false);
-    expect(await page.locator('.printed-note').isVisible()).toBe(true);
-    expect((await page.pdf()).length).toBeGreaterThan(10_000);
-  },
-);
-
-test.skipIf(isMissing)(
   'a delegation is seen while it runs, is killed, and is recovered',
   { timeout: 180_000 },
   async () => {

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { HomeInfo, Liveness, PageData, PageEvent } from '../../src/page/data.ts';
+import type { HomeInfo, Liveness, PageEvent } from '../../src/page/data.ts';
+import type { Asks } from './data/asks.ts';
 import { type Source, SourceOf } from './data/data.tsx';
 import { Check } from './pages/check.tsx';
 import { Diff } from './pages/diff.tsx';
@@ -19,7 +20,7 @@ import { addressOf, type Route, routeOf } from './route.ts';
 export type Go = (route: Route, how?: { readonly isSame: boolean }) => void;
 
 /** The page: its head, and the part that its address names. */
-export function App({ data, home: first }: { readonly data: PageData; readonly home: HomeInfo }) {
+export function App({ data, home: first }: { readonly data: Asks; readonly home: HomeInfo }) {
   const [address, setAddress] = useState(location.hash);
   const [isHelp, setHelp] = useState(false);
   const search = useRef<HTMLInputElement>(null);
@@ -134,7 +135,7 @@ function titleOf(route: Route | undefined): string {
 
 /** Follows the home, and hands its changes to the parts that listen. */
 function useFollowed(
-  data: PageData,
+  data: Asks,
   home: HomeInfo,
 ): { readonly liveness: Liveness | undefined; readonly source: Source } {
   const [liveness, setLiveness] = useState<Liveness>();

@@ -1,6 +1,7 @@
 import { createContext } from 'preact';
 import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { HomeInfo, PageData, PageEvent } from '../../../src/page/data.ts';
+import type { HomeInfo, PageEvent } from '../../../src/page/data.ts';
+import type { Asks } from './asks.ts';
 import { Calm } from './calm.ts';
 
 /** Tells a part of the page what changes. Returns how it stops. */
@@ -8,7 +9,7 @@ type Listen = (listener: (event: PageEvent) => void) => () => void;
 
 /** What all of the page reads. */
 export interface Source {
-  readonly data: PageData;
+  readonly data: Asks;
   readonly home: HomeInfo;
   readonly listen: Listen;
 }
@@ -40,7 +41,7 @@ interface AskedAgain {
 
 /** Asks once for each `key`, which stands for all that the question depends on, and again when something changed. */
 export function useAsked<T>(
-  question: (data: PageData) => Promise<T>,
+  question: (data: Asks) => Promise<T>,
   key: string,
   { isLive = true, pause }: AskedAgain = {},
 ): Asked<T> {

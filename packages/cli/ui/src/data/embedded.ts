@@ -4,9 +4,11 @@ import type {
   PageData,
   SessionRow,
   SessionsQuery,
+  Timeline,
   TimelineItem,
 } from '../../../src/page/data.ts';
 import type { Embedded, EmbeddedTape } from '../../../src/page/embedded.ts';
+import type { Asks } from './asks.ts';
 import { closeRows } from './close-rows.ts';
 import { NotAnswered } from './not-answered.ts';
 
@@ -14,25 +16,15 @@ import { NotAnswered } from './not-answered.ts';
 const pageMax = 200;
 
 /** The data of an exported file, which answers as a server does. */
-export function embeddedData(file: Embedded): PageData {
-  const tapeOf = (session: string) => own(file.tapes, session, `the session '${session}'`);
+export function embeddedData(file: Embedded): Asks {
   return {
     home: async () => file.home,
     sessions: async (query) => paged(sessionsFor(file.sessions, query), query),
     lineage: async ({ session = '', closed = [], ...query }) =>
       paged(closeRows(session === '' ? file.lineage : familyOf(file.lineage, session), closed), query),
-    session: async ({ session }) => tapeOf(session).info,
-    timeline: async ({ session, from, to, hidden = false }) => {
-      const { floor, head } = tapeOf(session).info;
-      const first = Math.max(from, floor + 1);
-      const last = Math.min(to, head, first + pageMax - 1);
-      const items = itemsOf(file, session, first, last);
-      // What stands for hidden items is there in their place.
-      const shown = items.filter(({ hides, hiddenBy }) =>
-        hidden ? hides === undefined : hiddenBy === undefined,
-      );
-      return { items: shown, from: first, to: last, floor, head };
-    },
+    session: async ({ session }) => tapeNamed(file, session).info,
+    timeline: async (query) => timelineOf(file, query),
+    timelineNow: (query) => timelineOf(file, query),
     seen: async ({ session, seq }) =>
       own(file.seen, placeIn(file, session, seq), `what the model saw for ${session}@${seq}`),
     parting: async ({ a, b }) => there(partingOf(file, a, b), `where ${a} and ${b} part`),
@@ -42,6 +34,26 @@ export function embeddedData(file: Embedded): PageData {
     findings: async ({ session }) =>
       session === undefined ? file.findings : findingsOf(file.findings, session),
   };
+}
+
+/** A part of a timeline. */
+function timelineOf(
+  file: Embedded,
+  { session, from, to, hidden = false }: Parameters<PageData['timeline']>[0],
+): Timeline {
+  const { floor, head } = tapeNamed(file, session).info;
+  const first = Math.max(from, floor + 1);
+  const last = Math.min(to, head, first + pageMax - 1);
+  const items = itemsOf(file, session, first, last);
+  // What stands for hidden items is there in their place.
+  const shown = items.filter(({ hides, hiddenBy }) =>
+    hidden ? hides === undefined : hiddenBy === undefined,
+  );
+  return { items: shown, from: first, to: last, floor, head };
+}
+
+function tapeNamed({ tapes }: Embedded, session: string): EmbeddedTape {
+  return own(tapes, session, `the session '${session}'`);
 }
 
 function there<T>(value: T | undefined, what: string): T {

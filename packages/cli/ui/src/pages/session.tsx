@@ -10,6 +10,9 @@ import { counted, grouped } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
 import { Blocks } from '../reading/blocks.ts';
 import { Feed } from '../reading/feed.tsx';
+import { PrintedFeed } from '../reading/printed-feed.tsx';
+import { usePrinted } from '../reading/printing.ts';
+import { toPrint } from '../reading/to-print.ts';
 import { addressOf, addressOfPlace, splitPlace } from '../route.ts';
 
 /** How long a session is not checked again, at least: a check reads all of it. In milliseconds. */
@@ -39,11 +42,28 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
   const [all, setAll] = useState(false);
   const [hidden, setHidden] = useState(false);
   const [round, changed] = useReducer((n: number, _: undefined) => n + 1, 0);
-  const blocks = useMemo(() => {
-    const ask = async (from: number, to: number) =>
-      await data.timeline({ session, from, to, ...(all && { all }), ...(hidden && { hidden }) });
-    return new Blocks(ask, { floor, head }, () => changed(undefined));
-  }, [data, session, all, hidden]);
+  const queryFor = (from: number, to: number) => ({
+    ...{ session, from, to },
+    ...(all && { all }),
+    ...(hidden && { hidden }),
+  });
+  const blocks = useMemo(
+    () =>
+      new Blocks(
+        async (from, to) => await data.timeline(queryFor(from, to)),
+        { floor, head },
+        () => changed(undefined),
+      ),
+    [data, session, all, hidden],
+  );
+  const view = useRef(floor + 1);
+  const printed = usePrinted(() =>
+    toPrint((from, to) => data.timelineNow(queryFor(from, to)), {
+      floor,
+      head: blocks.head,
+      at: view.current,
+    }),
+  );
   const target = useMemo(() => {
     if (seq !== undefined) return { seq, isMarked: true };
     // What goes on is read from its end, what is inherited is not read first.
@@ -72,11 +92,12 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
         <span class="soft" role="status">
           {head === floor ? 'no entries' : `@${grouped(floor + 1)}–${grouped(blocks.head)}`}
         </span>
-        <span class="printed-note">
-          Printed from {addressOf({ page: 'session', session })}: what was loaded of {grouped(blocks.head)}{' '}
-          positions.
-        </span>
-        <button type="button" class="toggle" onClick={() => print()} title="Prints what is loaded, unfolded">
+        <button
+          type="button"
+          class="toggle"
+          onClick={() => print()}
+          title="Prints the whole session, unfolded"
+        >
           Print
         </button>
       </div>
@@ -94,10 +115,11 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
         <p class="empty">Nothing was said yet.</p>
       ) : (
         <Feed
-          {...{ info, blocks, round, target, findings, go }}
+          {...{ info, blocks, round, target, findings, view, go }}
           showHidden={hidden ? undefined : () => setHidden(true)}
         />
       )}
+      {printed !== undefined && <PrintedFeed {...{ info, printed, findings }} />}
     </>
   );
 }

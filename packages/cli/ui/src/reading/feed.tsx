@@ -8,7 +8,6 @@ import { type Blocks, blockSize } from './blocks.ts';
 import { type FeedRow, feedRows, rowAt, rowInstead } from './feed-rows.ts';
 import { FoldsOf } from './fold.tsx';
 import { Item, nameOf } from './item.tsx';
-import { usePrinting } from './printing.ts';
 import { useFolds } from './use-folds.ts';
 
 /** About how high an item is, in pixels, until it is drawn; and the most that all of a list can be. */
@@ -24,11 +23,13 @@ interface FeedOptions {
   readonly target: { readonly seq: number; readonly isMarked: boolean };
   readonly findings: ReadonlyMap<number, readonly Finding[]>;
   readonly showHidden: (() => void) | undefined;
+  /** Gets the position that is at the top of the view. */
+  readonly view: { current: number };
   readonly go: Go;
 }
 
 /** The timeline of a session, of which the rows in view are drawn, and the blocks around them loaded. */
-export function Feed({ info, blocks, round, target, findings, showHidden, go }: FeedOptions) {
+export function Feed({ info, blocks, round, target, findings, showHidden, view, go }: FeedOptions) {
   const { session, base } = info;
   const scroller = useRef<HTMLDivElement>(null);
   const rows = useMemo(
@@ -45,7 +46,6 @@ export function Feed({ info, blocks, round, target, findings, showHidden, go }: 
   });
   const drawn = virtual.getVirtualItems();
   const folds = useFolds();
-  const isPrinting = usePrinting();
   const [active, setActive] = useState<number>();
   const [said, say] = useState('');
 
@@ -66,7 +66,7 @@ export function Feed({ info, blocks, round, target, findings, showHidden, go }: 
   const shown = useRef(rows);
   useLayoutEffect(() => {
     const element = scroller.current;
-    if (element === null || isPrinting) return;
+    if (element === null) return;
     if (placed.current !== target) {
       if (blocks.items(blocks.blockOf(target.seq)) === undefined) return;
       placed.current = target;
@@ -96,6 +96,7 @@ export function Feed({ info, blocks, round, target, findings, showHidden, go }: 
     const row = item === undefined ? undefined : rows[item.index];
     if (item !== undefined && row !== undefined)
       anchor.current = { row, into: top - item.start, size: item.size };
+    view.current = itemOf(row)?.seq ?? view.current;
   });
 
   const at = rows.findIndex(({ key }) => key === active);
@@ -151,12 +152,7 @@ export function Feed({ info, blocks, round, target, findings, showHidden, go }: 
   const positions = blocks.head - blocks.floor;
   const look = (row: FeedRow) => {
     if (row.type === 'block') return <p class="faint">…</p>;
-    if (row.type === 'own')
-      return (
-        <p class="own-from">
-          What is above is inherited{info.origin !== undefined && ` from ${info.origin}`}.
-        </p>
-      );
+    if (row.type === 'own') return <OwnFrom info={info} />;
     return (
       <Item
         {...{ session, item: row.item, waiting: info.waiting }}
@@ -165,37 +161,31 @@ export function Feed({ info, blocks, round, target, findings, showHidden, go }: 
       />
     );
   };
-  const list = isPrinting
-    ? rows.filter(({ type }) => type !== 'block')
-    : drawn.map(({ index }) => rows[index]);
   return (
-    <FoldsOf.Provider value={isPrinting ? allOpen : folds}>
+    <FoldsOf.Provider value={folds}>
       <div class="rows feed-rows" ref={scroller}>
         <div
-          class={isPrinting ? 'feed printed' : 'feed'}
+          class="feed"
           role="feed"
           aria-label={`Timeline of ${session}`}
           aria-busy={blocks.loaded === 0}
-          style={isPrinting ? undefined : { height: `${virtual.getTotalSize()}px` }}
+          style={{ height: `${virtual.getTotalSize()}px` }}
         >
-          {list.map((row, i) => {
+          {drawn.map(({ index, start }, i) => {
+            const row = rows[index];
             if (row === undefined) return null;
             const own = itemOf(row);
             return (
               <article
                 key={row.key}
-                ref={(element) => (isPrinting ? undefined : virtual.measureElement(element))}
-                data-index={isPrinting ? i : drawn[i]?.index}
+                ref={(element) => virtual.measureElement(element)}
+                data-index={index}
                 data-key={row.key}
                 class={classOf(row, target)}
-                style={
-                  isPrinting
-                    ? undefined
-                    : {
-                        transform: `translateY(${drawn[i]?.start ?? 0}px)`,
-                        ...(row.type === 'block' && { height: `${blockHeight}px` }),
-                      }
-                }
+                style={{
+                  transform: `translateY(${start}px)`,
+                  ...(row.type === 'block' && { height: `${blockHeight}px` }),
+                }}
                 tabIndex={row.key === active || (active === undefined && i === 0) ? 0 : -1}
                 aria-label={own === undefined ? 'Not loaded yet' : `${nameOf(own)} @${own.seq}`}
                 aria-posinset={own === undefined ? undefined : own.seq - blocks.floor}
@@ -221,13 +211,18 @@ export function Feed({ info, blocks, round, target, findings, showHidden, go }: 
 }
 
 const none: readonly Finding[] = [];
-const allOpen = { isOpen: (id: string) => !id.endsWith('.commands'), turn: () => {} };
 
 function itemOf(row: FeedRow | undefined): TimelineItem | undefined {
   return row?.type === 'item' ? row.item : undefined;
 }
 
-function classOf(row: FeedRow, target: FeedOptions['target']): string {
+/** Where the entries of a session itself begin. */
+export function OwnFrom({ info: { origin } }: { readonly info: SessionInfo }) {
+  return <p class="own-from">What is above is inherited{origin !== undefined && ` from ${origin}`}.</p>;
+}
+
+/** The classes of a row. */
+export function classOf(row: FeedRow, target?: FeedOptions['target']): string {
   if (row.type === 'block') return 'item not-loaded';
   if (row.type === 'own') return 'item own';
   const { kind, role, aside, hiddenBy, inherited, seq } = row.item;
@@ -237,7 +232,7 @@ function classOf(row: FeedRow, target: FeedOptions['target']): string {
     ...(role === undefined ? [] : [`by-${aside === true ? 'aside' : role}`]),
     ...(hiddenBy === undefined ? [] : ['hidden-branch']),
     ...(inherited ? ['inherited'] : []),
-    ...(target.isMarked && seq === target.seq && kind !== 'forks' ? ['target'] : []),
+    ...(target?.isMarked === true && seq === target.seq && kind !== 'forks' ? ['target'] : []),
   ].join(' ');
 }
 

@@ -1,11 +1,17 @@
-import { useEffect, useState } from 'preact/hooks';
+import { options } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
-/** Whether the page is being printed: then all that is loaded is drawn. */
-export function usePrinting(): boolean {
-  const [isPrinting, setPrinting] = useState(false);
+/**
+ * What is to be printed, while the page is: a browser that prints says so, and draws what is there when that was heard.
+ * So `load` has it when it returns, and it is drawn before the browser goes on.
+ */
+export function usePrinted<T>(load: () => T): T | undefined {
+  const [printed, setPrinted] = useState<T>();
+  const last = useRef(load);
+  last.current = load;
   useEffect(() => {
-    const begin = () => setPrinting(true);
-    const end = () => setPrinting(false);
+    const begin = () => drawnNow(() => setPrinted(last.current()));
+    const end = () => setPrinted(undefined);
     addEventListener('beforeprint', begin);
     addEventListener('afterprint', end);
     return () => {
@@ -13,5 +19,17 @@ export function usePrinting(): boolean {
       removeEventListener('afterprint', end);
     };
   }, []);
-  return isPrinting;
+  return printed;
+}
+
+/** Draws what a change needs before it returns; else that would wait for the end of the running code. */
+function drawnNow(change: () => void): void {
+  const { debounceRendering } = options;
+  options.debounceRendering = (draw) => draw();
+  try {
+    change();
+  } finally {
+    if (debounceRendering === undefined) delete options.debounceRendering;
+    else options.debounceRendering = debounceRendering;
+  }
 }
