@@ -124,7 +124,7 @@ test('a table gives back what was put, the last of each path, and passes over to
   const file = join(dir, 'sources.jsonl');
   const [one, two] = [await read(fileOf('{"a":1}\n'), 'one'), await read(fileOf('{"b":2}\n'), 'two')];
   SourceTable.open(file).put([one, two]);
-  appendFileSync(file, '{"v":9,"path":"/later"}\nnonsense\n{"v":1,"path":"/half","to');
+  appendFileSync(file, '[9,"/later"]\n[2,"/short"]\n{"v":9}\nnonsense\n[2,"/half","to');
   const table = SourceTable.open(file);
   expect(table.all).toEqual([one, two]);
   const again = { ...one, at: 2 };

@@ -203,10 +203,9 @@ function placed({ line, offset, why }: LineFault): string {
   return `line ${line}, byte ${offset}: ${why}`;
 }
 
-/** A path below a folder, without the folder. */
+/** What of a path lies below a folder through which a walk came to it. */
 function below(folder: string, path: string): string {
-  const start = `${folder}${sep}`;
-  return path.startsWith(start) ? path.slice(start.length) : relative(folder, path);
+  return path.slice(folder.endsWith(sep) ? folder.length : folder.length + 1);
 }
 
 /** Whether a file of a folder of no tool may be a transcript, by its name; with `isAsked` also one that seldom is. */

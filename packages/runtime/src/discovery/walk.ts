@@ -90,18 +90,18 @@ export class Walk {
       return;
     }
     if (this.#isExcluded([path, real], true) || !isFirst(this.#entered, factsOf(stat))) return;
-    const [folder, realFolder] = [path, real].map((one) => (one.endsWith(sep) ? one : `${one}${sep}`));
+    const folder = withSep(path);
+    const realOfEntry = (name: string) => `${withSep(real)}${name}`;
     const mayExclude = [path, real].some((one) => this.#excludes.mayExcludeIn(one));
     const entries = this.#entriesOf(path);
     // A tape home has its own: what was imported lies there already.
     if (entries.some(({ name }) => name === database)) return;
     for (const entry of entries) {
       const inside = `${folder}${entry.name}`;
-      const realInside = `${realFolder}${entry.name}`;
       if (entry.isSymbolicLink()) this.#add(files, sought, { path: inside, real: realOf(inside) });
-      else if (entry.isDirectory()) this.#add(files, sought, { path: inside, real: realInside });
+      else if (entry.isDirectory()) this.#add(files, sought, { path: inside, real: realOfEntry(entry.name) });
       // Only a file with the name of a transcript is looked at.
-      else if (has(inside) && !(mayExclude && this.#isExcluded([inside, realInside], false))) {
+      else if (has(inside) && !(mayExclude && this.#isExcluded([inside, realOfEntry(entry.name)], false))) {
         const file = this.#lookAt(inside);
         if (file !== undefined) files.push(file);
       }
@@ -110,8 +110,7 @@ export class Walk {
 
   /** Whether a path leads out of the folder that is searched. What it leads to may have been met in another one. */
   #leadsOut({ path, real }: Place, { has, within }: Sought, stat: BigIntStats): boolean {
-    const folder = within.endsWith(sep) ? within : `${within}${sep}`;
-    if (real === within || real.startsWith(folder)) return false;
+    if (real === within || real.startsWith(withSep(within))) return false;
     const met = stat.isDirectory() ? this.#entered : this.#found;
     if ((stat.isDirectory() || has(path)) && !met.has(idOf(factsOf(stat))))
       this.#problems.push({ path, why: 'it is a link that leads out of its folder' });
@@ -195,6 +194,11 @@ function realOf(path: string): string {
   } catch {
     return path;
   }
+}
+
+/** A path as that of what is in it begins. */
+function withSep(path: string): string {
+  return path.endsWith(sep) ? path : `${path}${sep}`;
 }
 
 function isFirst(seen: Set<string>, facts: FileFacts): boolean {

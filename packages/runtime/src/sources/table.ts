@@ -16,6 +16,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { ImportError } from '../import/errors.ts';
 import { cannotRead, kindOf, reasonOf } from '../lines/index.ts';
 import { SourceEnds } from './ends.ts';
+import { rowOf, sourceIn, version } from './row.ts';
 import type { Source } from './source.ts';
 
 /** The sources that a home knows, in a file beside its tapes. */
@@ -96,7 +97,7 @@ export class SourceTable {
    * @throws IMPORT_CANNOT_WRITE
    */
   put(sources: readonly Source[]): void {
-    this.#append(sources.map((source) => ({ v: version, ...source })));
+    this.#append(sources.map(rowOf));
     for (const source of sources) {
       this.#set(source);
       if (source.forgottenAt !== undefined) this.ends.put(source, undefined);
@@ -115,7 +116,7 @@ export class SourceTable {
   /** Takes back a path whose file has moved to another one. */
   remove(path: string): void {
     if (!this.#byPath.has(path)) return;
-    this.#append([{ v: version, path, removed: true }]);
+    this.#append([{ v: version, removed: path }]);
     this.#byPath.delete(path);
   }
 
@@ -167,8 +168,8 @@ export class SourceTable {
     const { byPath, searched } = keptIn(this.#file);
     const draft = `${this.#file}.${randomBytes(6).toString('hex')}.part`;
     try {
-      const lines = [...(searched === undefined ? [] : [{ searched }]), ...byPath.values()];
-      const text = lines.map((line) => `${JSON.stringify({ v: version, ...line })}\n`);
+      const found = searched === undefined ? [] : [{ v: version, searched }];
+      const text = [...found, ...[...byPath.values()].map(rowOf)].map((line) => `${JSON.stringify(line)}\n`);
       writeFileSync(draft, text.join(''), { mode: 0o600, flag: 'wx' });
       renameSync(draft, this.#file);
     } finally {
@@ -185,8 +186,6 @@ function index({ path, tool, session }: Source, bySession: Map<string, Set<strin
   bySession.set(id, paths.add(path));
 }
 
-const version = 1;
-
 interface Kept {
   readonly byPath: Map<string, Source>;
   readonly lines: number;
@@ -201,29 +200,17 @@ function keptIn(file: string): Kept {
     if (line === '') continue;
     lines += 1;
     const value = parsed(line);
-    if (!isObject(value) || value.v !== version) continue;
-    if (typeof value.searched === 'number') searched = value.searched;
-    if (typeof value.path !== 'string') continue;
-    byPath.delete(value.path);
-    const { v: _, ...source } = value;
-    if (isSource(source)) byPath.set(source.path, source);
+    if (Array.isArray(value)) {
+      const source = sourceIn(value);
+      if (source === undefined) continue;
+      byPath.delete(source.path);
+      byPath.set(source.path, source);
+    } else if (isObject(value) && value.v === version) {
+      if (typeof value.searched === 'number') searched = value.searched;
+      if (typeof value.removed === 'string') byPath.delete(value.removed);
+    }
   }
   return { byPath, lines, searched };
-}
-
-function isSource(value: object): value is Source {
-  const { tool, session, main, read, size } = value as Partial<Source>;
-  const digest = read?.digest;
-  return (
-    typeof tool === 'string' &&
-    typeof session === 'string' &&
-    typeof main === 'string' &&
-    typeof size === 'number' &&
-    Number.isSafeInteger(read?.offset) &&
-    Number.isSafeInteger(read?.line) &&
-    digest?.size === read?.offset &&
-    Array.isArray(digest?.blocks)
-  );
 }
 
 function parsed(line: string): unknown {

@@ -1,0 +1,88 @@
+import type { Source } from './source.ts';
+
+/** That of the lines of a table. One of another version is passed over. */
+export const version = 2;
+
+/**
+ * A source as a list: an import that finds nothing new parses that of each file, of which the names of the fields would take
+ * the greater part.
+ */
+type Row = readonly [
+  version: typeof version,
+  path: string,
+  device: string,
+  inode: string,
+  size: number,
+  modified: string,
+  tool: string,
+  session: string,
+  /** Null where it is the session. */
+  main: string | null,
+  role: Source['role'],
+  at: number,
+  line: number,
+  /** Also the size of what was digested. */
+  offset: number,
+  blocks: readonly string[],
+  tail: string,
+  project?: string | null,
+  first?: string | null,
+  rest?: Partial<Source>,
+];
+
+/** Pure. */
+export function rowOf(source: Source): Row {
+  const { path, device, inode, size, modified, tool, session, main, role, at, read, ...others } = source;
+  const { project = null, first = null, ...rest } = others;
+  const { line, offset, digest } = read;
+  return [
+    ...([version, path, device, inode, size, modified, tool, session] as const),
+    ...([main === session ? null : main, role, at] as const),
+    ...([line, offset, digest.blocks, digest.tail, project, first] as const),
+    ...(Object.keys(rest).length === 0 ? ([] as const) : ([rest] as const)),
+  ];
+}
+
+/** The source of a list that a file had; undefined for one that is none. Pure. */
+export function sourceIn(row: readonly unknown[]): Source | undefined {
+  if (!isRow(row)) return undefined;
+  const [, path, device, inode, size, modified, tool, session, main, role, at] = row;
+  const [, , , , , , , , , , , line, offset, blocks, tail, project, first, rest] = row;
+  const read = { line, offset, digest: { size: offset, blocks, tail } };
+  const own = main ?? session;
+  const source: Mutable<Source> = {
+    path,
+    device,
+    inode,
+    size,
+    modified,
+    tool,
+    session,
+    main: own,
+    role,
+    at,
+    read,
+  };
+  if (project != null) source.project = project;
+  if (first != null) source.first = first;
+  return rest == null ? source : { ...source, ...rest };
+}
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
+
+function isRow(row: readonly unknown[]): row is Row {
+  const [v, path, , , size, modified, tool, session, main, , , line, offset, blocks, tail] = row;
+  return (
+    v === version &&
+    typeof path === 'string' &&
+    typeof size === 'number' &&
+    typeof modified === 'string' &&
+    typeof tool === 'string' &&
+    typeof session === 'string' &&
+    (main === null || typeof main === 'string') &&
+    Number.isSafeInteger(line) &&
+    Number.isSafeInteger(offset) &&
+    Array.isArray(blocks) &&
+    typeof tail === 'string'
+  );
+}
