@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -150,7 +151,7 @@ describe('bad lines', () => {
     const content = Buffer.concat([
       Buffer.from('{"a":1}'),
       Buffer.alloc(30_000_000, '\n'),
-      Buffer.alloc(200_000, ' \r\n'),
+      Buffer.alloc(30_000_000, ' \r\n'),
       Buffer.from('\n{"b":2}\n\n'),
     ]);
     const path = fileOf(content);
@@ -162,7 +163,7 @@ describe('bad lines', () => {
     expect(faults).toEqual([]);
     expect(records.map(({ line, value }) => [line, value])).toEqual([
       [1, { a: 1 }],
-      [30_000_000 + Math.floor(200_000 / 3) + 2, { b: 2 }],
+      [30_000_000 + 10_000_000 + 2, { b: 2 }],
     ]);
     expect(state).toMatchObject({ offset: content.length });
   });
@@ -219,7 +220,49 @@ describe('compressed files', () => {
     ['gzip', gzipSync(Buffer.alloc(20_000_000, '{"a":1}\n'))],
   ])('that become far larger than they are, are refused on the way: %s', async (_, bytes) => {
     const limits = { bytes: 1_000_000, ratio: 100 };
-    expect((await failure(() => reading(fileOf(bytes), { limits }))).code).toBe('IMPORT_TOO_LARGE');
+    const error = await failure(() => reading(fileOf(bytes), { limits }));
+    expect(error).toMatchObject({ code: 'IMPORT_TOO_LARGE', data: { line: expect.any(Number) } });
+    expect(error.message).toContain(`line ${error.data.line}, byte ${error.data.offset}`);
+  });
+});
+
+describe('files of more records than a transcript has', () => {
+  const bombs = ['{}\n', '{"type":"user"}\n', '{"type":"user","message":{"role":"user","content":"hi"}}\n'];
+  const longer = `{"type":"user","message":{"role":"user","content":"${'hi'.repeat(100)}"}}\n`;
+
+  test.each<[string, (bytes: Buffer) => Uint8Array, readonly string[]]>([
+    ['plain', (bytes) => bytes, bombs],
+    ['zstd', (bytes) => zstdCompressSync(bytes), [...bombs, longer]],
+    ['gzip', (bytes) => gzipSync(bytes), [...bombs, longer]],
+  ])('are refused after the first ten thousand, with line and byte: %s', async (_, pack, records) => {
+    for (const record of records) {
+      const path = fileOf(pack(Buffer.alloc(8_000_000, record)));
+      const start = process.cpuUsage();
+      const error = await failure(() => reading(path));
+      expect(process.cpuUsage(start).user / 1e6, record).toBeLessThan(2);
+      const line = Number(error.data.line);
+      expect(error).toMatchObject({
+        code: 'IMPORT_TOO_LARGE',
+        data: { file: path, line, offset: (line - 1) * record.length },
+      });
+      expect(line).toBeGreaterThan(10_000);
+    }
+  });
+
+  test('are read, where they have what records of transcripts have: ids', async () => {
+    const records = Array.from(
+      { length: 20_000 },
+      () => `{"type":"user","uuid":"${randomUUID()}","text":"${'x'.repeat(50)}"}\n`,
+    );
+    const text = records.join('');
+    for (const bytes of [Buffer.from(text), zstdCompressSync(text), gzipSync(text)])
+      expect((await reading(fileOf(bytes))).counts.records).toBe(20_000);
+  });
+
+  test('cost a line, where all of them are glued into one', async () => {
+    const { values, faults } = await reading(fileOf(`{"a":1}\n${'{}'.repeat(3_000_000)}\n{"b":2}\n`));
+    expect(values).toEqual([{ a: 1 }, { b: 2 }]);
+    expect(faults).toMatchObject([{ line: 2, why: 'over 1000 records' }]);
   });
 });
 

@@ -188,7 +188,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   ],
   IMPORT_TOO_LARGE: [
     exit.failed,
-    'what a pipe gives to `import` is no bundle, and has over 512 MiB, or a compressed file becomes far larger than it is',
+    'what a pipe gives to `import` is no bundle, and has over 512 MiB; or a file has, at `data.line` and `data.offset`, more content or records than a transcript of its size',
   ],
   IMPORT_SOURCE_CHANGED: [
     exit.conflict,

@@ -43,7 +43,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         ? `make a session for this text with: tape new --id ${shellWord(data.name)}`
         : undefined;
     case 'IMPORT_TOO_LARGE':
-      return 'write it to a file, and import that: tape import FILE';
+      // Of a file the place is known.
+      return data.offset === undefined ? 'write it to a file, and import that: tape import FILE' : undefined;
     case 'IMPORT_BAD_JSON':
     case 'IMPORT_UNKNOWN_FORMAT':
       if (typeof data.tool === 'string')

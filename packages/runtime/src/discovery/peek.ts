@@ -4,8 +4,9 @@ import { contentOf, type LineFault, openFile } from '../lines/index.ts';
 import { recordsOf } from '../lines/parse.ts';
 import { LineSplitter } from '../lines/splitter.ts';
 
-/** The bytes within which a file says what it is, and the records. */
+/** The bytes within which a file says what it is, the lines, some of which have no record, and the records. */
 const peekBytes = 16 * 1024 * 1024;
+const peekLines = 10_000;
 const peekRecords = 200;
 
 /** The beginning of a file. */
@@ -28,22 +29,24 @@ export async function peek(
   const file = openFile(path);
   const records: JsonObject[] = [];
   const splitter = new LineSplitter({ line: 1, offset: 0 }, { bytesMax: peekBytes });
-  let size = 0;
+  let [size, lines] = [0, 0];
   let begin = '';
   let fault: LineFault | undefined;
   try {
     for await (const chunk of contentOf(file)) {
       if (size === 0) begin = Buffer.from(chunk.subarray(0, 4096)).toString('utf8');
       size += chunk.length;
-      const lines = splitter.push(chunk);
+      const given = splitter.push(chunk);
+      lines += given.length;
       // Of a value over many lines, none is a record.
       const isSpread = size === chunk.length && /^\s*[{[]\s*\n/.test(begin);
-      for (const line of isSpread ? lines.slice(0, 1) : lines) {
+      for (const line of given.slice(0, isSpread ? 1 : peekLines)) {
         const found = recordsOf(line, path);
-        records.push(...found.records.map(({ value }) => value));
+        for (const { value } of found.records) records.push(value);
         fault ??= found.fault;
       }
-      if (isSpread || records.length > peekRecords || size > peekBytes || isEnough(records)) break;
+      const isOver = isSpread || records.length > peekRecords || size > peekBytes || lines > peekLines;
+      if (isOver || isEnough(records)) break;
     }
   } finally {
     file.close();

@@ -3,7 +3,7 @@ import { isObject, jsonDepth, quote } from '@tapedeck/tape/internal';
 import { jsonDepthMax } from '@tapedeck/tape/store';
 import type { ByteLine } from './byte-lines.ts';
 import { ImportError } from './errors.ts';
-import { objectSpans } from './object-spans.ts';
+import { objectSpans, spansMax } from './object-spans.ts';
 
 /**
  * The longest line that is read. The longest known line of a real transcript has about a million characters.
@@ -89,7 +89,8 @@ function parseText(line: ByteLine, file: string | undefined): ParsedLine {
     whole instanceof ImportError ? jsonDepth(text) > jsonDepthMax : isDeeper(whole, jsonDepthMax);
   if (isDeep) throw fault(`nested over ${jsonDepthMax} levels`, 0);
   if (!(whole instanceof ImportError)) return { values: [whole] };
-  const { spans, rest } = objectSpans(text);
+  const { spans, rest, isCut } = objectSpans(text);
+  if (isCut) throw fault(`over ${spansMax} records`, Buffer.byteLength(text.slice(0, rest)));
   const tail = text.slice(rest);
   if (tail === '' && (spans.length < 2 || badByte !== undefined)) throw whole;
   const cut = tail.startsWith('{') ? parse(rest, text.length) : undefined;

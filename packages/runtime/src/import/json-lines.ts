@@ -12,6 +12,7 @@ import {
   parseLine,
   shown,
 } from './json-line.ts';
+import { excessOf } from './record-limit.ts';
 
 /** One record of a JSON-lines file. */
 export interface JsonLine {
@@ -73,7 +74,8 @@ export function readJsonLines(file: string, { growing }: Pick<LineOptions, 'grow
  * Parses the bytes of a JSON-lines file. `file` is only used in messages. Leaves out a line that is not JSON, is not UTF-8,
  * or is nested too deep, as a crash or a bad disk leaves it.
  * @throws IMPORT_EMPTY when the file has no record; IMPORT_BAD_JSON, with `line` and byte `offset`, for a line that is too
- * long, and for a file with more bad lines than records, which is another kind of file
+ * long, and for a file with more bad lines than records, which is another kind of file; IMPORT_TOO_LARGE for one of so many
+ * records that say so little as no transcript has
  */
 export function parseJsonLines(
   chunks: Iterable<Uint8Array>,
@@ -95,6 +97,9 @@ export function parseJsonLines(
     list(fault);
   };
   for (const line of byteLines(chunks, { bytesMax: lineBytesMax })) {
+    const { offset, bytes } = line;
+    const why = excessOf({ records: records.length + notObjects, content: offset + bytes.length });
+    if (why !== undefined) throw tooManyRecords(file, { ...line, why });
     if (cut !== undefined && !isBlank(line.bytes)) {
       leaveOut(cut.fault);
       cut = undefined;
@@ -140,6 +145,18 @@ function parsedOrFault(line: ByteLine, file: string | undefined): ParsedLine | I
     if (!(error instanceof ImportError) || line.bytes.length > lineBytesMax) throw error;
     return error;
   }
+}
+
+/** The error of a file that has more records than any transcript. */
+export function tooManyRecords(
+  file: string | undefined,
+  { line, offset, why }: { readonly line: number; readonly offset: number; readonly why: string },
+): ImportError {
+  return new ImportError(
+    'IMPORT_TOO_LARGE',
+    `cannot import ${shown(file)}: line ${line}, byte ${offset}: ${why}`,
+    { data: { ...(file !== undefined && { file }), line, offset, why } },
+  );
 }
 
 /** Whether a line has only white space, which is found faster than by parsing it. */

@@ -3,7 +3,12 @@ export interface ObjectSpans {
   readonly spans: readonly { readonly from: number; readonly to: number }[];
   /** Where the text after the last complete object begins; the length of the text if none remains. */
   readonly rest: number;
+  /** Whether there are more than two writers leave on a line: only the first are given. */
+  readonly isCut?: true;
 }
+
+/** The most objects of a line: one can be tens of millions of them. */
+export const spansMax: number = 1_000;
 
 /**
  * Finds the consecutive objects on one line. Two writers that append at the same moment leave records without
@@ -16,6 +21,7 @@ export function objectSpans(text: string): ObjectSpans {
     const to = objectEnd(text, from);
     if (to === undefined) break;
     spans.push({ from, to });
+    if (spans.length > spansMax) return { spans, rest: to, isCut: true };
     from = skipSpace(text, to);
   }
   return { spans, rest: from };

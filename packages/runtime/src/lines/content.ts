@@ -15,8 +15,11 @@ export interface ContentLimits {
   readonly ratio: number;
 }
 
-/** Transcripts compress by a factor of 5 to 50, and by some hundreds where they repeat themselves. */
-const contentLimits: ContentLimits = { bytes: 256 * 1024 * 1024, ratio: 500 };
+/**
+ * Transcripts compress by a factor of 5 to 50, and by some hundreds where they repeat themselves. What a small file becomes
+ * takes some seconds, whatever it is; how many records it may become, `LineReading` knows.
+ */
+const contentLimits: ContentLimits = { bytes: 64 * 1024 * 1024, ratio: 500 };
 
 /** How a file is compressed, by its first bytes, whatever its name is; undefined for plain content. Pure. */
 function compressionOf(head: Uint8Array): Compression | undefined {
@@ -94,7 +97,7 @@ function decompressor(compression: Compression) {
 function tooLarge({ path }: OpenFile, { taken, given }: { readonly taken: number; readonly given: number }) {
   return new ImportError(
     'IMPORT_TOO_LARGE',
-    `cannot read ${quote(path)}: ${given} bytes of it are more than ${taken} bytes of content`,
+    `cannot read ${quote(path)}: ${given} compressed bytes of it become more than ${taken}`,
     { data: { file: path, offset: taken, why: `${given} compressed bytes become more than ${taken}` } },
   );
 }

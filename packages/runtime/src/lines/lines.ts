@@ -5,7 +5,8 @@
  */
 import { ImportError } from '../import/errors.ts';
 import { lineBytesMax, shown } from '../import/json-line.ts';
-import type { JsonLine } from '../import/json-lines.ts';
+import { type JsonLine, tooManyRecords } from '../import/json-lines.ts';
+import { excessOf } from '../import/record-limit.ts';
 import { collecting } from './collect.ts';
 import { type ContentLimits, contentOf } from './content.ts';
 import { blockStart, ContentDigest, type Digest, otherContent } from './digest.ts';
@@ -77,9 +78,18 @@ export class LineReading {
    * The records, a piece of the file at a time. A last line without a newline gives its records too, and is read again by the
    * next reading.
    * @throws IMPORT_SOURCE_CHANGED when the file no longer has what the earlier reading read just before its place; what
-   * `contentOf` throws; the first bad line, with `strict` or if the file has hardly any other
+   * `contentOf` throws, with the line; the first bad line, with `strict` or if the file has hardly any other;
+   * IMPORT_TOO_LARGE for more records than a transcript of its size has
    */
   async *batches(): AsyncGenerator<LineBatch> {
+    try {
+      yield* this.#batches();
+    } catch (error) {
+      throw this.#located(error);
+    }
+  }
+
+  async *#batches(): AsyncGenerator<LineBatch> {
     const { from = beginning, limits } = this.#options;
     const start = blockStart(from.offset);
     const known = from.offset - start;
@@ -116,10 +126,11 @@ export class LineReading {
     const faults: LineFault[] = [];
     for (const line of lines) {
       const found = collecting(line.length, () => recordsOf(line, this.#file.path));
-      records.push(...found.records);
+      for (const record of found.records) records.push(record);
       if (found.isUnfinished) this.#unfinished = { line: line.line, offset: line.offset };
       if (found.records.length > 1) this.#counts.glued += 1;
       this.#counts.records += found.records.length;
+      this.#assertMayBe(line);
       if (found.fault === undefined) continue;
       faults.push(found.fault);
       this.#counts.faults += 1;
@@ -127,6 +138,26 @@ export class LineReading {
         throw errorOf(found.fault, this.#file.path);
     }
     return { records, faults };
+  }
+
+  /** @throws IMPORT_TOO_LARGE */
+  #assertMayBe({ line, offset, length }: SplitLine): void {
+    const { records } = this.#counts;
+    const { from = beginning } = this.#options;
+    const { path, facts } = this.#file;
+    const content = offset + length + 1 - from.offset;
+    const why = excessOf({ records, content, size: facts.size });
+    if (why !== undefined) throw tooManyRecords(path, { line, offset, why });
+  }
+
+  /** An error of the content with the line in which its place is. */
+  #located(error: unknown): unknown {
+    if (!(error instanceof ImportError) || error.data.line !== undefined) return error;
+    const { offset } = error.data;
+    if (typeof offset !== 'number') return error;
+    const { line } = this.#splitter.place;
+    const message = `${error.message} (line ${line}, byte ${offset})`;
+    return new ImportError(error.code, message, { data: { ...error.data, line }, cause: error });
   }
 }
 

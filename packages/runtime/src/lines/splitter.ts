@@ -15,8 +15,8 @@ export interface LinePlace {
 }
 
 /**
- * Splits chunks into lines at 0x0A, and leaves out empty ones. Keeps at most `bytesMax` of a line that is not complete: the
- * rest of a longer one is counted and passed over.
+ * Splits chunks into lines at 0x0A, and leaves out those without content. Keeps at most `bytesMax` of a line that is not
+ * complete: the rest of a longer one is counted and passed over.
  */
 export class LineSplitter {
   readonly #bytesMax: number;
@@ -39,23 +39,15 @@ export class LineSplitter {
   /** The lines that end in a chunk, whose bytes are good as long as those of the chunk. */
   push(chunk: Uint8Array): readonly SplitLine[] {
     const lines: SplitLine[] = [];
-    let from = 0;
-    for (let to = chunk.indexOf(0x0a); to !== -1; to = chunk.indexOf(0x0a, from)) {
-      // A small compressed file may become hundreds of millions of empty lines.
-      if (to === from && this.#length === 0) {
-        while (chunk[to] === 0x0a) to += 1;
-        this.#line += to - from;
-        this.#offset += to - from;
-        from = to;
-        continue;
-      }
+    let from = this.#pastBlank(chunk, 0);
+    for (let to = chunk.indexOf(0x0a, from); to !== -1; to = chunk.indexOf(0x0a, from)) {
       this.#take(chunk.subarray(from, to));
       if (this.#length > 0) lines.push(this.#give(true));
       this.#line += 1;
       this.#offset += this.#length + 1;
       this.#pieces = [];
       this.#length = 0;
-      from = to + 1;
+      from = this.#pastBlank(chunk, to + 1);
     }
     // The caller fills the memory of the chunk anew.
     this.#take(
@@ -71,6 +63,19 @@ export class LineSplitter {
     return this.#length > 0 ? this.#give(false) : undefined;
   }
 
+  /** Behind the lines without content that begin there: a small compressed file may become hundreds of millions of them. */
+  #pastBlank(chunk: Uint8Array, from: number): number {
+    if (this.#length > 0) return from;
+    let end = from;
+    for (let at = from; isBlank(chunk[at]); at += 1) {
+      if (chunk[at] !== 0x0a) continue;
+      this.#line += 1;
+      end = at + 1;
+    }
+    this.#offset += end - from;
+    return end;
+  }
+
   #take(piece: Uint8Array): void {
     this.#length += piece.length;
     if (this.#length > this.#bytesMax) this.#pieces = [];
@@ -84,4 +89,8 @@ export class LineSplitter {
     const { line, offset } = this.place;
     return { line, offset, bytes, ended, length: this.#length, isTooLong };
   }
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === 0x0a || byte === 0x20 || byte === 0x0d || byte === 0x09;
 }
