@@ -1,6 +1,7 @@
 import { exportSession } from '@tapedeck/runtime';
 import { parseJsonLines, planClaudeCode, type Reconciled, reconcile } from '@tapedeck/runtime/import';
 import {
+  anchor,
   assistant,
   compaction,
   type Draft,
@@ -474,4 +475,26 @@ describe('a transcript that has an export in parts', () => {
     expect(textsOf(store, made?.session ?? '')).toEqual(['Two.', 'On.']);
     expect(textsOf(store, id)).toEqual(['First.', 'One.', 'Second.', 'Two.']);
   });
+});
+
+test('a message of which nothing is left for Claude Code, and a beginning that stands behind what it begins, are no difference', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  const thought = { type: 'reasoning', text: 'Sealed elsewhere.' } as const;
+  store.entries.append('main', [user('First.'), assistant('Found.')]);
+  const { from } = store.entries.append('main', [anchor('task', { goal: 'Ship it.' }), user('Second.')]);
+  store.entries.append('main', [{ ...assistant([thought]), meta: { provider: 'openai.responses' } }]);
+  store.entries.append('main', [user('Third.'), assistant('Yes.')]);
+  store.lineage.fork('main', { name: 'window', inherit: { since: from }, intention: { nextSteps: 'Go.' } });
+  store.entries.append('window', [user('Fourth.')]);
+  for (const session of ['main', 'window']) {
+    const before = store.sessions.list({ all: true }).map(({ id, head }) => [id, head]);
+    const [done] = imported(store, await exported(store, session));
+    expect(done).toMatchObject({ session, added: 0 });
+    expect(store.sessions.list({ all: true }).map(({ id, head }) => [id, head])).toEqual(before);
+  }
+  // What is said of the thought stays where Claude Code goes on.
+  const [more] = imported(store, continued(await exported(store, 'window'), prompt('Fifth.')));
+  expect(more).toMatchObject({ created: true });
+  expect(JSON.stringify(seen(store, more?.session ?? ''))).toMatch(/Ship it.*Second.*Third.*Fourth.*Fifth/);
 });

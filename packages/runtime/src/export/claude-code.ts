@@ -37,6 +37,8 @@ class RecordWriter {
   readonly #taken = new Set<string>();
   /** The uuids of the records of each turn. */
   readonly #written = new Map<SaidTurn, readonly string[]>();
+  /** The hashes of messages without a record, which the next record names. */
+  readonly #passed: string[] = [];
   #last: string | null = null;
   #prompt: string | undefined;
 
@@ -46,6 +48,7 @@ class RecordWriter {
   }
 
   async said(turn: SaidTurn): Promise<readonly JsonObject[]> {
+    this.#passed.push(...turn.passed);
     const records = await this.#records(turn);
     this.#written.set(
       turn,
@@ -58,7 +61,10 @@ class RecordWriter {
     const { store } = this.#source;
     const parts = (await restored(store, message)).content;
     const blocks = blocksOf(parts);
-    if (blocks.length === 0) return [];
+    if (blocks.length === 0) {
+      if (!again) this.#passed.push(entry.hash);
+      return [];
+    }
     if (message.role === 'user') {
       const [only] = blocks;
       const content = blocks.length === 1 && only?.type === 'text' ? String(only.text) : blocks;
@@ -103,7 +109,8 @@ class RecordWriter {
     return this.#chained({ message, ...request, type: 'assistant' }, { entry, again: false });
   }
 
-  boundary({ entry, text, kept: turns }: BoundaryTurn): readonly JsonObject[] {
+  boundary({ entry, text, kept: turns, passed }: BoundaryTurn): readonly JsonObject[] {
+    this.#passed.push(...passed);
     const logical = this.#last;
     this.#last = null;
     const uuid = this.#uuidOf(entry);
@@ -150,7 +157,8 @@ class RecordWriter {
   end(): readonly JsonObject[] {
     const sessionId = this.#place.id;
     const { title } = this.#source.info;
-    const mark = { tapedeck: { session: this.#source.info.id } };
+    const passed = this.#passed.length > 0 ? { passed: this.#passed } : {};
+    const mark = { tapedeck: { session: this.#source.info.id, ...passed } };
     return [
       ...(title === undefined ? [] : [{ type: 'custom-title', customTitle: title, sessionId, ...mark }]),
       ...(this.#last === null
@@ -167,13 +175,20 @@ class RecordWriter {
     { entry, again }: { readonly entry: Entry; readonly again: boolean },
   ): JsonObject {
     const uuid = again ? this.#free(`${entry.hash}:${this.#taken.size}`) : this.#uuidOf(entry);
-    const record = this.#record(fields, { entry, uuid });
+    const record = this.#record(fields, { entry, uuid, again });
     this.#last = uuid;
     return record;
   }
 
   /** Claude Code looks for some fields where it writes them itself: the parent first, the time behind the uuid. */
-  #record(fields: JsonObject, { entry, uuid }: { readonly entry: Entry; readonly uuid: string }): JsonObject {
+  #record(
+    fields: JsonObject,
+    {
+      entry,
+      uuid,
+      again = false,
+    }: { readonly entry: Entry; readonly uuid: string; readonly again?: boolean },
+  ): JsonObject {
     const { id, project, branch } = this.#place;
     return {
       parentUuid: this.#last,
@@ -186,7 +201,11 @@ class RecordWriter {
       sessionId: id,
       version: typeof entry.meta.version === 'string' ? entry.meta.version : thisVersion,
       ...(branch !== undefined && { gitBranch: branch }),
-      tapedeck: markOf(this.#source.info.id, entry, isObject(fields.message) ? fields.message : undefined),
+      tapedeck: markOf(this.#source.info.id, entry, {
+        message: isObject(fields.message) ? fields.message : undefined,
+        // The text between two turns may be no record of a draft.
+        passed: again ? [] : this.#passed.splice(0),
+      }),
     };
   }
 

@@ -3,14 +3,23 @@ import { isObject } from '@tapedeck/tape/internal';
 import { contentSum } from '../import/exported.ts';
 
 /**
- * What a record of another program says of the entry that it was made of: the session and the hash of the entry, and of a
- * boundary its state. The sum of the message, if it has one, shows later whether it was changed.
+ * What a record of another program says of the entry that it was made of: the session and the hash of the entry, those of the
+ * messages before it that have no record, and of a boundary its state. The sum of the message, if it has one, shows later
+ * whether it was changed.
  */
-export function markOf(session: string, entry: Entry, message?: JsonObject): JsonObject {
+export function markOf(
+  session: string,
+  entry: Entry,
+  {
+    message,
+    passed = [],
+  }: { readonly message?: JsonObject | undefined; readonly passed?: readonly string[] },
+): JsonObject {
   const state = entry.meta.source === 'import' ? undefined : stateOf(entry);
   return {
     session,
     entry: entry.hash,
+    ...(passed.length > 0 && { passed }),
     ...(state !== undefined && { state }),
     ...(message !== undefined && { sum: contentSum(message) }),
   };

@@ -40,6 +40,8 @@ class EntryWriter {
   readonly #source: ExportSource;
   /** The id of the first entry of each turn. */
   readonly #written = new Map<SaidTurn, string>();
+  /** The hashes of messages without an entry, which the next one names. */
+  readonly #passed: string[] = [];
   #last: string | null = null;
   #count = 0;
 
@@ -48,10 +50,14 @@ class EntryWriter {
   }
 
   async said(turn: SaidTurn): Promise<readonly JsonObject[]> {
-    const { entry, message, results } = turn;
+    const { entry, again, message, results, passed } = turn;
+    this.#passed.push(...passed);
     const parts = (await restored(this.#source.store, message)).content;
     const blocks = blocksOf(parts);
-    if (blocks.length === 0) return [];
+    if (blocks.length === 0) {
+      if (!again) this.#passed.push(entry.hash);
+      return [];
+    }
     const at = entry.sourceAt ?? entry.at;
     const said =
       message.role === 'user'
@@ -83,7 +89,8 @@ class EntryWriter {
     return this.#message(message, entry);
   }
 
-  compaction({ entry, kept }: BoundaryTurn): JsonObject {
+  compaction({ entry, kept, passed }: BoundaryTurn): JsonObject {
+    this.#passed.push(...passed);
     const state = isObject(entry.payload) && isObject(entry.payload.state) ? entry.payload.state : {};
     const { summary, ...others } = state;
     const isBare = entry.kind === 'compaction' || Object.keys(others).length === 0;
@@ -100,7 +107,7 @@ class EntryWriter {
         // Without one, the id is that of no entry before it.
         firstKeptEntryId: first ?? '',
         tokensBefore: typeof before === 'number' ? before : 0,
-        tapedeck: markOf(this.#source.info.id, entry),
+        tapedeck: markOf(this.#source.info.id, entry, { passed: this.#passed.splice(0) }),
       },
       entry.sourceAt ?? entry.at,
     );
@@ -108,7 +115,10 @@ class EntryWriter {
 
   #message(message: JsonObject, entry: Entry): JsonObject {
     return this.entry(
-      { type: 'message', message, tapedeck: markOf(this.#source.info.id, entry, message) },
+      {
+        ...{ type: 'message', message },
+        tapedeck: markOf(this.#source.info.id, entry, { message, passed: this.#passed.splice(0) }),
+      },
       entry.sourceAt ?? entry.at,
     );
   }

@@ -24,6 +24,8 @@ export interface SaidTurn {
   readonly again: boolean;
   readonly message: StoredMessage;
   readonly results: readonly ResultOfTurn[];
+  /** The hashes of the messages since the turn before it of which nothing is left. */
+  readonly passed: readonly string[];
 }
 
 /** The result of a call; one that the tape lacks has no entry. */
@@ -40,9 +42,10 @@ export interface BoundaryTurn {
   readonly text: string | undefined;
   /** What stays in view behind that, in order. */
   readonly kept: readonly SaidTurn[];
+  readonly passed: readonly string[];
 }
 
-type OpenBoundary = Omit<BoundaryTurn, 'kept'> & { readonly keep: Seq };
+type OpenBoundary = Omit<BoundaryTurn, 'kept' | 'passed'> & { readonly keep: Seq };
 
 interface Open {
   readonly entry: Entry;
@@ -88,7 +91,7 @@ export async function turnsOf(source: ExportSource, target: Target): Promise<rea
     if (entry.kind === 'anchor' && !entry.inherited) intention = turn;
     turns.push(turn);
   }
-  return fitted(turns, target);
+  return fitted(turns, { target, start });
 }
 
 /** What a fork was given when it began, which its views begin with. */
@@ -111,45 +114,65 @@ function waitsFor({ rendered, results }: Open, { part }: RenderedResult): boolea
 }
 
 /** Makes each turn valid, and adds what has to be between two of them. */
-function fitted(turns: readonly (Open | OpenBoundary)[], target: Target): readonly Turn[] {
+function fitted(
+  turns: readonly (Open | OpenBoundary)[],
+  { target, start }: { readonly target: Target; readonly start: Entry | undefined },
+): readonly Turn[] {
   const made: Turn[] = [];
+  let passed: string[] = [];
   const taken = new Set<string>();
   const authors = authorsOf(turns);
   for (const [i, turn] of turns.entries()) {
     if ('kind' in turn) {
-      made.push(boundaryOf(turn, made));
+      made.push({ ...boundaryOf(turn, made, start), passed });
+      passed = [];
       continue;
     }
     const said = fittedTurn(turn, { target, taken, author: authors.get(i) });
-    if (said === undefined) continue;
+    if (said === undefined) {
+      if (!turn.again) passed.push(turn.entry.hash);
+      continue;
+    }
     if (said.message.role === 'assistant') {
       const last = made.at(-1);
       const before = last?.kind === 'boundary' ? last.kept.at(-1) : last;
-      if (before?.message.role === 'assistant' && before.results.length === 0)
-        made.push(between(said.entry, continueText));
+      if (isUnanswered(before)) made.push(between(said.entry, continueText));
       else if (before === undefined && (last?.kind !== 'boundary' || last.text === undefined))
         made.push(between(said.entry, noStart));
     }
-    made.push(said);
+    made.push({ ...said, passed });
+    passed = [];
   }
   return made;
 }
 
 /** A boundary, with what it keeps of the turns before it. */
-function boundaryOf({ kind, entry, text, keep }: OpenBoundary, made: readonly Turn[]): BoundaryTurn {
-  const kept = made.filter(
-    (turn): turn is SaidTurn => turn.kind === 'said' && turn.entry.seq >= keep && turn.entry.seq < entry.seq,
-  );
-  // What was only put before the first of them has no place there.
-  const first = kept.findIndex(({ again }) => !again);
-  const shown = first === -1 ? [] : kept.slice(first);
-  const begins = text ?? (shown[0]?.message.role === 'assistant' ? noStart : undefined);
-  return { kind, entry, text: begins, kept: shown };
+function boundaryOf(
+  { kind, entry, text, keep }: OpenBoundary,
+  made: readonly Turn[],
+  start: Entry | undefined,
+): Omit<BoundaryTurn, 'passed'> {
+  const kept: SaidTurn[] = [];
+  for (const turn of made) {
+    // What a fork was given begins its views until there is another beginning.
+    const isKept =
+      turn.kind === 'said' && turn.entry !== start && turn.entry.seq >= keep && turn.entry.seq < entry.seq;
+    // What was put between two turns has its place there where the second could not follow the first without it.
+    const isNeeded = isKept && (!turn.again || (turn.entry.kind === 'message' && isUnanswered(kept.at(-1))));
+    if (isNeeded) kept.push(turn);
+  }
+  const begins = text ?? (kept[0]?.message.role === 'assistant' ? noStart : undefined);
+  return { kind, entry, text: begins, kept };
+}
+
+/** Whether a turn is an answer that no other answer can follow. */
+function isUnanswered(turn: SaidTurn | undefined): boolean {
+  return turn?.message.role === 'assistant' && turn.results.length === 0;
 }
 
 function between(entry: Entry, text: string): SaidTurn {
   const message = { role: 'user', content: [{ type: 'text', text }] } as const;
-  return { kind: 'said', entry, again: true, message, results: [] };
+  return { kind: 'said', entry, again: true, message, results: [], passed: [] };
 }
 
 /** One turn as the target accepts it; undefined when nothing of it is left. */
@@ -160,7 +183,7 @@ function fittedTurn(
     taken,
     author,
   }: { readonly target: Target; readonly taken: Set<string>; readonly author: string | undefined },
-): SaidTurn | undefined {
+): Omit<SaidTurn, 'passed'> | undefined {
   const { role } = rendered.message;
   // Something follows each answer, at the latest the next prompt: a tool of the provider that did not end will not go on.
   const behind = role === 'assistant' ? [nextPrompt] : [];

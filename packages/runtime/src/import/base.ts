@@ -16,14 +16,15 @@ export interface Exported {
 
 /** What a session shows at a position. */
 interface ViewAt {
-  readonly shown: ReadonlySet<Seq>;
-  /** What of that every export has a record of, in order. */
+  /** The places in the view, by the positions on the tape: what a fork was given begins it, wherever it stands. */
+  readonly shown: ReadonlyMap<Seq, number>;
+  /** What of that the export has a record of. */
   readonly said: readonly Seq[];
 }
 
 /** Finds the session of which a plan is the continuation; undefined where the home does not have it. */
 export function exportedOf(store: SqliteTapeStore, plan: ImportPlan): Exported | undefined {
-  const { exportOf } = plan;
+  const { exportOf, passedOver = new Set() } = plan;
   const found = exportOf === undefined ? undefined : store.sessions.find(exportOf);
   // A name is no id, whatever it looks like.
   if (found === undefined || found.id !== exportOf) return undefined;
@@ -42,7 +43,7 @@ export function exportedOf(store: SqliteTapeStore, plan: ImportPlan): Exported |
   return {
     session: found.id,
     ...{ seqs, usages },
-    viewAt: (at) => viewOf([...store.views.entries(found.id, { at })]),
+    viewAt: (at) => viewOf([...store.views.entries(found.id, { at })], passedOver),
     lastBefore: (at) => {
       let last = at;
       for (const entry of store.entries.read(found.id, { from: at + 1 })) {
@@ -54,24 +55,16 @@ export function exportedOf(store: SqliteTapeStore, plan: ImportPlan): Exported |
   };
 }
 
-function viewOf(all: readonly Entry[]): ViewAt {
+function viewOf(all: readonly Entry[], passedOver: ReadonlySet<string>): ViewAt {
   const { start, entries } = select(all, 'last-boundary');
   const begun = start === undefined ? [] : [start];
   const isBegun = start?.mark === 'boundary' || renderState(start) !== undefined;
+  const messages = entries.filter((entry) => renderEntry(entry)?.type === 'message');
+  const said = [...(isBegun ? begun : []), ...messages].filter(({ hash }) => !passedOver.has(hash));
   return {
-    shown: new Set([...begun, ...entries].map(({ seq }) => seq)),
-    said: [...(isBegun ? begun : []), ...entries.filter(hasWords)].map(({ seq }) => seq),
+    shown: new Map([...begun, ...entries].map(({ seq }, place) => [seq, place])),
+    said: said.map(({ seq }) => seq),
   };
-}
-
-/** Whether an entry is a message of which something is left for every provider. */
-function hasWords(entry: Entry): boolean {
-  const rendered = renderEntry(entry);
-  if (rendered?.type !== 'message') return false;
-  return rendered.message.content.some(
-    ({ type, text }) =>
-      type !== 'reasoning' && type !== 'custom' && (type !== 'text' || String(text).trim() !== ''),
-  );
 }
 
 /**
@@ -161,14 +154,15 @@ function wholeOf(
   const kept = keeps.get(begun[boundary]?.key ?? '');
   const first = kept === undefined ? Math.max(boundary, 0) : begun.findIndex(({ key }) => key === kept);
   const has = new Set(begun.slice(first).map(({ seq }) => seq));
-  const lacking = Math.min(...said.filter((seq) => !has.has(seq)));
-  let before = begun[boundary]?.seq ?? 0;
+  const lacking = Math.min(...said.flatMap((seq) => (has.has(seq) ? [] : (shown.get(seq) ?? []))));
+  let before = -1;
   for (const [i, { seq, draft }] of begun.entries()) {
     if (i < first) continue;
+    const place = shown.get(seq);
     // What a boundary keeps in view is before it on the tape, wherever the file has it.
     const isLater = draft.kind === 'message' && i > boundary && seq > (begun[boundary]?.seq ?? 0);
-    if (seq > lacking || !shown.has(seq) || (isLater && seq < before)) return i;
-    if (isLater) before = seq;
+    if (place === undefined || place > lacking || (isLater && place < before)) return i;
+    if (isLater) before = place;
   }
   return Number.isFinite(lacking) ? begun.length - 1 : begun.length;
 }

@@ -10,6 +10,8 @@ import { sha256 } from '@tapedeck/tape/store';
 export interface ExportedMark {
   readonly session: string;
   readonly entry?: string;
+  /** The hashes of messages that were shown before it, and of which nothing was left to write. */
+  readonly passed?: readonly string[];
   /** The state of a boundary, where the record has no place for all of it. */
   readonly state?: JsonObject;
 }
@@ -22,11 +24,12 @@ export function contentSum({ content = null }: JsonObject): string {
 /** The mark in a record; undefined for a record that no export wrote, or that was changed since. */
 export function exportedMark({ tapedeck, message }: JsonObject): ExportedMark | undefined {
   if (!isObject(tapedeck) || typeof tapedeck.session !== 'string') return undefined;
-  const { session, entry, state, sum } = tapedeck;
+  const { session, entry, passed, state, sum } = tapedeck;
   if (isObject(message) && sum !== contentSum(message)) return undefined;
   return {
     session,
     ...(typeof entry === 'string' && { entry }),
+    ...(Array.isArray(passed) && { passed: passed.map(String) }),
     ...(isObject(state) && { state }),
   };
 }

@@ -99,6 +99,8 @@ export interface ImportPlan {
   readonly copyOf?: string;
   /** The session, by its id, that an export wrote the beginning of this one from. */
   readonly exportOf?: string;
+  /** The entries of that, by their hashes, of which the export wrote nothing, since nothing was left of them. */
+  readonly passedOver?: ReadonlySet<string>;
   readonly conversations: readonly ConversationPlan[];
   readonly derived: readonly DerivedEdge[];
   /** What was found in each file, by the `file` of its conversations. */

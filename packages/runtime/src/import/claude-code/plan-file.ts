@@ -36,7 +36,8 @@ export interface FileKey {
 }
 
 /** The conversations of one file, parents first. */
-export interface FilePlan extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf' | 'end'> {
+export interface FilePlan
+  extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf' | 'passedOver' | 'end'> {
   readonly reading: ReadingCounts;
 }
 
@@ -102,7 +103,7 @@ export function planFile(
   const reading = readingCounts(chain, paths);
   return {
     ...{ conversations, derived, reading },
-    ...(exportOf !== undefined && { exportOf }),
+    ...(exportOf !== undefined && { exportOf, passedOver: passedIn(records, exportOf) }),
     ...(end !== undefined && exportOf === undefined && { end }),
   };
 }
@@ -222,6 +223,11 @@ function marksOf(records: readonly CodeRecord[], session: string | undefined): R
       mark === undefined || mark.session !== session ? [] : [[key, mark.entry ?? ''] as const],
     ),
   );
+}
+
+/** The entries of which an export says in some record that it wrote nothing of them. */
+function passedIn(records: readonly CodeRecord[], session: string): ReadonlySet<string> {
+  return new Set(records.flatMap(({ mark }) => (mark?.session === session ? (mark.passed ?? []) : [])));
 }
 
 /** The drafts that are made of such records. The key of a result begins with that of its record. */

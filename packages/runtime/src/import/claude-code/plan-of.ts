@@ -99,6 +99,7 @@ export function planClaudeCode({
     session,
     ...(copyOf !== undefined && { copyOf }),
     ...(top.exportOf !== undefined && { exportOf: top.exportOf }),
+    ...(top.passedOver !== undefined && { passedOver: top.passedOver }),
     conversations: all,
     derived,
     counts: countsByFile(all, [
