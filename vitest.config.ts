@@ -99,6 +99,7 @@ const lanes = [
     'import.explained',
     'import.exported-samples',
     'import.growing',
+    'import.many',
     'import.open-ends',
     'import.pieces',
     'later-store',

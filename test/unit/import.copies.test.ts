@@ -101,6 +101,95 @@ describe.each(Object.entries(copies))('a session that begins as a copy, %s', (_,
   });
 });
 
+describe('a copy of a session with an abandoned branch', () => {
+  const usage = { output_tokens: 5 };
+  const said = (uuid: string, parent: string | null, text: string): readonly Raw[] => [
+    person({ uuid: `${uuid}-p`, parent }, text),
+    model({ uuid, parent: `${uuid}-p` }, [says(`did ${text}`)], { usage }),
+  ];
+  const begun = said('a1', null, 'plan it');
+  const left = said('a2', 'a1', 'do it');
+  const source = [...begun, ...left, ...said('a3', 'a1', 'do it in Rust')];
+  const copyOf = (records: readonly Raw[], session = 's-2'): readonly Raw[] =>
+    records.map((record) => ({ ...record, sessionId: session }));
+  const named = (records: readonly Raw[]): readonly Raw[] =>
+    copyOf(records).map((record) => ({
+      ...record,
+      forkedFrom: { sessionId: 's-1', messageUuid: record.uuid },
+    }));
+  const owned = (store: SqliteTapeStore) =>
+    store.sessions
+      .list({ all: true })
+      .reduce((sum, { id }) => sum + [...store.entries.read(id, { own: true, kind: 'message' })].length, 0);
+
+  test.each([
+    ['that its records name', named],
+    ['that nothing names', copyOf],
+  ])(
+    '%s stores and counts nothing again, and the branch is one session, whichever comes first',
+    (_, copy) => {
+      for (const order of [
+        [source, copy(source)],
+        [copy(source), source],
+      ]) {
+        const store = openStore();
+        for (const file of [...order, ...order]) take(store, file);
+        const { sessions, output } = stateOf(store);
+        const branches = Object.keys(sessions).filter((name) => name.includes('branch'));
+        expect(Object.keys(sessions)).toHaveLength(3);
+        expect(texts(store, branches[0] ?? '')).toEqual(['plan it', 'did plan it', 'do it', 'did do it']);
+        for (const name of ['s-1', 's-2']) expect(texts(store, name).at(-1)).toBe('did do it in Rust');
+        expect([owned(store), output]).toEqual([6, 3 * 5]);
+        expect([...store.verify()]).toEqual([]);
+      }
+    },
+  );
+
+  test('goes on from the branch as a fork of it, and has one where it says more there', () => {
+    const on = said('c1', 'a2', 'and a test');
+    const fromBranch = copyOf([...source, ...on]);
+    // The copy returns to its head, so that what it says behind the branch is a branch of its own.
+    const returned = copyOf([...source, ...on, ...said('c2', 'a3', 'go on')], 's-3');
+    const store = openStore();
+    for (const file of [source, fromBranch, returned]) take(store, file);
+    const expected = ['plan it', 'did plan it', 'do it', 'did do it', 'and a test', 'did and a test'];
+    expect(texts(store, 's-2')).toEqual(expected);
+    expect(store.sessions.find('s-2')?.parent).toBe('s-1-branch-a2p');
+    expect(texts(store, 's-3').at(-1)).toBe('did go on');
+    const { sessions, output } = stateOf(store);
+    expect(Object.keys(sessions)).toEqual(['s-1', 's-1-branch-a2p', 's-2', 's-3']);
+    expect([owned(store), output]).toEqual([10, 5 * 5]);
+    // In the branch of the copy something more is said: it is a fork of what has the rest.
+    const more = copyOf(
+      [...source, ...on, ...said('c3', 'c1', 'and docs'), ...said('c4', 'a3', 'stop')],
+      's-4',
+    );
+    take(store, more);
+    const [branch] = store.sessions
+      .list({ all: true })
+      .filter(({ session }) => session.startsWith('s-4-branch'));
+    expect(branch?.parent).toBe('s-2');
+    expect(texts(store, branch?.session ?? '')).toEqual([...expected, 'and docs', 'did and docs']);
+    expect(owned(store)).toBe(14);
+  });
+
+  test('has it once in pieces', () => {
+    const copy = named([...source, ...said('c1', 'a3', 'go on')]);
+    for (const cuts of [
+      [4, 6, 8],
+      [1, 2, 3, 4, 5, 6, 7, 8],
+    ]) {
+      const store = openStore();
+      take(store, source);
+      for (const cut of cuts) take(store, copy.slice(0, cut));
+      const once = openStore();
+      for (const file of [source, copy]) take(once, file);
+      expect([cuts, stateOf(store).output]).toEqual([cuts, 4 * 5]);
+      expect([cuts, texts(store, 's-2')]).toEqual([cuts, texts(once, 's-2')]);
+    }
+  });
+});
+
 /** What readers find of a home: the conversations, their places in the tree and what all of them cost. */
 function stateOf(store: SqliteTapeStore) {
   const sessions = store.sessions.list({ all: true });

@@ -1,73 +1,96 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
-import { spineOf } from './change.ts';
-import { copiesIn, firstKey } from './copies.ts';
-import { importedIn } from './imported.ts';
+import type { Member, Step } from './family.ts';
 
-/** A main conversation, and what its readers see of its source. */
-export interface Alike {
-  readonly session: string;
-  /** It names the session of which it is a copy, and that is here. */
-  readonly isPlaced: boolean;
-  /** Its entries, by their keys and contents: records without an id have the same keys in any file. */
-  readonly keys: readonly string[];
-  /** When it said each of these, by its source: infinite where that does not tell. */
-  readonly times: readonly number[];
+/** The main conversation that went on first of those that have an entry, and when it did. */
+interface Lead {
+  readonly member: Member;
+  readonly at: number;
 }
 
-/** A session, and how many entries another one has in common with it. */
+/** Where a main conversation belongs: it begins like its source, and that went on first where the two part. */
 export interface Likely {
   readonly session: string;
+  readonly id: string;
+  readonly source?: string;
+  /** How many entries both begin with. */
   readonly common: number;
 }
 
-/** The main conversations that begin with the same message as one of them, that one included. */
-export function alike(store: SqliteTapeStore, session: string): readonly Alike[] {
-  const id = store.sessions.find(session)?.id;
-  const first = id === undefined ? undefined : firstKey(store, id);
-  const copies = copiesIn(store);
-  const ids = first === undefined ? [] : [...copies.beginningWith(first)];
-  if (ids.length < 2) return [];
-  return ids.flatMap((one) => {
-    const info = store.sessions.find(one);
-    if (info === undefined || info.lifecycle !== 'active') return [];
-    const spine = spineOf(importedIn(store, info.session).shown);
-    const times = new Map(
-      [...store.entries.read(one)].map(({ seq, meta }) => [seq, Date.parse(String(meta.timestamp))]),
-    );
-    return {
-      ...{
-        session: info.session,
-        isPlaced: copies.isPlaced(one),
-        keys: spine.map(({ key, content = '' }) => `${key} ${content}`),
-      },
-      times: spine.map(({ seq }) => times.get(seq) ?? Number.NaN),
-    };
-  });
-}
-
 /**
- * The session of which another one is most likely a copy: of those that went on before it where the two part, the one with
- * the longest common beginning, and of several the one that went on first. Pure.
+ * Of which session another one is most likely a copy, where its source does not say: of those that went on before it where
+ * the two part, the one with the longest common beginning, and of several the one that went on first.
  */
-export function likeliestSource(one: Alike, all: readonly Alike[]): Likely | undefined {
-  const sources = all.flatMap((other) => {
-    const common = commonOf(one.keys, other.keys);
-    const [own, its] = [wentOn(one, common), wentOn(other, common)];
-    const isFirst = its < own || (its === own && other.session < one.session);
-    return other !== one && common > 0 && isFirst ? [{ session: other.session, common, at: its }] : [];
-  });
-  const [best] = sources.sort(
-    (a, b) => b.common - a.common || a.at - b.at || (a.session < b.session ? -1 : 1),
-  );
-  return best;
+export class Alike {
+  readonly #isMain: (member: Member) => boolean;
+  readonly #leads = new Map<Step, Lead>();
+  /** Entries behind which something has changed since the last look. */
+  readonly #moved = new Set<Step>();
+  /** What was said of each session last. */
+  readonly #said = new Map<Member, string>();
+
+  constructor(isMain: (member: Member) => boolean) {
+    this.#isMain = isMain;
+  }
+
+  /** Takes that a session shows another last entry than before. */
+  move(before: Step, now: Step): void {
+    for (const end of new Set([before, now])) {
+      this.#moved.add(end);
+      for (let at = end; at.before !== undefined; at = at.before) {
+        const [first] = this.#all(at);
+        if (first === undefined) this.#leads.delete(at);
+        else this.#leads.set(at, first);
+      }
+    }
+  }
+
+  /** Says all again, since what was said may have been changed elsewhere. */
+  forget(): void {
+    this.#said.clear();
+  }
+
+  /** The places of the sessions that the last changes concern, sources before their copies. */
+  places(): readonly Likely[] {
+    const steps = new Set<Step>();
+    for (const end of this.#moved)
+      for (let at = end; at.before !== undefined && !steps.has(at); at = at.before) steps.add(at);
+    this.#moved.clear();
+    const places: Likely[] = [];
+    const say = (member: Member, rest: Pick<Likely, 'source' | 'common'>): void => {
+      const said = `${rest.common} ${rest.source}`;
+      if (this.#said.get(member) === said) return;
+      this.#said.set(member, said);
+      const { id, session } = member;
+      places.push({ id, session, ...rest });
+    };
+    for (const step of [...steps].sort((a, b) => a.count - b.count)) {
+      const [first, ...others] = this.#all(step);
+      if (first === undefined) continue;
+      const { count: common } = step;
+      if (common === 1) say(first.member, { common });
+      const { session: source } = first.member;
+      for (const { member } of others) say(member, { source, common });
+    }
+    return places;
+  }
+
+  /** The conversations that end at an entry, and the first ones of those that go on from it, the first one of all first. */
+  #all({ ends, after }: Step): readonly Lead[] {
+    const all: Lead[] = [];
+    for (const member of ends)
+      if (member.isActive && this.#isMain(member)) all.push({ member, at: Number.MAX_SAFE_INTEGER });
+    for (const step of after) {
+      const lead = this.#leads.get(step);
+      if (lead !== undefined)
+        all.push(Number.isNaN(step.time) ? lead : { member: lead.member, at: step.time });
+    }
+    let first = 0;
+    for (let i = 1; i < all.length; i += 1) if (isBefore(all[i], all[first])) first = i;
+    const [one] = all.splice(first, 1);
+    return one === undefined ? [] : [one, ...all];
+  }
 }
 
-function commonOf(a: readonly string[], b: readonly string[]): number {
-  const parted = a.findIndex((key, i) => key !== b[i]);
-  return parted === -1 ? a.length : parted;
-}
-
-/** When a session first said something behind its first entries. */
-function wentOn({ times }: Alike, after: number): number {
-  return times.slice(after).find((at) => !Number.isNaN(at)) ?? Number.MAX_SAFE_INTEGER;
+function isBefore(one: Lead | undefined, other: Lead | undefined): boolean {
+  if (one === undefined || other === undefined) return false;
+  return one.at < other.at || (one.at === other.at && one.member.session < other.member.session);
 }

@@ -1,9 +1,8 @@
 import type { Seq, SqliteTapeStore } from '@tapedeck/tape';
 import { spineOf } from './change.ts';
-import { sessionOf } from './copies.ts';
 import { importedIn, type Shown } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
-import type { Origins } from './origins.ts';
+import { type Origins, sessionOf } from './origins.ts';
 import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
 
 /** A compaction with which a copy begins, where its source has it. */

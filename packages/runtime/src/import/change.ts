@@ -1,6 +1,6 @@
-import type { Draft, Seq } from '@tapedeck/tape';
+import type { Draft, JsonObject, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
-import { contentMark, type Imported, requestOf, type Shown } from './imported.ts';
+import { type Counted, contentMark, type Imported, most, requestOf, type Shown } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
 
@@ -94,7 +94,11 @@ export function commonOf(
   return same;
 }
 
-function isSame(draft: Draft, entry: Shown): boolean {
+/** Whether a draft is what an entry was written of. */
+export function isSame(
+  draft: Draft,
+  entry: Pick<Shown, 'key' | 'kind' | 'name' | 'mark' | 'content'>,
+): boolean {
   if (entry.key !== draft.key || entry.kind !== draft.kind) return false;
   // A redacted entry stays redacted.
   if (entry.content === undefined) return true;
@@ -107,12 +111,10 @@ function isSame(draft: Draft, entry: Shown): boolean {
  * A draft that was written before gets another key, and says how often it was. So it counts as one message; the tokens that
  * were counted for it, here or on the tape from which this one is forked, count once.
  */
-function writtenAgain(draft: Draft, { written, counted, requestsElsewhere }: Imported): Draft {
+function writtenAgain(draft: Draft, { written, counted, elsewhere }: Imported): Draft {
   const { key = '', kind } = draft;
   const again = written.get(key) ?? 0;
-  const mayBeCounted = kind === 'message' && requestsElsewhere !== undefined && requestsElsewhere.size > 0;
-  const request = mayBeCounted ? requestOf(draft) : undefined;
-  const before = counted.get(key) ?? requestsElsewhere?.get(request ?? '');
+  const before = kind === 'message' ? countedBefore(draft, counted.get(key), elsewhere) : counted.get(key);
   if (again === 0 && before === undefined) return draft;
   const { meta } = draft;
   const usageBefore = meta?.usage === undefined ? undefined : before;
@@ -122,4 +124,16 @@ function writtenAgain(draft: Draft, { written, counted, requestsElsewhere }: Imp
     ...(again > 0 && { key: `${key}~again${again}` }),
     meta: { ...meta, ...(again > 0 && { again }), ...(usageBefore !== undefined && { usageBefore }) },
   };
+}
+
+/** The tokens that were counted for an answer: by its key, or elsewhere by its request, where that has another key there. */
+function countedBefore(
+  draft: Draft,
+  own: JsonObject | undefined,
+  elsewhere: Counted | undefined,
+): JsonObject | undefined {
+  const other = elsewhere?.counted(draft.key ?? '');
+  if (own !== undefined || other !== undefined) return most(own, other ?? {});
+  const request = elsewhere && requestOf(draft);
+  return request === undefined ? undefined : elsewhere?.answered(request);
 }

@@ -10,13 +10,16 @@ import {
 import type { OnProgress } from '@tapedeck/tape/store';
 import { hasBase } from './base.ts';
 import { type Change, changeOf, commonOf, losesMore, saysNothingNew, spineOf } from './change.ts';
-import { continuedNote, copiedIn, resumedNote } from './copies.ts';
+import { copiesIn, countsElsewhere } from './copies.ts';
+import { continuedNote, resumedNote } from './copy-notes.ts';
 import type { ImportError } from './errors.ts';
+import { firstKeyIn } from './first-said.ts';
 import { originDraft } from './forgotten.ts';
 import { forkOf } from './fork-of.ts';
-import { countedElsewhere, type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
+import { type Counted, type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
 import { LaterDraft, wholeDraft } from './later-draft.ts';
-import { type Origins, originOf } from './origins.ts';
+import { countsOf, type SharedCounts, together } from './ledger.ts';
+import { type Origins, originOf, sessionOf, sourceOf } from './origins.ts';
 import { type Base, type ConversationPlan, type ImportPlan, isAside } from './plan.ts';
 import { withRefs } from './refs.ts';
 import { isRefusal } from './refusal.ts';
@@ -32,6 +35,8 @@ export interface Reconciled {
   readonly rewound: boolean;
   /** Whether the source has less than the session, as one that was shortened, or an older copy. */
   readonly isBehind?: true;
+  /** Whether the session is one of another source, which shows all of the conversation: a copy of an abandoned branch. */
+  readonly isElsewhere?: true;
   /** Secrets that were replaced in these entries. */
   readonly redacted: number;
   /** Those of them that were too large, and say how large. */
@@ -54,6 +59,8 @@ export interface Writing {
     | undefined;
   /** The tokens that the session counted that a transcript was exported of, by the keys of drafts. */
   readonly counted: ReadonlyMap<string, JsonObject>;
+  /** What the conversations of the source have counted here. */
+  readonly tree: SharedCounts | undefined;
   readonly rewritten: boolean;
   readonly as: string | undefined;
   readonly origins: Origins;
@@ -68,9 +75,6 @@ interface ReadTape {
   /** What has to be written so that it reads as its plan. */
   readonly change: Change;
 }
-
-/** The tokens that a session has counted. */
-type Counted = Pick<Imported, 'counted' | 'requests'>;
 
 /** How often a session is read anew after another writer was faster. */
 const triesMax = 10;
@@ -101,8 +105,6 @@ export class ConversationWriter {
   readonly shown: readonly Shown[];
   readonly #store: SqliteTapeStore;
   readonly #writing: Writing;
-  /** The sessions that may have counted its answers, before it is written. */
-  readonly #copies: readonly string[];
   /** The number of its session, from 1, and of its next one. */
   #n = 1;
   #next = 1;
@@ -111,8 +113,6 @@ export class ConversationWriter {
   constructor(store: SqliteTapeStore, writing: Writing) {
     this.#store = store;
     this.#writing = writing;
-    this.#copies =
-      writing.conversation.kind === 'main' ? copiedIn(store, writing.plan, writing.conversation) : [];
     const sessions: string[] = [];
     for (let one = this.#find(1); one !== undefined; one = this.#find(sessions.length + 1))
       sessions.push(one);
@@ -158,9 +158,46 @@ export class ConversationWriter {
       this.#session = this.#fork(base.session, { cut: base.cut, kind: 'session' });
       return this.#update([this.#origin(), ...this.#continued()]);
     }
+    const copied = base === undefined ? this.#copied() : undefined;
+    if (copied !== undefined) return copied;
     if (from === undefined) return this.#create();
     this.#session = this.#fork(from.session, forkOf(this.#store, { ...from, conversation }));
     return this.#update([this.#origin(), ...this.#continued()]);
+  }
+
+  /**
+   * Forks a new conversation from where the home has most of it already, which may be another session than its parent: that of
+   * which the source is a copy, or a branch of that. A branch all of which another source's session shows gets none.
+   */
+  #copied(): Reconciled | undefined {
+    const { plan, conversation, from, as } = this.#writing;
+    const isBranch = conversation.kind === 'branch';
+    if (as !== undefined || (conversation.kind !== 'main' && !isBranch)) return undefined;
+    const copies = copiesIn(this.#store);
+    const family = copies.family(firstKeyIn(conversation))?.family;
+    if (family === undefined) return undefined;
+    const own = sourceOf(plan.format, plan.session);
+    const whole = isBranch
+      ? family.showing(conversation, ({ id }) => copies.sourceOf(id) !== own)
+      : undefined;
+    if (whole !== undefined && this.#hasAsides(whole.id))
+      return this.#receipt({ ...nothing, session: whole.session, isElsewhere: true });
+    const { format, copyOf } = plan;
+    const preferred =
+      from?.session ??
+      (copyOf === undefined ? undefined : sessionOf(this.#store, { format, session: copyOf }));
+    const at = family.branching(conversation, preferred && this.#store.sessions.find(preferred)?.id);
+    if (at === undefined) return undefined;
+    this.#session = this.#fork(at.session, { cut: at.cut, kind: 'session' });
+    return this.#update([this.#origin()]);
+  }
+
+  /** Whether a session has all records that are no part of the conversation. */
+  #hasAsides(id: string): boolean {
+    const { asides } = this.#writing.conversation;
+    if (asides.length === 0) return true;
+    const { known } = importedIn(this.#store, id);
+    return asides.every(({ draft }) => known.has(draft.key ?? ''));
   }
 
   /** What says of which session it is the continuation, where that was exported, or resumed under new ids. */
@@ -249,7 +286,7 @@ export class ConversationWriter {
   /** A new session without a parent, which appears when all of it is written. */
   #create(): Reconciled {
     const { conversation } = this.#writing;
-    const nothingYet = countedElsewhere(nothingImported, this.#copied());
+    const nothingYet = { ...nothingImported, elsewhere: this.#elsewhere() };
     const batch = [this.#origin(), ...changeOf(conversation, nothingYet).drafts];
     // The first entry of a session says that it begins.
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
@@ -298,36 +335,24 @@ export class ConversationWriter {
     const info = this.#store.sessions.find(this.#session);
     const { head = 0, headHash } = info ?? {};
     const own = importedIn(this.#store, this.#session, this.#writing.conversation.base);
-    const imported = countedElsewhere(own, this.#copied(info));
+    const imported = { ...own, elsewhere: this.#elsewhere(info) };
     return { head, hash: headHash, imported, change: changeOf(this.#writing.conversation, imported) };
   }
 
-  /** What the sessions have of which a main conversation is a copy, or that are copies of it and were here before. */
-  #copied({ id: own, parentId, link }: Partial<SessionInfo> = {}): readonly Counted[] {
-    const { conversation, counted } = this.#writing;
-    const ofExport = counted.size === 0 ? [] : [{ counted, requests: new Map() }];
-    const ofBranches = this.#branched(own);
-    if (conversation.kind !== 'main') return [...ofExport, ...ofBranches];
-    const ids = [parentId, link?.parentId, ...this.#copies];
-    const infos = ids.flatMap((id) => (id === undefined ? [] : (this.#store.sessions.find(id) ?? [])));
-    const others = new Set(infos.map(({ id }) => id).filter((id) => id !== own));
-    return [...ofExport, ...ofBranches, ...[...others].map((id) => importedIn(this.#store, id))];
-  }
-
   /**
-   * What the other branches of a conversation have that was here before: a prompt that was left may be gone on from later, so
-   * that a session takes what a branch of it has, or a branch what the session showed.
+   * The tokens that count no more: those of the exported session, of the other conversations of the source, since a prompt that
+   * was left may be gone on from later, and of copies.
    */
-  #branched(own: string | undefined): readonly Counted[] {
-    const { conversation, from } = this.#writing;
-    const isBranch = conversation.kind === 'branch' && from !== undefined && from.earlier.length > 0;
-    const stem = isBranch ? this.#store.sessions.find(from.session)?.id : own;
-    if (stem === undefined || (conversation.kind !== 'main' && !isBranch)) return [];
-    const branches = this.#store.sessions.list({ under: stem, kind: 'session', all: true });
-    const others = branches.filter(({ id }) => id !== own && id !== stem);
-    const ofStem = isBranch ? [importedIn(this.#store, stem)] : [];
-    // Of a branch its own entries: it inherits the others.
-    return [...ofStem, ...others.map(({ id, base }) => importedIn(this.#store, id, undefined, base + 1))];
+  #elsewhere({ id, parentId, link }: Partial<SessionInfo> = {}): Counted | undefined {
+    const { plan, conversation, counted, tree } = this.#writing;
+    const all: Counted[] = [];
+    if (counted.size > 0) all.push({ counted: (key) => counted.get(key), answered: () => undefined });
+    if (conversation.kind !== 'main' && conversation.kind !== 'branch') return together(all);
+    if (tree !== undefined) all.push({ ...tree.elsewhere(id), answered: () => undefined });
+    const { ledger } = copiesIn(this.#store);
+    for (const one of new Set([parentId, link?.parentId]))
+      if (one !== undefined) all.push(countsOf(ledger, one));
+    return together([...all, ...countsElsewhere(this.#store, plan, conversation, id)]);
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */

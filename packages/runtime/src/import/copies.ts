@@ -1,86 +1,186 @@
-import { type Draft, note, type SqliteTapeStore } from '@tapedeck/tape';
+import type { JsonObject, SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { commonOf, spineOf } from './change.ts';
-import { importedIn, keyOf, requestOf } from './imported.ts';
+import { Alike } from './alike.ts';
+import { continuedFrom, copyEvent, isResumed } from './copy-notes.ts';
+import { Family } from './family.ts';
+import { answerWithin, firstAnswer, firstKey } from './first-said.ts';
+import { type Counted, requestOf } from './imported.ts';
+import { countsOf, Ledger, SharedCounts } from './ledger.ts';
+import { sessionOf, sourceOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
-import { text } from './text.ts';
-
-/** The event of a session whose source names the session of which its beginning is a copy. */
-export const copyEvent = 'import/copy-of';
 
 /**
- * The main conversations of a home by the key of their first message, and those that are copies by what they are copies of.
- * A copy begins with the records of its source, so that either finds the other, whichever was imported first.
+ * The conversations of a home by the key of their first message and by the request of their first answer, and those that are
+ * copies by what they are copies of. A copy begins with the records of its source, so that either finds the other, whichever
+ * was imported first. What sessions have is read once: `begin` and `end` of an import say when others may have written.
  */
 class Copies {
+  readonly ledger: Ledger;
   readonly #store: SqliteTapeStore;
-  /** Those that begin with a message, and those that have none yet, by their ULIDs. */
-  readonly #byFirst = new Map<string, Set<string>>();
-  readonly #empty = new Set<string>();
-  /** Those by the request of their first answer, and those that have no answer yet. */
-  readonly #byRequest = new Map<string, Set<string>>();
-  readonly #unanswered = new Set<string>();
-  readonly #of = new Map<string, Set<string>>();
+  /** All conversations that are no subagents, and of these the main ones, by their ULIDs. */
+  readonly #kin = new Map<string, Kin>();
+  /** Those that lack a message or an answer. */
+  readonly #unfinished = new Set<string>();
+  readonly #byFirst = new Map<string, Group>();
+  readonly #byRequest = new Map<string, Group>();
+  readonly #of = new Map<string, Group>();
+  readonly #sources = new Map<string, Set<string>>();
+  /** Those that this process wrote since they were read. */
+  readonly #wrote = new Set<string>();
   /** The last line of the lineage that was read. */
   #g = 0;
+  /** The state of the home behind the last import. */
+  #changes: number | undefined;
+  /** How often others may have written. */
+  #round = 0;
 
   constructor(store: SqliteTapeStore) {
     this.#store = store;
+    this.ledger = new Ledger(store);
   }
 
-  /** The main conversations whose first message has a key. */
-  beginningWith(key: string): Iterable<string> {
+  /** An import begins: where another process wrote since the last one, all that is known is looked at anew. */
+  begin(): void {
+    if (this.#changes === this.#store.changes()) return;
+    this.#round += 1;
+    for (const id of this.#unfinished) this.#wrote.add(id);
+  }
+
+  /** An import ends. */
+  end(): void {
     this.#readOn();
-    return this.#byFirst.get(key) ?? [];
+    this.#changes = this.#store.changes();
+  }
+
+  /** A session was written. */
+  wrote(id: string): void {
+    this.#wrote.add(id);
   }
 
   /** The main conversations whose first answer is that to a request. */
-  answeredFirst(request: string): Iterable<string> {
+  answeredFirst(request: string): readonly string[] {
     this.#readOn();
-    return this.#byRequest.get(request) ?? [];
+    return this.#byRequest.get(request)?.mains ?? [];
+  }
+
+  /** The key of the first message of a session. */
+  firstOf(id: string): string | undefined {
+    this.#readOn();
+    return this.#kin.get(id)?.first;
+  }
+
+  /** The session of a tool from which a session came. */
+  sourceOf(id: string): string | undefined {
+    return this.#kin.get(id)?.source;
+  }
+
+  /** The main conversations whose first message has a key. */
+  mains(key: string): readonly string[] {
+    this.#readOn();
+    return this.#byFirst.get(key)?.mains ?? [];
+  }
+
+  /** The sessions that begin with a message, as a tree, and which of the main ones is likely the source of which. */
+  family(key: string | undefined): { readonly family: Family; readonly alike: Alike } | undefined {
+    this.#readOn();
+    const group = key === undefined ? undefined : this.#byFirst.get(key);
+    if (group === undefined) return undefined;
+    group.family ??= new Family(this.#store);
+    group.alike ??= new Alike(({ id }) => this.#kin.get(id)?.isMain === true);
+    const { family, alike } = group;
+    if (group.round !== this.#round) alike.forget();
+    for (const id of this.#freshIn(group)) {
+      const read = family.read(id);
+      if (read !== undefined && this.#kin.get(id)?.isMain === true) alike.move(read.before, read.member.end);
+    }
+    return { family, alike };
+  }
+
+  /** The tokens of the sessions whose first answer is that to a request. */
+  countsOf(request: string): SharedCounts | undefined {
+    this.#readOn();
+    return this.#counts(this.#byRequest.get(request));
+  }
+
+  /** The tokens of the sessions that say that they are copies of a session of a tool. */
+  countsOfCopies(session: string): SharedCounts | undefined {
+    this.#readOn();
+    return this.#counts(this.#of.get(session));
+  }
+
+  #counts(group: Group | undefined): SharedCounts | undefined {
+    if (group === undefined) return undefined;
+    group.counts ??= new SharedCounts(this.ledger);
+    for (const id of this.#freshIn(group)) group.counts.add(id);
+    return group.counts;
+  }
+
+  /** Those of some sessions that have to be read. */
+  #freshIn(group: Group): readonly string[] {
+    const fresh = [...(group.round === this.#round ? group.fresh : group.ids)];
+    group.fresh.clear();
+    group.round = this.#round;
+    return fresh;
   }
 
   /** The sessions that say that they are copies of a session of a tool. */
   of(session: string): Iterable<string> {
     this.#readOn();
-    return this.#of.get(session) ?? [];
+    return this.#of.get(session)?.ids ?? [];
   }
 
   /** Whether a session names the one of which it is a copy, and that is here. */
   isPlaced(id: string): boolean {
-    return [...this.#of].some(([of, ids]) => ids.has(id) && this.#store.sessions.find(of) !== undefined);
+    return [...(this.#sources.get(id) ?? [])].some((of) => this.#store.sessions.find(of) !== undefined);
   }
 
   add(of: string, id: string): void {
-    put(this.#of, of, id);
+    join(this.#of, of, id, true);
+    put(this.#sources, id, of);
   }
 
   #readOn(): void {
-    const fresh = new Set(this.#empty);
+    const fresh = new Set<string>();
     const types = ['session', 'fork'] as const;
     for (const { g, session } of this.#store.lineage.read({ from: this.#g + 1, types })) {
       this.#g = g;
-      if (isMain(this.#store, session) && continuedFrom(this.#store, session) === undefined)
-        fresh.add(session);
+      if (this.#isNewKin(session)) fresh.add(session);
     }
-    for (const id of fresh) {
-      // The keys that it inherits are not those of its source.
-      const first = isResumed(this.#store, id) ? '' : firstKey(this.#store, id);
-      if (first === undefined) this.#empty.add(id);
-      else {
-        this.#empty.delete(id);
-        put(this.#byFirst, first, id);
-      }
-      this.#readCopy(id);
-      this.#unanswered.add(id);
+    for (const id of this.#wrote) {
+      // A fork says only with its first entries what it is.
+      if (this.#isNewKin(id)) fresh.add(id);
+      const { first, request } = this.#kin.get(id) ?? {};
+      if (first !== undefined) this.#byFirst.get(first)?.fresh.add(id);
+      if (request !== undefined) this.#byRequest.get(request)?.fresh.add(id);
+      for (const of of this.#sources.get(id) ?? []) this.#of.get(of)?.fresh.add(id);
+      if (this.#unfinished.has(id)) fresh.add(id);
     }
-    for (const id of this.#unanswered) {
-      const answer = firstAnswer(this.#store.entries.read(id, { kind: 'message', limit: answerWithin }));
-      if (answer === undefined) continue;
-      this.#unanswered.delete(id);
-      const request = requestOf(answer);
-      if (request !== undefined) put(this.#byRequest, request, id);
-    }
+    this.#wrote.clear();
+    for (const id of fresh) this.#look(id);
+  }
+
+  #isNewKin(id: string): boolean {
+    const origin = this.#kin.has(id) ? undefined : originIn(this.#store, id);
+    if (origin === undefined) return false;
+    const isMain = origin.conversation === undefined;
+    this.#kin.set(id, { isMain, source: sourceOf(origin.format, origin.session) });
+    this.#unfinished.add(id);
+    if (isMain) this.#readCopy(id);
+    return true;
+  }
+
+  /** Looks for the first message and the first answer of a session. */
+  #look(id: string): void {
+    const kin = this.#kin.get(id);
+    if (kin === undefined) return;
+    // The keys that it inherits are not those of its source.
+    kin.first ??= isResumed(this.#store, id) ? '' : firstKey(this.#store, id);
+    if (kin.first !== undefined && kin.first !== '') join(this.#byFirst, kin.first, id, kin.isMain);
+    const answer = firstAnswer(this.#store.entries.read(id, { kind: 'message', limit: answerWithin }));
+    if (answer === undefined) return;
+    if (kin.first !== undefined) this.#unfinished.delete(id);
+    kin.request = requestOf(answer);
+    if (kin.request !== undefined) join(this.#byRequest, kin.request, id, kin.isMain);
   }
 
   #readCopy(id: string): void {
@@ -89,14 +189,38 @@ class Copies {
   }
 }
 
-/** The messages of a session in which its first answer is looked for. */
-const answerWithin = 50;
+/** A conversation of an import that is no subagent. */
+interface Kin {
+  readonly isMain: boolean;
+  /** The session of a tool from which it came. */
+  readonly source: string;
+  /** The key of its first message; empty where that is of a session that it has under other ids. */
+  first?: string | undefined;
+  /** The request of its first answer. */
+  request?: string | undefined;
+}
 
-/** The first answer of a model. Pure. */
-export function firstAnswer<T extends Pick<Draft, 'kind' | 'payload'>>(messages: Iterable<T>): T | undefined {
-  for (const one of messages)
-    if (one.kind === 'message' && isObject(one.payload) && one.payload.role === 'assistant') return one;
-  return undefined;
+/** Sessions that have something in common. */
+interface Group {
+  readonly ids: Set<string>;
+  /** Those that are main conversations. */
+  readonly mains: string[];
+  /** Those that have something new. */
+  readonly fresh: Set<string>;
+  /** When all of them were read. */
+  round: number;
+  family?: Family;
+  alike?: Alike;
+  counts?: SharedCounts;
+}
+
+function join(groups: Map<string, Group>, by: string, id: string, isMain: boolean): void {
+  const group = groups.get(by) ?? { ids: new Set<string>(), mains: [], fresh: new Set<string>(), round: -1 };
+  groups.set(by, group);
+  if (group.ids.has(id)) return;
+  group.ids.add(id);
+  if (isMain) group.mains.push(id);
+  group.fresh.add(id);
 }
 
 function put(map: Map<string, Set<string>>, key: string, id: string): void {
@@ -113,113 +237,33 @@ export function copiesIn(store: SqliteTapeStore): Copies {
   return found;
 }
 
-/** The key of the first message of an import. */
-export function firstKey(store: SqliteTapeStore, id: string): string | undefined {
-  const [first] = store.entries.read(id, { kind: 'message', limit: 1 });
-  return first?.meta.source === 'import' ? keyOf(first) : undefined;
-}
-
-/** The event of a session that begins with another one's entries under other ids. */
-const resumedEvent = 'import/resumed';
-
-/** Says that a session was resumed from another one, by the id of that. */
-export function resumedNote(session: string): Draft {
-  return { ...note(resumedEvent, { session }), key: 'import:resumed' };
-}
-
-/** Whether a session is a fork of one that it has under other ids. */
-export function isResumed(store: SqliteTapeStore, id: string): boolean {
-  return [...store.entries.read(id, { own: true, name: resumedEvent, limit: 1 })].length > 0;
-}
-
-/** The event of a session that another program went on with: it is a fork of what was exported, and a copy of none. */
-const continuedEvent = 'import/continued';
-
-/** Says that a session continues an exported one, by the id of that. */
-export function continuedNote(session: string): Draft {
-  return { ...note(continuedEvent, { session }), key: 'import:continued' };
-}
-
-/** The session that another one continues, after an export; undefined for one that continues none. */
-export function continuedFrom(store: SqliteTapeStore, id: string): string | undefined {
-  const [event] = store.entries.read(id, { own: true, name: continuedEvent, limit: 1 });
-  return isObject(event?.payload) ? text(event.payload.session) : undefined;
-}
-
-/** Whether a session is the main conversation of an import. */
-function isMain(store: SqliteTapeStore, id: string): boolean {
-  if (store.sessions.find(id) === undefined) return false;
+/** Where a conversation of an import comes from; undefined for a subagent, for what continues an export, and for any other session. */
+function originIn(store: SqliteTapeStore, id: string): JsonObject | undefined {
+  if (store.sessions.find(id)?.kind !== 'session') return undefined;
   const [origin] = store.entries.read(id, { own: true, name: 'import/source', limit: 1 });
-  return isObject(origin?.payload) && origin.payload.conversation === undefined;
-}
-
-/** The name of the session that a tool's own session is here. */
-export function sessionOf(
-  store: SqliteTapeStore,
-  { format, session }: Pick<ImportPlan, 'format' | 'session'>,
-): string | undefined {
-  const name = store.sessions.find(session)?.session;
-  if (name === undefined) return undefined;
-  const [origin] = store.entries.read(name, { own: true, name: 'import/source', limit: 1 });
-  return JSON.stringify(origin?.payload) === JSON.stringify({ format, session }) ? name : undefined;
+  return isObject(origin?.payload) && continuedFrom(store, id) === undefined ? origin.payload : undefined;
 }
 
 /**
- * The sessions that count what a main conversation counts: its source and its copies, where the plan or they say so, and
- * those that begin with the same answer under another id.
+ * The tokens that others than a session (`own`) have counted of what a conversation has: those that begin with the same answer,
+ * its source and its copies.
  */
-export function copiedIn(
+export function countsElsewhere(
   store: SqliteTapeStore,
   { format, session, copyOf }: Pick<ImportPlan, 'format' | 'session' | 'copyOf'>,
   { spine }: Pick<ConversationPlan, 'spine'>,
-): readonly string[] {
+  own: string | undefined,
+): readonly Counted[] {
   const copies = copiesIn(store);
-  const source = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
-  const answer = firstAnswer(spine);
-  const request = answer && requestOf(answer);
+  const name = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
+  const source = name === undefined ? undefined : store.sessions.find(name)?.id;
+  const request = requestOf(firstAnswer(spine) ?? {});
+  const shared = [
+    copies.countsOfCopies(session),
+    request === undefined ? undefined : copies.countsOf(request),
+  ];
   return [
-    ...(source === undefined ? [] : [source]),
-    ...copies.of(session),
-    ...(request === undefined ? [] : copies.answeredFirst(request)),
+    ...(source === undefined ? [] : [countsOf(copies.ledger, source)]),
+    ...shared.flatMap((one) => one?.elsewhere(own) ?? []),
   ];
-}
-
-/**
- * The session with which a new main conversation has the longest beginning in common, by the keys and contents of its
- * entries: its source, or a copy of the same one. Of several, the one that its source names.
- */
-export function beginsLike(
-  store: SqliteTapeStore,
-  { format, copyOf }: ImportPlan,
-  conversation: ConversationPlan,
-): string | undefined {
-  const key = conversation.spine.find(({ kind }) => kind === 'message')?.key;
-  const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
-  const { base } = conversation;
-  const ids = [
-    ...(key === undefined ? [] : copiesIn(store).beginningWith(key)),
-    ...(base === undefined ? [] : continuing(store, base.session)),
-  ];
-  const others = ids.flatMap((id) => {
-    const info = store.sessions.find(id);
-    return info?.lifecycle === 'active' ? info.session : [];
-  });
-  let best: { readonly session: string; readonly common: number } | undefined;
-  for (const session of new Set([...(named === undefined ? [] : [named]), ...others])) {
-    const common = commonIn(store, conversation, session);
-    if (common > (best?.common ?? 0)) best = { session, common };
-  }
-  return best?.session;
-}
-
-/** The main conversations of imports that were forked from an exported session: one of them may be a copy of another. */
-function continuing(store: SqliteTapeStore, exported: string): readonly string[] {
-  const parent = store.sessions.find(exported)?.session;
-  return store.sessions
-    .list()
-    .flatMap((info) => (info.parent === parent && isMain(store, info.id) ? [info.id] : []));
-}
-
-function commonIn(store: SqliteTapeStore, conversation: ConversationPlan, session: string): number {
-  return commonOf(conversation, spineOf(importedIn(store, session, conversation.base).shown));
 }

@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { note, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
-import { alike, type Likely, likeliestSource } from './alike.ts';
 import { appendBeside } from './beside.ts';
 import { spineOf } from './change.ts';
-import { continuedFrom, copiesIn, copyEvent, isResumed, sessionOf } from './copies.ts';
+import { copiesIn } from './copies.ts';
+import { continuedFrom, copyEvent, isResumed } from './copy-notes.ts';
 import { importedIn } from './imported.ts';
+import { sessionOf } from './origins.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
 
@@ -97,8 +98,8 @@ function placeCopy(
       link(store, session, source, { type: 'copy' });
   }
   // What is neither new nor a fork has found its copies before, or was found by them.
-  if (!created && info.parentId === undefined) return;
-  const copies = [...copiesIn(store).of(own)].flatMap((id) => store.sessions.find(id) ?? []);
+  const isPlaced = !created && info.parentId === undefined;
+  const copies = isPlaced ? [] : [...copiesIn(store).of(own)].flatMap((id) => store.sessions.find(id) ?? []);
   for (const copy of copies) {
     if (treeParentOf(copy).parentId === info.id) continue;
     // It was forked from one of them, which came first.
@@ -109,7 +110,7 @@ function placeCopy(
     link(store, copy.session, session, { type: 'copy' });
   }
   if (created && isResumed(store, info.id)) placeResumed(store, info);
-  else if (created || (copyOf === undefined && info.link === undefined)) placeAlike(store, session);
+  else placeAlike(store, info);
 }
 
 /**
@@ -132,29 +133,26 @@ function placeResumed(store: SqliteTapeStore, { session, base, parent }: Session
   }
 }
 
-/** Puts the sessions that begin like this one, and whose sources do not say of which they are copies, under the likeliest. */
-function placeAlike(store: SqliteTapeStore, session: string): void {
-  const all = alike(store, session);
-  const sources = new Map(
-    all.flatMap((one) => (one.isPlaced ? [] : [[one.session, likeliestSource(one, all)] as const])),
-  );
-  // Parents first, since the one can still be below the other.
-  for (let left = [...sources.keys()]; left.length > 0; ) {
-    const now = left.filter((one) => !left.includes(sources.get(one)?.session ?? ''));
-    for (const one of now) placeUnder(store, one, sources.get(one));
-    left = now.length === 0 ? [] : left.filter((one) => !now.includes(one));
+/**
+ * Puts the sessions whose sources do not say of which they are copies under the likeliest, as far as what was written of their
+ * family changes that.
+ */
+function placeAlike(store: SqliteTapeStore, { id }: SessionInfo): void {
+  const copies = copiesIn(store);
+  const first = copies.firstOf(id);
+  if (first === undefined || copies.mains(first).length < 2) return;
+  const { family, alike } = copies.family(first) ?? {};
+  for (const one of alike?.places() ?? []) {
+    if (copies.isPlaced(one.id)) continue;
+    const info = store.sessions.find(one.id);
+    const { parentId } = treeParentOf(info ?? {});
+    // What is below another session than those that begin alike is there for another reason.
+    const isFree = parentId === undefined || family?.member(parentId) !== undefined;
+    if (info === undefined || !isFree || (parentId === undefined && one.source === undefined)) continue;
+    const { source = null, common } = one;
+    const evidence = source === null ? 'it went on first' : `both begin with the same ${common} entries`;
+    link(store, one.session, source, { type: 'copy', derived: true, evidence });
   }
-}
-
-function placeUnder(store: SqliteTapeStore, session: string, source: Likely | undefined): void {
-  const info = store.sessions.find(session);
-  if (info === undefined) return;
-  const parent = source?.session ?? null;
-  const isRoot = parent === null && treeParentOf(info).parent === undefined;
-  if (isRoot) return;
-  const evidence =
-    source === undefined ? 'it went on first' : `both begin with the same ${source.common} entries`;
-  link(store, session, parent, { type: 'copy', derived: true, evidence });
 }
 
 /** Whether a session is below another one in the tree. */

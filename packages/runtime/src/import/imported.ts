@@ -16,6 +16,12 @@ export interface Shown extends Pick<Entry, 'seq' | 'kind'> {
   readonly calls: readonly string[];
 }
 
+/** The tokens that were counted: for an answer, by its key, and for the request that it answers. */
+export interface Counted {
+  readonly counted: (key: string) => JsonObject | undefined;
+  readonly answered: (request: string) => JsonObject | undefined;
+}
+
 /** What a tape has of an import. */
 export interface Imported {
   /** The entries of the import that readers see, in order. */
@@ -28,8 +34,8 @@ export interface Imported {
   readonly counted: ReadonlyMap<string, JsonObject>;
   /** The tokens of each model call, by the id of its request. An id that several answers have says nothing. */
   readonly requests: ReadonlyMap<string, JsonObject>;
-  /** Of these what other sessions have. */
-  readonly requestsElsewhere?: ReadonlyMap<string, JsonObject>;
+  /** The tokens that were counted elsewhere, and count no more here. */
+  readonly elsewhere?: Counted | undefined;
   /** The last position that readers see of a conversation that went on here. */
   readonly ownWork?: Seq;
 }
@@ -93,11 +99,12 @@ export function importedIn(
 }
 
 /** Whether an import wrote an entry: of one that was redacted, only the key is left that its record had. */
-function isOfImport({ key, meta, payload }: Entry): boolean {
+export function isOfImport({ key, meta, payload }: Entry): boolean {
   return meta.source === 'import' || (payload === null && key?.startsWith('u:') === true);
 }
 
-function shownOf({ seq, kind, mark, name, ref, payload, meta }: Entry, key: string): Shown {
+/** An entry as an import compares it. */
+export function shownOf({ seq, kind, mark, name, ref, payload, meta }: Entry, key: string): Shown {
   const { again: _, usageBefore: __, ...own } = meta;
   return {
     ...{ seq, kind, mark, name, ref, key },
@@ -109,25 +116,6 @@ function shownOf({ seq, kind, mark, name, ref, payload, meta }: Entry, key: stri
 /** What content is known by, as the texts of JSON as which it is stored. Pure. */
 export function contentMark(payload: string, meta: string): string {
   return sha256(`${meta}\n${payload}`).slice(0, 32);
-}
-
-/**
- * What a session has of an import, where the tokens that other sessions counted count no more: for a key, or for the request
- * of an answer that a copy has under another key.
- */
-export function countedElsewhere(
-  imported: Imported,
-  others: readonly Pick<Imported, 'counted' | 'requests'>[],
-): Imported {
-  if (others.length === 0) return imported;
-  const counted = new Map(imported.counted);
-  const requestsElsewhere = new Map<string, JsonObject>();
-  for (const other of others) {
-    for (const [key, usage] of other.counted) counted.set(key, most(counted.get(key), usage));
-    for (const [request, usage] of other.requests)
-      requestsElsewhere.set(request, most(requestsElsewhere.get(request), usage));
-  }
-  return { ...imported, counted, requestsElsewhere };
 }
 
 /** The id that the provider gave to the request of an answer. */
@@ -142,8 +130,11 @@ export function isSaid({ kind, mark, meta }: Entry): boolean {
 }
 
 /** The greatest figure of each kind. */
-function most(a: JsonObject = {}, b: JsonObject): JsonObject {
-  return Object.fromEntries(
-    Object.entries(b).map(([name, count]) => [name, Math.max(Number(a[name] ?? 0), Number(count))]),
-  );
+export function most(a: JsonObject = {}, b: JsonObject): JsonObject {
+  return {
+    ...a,
+    ...Object.fromEntries(
+      Object.entries(b).map(([name, count]) => [name, Math.max(Number(a[name] ?? 0), Number(count))]),
+    ),
+  };
 }

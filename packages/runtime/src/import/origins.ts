@@ -1,5 +1,6 @@
 import type { JsonObject, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isDeleted, isObject } from '@tapedeck/tape/internal';
+import type { ImportPlan } from './plan.ts';
 
 interface Found {
   /** The ULIDs of sessions, by their origins. */
@@ -71,6 +72,18 @@ function payloadOf(store: SqliteTapeStore, session: string): JsonObject | undefi
   return isObject(source?.payload) ? source.payload : undefined;
 }
 
-function sourceOf(tool: unknown, session: unknown): string {
+/** A session of a tool, as a text to compare. */
+export function sourceOf(tool: unknown, session: unknown): string {
   return `${String(tool)} ${String(session)}`;
+}
+
+/** The name of the session that a tool's own session is here. */
+export function sessionOf(
+  store: SqliteTapeStore,
+  { format, session }: Pick<ImportPlan, 'format' | 'session'>,
+): string | undefined {
+  const name = store.sessions.find(session)?.session;
+  if (name === undefined) return undefined;
+  const [origin] = store.entries.read(name, { own: true, name: 'import/source', limit: 1 });
+  return JSON.stringify(origin?.payload) === JSON.stringify({ format, session }) ? name : undefined;
 }

@@ -1,18 +1,20 @@
 import type { Draft, SqliteTapeStore } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { countedIn, type Exported, exportedOf, hasBase, withBase } from './base.ts';
+import { beginsLike } from './begins-like.ts';
 import { beginningIn, behindCompaction } from './behind-compaction.ts';
 import type { Cleaner } from './cleaner.ts';
 import { ConversationWriter, nothing, type Reconciled, type Writing } from './conversation-writer.ts';
-import { beginsLike, sessionOf } from './copies.ts';
+import { copiesIn } from './copies.ts';
 import { recordDerived } from './derived.ts';
 import { linkSessions } from './edges.ts';
 import { fitting } from './fitting.ts';
 import { refusalOf } from './forgotten.ts';
 import type { Shown } from './imported.ts';
 import { changedLater } from './later-draft.ts';
+import { SharedCounts } from './ledger.ts';
 import { mergeEnded } from './merge-ended.ts';
-import { Origins } from './origins.ts';
+import { Origins, sessionOf } from './origins.ts';
 import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
 import { behindResumed, type Resumed, resumedFrom } from './resumed.ts';
 import { saveTitle } from './titles.ts';
@@ -52,6 +54,8 @@ export function reconcile(
   plan: ImportPlan,
   { clean, rewritten = false, as, origins = new Origins(store), onAdded }: ReconcileOptions = {},
 ): readonly Reconciled[] {
+  const copies = copiesIn(store);
+  copies.begin();
   const forgotten = refusalOf(store, plan, { as, origins });
   if (forgotten !== undefined)
     return plan.conversations.map(({ key }) => ({ conversation: key, ...forgotten, ...nothing }));
@@ -63,6 +67,7 @@ export function reconcile(
   const beginning = as === undefined ? beginningIn(store, plan, origins) : undefined;
   const bases = new Map<string, Base>();
   let resumed: Resumed | undefined;
+  const tree = treeOf(store, plan);
   for (const given of plan.conversations) {
     const known = exported === undefined ? given : withBase(given, exported);
     const whole = prepared(known, clean);
@@ -83,7 +88,7 @@ export function reconcile(
         ? like
         : { ...over, earlier: before.get(over.conversation) ?? [] };
     const writer = new ConversationWriter(store, {
-      ...{ plan, conversation, from, origins },
+      ...{ plan, conversation, from, origins, tree },
       counted: found === undefined ? new Map() : countedIn(conversation, found),
       rewritten: typeof rewritten === 'function' ? rewritten(conversation) : rewritten,
       ...{ as, onAdded },
@@ -91,21 +96,43 @@ export function reconcile(
     before.set(conversation.key, writer.shown);
     titles.set(conversation.key, conversation.title);
     if (conversation.base !== undefined) bases.set(conversation.key, conversation.base);
-    done.set(conversation.key, writer.write());
+    const written = writer.write();
+    done.set(conversation.key, written);
+    const id = written.refused === undefined ? store.sessions.find(written.session)?.id : undefined;
+    if (id === undefined || written.isElsewhere === true) continue;
+    copies.wrote(id);
+    if (tree !== undefined && copies.sourceOf(id) !== undefined) tree.add(id);
   }
   const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
   linkSessions(store, plan, placed, { copies: as === undefined });
   mergeEnded(store, plan, (key) => placed(key)?.session);
-  for (const { conversation, session, refused, created, added } of done.values()) {
+  for (const { conversation, session, refused, created, added, isElsewhere } of done.values()) {
     // An export that no program went on with says nothing of the session from which it was made.
     const isExport = exported !== undefined && !created && added === 0;
-    if (refused !== undefined || isExport) continue;
+    if (refused !== undefined || isExport || isElsewhere === true) continue;
     saveTitle(store, session, titles.get(conversation));
     // The session that has the base says how that follows.
     const derived = plan.derived.filter(({ of }) => bases.get(conversation)?.places.has(of) !== true);
     recordDerived(store, session, { derived }, conversation);
   }
+  copies.end();
   return [...done.values()];
+}
+
+/** What the conversations of a source have counted here; undefined where it has one alone. */
+function treeOf(
+  store: SqliteTapeStore,
+  { format, session, conversations }: ImportPlan,
+): SharedCounts | undefined {
+  const { ledger } = copiesIn(store);
+  const name = sessionOf(store, { format, session });
+  const main = name === undefined ? undefined : store.sessions.find(name);
+  const under = main === undefined ? [] : store.sessions.list({ under: main.id, kind: 'session', all: true });
+  const isAlone = under.length === 0 && !conversations.some(({ kind }) => kind === 'branch');
+  if (isAlone) return undefined;
+  const counts = new SharedCounts(ledger);
+  for (const { id } of [...(main === undefined ? [] : [main]), ...under]) counts.add(id);
+  return counts;
 }
 
 /** Whether the session of a plan, if it is there already, has what the exported session has of it. */
@@ -123,10 +150,11 @@ function isBased(
   return info === undefined || hasBase(store, info.id, base);
 }
 
-/** The session from which a new main conversation is forked, since both begin alike. */
+/** The session from which a new main conversation with a base is forked, since both begin alike. */
 function likeIt(store: SqliteTapeStore, plan: ImportPlan, conversation: ConversationPlan): Writing['from'] {
-  if (store.sessions.find(conversation.name) !== undefined) return undefined;
-  const session = beginsLike(store, plan, conversation);
+  const { base, name } = conversation;
+  if (base === undefined || store.sessions.find(name) !== undefined) return undefined;
+  const session = beginsLike(store, plan, { ...conversation, base });
   return session === undefined ? undefined : { session, earlier: [] };
 }
 

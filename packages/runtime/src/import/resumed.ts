@@ -1,10 +1,11 @@
 import type { Draft, Entry, Seq, SqliteTapeStore } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
 import { spineOf } from './change.ts';
-import { copiesIn, firstAnswer, firstKey, sessionOf } from './copies.ts';
+import { copiesIn } from './copies.ts';
+import { firstAnswer, firstKey, firstKeyIn } from './first-said.ts';
 import { importedIn, requestOf, type Shown } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
-import type { Origins } from './origins.ts';
+import { type Origins, sessionOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 
 /** A session with which another one begins under other keys, and what it shows of that. */
@@ -26,7 +27,7 @@ export function resumedFrom(
   origins: Origins,
 ): Resumed | undefined {
   const { spine } = conversation;
-  const key = spine.find(({ kind }) => kind === 'message')?.key;
+  const key = firstKeyIn(conversation);
   const answer = firstAnswer(spine);
   if (key === undefined || answer === undefined) return undefined;
   const { format, session } = plan;
@@ -40,7 +41,7 @@ export function resumedFrom(
     return { session: info.parentId, shown, isParent: true };
   }
   const request = requestOf(answer);
-  if (request === undefined || [...copiesIn(store).beginningWith(key)].length > 0) return undefined;
+  if (request === undefined || copiesIn(store).mains(key).length > 0) return undefined;
   let best: (Resumed & { readonly common: number }) | undefined;
   for (const id of copiesIn(store).answeredFirst(request)) {
     if (store.sessions.find(id)?.lifecycle !== 'active') continue;

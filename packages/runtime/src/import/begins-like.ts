@@ -1,0 +1,47 @@
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { commonOf, spineOf } from './change.ts';
+import { copiesIn } from './copies.ts';
+import { firstKeyIn } from './first-said.ts';
+import { importedIn } from './imported.ts';
+import { sessionOf } from './origins.ts';
+import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
+
+/**
+ * The session with which a new main conversation that has a base has the longest beginning in common, by the keys and contents
+ * of its entries: its source, or a copy of the same one. Of several, the one that its source names.
+ */
+export function beginsLike(
+  store: SqliteTapeStore,
+  { format, copyOf }: ImportPlan,
+  conversation: ConversationPlan & { readonly base: Base },
+): string | undefined {
+  const key = firstKeyIn(conversation);
+  const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
+  const { base } = conversation;
+  const mains = key === undefined ? [] : copiesIn(store).mains(key);
+  const others = [...mains, ...continuing(store, base.session)].flatMap((id) => {
+    const info = store.sessions.find(id);
+    return info?.lifecycle === 'active' ? info.session : [];
+  });
+  let best: { readonly session: string; readonly common: number } | undefined;
+  for (const session of new Set([...(named === undefined ? [] : [named]), ...others])) {
+    const common = commonOf(conversation, spineOf(importedIn(store, session, base).shown));
+    if (common > (best?.common ?? 0)) best = { session, common };
+  }
+  return best?.session;
+}
+
+/** The main conversations of imports that were forked from an exported session: one of them may be a copy of another. */
+function continuing(store: SqliteTapeStore, exported: string): readonly string[] {
+  const parent = store.sessions.find(exported)?.session;
+  return store.sessions
+    .list()
+    .flatMap(({ id, parent: of }) => (of === parent && isMain(store, id) ? [id] : []));
+}
+
+/** Whether a session is the main conversation of an import. */
+function isMain(store: SqliteTapeStore, id: string): boolean {
+  const [origin] = store.entries.read(id, { own: true, name: 'import/source', limit: 1 });
+  return isObject(origin?.payload) && origin.payload.conversation === undefined;
+}

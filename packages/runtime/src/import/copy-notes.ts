@@ -1,0 +1,33 @@
+import { type Draft, note, type SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { text } from './text.ts';
+
+/** The event of a session whose source names the session of which its beginning is a copy. */
+export const copyEvent = 'import/copy-of';
+
+/** The event of a session that begins with another one's entries under other ids. */
+const resumedEvent = 'import/resumed';
+
+/** Says that a session was resumed from another one, by the id of that. */
+export function resumedNote(session: string): Draft {
+  return { ...note(resumedEvent, { session }), key: 'import:resumed' };
+}
+
+/** Whether a session is a fork of one that it has under other ids. */
+export function isResumed(store: SqliteTapeStore, id: string): boolean {
+  return [...store.entries.read(id, { own: true, name: resumedEvent, limit: 1 })].length > 0;
+}
+
+/** The event of a session that another program went on with: it is a fork of what was exported, and a copy of none. */
+const continuedEvent = 'import/continued';
+
+/** Says that a session continues an exported one, by the id of that. */
+export function continuedNote(session: string): Draft {
+  return { ...note(continuedEvent, { session }), key: 'import:continued' };
+}
+
+/** The session that another one continues, after an export; undefined for one that continues none. */
+export function continuedFrom(store: SqliteTapeStore, id: string): string | undefined {
+  const [event] = store.entries.read(id, { own: true, name: continuedEvent, limit: 1 });
+  return isObject(event?.payload) ? text(event.payload.session) : undefined;
+}

@@ -1,0 +1,242 @@
+import type { Entry, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import { isSame } from './change.ts';
+import { isOfImport, isSaid, keyOf, type Shown, shownOf } from './imported.ts';
+import { type ConversationPlan, isAside } from './plan.ts';
+
+/** An entry by all that precedes it: conversations that are equal up to there share it. */
+export interface Step extends Pick<Shown, 'kind' | 'mark' | 'name' | 'key' | 'content'> {
+  readonly before: Step | undefined;
+  /** The number of entries up to this one. */
+  readonly count: number;
+  /** Of a boundary: the key of the first entry that it keeps in view. */
+  readonly kept: string | undefined;
+  /** When its source said it; not a number where that does not tell. */
+  readonly time: number;
+  readonly after: Step[];
+  /** The tapes that have it, each where it was written. */
+  readonly places: Place[];
+  /** The sessions that show it last. */
+  readonly ends: Set<Member>;
+}
+
+/** Where a tape has an entry of its own. */
+interface Place {
+  readonly member: Member;
+  readonly seq: Seq;
+}
+
+/** A session of a family. */
+export interface Member {
+  readonly id: string;
+  /** Its name. */
+  readonly session: string;
+  readonly base: Seq;
+  readonly parent: Member | undefined;
+  /** Takes forks. */
+  isActive: boolean;
+  /** What it shows behind each of its own entries that change that, by their positions. */
+  readonly seqs: Seq[];
+  readonly steps: Step[];
+  /** What it shows last. */
+  end: Step;
+  /** How far its tape was read. */
+  read: Seq;
+}
+
+/** Where a conversation that begins as a session does can be forked from that. */
+export interface Branching {
+  readonly session: string;
+  readonly cut: Seq;
+  /** How many drafts of the conversation it shows up to there. */
+  readonly count: number;
+}
+
+/**
+ * The sessions that begin with the same message, as one tree of what they show, or showed before a rewind. Each entry is read
+ * once, on the tape that has it, so that a copy costs no more than what it has of its own.
+ */
+export class Family {
+  readonly root: Step = {
+    ...{ before: undefined, count: 0, kind: 'event', mark: undefined, name: undefined, key: '', content: '' },
+    ...{ kept: undefined, time: Number.NaN, after: [], places: [], ends: new Set() },
+  };
+  readonly #store: SqliteTapeStore;
+  readonly #members = new Map<string, Member>();
+
+  constructor(store: SqliteTapeStore) {
+    this.#store = store;
+  }
+
+  member(id: string): Member | undefined {
+    return this.#members.get(id);
+  }
+
+  /** Reads what a session has by now, and returns it with the one that it showed last before. */
+  read(id: string): { readonly member: Member; readonly before: Step } | undefined {
+    const info = this.#store.sessions.find(id);
+    if (info === undefined) return undefined;
+    let member = this.#members.get(id);
+    if (member === undefined) {
+      const { parentId, session, base } = info;
+      const parent =
+        parentId === undefined ? undefined : (this.member(parentId) ?? this.read(parentId)?.member);
+      const end = parent === undefined ? this.root : this.#stepAt(parent, base);
+      member = { id, session, base, parent, isActive: true, seqs: [], steps: [], end, read: base };
+      this.#members.set(id, member);
+    }
+    const before = member.end;
+    before.ends.delete(member);
+    member.isActive = info.lifecycle === 'active';
+    if (info.head > member.read)
+      for (const entry of this.#store.entries.read(id, { from: member.read + 1, to: info.head }))
+        this.#add(member, entry);
+    member.read = Math.max(member.read, info.head);
+    member.end.ends.add(member);
+    return { member, before };
+  }
+
+  /**
+   * The last point of a session up to which a conversation reads as it does, or did before a rewind.
+   * @param preferred the session that is taken if it has that point
+   */
+  branching(conversation: ConversationPlan, preferred?: string): Branching | undefined {
+    const first = this.#members.get(preferred ?? '');
+    for (let at = this.#walk(conversation)[0]; at !== undefined && at.count > 0; at = at.before) {
+      const own = first?.isActive === true ? at.places.find((place) => isOn(first, place)) : undefined;
+      const place = first !== undefined && own !== undefined ? { member: first, seq: own.seq } : placeOf(at);
+      if (place !== undefined) return { session: place.member.session, cut: place.seq, count: at.count };
+    }
+    return undefined;
+  }
+
+  /** One of some sessions that shows all of a conversation, and perhaps more. */
+  showing(conversation: ConversationPlan, isOne: (member: Member) => boolean): Member | undefined {
+    const [end] = this.#walk(conversation);
+    return end?.count === conversation.spine.length ? showingStep(end, isOne) : undefined;
+  }
+
+  /** The last position of a session from which a conversation reads as it did there, wherever a rewind has gone since. */
+  backIn(id: string, conversation: ConversationPlan): Omit<Branching, 'session'> | undefined {
+    const member = this.#members.get(id);
+    if (member === undefined) return undefined;
+    const placeIn = ({ places }: Step) => places.findLast((place) => isOn(member, place));
+    const [end] = this.#walk(conversation, (step) => placeIn(step) !== undefined);
+    const place = end && placeIn(end);
+    return place && { cut: place.seq, count: end.count };
+  }
+
+  /** The last entries as which a conversation begins; several where one of them is redacted. */
+  #walk({ spine, keeps }: ConversationPlan, accepts: (step: Step) => boolean = () => true): readonly Step[] {
+    let at: readonly Step[] = [this.root];
+    for (const draft of spine) {
+      const { key = '' } = draft;
+      const kept = draft.mark === 'boundary' ? keeps.get(key) : undefined;
+      const next = at.flatMap(({ after }) =>
+        after.filter(
+          (step) => step.key === key && step.kept === kept && accepts(step) && isSame(draft, step),
+        ),
+      );
+      if (next.length === 0) break;
+      at = next;
+    }
+    return at;
+  }
+
+  #add(member: Member, entry: Entry): void {
+    const step = this.#shownBehind(member, entry);
+    if (step === undefined) return;
+    member.seqs.push(entry.seq);
+    member.steps.push(step);
+    member.end = step;
+  }
+
+  /** What a session shows behind an entry; undefined for one that changes nothing of that. */
+  #shownBehind(member: Member, entry: Entry): Step | undefined {
+    if (entry.mark === 'rewind') return this.#stepAt(member, entry.ref ?? 0);
+    if (isOfImport(entry)) return isAside(entry) ? undefined : this.#stepOf(member, entry, keyOf(entry));
+    // What was said here is before no entry of a source.
+    return isSaid(entry) ? this.#stepOf(member, entry, '') : undefined;
+  }
+
+  #stepOf(member: Member, entry: Entry, key: string): Step {
+    const { end: before } = member;
+    const { kind, mark, name, content } = shownOf(entry, key);
+    const kept =
+      mark === 'boundary' && entry.ref !== undefined ? this.#stepAt(member, entry.ref).key : undefined;
+    const same = (one: Step) =>
+      one.key === key &&
+      one.content === content &&
+      one.kind === kind &&
+      one.kept === kept &&
+      one.name === name &&
+      one.mark === mark;
+    const known = key === '' ? undefined : before.after.find(same);
+    const step: Step = known ?? {
+      ...{ before, count: before.count + 1, kind, mark, name, key, content, kept },
+      ...{ time: Date.parse(String(entry.meta.timestamp)), after: [], places: [], ends: new Set() },
+    };
+    if (known === undefined) before.after.push(step);
+    step.places.push({ member, seq: entry.seq });
+    return step;
+  }
+
+  /** What a session showed last at a position. */
+  #stepAt(of: Member, at: Seq): Step {
+    let [member, seq]: [Member, Seq] = [of, at];
+    for (;;) {
+      while (member.parent !== undefined && seq <= member.base) member = member.parent;
+      const step = member.steps[lastUpTo(member.seqs, seq)];
+      if (step !== undefined) return step;
+      if (member.parent === undefined) return this.root;
+      [member, seq] = [member.parent, member.base];
+    }
+  }
+}
+
+/** The index of the last position that is not behind another one. */
+function lastUpTo(seqs: readonly Seq[], seq: Seq): number {
+  let [low, high] = [0, seqs.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((seqs[middle] ?? 0) <= seq) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** Where a session that takes forks has an entry: one that shows it, if there is one. */
+function placeOf(step: Step): Place | undefined {
+  const places = step.places.filter(({ member }) => member.isActive);
+  const shown = places.find(({ member }) => isUpTo(step, member.end));
+  if (shown !== undefined) return shown;
+  const member = showingStep(step, () => true);
+  const place = member && step.places.find((one) => isOn(member, one));
+  return member === undefined || place === undefined ? places[0] : { member, seq: place.seq };
+}
+
+/** One of some sessions that takes forks, and shows an entry. */
+function showingStep(step: Step, isOne: (member: Member) => boolean): Member | undefined {
+  for (const left = [step]; ; ) {
+    const at = left.pop();
+    if (at === undefined) return undefined;
+    for (const member of at.ends) if (member.isActive && isOne(member)) return member;
+    left.push(...at.after.toReversed());
+  }
+}
+
+/** Whether an entry is among those up to another one. */
+function isUpTo(step: Step, end: Step): boolean {
+  let at: Step | undefined = end;
+  while (at !== undefined && at.count > step.count) at = at.before;
+  return at === step;
+}
+
+/** Whether a session has what is at a place, of its own or from those that it was forked from. */
+function isOn(of: Member, { member, seq }: Place): boolean {
+  let to = Number.POSITIVE_INFINITY;
+  for (let at: Member | undefined = of; at !== undefined; at = at.parent) {
+    if (at === member) return seq <= to;
+    to = Math.min(to, at.base);
+  }
+  return false;
+}

@@ -1,0 +1,25 @@
+import type { Draft, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { keyOf } from './imported.ts';
+import type { ConversationPlan } from './plan.ts';
+
+/** The messages of a session in which its first answer is looked for. */
+export const answerWithin = 50;
+
+/** The first answer of a model. Pure. */
+export function firstAnswer<T extends Pick<Draft, 'kind' | 'payload'>>(messages: Iterable<T>): T | undefined {
+  for (const one of messages)
+    if (one.kind === 'message' && isObject(one.payload) && one.payload.role === 'assistant') return one;
+  return undefined;
+}
+
+/** The key of the first message of an import. */
+export function firstKey(store: SqliteTapeStore, id: string): string | undefined {
+  const [first] = store.entries.read(id, { kind: 'message', limit: 1 });
+  return first?.meta.source === 'import' ? keyOf(first) : undefined;
+}
+
+/** The key of the first message of a conversation. */
+export function firstKeyIn({ spine }: Pick<ConversationPlan, 'spine'>): string | undefined {
+  return spine.find(({ kind }) => kind === 'message')?.key;
+}

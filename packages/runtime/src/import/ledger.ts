@@ -1,0 +1,107 @@
+import type { JsonObject, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { type Counted, isOfImport, keyOf, most, requestOf } from './imported.ts';
+
+/** What the own entries of a session counted. */
+interface OwnCounts {
+  readonly parentId: string | undefined;
+  readonly counted: Map<string, JsonObject>;
+  /** The keys of the answers to each request. */
+  readonly answers: Map<string, Set<string>>;
+  /** How far its tape was read. */
+  read: Seq;
+}
+
+/** The tokens that sessions counted. Each entry is read once, on the tape that has it. */
+export class Ledger {
+  readonly #store: SqliteTapeStore;
+  readonly #own = new Map<string, OwnCounts>();
+
+  constructor(store: SqliteTapeStore) {
+    this.#store = store;
+  }
+
+  /** Reads what a session counted by now; undefined for one that is not there. */
+  read(id: string): OwnCounts | undefined {
+    const info = this.#store.sessions.find(id);
+    if (info === undefined) return undefined;
+    const { parentId, base, head } = info;
+    const own = this.#own.get(id) ?? { parentId, counted: new Map(), answers: new Map(), read: base };
+    this.#own.set(id, own);
+    if (head <= own.read) return own;
+    for (const entry of this.#store.entries.read(id, { from: own.read + 1, to: head })) {
+      const { usage } = entry.meta;
+      if (!isObject(usage) || !isOfImport(entry)) continue;
+      const key = keyOf(entry);
+      own.counted.set(key, most(own.counted.get(key), usage));
+      const request = requestOf(entry);
+      if (request !== undefined) own.answers.set(request, (own.answers.get(request) ?? new Set()).add(key));
+    }
+    own.read = head;
+    return own;
+  }
+
+  /** The tokens of the answer of a session to a request. One that several answers have says nothing, as some proxies give one to all. */
+  answerOf(id: string, request: string): JsonObject | undefined {
+    const own = this.#own.get(id);
+    const keys = new Set(own?.answers.get(request));
+    for (let at = own; at?.parentId !== undefined; at = this.#own.get(at.parentId))
+      for (const key of this.#own.get(at.parentId)?.answers.get(request) ?? []) keys.add(key);
+    const [key = '', ...others] = keys;
+    return others.length === 0 ? own?.counted.get(key) : undefined;
+  }
+}
+
+/** What one session counted, by itself. */
+export function countsOf(ledger: Ledger, id: string): Counted {
+  const own = ledger.read(id);
+  return { counted: (key) => own?.counted.get(key), answered: (request) => ledger.answerOf(id, request) };
+}
+
+/** What some sessions counted, by themselves. */
+export class SharedCounts {
+  readonly #ledger: Ledger;
+  readonly #counted = new Map<string, JsonObject>();
+  readonly #answers = new Map<string, Set<string>>();
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger;
+  }
+
+  /** Takes what a session counted by now. */
+  add(id: string): void {
+    const { counted, answers } = this.#ledger.read(id) ?? {};
+    for (const [key, usage] of counted ?? []) this.#counted.set(key, most(this.#counted.get(key), usage));
+    for (const request of answers?.keys() ?? [])
+      this.#answers.set(request, (this.#answers.get(request) ?? new Set()).add(id));
+  }
+
+  /** As it counts for one of the sessions, whose own requests are no others' requests. */
+  elsewhere(own: string | undefined): Counted {
+    return {
+      counted: (key) => this.#counted.get(key),
+      answered: (request) => {
+        let usage: JsonObject | undefined;
+        for (const id of this.#answers.get(request) ?? []) {
+          const one = id === own ? undefined : this.#ledger.answerOf(id, request);
+          if (one !== undefined) usage = most(usage, one);
+        }
+        return usage;
+      },
+    };
+  }
+}
+
+/** What several have counted; undefined where there are none. */
+export function together(all: readonly Counted[]): Counted | undefined {
+  if (all.length < 2) return all[0];
+  const greatest = (of: (one: Counted) => JsonObject | undefined) =>
+    all.reduce<JsonObject | undefined>((sum, each) => {
+      const one = of(each);
+      return one === undefined ? sum : most(sum, one);
+    }, undefined);
+  return {
+    counted: (key) => greatest((one) => one.counted(key)),
+    answered: (request) => greatest((one) => one.answered(request)),
+  };
+}

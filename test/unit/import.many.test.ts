@@ -1,0 +1,101 @@
+import { Origins, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
+import { jsonl, model, person, says } from '../support/transcript.ts';
+
+type Raw = { readonly [field: string]: unknown };
+
+const usage = { output_tokens: 5 };
+const said = (uuid: string, parent: string | null, text: string): readonly Raw[] => [
+  person({ uuid: `${uuid}-p`, parent }, text),
+  model({ uuid, parent: `${uuid}-p` }, [says(`did ${text}`)], { usage }),
+];
+
+/** Imports files one after another, as one command does it. */
+function takeAll(store: SqliteTapeStore, files: readonly (readonly Raw[])[]): void {
+  const origins = new Origins(store);
+  for (const file of files) {
+    const { records: lines } = parseJsonLines([Buffer.from(jsonl(file))]);
+    reconcile(store, planClaudeCode({ name: 'file', lines }), { origins });
+  }
+}
+
+/** What the import of some files takes of the processor, in milliseconds, and what it stores. */
+function importOf(files: readonly (readonly Raw[])[]) {
+  const store = openStore();
+  const before = process.cpuUsage();
+  takeAll(store, files);
+  const { user, system } = process.cpuUsage(before);
+  const sessions = store.sessions.list({ all: true });
+  return {
+    took: (user + system) / 1000,
+    sessions: sessions.length,
+    messages: sessions.reduce(
+      (sum, { id }) => sum + [...store.entries.read(id, { own: true, kind: 'message' })].length,
+      0,
+    ),
+    output: store.sessions.calls().reduce((sum, one) => sum + one.usage.output, 0),
+  };
+}
+
+/** The same items in another order, which is the same each time. */
+function shuffled<T>(items: readonly T[]): readonly T[] {
+  return items
+    .map((item, i) => ({ item, at: (i * 7919 + 13) % 10_007 }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}
+
+/** A session with an abandoned branch, and copies of it that go on: some from their head, some from the branch. */
+function family(count: number, isNamed: boolean): readonly (readonly Raw[])[] {
+  const source = [
+    ...said('a1', null, 'plan'),
+    ...said('a2', 'a1', 'do'),
+    ...said('a3', 'a1', 'do it in Rust'),
+  ];
+  const copies = Array.from({ length: count }, (_, i) => {
+    const copied = isNamed
+      ? source.map((one) => ({ ...one, forkedFrom: { sessionId: 's-1', messageUuid: one.uuid } }))
+      : source;
+    const own = said(`c${i}`, i % 3 === 0 ? 'a2' : 'a3', `go on ${i}`);
+    return [...copied, ...own].map((one) => ({ ...one, sessionId: `copy-${i}` }));
+  });
+  return [source, ...copies];
+}
+
+describe.each([
+  ['that their records name', true],
+  ['that nothing names', false],
+])('copies of one session, %s', (_, isNamed) => {
+  test('cost as much as they have of their own, in any order', { timeout: 600_000 }, () => {
+    importOf(family(100, isNamed));
+    const few = importOf(shuffled(family(300, isNamed)));
+    const many = importOf(shuffled(family(1_200, isNamed)));
+    for (const [one, count] of [
+      [few, 300],
+      [many, 1_200],
+    ] as const)
+      expect(one).toMatchObject({
+        sessions: count + 2,
+        messages: 6 + 2 * count,
+        output: (3 + count) * 5,
+      });
+    expect(many.took / few.took).toBeLessThan(7);
+  });
+});
+
+test('copies that are equal are stored once', { timeout: 600_000 }, () => {
+  const copies = (count: number) =>
+    Array.from({ length: count }, (_, i) =>
+      [...said('a1', null, 'plan'), ...said('a2', 'a1', 'do'), ...said('a3', 'a1', 'do it in Rust')].map(
+        (one) => ({ ...one, sessionId: `s-${i}` }),
+      ),
+    );
+  importOf(copies(100));
+  const few = importOf(copies(300));
+  const many = importOf(copies(1_200));
+  expect(few).toMatchObject({ sessions: 301, messages: 6, output: 15 });
+  expect(many).toMatchObject({ sessions: 1_201, messages: 6, output: 15 });
+  expect(many.took / few.took).toBeLessThan(7);
+});
