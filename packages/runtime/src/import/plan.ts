@@ -2,8 +2,10 @@
  * Transcripts of other agents as plans of whole sessions, and what writes them. A folder per format, of which there is one,
  * `claude-code/`, reads all files of a session as a tree of conversations (`plan.ts`); `format.ts` is what each format has to
  * know. `nexus3.ts` and `session-jsonl.ts` read one conversation from one file, of which `one-conversation.ts` makes such a plan,
- * too, and `read-transcript.ts` reads one file of any format. `reconcile.ts` writes a plan, by what `imported.ts` finds on a tape and
- * `change.ts` concludes from it. `json-lines.ts` and the files below it read damaged JSON lines. Imports no other room.
+ * too, and `read-transcript.ts` reads one file of any format. `reconcile.ts` writes a plan, by what `imported.ts` finds on a
+ * tape and `change.ts` concludes from it. `copies.ts` knows the sessions of the home that begin alike, as trees (`family.ts`),
+ * and the tokens that they counted (`ledger.ts`): so a copy is written and counted once. `json-lines.ts` and the files below it
+ * read damaged JSON lines. Imports no other room.
  */
 import type { Draft, Seq } from '@tapedeck/tape';
 import type { OpenEnd } from './open-end.ts';
