@@ -1,6 +1,6 @@
 import type { Draft, SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { keyOf } from './imported.ts';
+import { isOfImport, keyOf } from './imported.ts';
 import type { ConversationPlan } from './plan.ts';
 
 /** The messages of a session in which its first answer is looked for. */
@@ -16,7 +16,7 @@ export function firstAnswer<T extends Pick<Draft, 'kind' | 'payload'>>(messages:
 /** The key of the first message of an import. */
 export function firstKey(store: SqliteTapeStore, id: string): string | undefined {
   const [first] = store.entries.read(id, { kind: 'message', limit: 1 });
-  return first?.meta.source === 'import' ? keyOf(first) : undefined;
+  return first !== undefined && isOfImport(first) ? keyOf(first) : undefined;
 }
 
 /** The key of the first message of a conversation. */
