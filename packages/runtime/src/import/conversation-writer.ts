@@ -210,14 +210,15 @@ export class ConversationWriter {
 
   /** Why nothing is written: it was deleted, or it is part of a session that was. */
   #refusal(): TapeError | ImportError | undefined {
-    const { plan, conversation, from, origins, as } = this.#writing;
+    const { conversation, from, origins, as } = this.#writing;
     if (this.#next > 1 || as !== undefined) return undefined;
     if (from?.refused !== undefined && !this.#exists(from.session)) return from.refused;
     const origin = JSON.stringify(this.#origin(1).payload);
-    const deleted = origins.findDeleted(origin, plan.isNamed === true ? '' : conversation.name);
+    const deleted = origins.findDeleted(origin);
     if (deleted === undefined) return undefined;
     const { id, lifecycle } = deleted;
-    return new TapeError('TAPE_ARCHIVED', `cannot import into '${conversation.name}': it was deleted here`, {
+    const what = lifecycle === 'purged' ? 'purged' : 'deleted';
+    return new TapeError('TAPE_ARCHIVED', `cannot import into '${conversation.name}': it was ${what} here`, {
       data: { session: conversation.name, id, lifecycle },
     });
   }

@@ -1,6 +1,6 @@
 import { type Draft, type JsonObject, note, type SqliteTapeStore } from '@tapedeck/tape';
 import { ImportError } from './errors.ts';
-import { type Origins, originOf } from './origins.ts';
+import { markOf, type Origins, originKey, originOf } from './origins.ts';
 import type { ImportPlan } from './plan.ts';
 
 /** The name of the event by which a tape knows that the source of its session was forgotten. */
@@ -11,11 +11,9 @@ export function forgottenDraft(): Draft {
   return { ...note(forgottenEvent, {}), key: 'import:forgotten' };
 }
 
-/** The event by which a session says what it was imported from. */
+/** The event by which a session says what it was imported from. Its key says it, too, where its content was erased. */
 export function originDraft(origin: JsonObject): Draft {
-  // A fork shows the origin of its parent, too: a copy of its log has both.
-  const own = typeof origin.conversation === 'string' ? `:${origin.conversation}` : '';
-  return { ...note('import/source', origin), key: `import:source${own}` };
+  return { ...note('import/source', origin), key: `${originKey}${markOf(JSON.stringify(origin))}` };
 }
 
 /** Whether the source of a session was forgotten. */
@@ -39,7 +37,7 @@ export function refusalOf(
   const found = isOwn
     ? named
     : as === undefined
-      ? (origins.find(origin) ?? origins.findDeleted(origin, ''))
+      ? (origins.find(origin) ?? origins.findDeleted(origin))
       : undefined;
   if (found === undefined || !isForgotten(store, found.id)) return undefined;
   const why = 'its source was forgotten';

@@ -1,4 +1,5 @@
-import type { Draft, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { Draft, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
 import { text } from './text.ts';
@@ -6,7 +7,7 @@ import { text } from './text.ts';
 /**
  * Merges each subagent whose result came back into the session that got it, once, with the time at which it came, and the
  * position at which that session has it. Views do not show the merge: they show the result, as the model got it. A merge that a
- * rewind of this import hid is made again.
+ * rewind of an import hid is made again; one that a person undid stays undone.
  */
 export function mergeEnded(
   store: SqliteTapeStore,
@@ -22,7 +23,8 @@ export function mergeEnded(
     if (session === undefined || child?.parent === undefined || ended === undefined) continue;
     const isHere = sessionOf(parent?.key ?? '') === child.parent;
     // Where its parent was not known before, the merge is in what stood for that, and stays the only one.
-    const isMerged = child.delivery !== undefined && (child.undone !== true || !isHere);
+    const isMerged =
+      child.delivery !== undefined && (child.undone !== true || !isHere || wasUndone(store, child));
     if (isMerged) continue;
     const timestamp = timeOf(plan, plans.get(parent?.key ?? ''));
     const received = isHere ? placeOf(store, child.parent, plan) : undefined;
@@ -36,6 +38,20 @@ export function mergeEnded(
       // One of the two is archived or in use: a later import merges it.
       if (!isRefusal(error)) throw error;
     }
+  }
+}
+
+/** Whether someone else than an import has undone the last merge of a session. */
+function wasUndone(store: SqliteTapeStore, { id }: SessionInfo): boolean {
+  const { into, seq } = [...store.lineage.read({ session: id, types: ['merge'] })].at(-1) ?? {};
+  if (into === undefined || seq === undefined) return false;
+  // What hid it first: a later rewind of an import may hide that, too.
+  for (let at: Seq | undefined; ; ) {
+    const [range] = store.views.ranges(into, { from: seq, ...(at !== undefined && { at }) });
+    if (range?.hiddenBy === undefined) return false;
+    const [rewind] = store.entries.read(into, { from: range.hiddenBy, to: range.hiddenBy });
+    if (!isObject(rewind?.payload) || rewind.payload.mode !== 'import') return true;
+    at = range.hiddenBy - 1;
   }
 }
 

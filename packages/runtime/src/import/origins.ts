@@ -1,11 +1,12 @@
-import type { JsonObject, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { isDeleted, isObject } from '@tapedeck/tape/internal';
+import type { Entry, JsonObject, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
 import type { ImportPlan } from './plan.ts';
 
 interface Found {
   /** The ULIDs of sessions, by their origins. */
   readonly live: ReadonlyMap<string, string>;
-  /** By their origins, or by their names where nothing of them is left. */
+  /** By the marks of their origins. */
   readonly deleted: ReadonlyMap<string, SessionInfo>;
   /** The ULIDs of all sessions that came from a session of a tool. */
   readonly bySource: ReadonlyMap<string, readonly string[]>;
@@ -29,10 +30,9 @@ export class Origins {
     return name === undefined ? undefined : this.#store.sessions.find(name);
   }
 
-  /** A session that had this origin, or at least the name, and was deleted. */
-  findDeleted(origin: string, name: string): SessionInfo | undefined {
-    const { deleted } = this.#read();
-    return deleted.get(origin) ?? deleted.get(name);
+  /** A session that had this origin, and was deleted or purged. */
+  findDeleted(origin: string): SessionInfo | undefined {
+    return this.#read().deleted.get(markOf(origin));
   }
 
   /** The sessions that came from a session of a tool: its conversation, with branches and subagents. */
@@ -46,15 +46,17 @@ export class Origins {
     const live = new Map<string, string>();
     const deleted = new Map<string, SessionInfo>();
     const bySource = new Map<string, string[]>();
-    for (const info of this.#store.sessions.list({ all: true })) {
+    for (const info of this.#store.sessions.list({ all: true, deleted: false })) {
       const from = payloadOf(this.#store, info.id);
       const origin = from && JSON.stringify(from);
-      if (isDeleted(info)) deleted.set(origin ?? info.session, info);
-      else if (origin !== undefined) {
-        if (!live.has(origin)) live.set(origin, info.id);
-        const source = sourceOf(from?.format, from?.session);
-        bySource.set(source, [...(bySource.get(source) ?? []), info.id]);
-      }
+      if (origin === undefined) continue;
+      if (!live.has(origin)) live.set(origin, info.id);
+      const source = sourceOf(from?.format, from?.session);
+      bySource.set(source, [...(bySource.get(source) ?? []), info.id]);
+    }
+    for (const info of this.#store.sessions.list({ deleted: true })) {
+      const mark = markIn(this.#store, info.id);
+      if (mark !== undefined) deleted.set(mark, info);
     }
     this.#found = { live, deleted, bySource };
     return this.#found;
@@ -68,8 +70,29 @@ export function originOf(store: SqliteTapeStore, session: string): string | unde
 }
 
 function payloadOf(store: SqliteTapeStore, session: string): JsonObject | undefined {
-  const [source] = store.entries.read(session, { own: true, name: 'import/source', limit: 1 });
-  return isObject(source?.payload) ? source.payload : undefined;
+  const payload = eventOf(store, session)?.payload;
+  return isObject(payload) ? payload : undefined;
+}
+
+/** The mark of an origin, which is left of it when its session is purged. */
+function markIn(store: SqliteTapeStore, session: string): string | undefined {
+  const event = eventOf(store, session);
+  if (isObject(event?.payload)) return markOf(JSON.stringify(event.payload));
+  return event?.key?.replace(/^u:/, '').replace(originKey, '');
+}
+
+/** The event by which a session says where it comes from. */
+function eventOf(store: SqliteTapeStore, session: string): Entry | undefined {
+  const [event] = store.entries.read(session, { own: true, name: 'import/source', limit: 1 });
+  return event;
+}
+
+/** What the key of that event begins with. */
+export const originKey = 'import:source:';
+
+/** What an origin is known by where its text must not be kept. Pure. */
+export function markOf(origin: string): string {
+  return sha256(origin).slice(0, 32);
 }
 
 /** A session of a tool, as a text to compare. */
