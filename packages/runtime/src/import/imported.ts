@@ -54,13 +54,38 @@ export function keyOf({ key = '' }: { readonly key?: string | undefined }): stri
   return key.replace(/^u:/, '').replace(/~again\d+$/, '');
 }
 
-/** Reads what a session has of an import, of what is shown that behind a base. */
+/**
+ * What was read of a store, by session: of one with many branches and subagents, each is forked from the same tape. The memory
+ * that it takes is free for anything else.
+ */
+const reads = new WeakMap<SqliteTapeStore, Map<string, WeakRef<Imported>>>();
+/** How many readings are kept. */
+const readsMax = 16;
+
+/** Reads what a session has of an import, of what is shown that behind a base. One that has not changed is not read again. */
 export function importedIn(
   store: SqliteTapeStore,
   session: string,
   base?: Base,
   /** The first position that is read. */
   from: Seq = 1,
+): Imported {
+  const { id, headHash } = store.sessions.find(session) ?? {};
+  const of = `${id} ${headHash} ${base?.cut ?? 0} ${from}`;
+  const kept = reads.get(store) ?? new Map<string, WeakRef<Imported>>();
+  reads.set(store, kept);
+  const imported = kept.get(of)?.deref() ?? readIn(store, session, { base, from });
+  // Anew at the end: what was read longest ago goes first.
+  kept.delete(of);
+  kept.set(of, new WeakRef(imported));
+  for (const [oldest] of kept) if (kept.size > readsMax) kept.delete(oldest);
+  return imported;
+}
+
+function readIn(
+  store: SqliteTapeStore,
+  session: string,
+  { base, from }: { readonly base: Base | undefined; readonly from: Seq },
 ): Imported {
   const since = base?.cut ?? 0;
   const ranges = store.views.ranges(session).filter(({ hiddenBy }) => hiddenBy === undefined);
