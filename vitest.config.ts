@@ -80,6 +80,7 @@ const lanes = [
   'test/e2e/examples.chat.test.ts',
   'test/e2e/packages.test.ts',
   'test/e2e/page.browser.test.ts',
+  'test/e2e/ui.commands.test.ts',
   'test/e2e/ui.hostile.test.ts',
   'test/e2e/ui.live.test.ts',
   'test/e2e/ui.numbers.test.ts',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import type { Embedded } from '@tapedeck/cli/internal';
+import type { Embedded, LivePage } from '@tapedeck/cli/internal';
 import {
   anchor,
   assistant,
@@ -61,6 +61,27 @@ function family(home: TempHome): void {
   turn(store, 'left', 'seven');
 }
 
+/** Rewinds inside of what later ones undo: what was forked in between shows the former, and its parent the latter. */
+function nestedRewinds(store: SqliteTapeStore): void {
+  const headOf = (session: string) => store.sessions.find(session)?.head ?? 0;
+  store.sessions.open('root');
+  turn(store, 'root', 'seven');
+  const outer = headOf('root');
+  turn(store, 'root', 'eight');
+  const inner = headOf('root');
+  turn(store, 'root', 'nine');
+  store.history.rewind('root', inner);
+  turn(store, 'root', 'ten');
+  store.lineage.fork('root', { name: 'between' });
+  turn(store, 'between', 'eleven');
+  store.lineage.fork('between', { name: 'deep' });
+  turn(store, 'deep', 'twelve');
+  store.history.rewind('root', outer);
+  turn(store, 'root', 'thirteen');
+  store.history.rewind('between', outer - 1);
+  turn(store, 'between', 'fourteen');
+}
+
 async function exported(home: TempHome, ...args: string[]): Promise<{ html: string; data: Embedded }> {
   const file = home.file(`${Math.random()}.html`);
   const { code, stderr } = await home.here(['export', ...args, '--format', 'html', '-o', file]);
@@ -68,6 +89,25 @@ async function exported(home: TempHome, ...args: string[]): Promise<{ html: stri
   const html = readFileSync(file, 'utf8');
   const [, data = ''] = /id="tapedeck-data">([^<]*)</.exec(html) ?? [];
   return { html, data: JSON.parse(gunzipSync(Buffer.from(data, 'base64')).toString()) as Embedded };
+}
+
+/** Compares a timeline in a file with that of a server. */
+async function expectSame(data: Embedded, page: LivePage, session: string): Promise<void> {
+  const { head } = await page.session({ session });
+  for (const hidden of [false, true])
+    for (const [from, to] of [
+      [1, 200],
+      [3, 9],
+    ] as const) {
+      const range = { session, from, to: Math.min(to, head), hidden };
+      const { items } = await page.timeline(range);
+      const shown = items.map(({ seq, parts, hiddenBy, hides }) =>
+        expect.objectContaining({ seq, parts, ...(hiddenBy && { hiddenBy }), ...(hides && { hides }) }),
+      );
+      expect((await embeddedData(data).timeline(range)).items, `${session} ${from}-${to} ${hidden}`).toEqual(
+        shown,
+      );
+    }
 }
 
 test('a file answers what a server answers, of the sessions that it has', async () => {
@@ -93,19 +133,7 @@ test('a file answers what a server answers, of the sessions that it has', async 
   for (const session of ['root', 'main', 'kid', 'sibling', 'left']) {
     const info = await page.session({ session });
     expect(await file.session({ session })).toEqual(info);
-    for (const hidden of [false, true])
-      for (const [from, to] of [
-        [1, 200],
-        [3, 9],
-      ] as const) {
-        const range = { session, from, to: Math.min(to, info.head), hidden };
-        const items = (of: typeof file) => of.timeline(range).then((answer) => answer.items);
-        expect(await items(file), `${session} ${from}-${to} ${hidden}`).toEqual(
-          (await items(page as never)).map((item) =>
-            expect.objectContaining({ seq: item.seq, parts: item.parts }),
-          ),
-        );
-      }
+    await expectSame(data, page, session);
     expect((await file.usage({ session })).total).toEqual((await page.usage({ session })).total);
   }
   for (const item of (await page.timeline({ session: 'main', from: 1, to: 200 })).items) {
@@ -117,6 +145,23 @@ test('a file answers what a server answers, of the sessions that it has', async 
   const merge = data.tapes.main?.items.find(({ kind }) => kind === 'merge')?.seq ?? 0;
   expect((await file.trace({ session: 'main', seq: merge })).map(({ place }) => place)).toContain('kid@22');
 });
+
+test.each(['session', 'lineage', 'tree'])(
+  'a file hides what its sessions hide, also by a rewind inside of another one: %s',
+  async (scope) => {
+    using home = memoryHome();
+    {
+      using store = home.open();
+      nestedRewinds(store);
+    }
+    const named = scope === 'tree' ? 'root' : 'deep';
+    const { data } = await exported(home, named, ...(scope === 'session' ? [] : [`--${scope}`]));
+    using store = home.open();
+    const page = pageOn(store);
+    const whole = scope === 'session' ? ['deep'] : ['root', 'between', 'deep'];
+    for (const session of whole) await expectSame(data, page, session);
+  },
+);
 
 test('a file of one session has what that inherits, and of others neither entries nor names', async () => {
   using home = memoryHome();

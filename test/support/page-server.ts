@@ -198,7 +198,8 @@ export function servePage(
       );
       const end = lineage.findIndex((row, i) => row.depth === 0 && i > first);
       const rows = name === '' ? lineage : lineage.slice(first, end < 0 ? undefined : end);
-      return paged(closeRows(rows, query.get('closed')?.split(',') ?? []), query, name !== '');
+      const left = closeRows(rows, query.get('closed')?.split(',') ?? []);
+      return { ...paged(left, query, name !== ''), command: `tape graph ${name}`.trim() };
     },
   };
   const server = createServer((request, response) => {

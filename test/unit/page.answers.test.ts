@@ -207,7 +207,7 @@ test('one session has what a person can do, what it waits for, and its landmarks
   expect(idea.waiting).toMatchObject([
     {
       ...{ session: 'idea', call: 'w', tool: 'write_file', input: 'path: b.ts', for: 'approval' },
-      commands: [{ line: 'tape approve idea w --home /h' }, { line: 'tape approve idea w --home /h --deny' }],
+      commands: [{ line: 'tape approve --home /h idea w' }, { line: 'tape approve --home /h idea w --deny' }],
     },
   ]);
   expect(

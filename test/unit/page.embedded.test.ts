@@ -41,6 +41,7 @@ const file: Embedded = {
   trace: {},
   partings: [],
   usage: { '': { alone: usage, tree: usage } },
+  graph: { '': 'tape graph main' },
   findings: { checkedAt: '', sessions: 4, entries: 9, total: 0, findings: [], command: '' },
 };
 
@@ -108,11 +109,16 @@ test('a child in a file shows what it inherits, and hides what its own rewinds h
           item(seq, 'main', seq === 2 ? { hiddenBy: 3 } : seq === 4 ? { hiddenBy: 6 } : {}),
         ),
         hidden: [],
+        gaps: [],
       },
       kid: {
         info: info('kid', { head: 7, base: 5, origin: 'main' }),
         items: [item(6, 'kid', { hiddenBy: 7 }), item(7, 'kid')],
-        hidden: [[5, 6, 7]],
+        hidden: [
+          [2, 2, 3],
+          [5, 5, 7],
+        ],
+        gaps: [],
       },
     },
   });

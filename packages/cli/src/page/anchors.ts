@@ -31,7 +31,20 @@ export function landmarksOf(
   }));
 }
 
+/** Whether something was done to a session that can be undone, of the last that was. */
+export function hasActs({ entries }: Pick<SqliteTapeStore, 'entries'>, id: string): boolean {
+  const own = (kind: Entry['kind']) => [...entries.read(id, { own: true, kind, last: 50 })];
+  return (
+    own('rewind').length > 0 || own('compaction').length > 0 || own('anchor').some((entry) => !isBegin(entry))
+  );
+}
+
 /** Whether an anchor neither begins a session nor belongs to a merge. */
-function isSet({ name = '' }: Entry): boolean {
-  return !/^(?:session|fork|merge)\/|^intention$/.test(name);
+function isSet(entry: Entry): boolean {
+  return !isBegin(entry) && entry.name?.startsWith('merge/') !== true;
+}
+
+/** Whether an anchor is one with which a session begins. */
+export function isBegin({ name = '' }: Entry): boolean {
+  return /^(?:session|fork)\/|^intention$/.test(name);
 }

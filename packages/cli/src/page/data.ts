@@ -114,6 +114,12 @@ export interface LineageRow {
   readonly closed?: boolean;
 }
 
+/** A part of the lineage. */
+export interface Lineage extends Page<LineageRow> {
+  /** Draws it in a terminal. */
+  readonly command: string;
+}
+
 /** A merge or a discard of a child. */
 export interface LineageMerge {
   readonly child: string;
@@ -221,7 +227,7 @@ export interface TimelineItem {
     readonly state: string;
     readonly tone: Tone;
   };
-  /** Of `forks`: some of the children, and whether there are more, which `tape children` lists. */
+  /** Of `forks`: some of the children, and whether there are more, which the command lists. */
   readonly forks?: readonly { readonly session: string; readonly state: string; readonly tone: Tone }[];
   readonly moreForks?: boolean;
   /** What its model saw is recorded. */
@@ -369,6 +375,8 @@ export interface TraceRow {
   /** Of a source: the child and the positions of it that were merged. */
   readonly session?: string;
   readonly range?: readonly [number, number];
+  /** Of `here`: traces it in a terminal. */
+  readonly command?: string;
 }
 
 /** Tokens of a session, a model or a day. */
@@ -462,7 +470,7 @@ export interface PageData {
     /** The ULIDs of sessions of which nothing below is wanted. */
     readonly closed?: readonly string[];
     readonly offset?: number;
-  }): Promise<Page<LineageRow>>;
+  }): Promise<Lineage>;
   session(query: { readonly session: string }): Promise<SessionInfo>;
   /** At most 200 positions of a session. */
   timeline(query: {

@@ -31,6 +31,8 @@ export interface Embedded {
   readonly partings: readonly Parting[];
   /** By name, and of all sessions under an empty one. */
   readonly usage: Readonly<Record<string, { readonly alone: UsageAnswer; readonly tree: UsageAnswer }>>;
+  /** The command that draws the lineage of a session, by name; that of all under an empty one. */
+  readonly graph: Readonly<Record<string, string>>;
   readonly findings: Findings;
 }
 
@@ -39,6 +41,8 @@ export interface EmbeddedTape {
   readonly info: SessionInfo;
   /** Its own items, those too that a rewind hides, as this session shows them. */
   readonly items: readonly TimelineItem[];
-  /** What rewinds of this session hide of what it inherits: the first and the last position, and the rewind. */
+  /** What is hidden of what it inherits: the first and the last position, and the rewind. */
   readonly hidden: readonly (readonly [from: number, to: number, by: number])[];
+  /** What stands for those of them that its origin does not hide in the same way. */
+  readonly gaps: readonly TimelineItem[];
 }

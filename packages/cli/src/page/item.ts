@@ -5,6 +5,7 @@ import { toneOf } from '../output/session.ts';
 import type { Item } from '../transcript/fold.ts';
 import { mergeOf, stateIn } from '../transcript/item-rows.ts';
 import { isUndated, roleOf, timeOfEntry } from '../transcript/wanted.ts';
+import { isBegin } from './anchors.ts';
 import type { Command, TimelineItem } from './data.ts';
 import { partsIn, type ShowLine } from './parts.ts';
 import { refOf, shownAs } from './source.ts';
@@ -89,12 +90,10 @@ function childOf(entry: Entry, store: SqliteTapeStore): NonNullable<TimelineItem
 }
 
 /** What can be done at an entry. */
-function commandsOf(
-  { seq, meta, inherited }: Entry,
-  kind: TimelineItem['kind'],
-  { line, show }: Around,
-): readonly Command[] {
-  const isAct = kind === 'anchor' || kind === 'boundary' || kind === 'merge' || kind === 'rewind';
+function commandsOf(entry: Entry, kind: TimelineItem['kind'], { line, show }: Around): readonly Command[] {
+  const { seq, meta, inherited } = entry;
+  const isAct =
+    (kind === 'anchor' && !isBegin(entry)) || kind === 'boundary' || kind === 'merge' || kind === 'rewind';
   return [
     { what: 'Fork here', line: line('fork', seq) },
     { what: 'Print it', line: show(seq) },

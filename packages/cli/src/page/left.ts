@@ -1,16 +1,16 @@
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { SessionInfo } from '@tapedeck/tape';
 import { toneOf } from '../output/session.ts';
 import { stated } from '../session/stated.ts';
 import { type Left, leftIn } from '../transcript/forks.ts';
 import type { TimelineItem } from './data.ts';
-import { refOf } from './source.ts';
+import { lineOf, type PageSource, refOf } from './source.ts';
 
 /** Children that an answer names. */
 const childrenMax = 200;
 
 /** The items of a range of positions, and between them the children that left there. */
 export async function withLeft(
-  store: SqliteTapeStore,
+  source: PageSource,
   info: SessionInfo,
   {
     items,
@@ -18,6 +18,7 @@ export async function withLeft(
     to,
   }: { readonly items: readonly TimelineItem[]; readonly from: number; readonly to: number },
 ): Promise<readonly TimelineItem[]> {
+  const { store } = source;
   const left = [...Iterator.from(leftIn(store, info.id, { from, to })).take(childrenMax)];
   if (left.length === 0) return items;
   const children = left.flatMap((one) => ('child' in one ? [one.child] : []));
@@ -26,9 +27,10 @@ export async function withLeft(
   const forks = Array.from(
     Map.groupBy(left, ({ at }) => at),
     ([seq, here]): TimelineItem => ({
-      ...{ seq, owner, inherited: false, kind: 'forks', parts: [], commands: [] },
+      ...{ seq, owner, inherited: false, kind: 'forks', parts: [] },
       forks: here.flatMap((one) => forkOf(one, states)),
       ...(here.some((one) => 'more' in one) && { moreForks: true }),
+      commands: [{ what: 'List all children', line: lineOf(source, 'children', owner) }],
     }),
   );
   // A child has read the entry at its place: it comes behind that.

@@ -1,11 +1,11 @@
 import type { LayoutOptions, PictureRow, SessionGraph, SessionNode } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { without } from './closed.ts';
-import type { LineageRow, Page, PageData } from './data.ts';
+import type { Lineage, LineageRow, Page, PageData } from './data.ts';
 import { known } from './known.ts';
 import { lineageRows } from './lineage-rows.ts';
 import { type Marks, marksOf } from './marks.ts';
-import { needShown, type PageSource } from './source.ts';
+import { lineOf, needShown, type PageSource, refOf } from './source.ts';
 
 /** Rows of an answer. */
 const rowsMax = 200;
@@ -16,9 +16,18 @@ const markedMax = 300;
 export async function lineage(
   source: PageSource,
   { session = '', all = false, closed = [], offset = 0 }: Parameters<PageData['lineage']>[0],
-): Promise<Page<LineageRow>> {
-  if (session !== '') return await family(source, { session, closed: new Set(closed), offset });
-  return await newestTrees(source, { all, closed: new Set(closed), offset });
+): Promise<Lineage> {
+  const left = new Set(closed);
+  if (session === '')
+    return {
+      ...(await newestTrees(source, { all, closed: left, offset })),
+      command: lineOf(source, 'graph', ...(all ? ['--all'] : [])),
+    };
+  const name = refOf(source.store, needShown(source.store, session));
+  return {
+    ...(await family(source, { session, closed: left, offset })),
+    command: lineOf(source, 'graph', name),
+  };
 }
 
 /** A session with its ancestors and all that is below them. */

@@ -1,7 +1,7 @@
 import type { SessionInfo as Info } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import { stated } from '../session/stated.ts';
-import { landmarksOf } from './anchors.ts';
+import { hasActs, landmarksOf } from './anchors.ts';
 import type { Command, SessionInfo } from './data.ts';
 import { lastMerge } from './merges.ts';
 import { sessionRow } from './session-row.ts';
@@ -61,7 +61,7 @@ function commandsOf(source: PageSource, info: Info, state: string): readonly Com
     command('Fork it', 'fork'),
     ...(isChild ? [command('Merge it into its parent', 'merge'), command('Discard it', 'discard')] : []),
     command('Print it', 'log', '--full'),
-    command('Undo the last act', 'undo'),
+    ...(hasActs(source.store, info.id) ? [command('Undo the last act', 'undo')] : []),
     command('Archive it', 'archive'),
   ];
 }

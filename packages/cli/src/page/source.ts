@@ -9,7 +9,7 @@ export interface PageSource {
   /** The name of the home. */
   readonly title: string;
   readonly version: string;
-  /** A command as its user can type it from anywhere: it names the home where that is needed. */
+  /** The beginning of a command, `tape log`, as its user can type it from anywhere: with the home where that is needed. */
   inHome(line: string): string;
   /** Checks the home, or a session of it: what `tape check --json` prints. */
   check(session: string | undefined): Promise<Checked>;
@@ -60,5 +60,6 @@ export function lineOf(
   verb: string,
   ...words: readonly string[]
 ): string {
-  return inHome(['tape', verb, ...words.map((word) => shellLine(word))].join(' '));
+  // A name of a session can have the words of a command in it.
+  return [inHome(`tape ${verb}`), ...words.map((word) => shellLine(word))].join(' ');
 }

@@ -57,7 +57,7 @@ export async function timeline(
     covered.to = items.at(-1)?.seq ?? lo;
     break;
   }
-  return { items: await withLeft(store, info, { items, ...covered }), ...covered, floor, head };
+  return { items: await withLeft(source, info, { items, ...covered }), ...covered, floor, head };
 }
 
 function isHidden({ hiddenBy }: SessionRange): boolean {

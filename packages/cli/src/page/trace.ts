@@ -2,21 +2,22 @@ import type { Trace, TraceDestination, TraceSource } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { destinationLine, sourceLine, walk } from '../output/trace.ts';
 import type { PageData, TraceRow } from './data.ts';
-import { needShown, type PageSource, refOf, shownAs } from './source.ts';
+import { lineOf, needShown, type PageSource, refOf, shownAs } from './source.ts';
 
 /** Rows of each direction. */
 const rowsMax = 200;
 
 /** Follows an entry back to what it was made of, and on to where it was merged, as `tape trace` does. */
 export async function trace(
-  { store }: PageSource,
+  source: PageSource,
   { session, seq }: Parameters<PageData['trace']>[0],
 ): Promise<readonly TraceRow[]> {
+  const { store } = source;
   const info = needShown(store, session);
   const { trace: traceEntry } = await import('@tapedeck/runtime');
   const found = await traceEntry(store, info.id, seq);
   return [
-    ...rowsOf(store, refOf(store, info), found),
+    ...rowsOf(source, refOf(store, info), found),
     ...found.inheritedBy.flatMap((name): readonly TraceRow[] =>
       shownAs(store, name) === undefined
         ? []
@@ -27,19 +28,25 @@ export async function trace(
 
 /** The same without the forks that inherit the entry. */
 export async function traceOfMerges(
-  { store }: PageSource,
+  source: PageSource,
   { session, seq }: Parameters<PageData['trace']>[0],
 ): Promise<readonly TraceRow[]> {
+  const { store } = source;
   const info = needShown(store, session);
   const { traceMerges } = await import('@tapedeck/runtime/internal');
-  return rowsOf(store, refOf(store, info), await traceMerges(store, info.id, seq));
+  return rowsOf(source, refOf(store, info), await traceMerges(store, info.id, seq));
 }
 
 type Merges = Omit<Trace, 'inheritedBy' | 'inheritedCount'>;
 
-function rowsOf(store: SqliteTapeStore, ref: string, found: Merges): readonly TraceRow[] {
+function rowsOf(source: PageSource, ref: string, found: Merges): readonly TraceRow[] {
+  const { store } = source;
+  const place = `${ref}@${found.seq}`;
   return [
-    { depth: 0, direction: 'here', place: `${ref}@${found.seq}`, text: labelOf(found) },
+    {
+      ...{ depth: 0, direction: 'here', place, text: labelOf(found) },
+      command: lineOf(source, 'trace', place),
+    },
     ...walk(found.from, (source) => source.from)
       .take(rowsMax)
       .map(({ at, depth }) => sourceRow(store, at, depth)),

@@ -1,16 +1,18 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
+import type { SessionRange } from '@tapedeck/tape/store';
 import { aboutOf } from '../session/listing.ts';
 import { stated } from '../session/stated.ts';
 import { type Clean, cleanReads } from './clean-reads.ts';
 import type { LineageMerge, SessionInfo, SessionRow, TimelineItem, TraceRow } from './data.ts';
+import type { EmbeddedTape } from './embedded.ts';
 import { findings } from './findings.ts';
 import { parting } from './parting.ts';
 import { type Scope, type Scoped, scopeOf } from './scope.ts';
 import { seen } from './seen.ts';
 import { session } from './session.ts';
 import { sessionRow } from './session-row.ts';
-import { needShown, type PageSource, refOf } from './source.ts';
+import { lineOf, needShown, type PageSource, refOf } from './source.ts';
 import { flat } from './texts.ts';
 import { gapsOf, timeline } from './timeline.ts';
 import { traceOfMerges } from './trace.ts';
@@ -70,7 +72,7 @@ export async function* wholeJson(
     const name = nameOf(one.info.id);
     const about = rows.find(({ id }) => id === one.info.id)?.about ?? '';
     const known = partOf({ ...(await session(cleaned, { session: one.info.id })), about }, one, named);
-    const head = { info: known, hidden: hiddenIn(store, one) };
+    const head = { info: known, hidden: hiddenIn(store, one), gaps: inheritedGaps(cleaned, one, within) };
     yield `${separator}${JSON.stringify(name)}:${json(head).slice(0, -1)},"items":[`;
     separator = ',';
     let between = '';
@@ -111,9 +113,12 @@ export async function* wholeJson(
     const tree = isWhole ? await usage(source, { session: of.id, tree: true }) : alone;
     yield `,${JSON.stringify(nameOf(of.id))}:${json({ alone, tree })}`;
   }
+  const graph = Object.fromEntries(
+    [...named, ''].map((name) => [name, lineOf(source, 'graph', name || nameOf(info.id))]),
+  );
   const found = await findings(source, { session: info.id });
   const placed = found.findings.filter(({ place }) => place === undefined || isIn(place, named));
-  yield `},"findings":${json({ ...found, findings: placed, total: placed.length })}`;
+  yield `},"graph":${json(graph)},"findings":${json({ ...found, findings: placed, total: placed.length })}`;
   const redacted = reads.redacted();
   const home = {
     ...{ title: nameOf(info.id), version: source.version, isLive: false, sessions: within.size, at: '' },
@@ -182,7 +187,8 @@ async function* itemsIn(source: PageSource, { info, from, to }: Scoped): AsyncGe
     for (const { hiddenBy: _, ...item } of part.items) {
       if (item.seq < at || item.seq > to) continue;
       for (; next !== undefined && next.seq < item.seq; next = gaps.shift()) yield next;
-      const by = ranges.find((range) => item.seq <= range.to)?.hiddenBy;
+      // What left in a hidden branch is there all the same.
+      const by = item.kind === 'forks' ? undefined : ranges.find((range) => item.seq <= range.to)?.hiddenBy;
       yield { ...item, ...(by !== undefined && { hiddenBy: by }) };
     }
     at = part.to + 1;
@@ -190,18 +196,32 @@ async function* itemsIn(source: PageSource, { info, from, to }: Scoped): AsyncGe
   for (; next !== undefined; next = gaps.shift()) yield next;
 }
 
-/** What the rewinds of a session hide of what it inherits. */
-function hiddenIn(
-  store: SqliteTapeStore,
-  { info: { id, base }, from, to }: Scoped,
-): readonly (readonly [number, number, number])[] {
+/** What is hidden of what a session inherits, as it shows that: what came behind the fork hides nothing of it. */
+function hiddenIn(store: SqliteTapeStore, { info: { id, base }, to }: Scoped): EmbeddedTape['hidden'] {
   return store.views
     .ranges(id, { at: to })
-    .flatMap(({ from: first, to: last, hiddenBy }) =>
-      hiddenBy === undefined || hiddenBy < from || first > base
-        ? []
-        : [[first, Math.min(last, base), hiddenBy] as const],
+    .flatMap(({ from, to: last, hiddenBy }) =>
+      hiddenBy === undefined || from > base ? [] : [[from, Math.min(last, base), hiddenBy] as const],
     );
+}
+
+/** What stands for those of them that the file has not at the origin: rewinds inside of others there are no longer shown. */
+function inheritedGaps(
+  source: PageSource,
+  { info, to }: Scoped,
+  within: ReadonlyMap<string, Scoped>,
+): readonly TimelineItem[] {
+  const { views } = source.store;
+  const origin = within.get(info.parentId ?? '');
+  if (origin === undefined) return [];
+  const textOf = (range: SessionRange) => `${range.from} ${range.to} ${range.hiddenBy}`;
+  const there = new Set(views.ranges(origin.info.id, { at: origin.to }).map(textOf));
+  const own = views.ranges(info.id, { at: to });
+  return gapsOf(
+    source,
+    info,
+    own.filter((range) => range.to <= info.base && !there.has(textOf(range))),
+  );
 }
 
 /** Traces a merge, and what it delivered, as far as the file has it. */

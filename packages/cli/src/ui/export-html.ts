@@ -22,7 +22,7 @@ interface ExportingHtml {
 export async function exportHtml(
   { store, id, scope, file }: ExportingHtml,
   how: { readonly raw: boolean; readonly secrets: readonly Secret[]; readonly redact?: Redact },
-  { io, home, answer, status, inHome, ...context }: Context,
+  { io, home, answer, status, ...context }: Context,
 ): Promise<number> {
   const { check } = await import('@tapedeck/runtime');
   const { cleaner } = await import('@tapedeck/runtime/internal');
@@ -30,7 +30,9 @@ export async function exportHtml(
   const clean = raw ? <T>(value: T): T => value : cleaner({ secrets, redact });
   const { session } = needSession(store, id);
   const source = {
-    ...{ store, inHome, title: session, version: packageVersion(), now: () => io.now() },
+    ...{ store, title: session, version: packageVersion(), now: () => io.now() },
+    // Who gets the file has another home.
+    inHome: (line: string) => line,
     check: async (of = id) =>
       checkJson(await check(store, { session: of, graph: home.graph })) as unknown as Checked,
   };

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
-import { inHome } from '../home.ts';
+import { type Home, inHome } from '../home.ts';
 import { type Checked, type LivePage, pageOf } from '../page/page.ts';
 import { checkJson } from '../session/checked.ts';
 
@@ -106,26 +106,33 @@ export class ShownHome implements Disposable {
   }
 
   #source() {
-    const { home, options, io, isVerb } = this.#context;
+    const { home, io, isVerb } = this.#context;
     return {
       title: basename(home.dir) === '.tape' ? `${basename(dirname(home.dir))}/.tape` : basename(home.dir),
       version: this.#version,
-      // A user may run a copied command in another directory.
-      inHome: (line: string) => inHome(line, { home: options.home && home.dir, isVerb }),
+      inHome: (line: string) => inHome(line, { home: namedIn(home), isVerb }),
       now: () => io.now(),
       check: async (session: string | undefined) => await this.#check(session),
     };
   }
 
   async #check(session: string | undefined): Promise<Checked> {
-    const { home, options, reading } = this.#context;
+    const { home, reading } = this.#context;
     const { check } = await import('@tapedeck/runtime');
     // A connection of its own: a check reads all of the home, as of one moment.
     return await reading(async (store: SqliteTapeStore) => {
       const found = await check(store, { graph: home.graph, ...(session !== undefined && { session }) });
-      return checkJson(found, { home: options.home && home.dir }) as unknown as Checked;
+      return checkJson(found, { home: namedIn(home) }) as unknown as Checked;
     });
   }
+}
+
+/**
+ * The home that a command has to name: a user may run it in another directory, and in a shell with other variables. Without a
+ * name it means the one of the user.
+ */
+function namedIn({ isFallback, dir }: Home): string | undefined {
+  return isFallback ? undefined : dir;
 }
 
 interface Held {

@@ -2,6 +2,7 @@ import type {
   Findings,
   LineageRow,
   PageData,
+  SessionInfo,
   SessionRow,
   SessionsQuery,
   Timeline,
@@ -20,8 +21,11 @@ export function embeddedData(file: Embedded): Asks {
   return {
     home: async () => file.home,
     sessions: async (query) => paged(sessionsFor(file.sessions, query), query),
-    lineage: async ({ session = '', closed = [], ...query }) =>
-      paged(closeRows(session === '' ? file.lineage : familyOf(file.lineage, session), closed), query),
+    lineage: async ({ session = '', closed = [], ...query }) => ({
+      ...paged(closeRows(session === '' ? file.lineage : familyOf(file.lineage, session), closed), query),
+      command:
+        session === '' ? (file.graph[''] ?? '') : own(file.graph, session, `the lineage of '${session}'`),
+    }),
     session: async ({ session }) => tapeNamed(file, session).info,
     timeline: async (query) => timelineOf(file, query),
     timelineNow: (query) => timelineOf(file, query),
@@ -134,28 +138,43 @@ function familyOf(rows: readonly LineageRow[], session: string): readonly Lineag
   return rows.slice(first, next < 0 ? undefined : next);
 }
 
-/** What rewinds hide: the first and the last position, and the rewind. */
-type Hidden = readonly (readonly [from: number, to: number, by: number])[];
-
 /** The items of a session in a range: its own, and those of the sessions that it inherits from, as it shows them. */
 function itemsOf(file: Embedded, session: string, from: number, to: number): readonly TimelineItem[] {
-  let found: readonly TimelineItem[] = [];
-  let hidden: Hidden = [];
-  let tape = tapeIn(file, session);
-  // The last position that the session has of a tape.
-  for (let last = Number.POSITIVE_INFINITY; tape !== undefined && Math.min(last, to) >= from; ) {
-    const [until, hides, isOwn] = [last, hidden, tape.info.session === session];
-    // What was forked from an ancestor is shown there alone.
-    const items = tape.items.filter(
-      ({ seq, kind }) => seq >= from && seq <= Math.min(until, to) && (isOwn || kind !== 'forks'),
-    );
-    found = [...(isOwn ? items : items.map((item) => asInherited(item, hides, until))), ...found];
-    // Rewinds that came behind the fork hide nothing here.
-    hidden = [...hidden, ...tape.hidden.filter(([, , by]) => by <= until)];
+  const { items, gaps, hidden, info } = tapeNamed(file, session);
+  const found = new Map<string, TimelineItem>();
+  const add = (item: TimelineItem) => {
+    if (isBetween(item, from, to)) found.set(placeOf(item), item);
+  };
+  [...items, ...gaps].forEach(add);
+  let last = info.base;
+  for (
+    let tape = originOf(file, info);
+    tape !== undefined && last >= from;
+    tape = originOf(file, tape.info)
+  ) {
+    for (const item of [...tape.items, ...tape.gaps])
+      if (item.seq <= last && isInherited(item, hidden)) add(asInherited(item, hidden));
     last = Math.min(last, tape.info.base);
-    tape = tape.info.origin === undefined ? undefined : tapeIn(file, tape.info.origin);
   }
-  return found;
+  return [...found.values()].sort((a, b) => a.seq - b.seq || Number(isForks(a)) - Number(isForks(b)));
+}
+
+/** What stands for hidden items is also where the range begins among these. */
+function isBetween({ seq, hides }: TimelineItem, from: number, to: number): boolean {
+  return (seq >= from && seq <= to) || (hides !== undefined && hides.from <= from && from <= hides.to);
+}
+
+/** What tells two items at a position apart. */
+function placeOf({ seq, kind, hides }: TimelineItem): string {
+  return `${seq} ${kind === 'forks'} ${hides?.from}`;
+}
+
+function isForks({ kind }: TimelineItem): boolean {
+  return kind === 'forks';
+}
+
+function originOf(file: Embedded, { origin }: SessionInfo): EmbeddedTape | undefined {
+  return origin === undefined ? undefined : tapeIn(file, origin);
 }
 
 /** Where the file has what it says of a position: at the session on whose own tape that is. */
@@ -172,12 +191,21 @@ function tapeIn({ tapes }: Embedded, session: string): EmbeddedTape | undefined 
   return Object.hasOwn(tapes, session) ? tapes[session] : undefined;
 }
 
-/** An item of an ancestor, whose entries up to `until` are inherited. */
-function asInherited({ hiddenBy, ...item }: TimelineItem, hidden: Hidden, until: number): TimelineItem {
+/**
+ * Whether an item of an ancestor is one of a session: not what left the ancestor there, and of what stands for hidden items what
+ * hides the same of the session.
+ */
+function isInherited({ kind, hides }: TimelineItem, hidden: EmbeddedTape['hidden']): boolean {
+  if (hides === undefined) return kind !== 'forks';
+  return hidden.some(([from, to]) => from === hides.from && to === hides.to);
+}
+
+/** An item of an ancestor, as a session shows it that hides some of what it inherits. */
+function asInherited({ hiddenBy: _, ...item }: TimelineItem, hidden: EmbeddedTape['hidden']): TimelineItem {
   const by =
-    hiddenBy !== undefined && hiddenBy <= until
-      ? hiddenBy
-      : hidden.find(([from, to]) => item.seq >= from && item.seq <= to)?.[2];
+    item.hides === undefined
+      ? hidden.find(([from, to]) => item.seq >= from && item.seq <= to)?.[2]
+      : undefined;
   return { ...item, inherited: true, ...(by !== undefined && { hiddenBy: by }) };
 }
 

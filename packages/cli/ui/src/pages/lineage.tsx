@@ -16,7 +16,6 @@ import { Legend } from '../parts/legend.tsx';
 import { Ago, grouped } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
 import { Kind, SessionName } from '../parts/session-name.tsx';
-import { shellWord } from '../parts/shell-word.ts';
 import { addressOf, addressOfPlace, routeOf } from '../route.ts';
 
 /** How large rows are drawn, from all at once to the most readable. */
@@ -42,8 +41,13 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
     () => ({ ...(session !== undefined && { session }), closed: [...closed], ...(all && { all }) }),
     [session, closed, all],
   );
+  const [command, setCommand] = useState('');
   const rows = usePaged<LineageRow>(
-    async (offset) => await data.lineage({ ...query, offset }),
+    async (offset) => {
+      const part = await data.lineage({ ...query, offset });
+      setCommand(part.command);
+      return part;
+    },
     JSON.stringify(query),
     { keepsPlace: true },
   );
@@ -84,7 +88,7 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
           )
         }
       >
-        <CommandLine line={session === undefined ? 'tape graph' : `tape graph ${shellWord(session)}`} />
+        {command !== '' && <CommandLine line={command} />}
         <div class="tools">
           {session !== undefined && <a href={addressOf({ page: 'graph' })}>All sessions</a>}
           {isFolded && <Toggle label="Unfold all" isOn={all} turn={turnAll} />}

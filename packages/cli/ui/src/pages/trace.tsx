@@ -37,9 +37,7 @@ export function Trace({
         <span class="soft">
           of <a href={addressOf({ page: 'session', session, seq })}>{place}</a>
         </span>
-        <div class="tools">
-          <CommandLine line={`tape trace ${place}`} />
-        </div>
+        <div class="tools">{here?.command !== undefined && <CommandLine line={here.command} />}</div>
       </Heading>
       {error !== undefined && <Refused error={error} again={again} />}
       {here !== undefined && <p class="trace-here">{here.text}</p>}

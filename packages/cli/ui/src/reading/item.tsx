@@ -35,7 +35,7 @@ export function Item({ session, item, waiting = [], findings = [], showHidden, s
       </a>
       <div class="body">
         {kind === 'forks' ? (
-          <Forks item={item} session={session} />
+          <Forks item={item} />
         ) : (
           <>
             <ItemHead item={item} session={session} scope={scope} />
@@ -177,10 +177,7 @@ function About({ item, session, showHidden }: Pick<ItemOptions, 'item' | 'sessio
   return lines.length === 0 && parts.length === 0 ? <p class="faint">Nothing more is recorded.</p> : lines;
 }
 
-function Forks({
-  item: { seq, forks = [], moreForks = false },
-  session,
-}: Pick<ItemOptions, 'item' | 'session'>) {
+function Forks({ item: { seq, forks = [], moreForks = false, commands } }: Pick<ItemOptions, 'item'>) {
   return (
     <p class="edge-line forks">
       <span class="soft">
@@ -191,7 +188,8 @@ function Forks({
           <State state={state} tone={tone} isBrief /> {child}
         </a>
       ))}
-      {moreForks && <CommandLine line={`tape children ${session}`} what={`more left at ${seq}`} />}
+      {moreForks &&
+        commands.map(({ line }) => <CommandLine key={line} line={line} what={`more left at ${seq}`} />)}
     </p>
   );
 }

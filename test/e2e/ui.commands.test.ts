@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { assistant, toolCall, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { browserForTests, shown, skipsBrowsers } from '../support/browser.ts';
+import { root } from '../support/imports.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { homeIn } from '../support/temp-home.ts';
+
+const isMissing = skipsBrowsers('the commands of the page');
+const browser = browserForTests(isMissing);
+
+const places = [
+  ...['#/graph', '#/graph/main', '#/main', '#/wow!', '#/main@2', '#/main@8/trace', '#/main@3/seen'],
+  ...['#/diff/main/main.kid', '#/usage', '#/usage/main', '#/check', '#/check/main'],
+];
+
+/** What asks a model, what finds something wrong, and what can no longer be undone. */
+const isExcused = (line: string, code: number, stderr: string) =>
+  /^tape (?:chat|run) /.test(line) ||
+  (code === 1 && line.startsWith('tape check')) ||
+  /cannot undo the merge .* follows it/.test(stderr);
+
+test.skipIf(isMissing)(
+  'each command that a page shows is understood by a shell elsewhere, of a home with any name',
+  { timeout: 300_000 },
+  async () => {
+    using dir = tempDir();
+    const at = dir.file("it's $HOME; a home");
+    const home = homeIn({ path: at, file: (name) => join(at, name), [Symbol.dispose]: () => {} });
+    await home.process(['init', at]);
+    {
+      using store = home.open();
+      store.sessions.open('main');
+      store.entries.append('main', [user('Ask'), assistant('Say.'), user('Again'), assistant('Again.')]);
+      store.history.rewind('main', 3);
+      for (let i = 0; i < 3; i += 1) store.lineage.fork('main', { name: `main.${i === 0 ? 'kid' : i}` });
+      store.entries.append('main.kid', [assistant('Done.')]);
+      store.lineage.merge('main.kid');
+      store.entries.append('main', [assistant([toolCall('c1', 'read', { path: 'x' })])]);
+      store.sessions.open('wow!');
+      store.entries.append('wow!', [user('x'.repeat(9_000))]);
+    }
+    const lines = new Set<string>();
+    {
+      await using window = await shown(browser(), at);
+      const { page } = window;
+      for (const place of places) {
+        await window.goto(place);
+        await page.waitForTimeout(900);
+        await page.evaluate(
+          `for (const details of document.querySelectorAll('main details')) details.open = true`,
+        );
+        await page.waitForTimeout(500);
+        for (const line of await page.locator('main .command code').allTextContents()) lines.add(line);
+      }
+    }
+    expect(lines.size).toBeGreaterThan(25);
+    // In another directory, by the usual shell, without a variable that names the home.
+    const shell = promisify(execFile);
+    const bin = join(root, 'packages/cli/bin/tape.js');
+    const kept = dir.file('kept');
+    cpSync(at, kept, { recursive: true });
+    const wrong: string[] = [];
+    for (const line of lines) {
+      expect(line).toContain('--home ');
+      const result = await shell('sh', ['-c', `tape() { node '${bin}' "$@"; }; ${line} < /dev/null`], {
+        cwd: dir.path,
+        env: { PATH: process.env.PATH, HOME: dir.path },
+        timeout: 20_000,
+      }).catch((error: { code: number; stderr: string }) => error);
+      const { code = 0, stderr } = result as { code?: number; stderr: string };
+      if (code !== 0 && !isExcused(line, code, stderr)) wrong.push(`${line}: ${code} ${stderr}`);
+      if (/no such session|cannot find|unknown/i.test(stderr)) wrong.push(`${line}: ${stderr}`);
+      // What one changed another may need.
+      cpSync(kept, at, { recursive: true });
+    }
+    expect(wrong).toEqual([]);
+  },
+);
