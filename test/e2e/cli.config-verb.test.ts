@@ -354,21 +354,36 @@ limits:
       child.kill('SIGKILL');
       await done.catch(() => {});
       expect([before, after]).toContain(yamlOf(p));
-      rmSync(join(p.home, 'config.yaml.lock'), { force: true });
+      rmSync(join(p.home, 'config.yaml.lock'), { recursive: true, force: true });
     }
     await set(p, 'instructions', 'Well');
   });
 
-  test('names the lock that a killed process left', async () => {
+  test('takes away a lock that a killed process left, and leaves what is no lock', async () => {
     using p = project();
     await p.here(['init']);
     const lock = join(p.home, 'config.yaml.lock');
-    writeFileSync(lock, '');
-    utimesSync(lock, new Date(0), new Date(0));
+    const leave = (make: () => void) => {
+      make();
+      utimesSync(lock, new Date(0), new Date(0));
+    };
+    leave(() => mkdirSync(lock));
+    await set(p, 'instructions', 'Hi');
+    // An earlier version made a file.
+    leave(() => writeFileSync(lock, 'instructions: H'));
+    writeFileSync(join(p.home, 'config.yaml.draft'), 'instructions: H');
+    await set(p, 'instructions', 'Hello');
+    expect(yamlOf(p)).toBe('instructions: Hello\n');
+    expect(readdirSync(p.home).filter((name) => name.startsWith('config.yaml.'))).toEqual([]);
+    leave(() => {
+      mkdirSync(lock);
+      writeFileSync(join(lock, 'notes'), '');
+    });
     expect(await refused(p, 'set', 'instructions', 'Hi')).toMatchObject({
       message: `cannot set instructions: another process has the lock '${lock}'`,
-      hint: expect.stringContaining(`rm ${lock}`),
+      hint: expect.stringContaining(`rm -r ${lock}`),
     });
+    expect(readdirSync(lock)).toEqual(['notes']);
   });
 });
 

@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { jsonError } from '../support/cli.ts';
@@ -97,6 +105,19 @@ test('the file keeps its mode, and behind a link it is the file that changes; se
     env: { ...at.env, CLAUDE_CONFIG_DIR: at.dir.file('other') },
   });
   expect(jsonError(dangling)).toMatchObject({ code: 'CLI_BAD_CONFIG' });
+});
+
+test('a lock that a killed process left on the settings keeps nothing from being written', async () => {
+  using at = installDesk({ settings: '{}' });
+  // As Claude Code takes it, a directory; an earlier version of this command made a file.
+  const lock = `${at.file}.lock`;
+  for (const make of [() => mkdirSync(lock), () => writeFileSync(lock, '')]) {
+    make();
+    utimesSync(lock, new Date(0), new Date(0));
+    await at.runs('--install', '--yes');
+    expect([hooksIn(at.text()).length, existsSync(lock)]).toEqual([1, false]);
+    await at.runs('--uninstall', '--yes');
+  }
 });
 
 test('a path that no line can hold is refused, and one with quotes is what the shell reads', async () => {

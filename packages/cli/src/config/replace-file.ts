@@ -9,12 +9,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { ConfigError } from '../errors/kinds.ts';
+import { lockFile } from './file-lock.ts';
 
 /**
  * Replaces a file with the text that `change` returns, atomically, and resolves once it is on disk; `undefined` changes
- * nothing. The draft of the new file is the lock against other processes. Keeps the mode of a file.
+ * nothing. Locks the file against other processes. Keeps the mode of a file.
  * @param act what the user wants, for the error: `record trust`
  * @throws ConfigError when another process keeps the lock
  */
@@ -23,54 +22,36 @@ export async function replaceFile(
   act: string,
   change: () => string | undefined | Promise<string | undefined>,
 ): Promise<void> {
-  const draft = `${file}.lock`;
-  const fd = await lock(draft, act);
-  let done = false;
+  const lock = await lockFile(file, act);
+  const draft = `${file}.draft`;
   try {
     const text = await change();
-    if (text !== undefined) {
-      try {
-        write(fd, file, text);
-        renameSync(draft, file);
-      } catch (cause) {
-        throw new Error(`cannot ${act}: ${(cause as Error).message}`, { cause });
-      }
-      done = true;
+    if (text === undefined) return;
+    try {
+      write(draft, file, text);
+      if (!lock.isHeld()) throw new Error('another process took the lock meanwhile');
+      renameSync(draft, file);
       syncDirectory(dirname(file));
+    } catch (cause) {
+      rmSync(draft, { force: true });
+      throw new Error(`cannot ${act}: ${(cause as Error).message}`, { cause });
     }
   } finally {
-    closeSync(fd);
-    if (!done) rmSync(draft, { force: true });
+    lock.release();
   }
 }
 
-function write(fd: number, file: string, text: string): void {
-  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
-  if (mode !== undefined) fchmodSync(fd, mode & 0o777);
-  writeFileSync(fd, text);
-  fsyncSync(fd);
-}
-
-const pollMs = 10;
-
-/** A holder needs the lock for milliseconds; an older lock is the remains of a killed process. */
-const leftBehindMs = 10_000;
-
-async function lock(path: string, act: string): Promise<number> {
-  const from = performance.now();
-  for (;;) {
-    try {
-      return openSync(path, 'wx', 0o600);
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code !== 'EEXIST') throw new Error(`cannot ${act}: ${message}`, { cause: error });
-    }
-    const since = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-    if (Date.now() - since > leftBehindMs || performance.now() - from > leftBehindMs)
-      throw new ConfigError('CLI_BAD_CONFIG', `cannot ${act}: another process has the lock '${path}'`, {
-        data: { lock: path },
-      });
-    await sleep(pollMs);
+function write(draft: string, file: string, text: string): void {
+  // A killed process may have left one, and only who has the lock writes it.
+  rmSync(draft, { force: true });
+  const fd = openSync(draft, 'wx', 0o600);
+  try {
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode;
+    if (mode !== undefined) fchmodSync(fd, mode & 0o777);
+    writeFileSync(fd, text);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
   }
 }
 

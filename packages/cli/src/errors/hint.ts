@@ -286,7 +286,7 @@ function configHint({
   if (missing !== undefined) return `install ${String(missing)} beside the configuration`;
   if (unplaced === true) return `find the line with: node --check ${shellWord(String(config))}`;
   if (lock !== undefined)
-    return `if no other tape is changing it, remove the lock: rm ${shellWord(String(lock))}`;
+    return `if nothing else is changing it, remove the lock: rm -r ${shellWord(String(lock))}`;
   if (mode !== undefined)
     return `check its content, and make it private with: chmod 600 ${shellWord(String(config))}`;
   return undefined;
