@@ -58,6 +58,12 @@ test.each([
     [{ line: 2, why: 'not JSON' }],
   ],
   [
+    'with a line that reads as a reason of the parser',
+    `${jsonl([hello])}secret in JSON at position 1\n${jsonl([answer])}`,
+    { skipped: 1 },
+    [{ line: 2, why: 'not JSON' }],
+  ],
+  [
     'with a line that is a list',
     `${jsonl([hello])}[1]\n${jsonl([answer])}`,
     { skipped: 1 },

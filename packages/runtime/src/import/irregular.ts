@@ -25,8 +25,9 @@ export class Irregularities {
   readonly #others: readonly RecordForm[];
   readonly #lines: IrregularLine[] = [];
   #count = 0;
-  /** The line of the last record, and whether it was named as one with several. */
-  #last = { line: 0, isNamed: false };
+  /** The line of the last record, and the last one that was named as one with several. */
+  #line = 0;
+  #glued = 0;
 
   constructor(own: RecordForm, others: readonly RecordForm[]) {
     this.#own = own;
@@ -57,9 +58,9 @@ export class Irregularities {
 
   /** Whether a record is the second one of its line. */
   #isFirstGlued(line: number): boolean {
-    const isSame = line === this.#last.line;
-    const isFirst = isSame && !this.#last.isNamed;
-    if (isFirst || !isSame) this.#last = { line, isNamed: isFirst };
+    const isFirst = line === this.#line && line !== this.#glued;
+    this.#line = line;
+    if (isFirst) this.#glued = line;
     return isFirst;
   }
 

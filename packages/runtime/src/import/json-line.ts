@@ -143,12 +143,12 @@ function position(error: unknown, text: string): number {
   return Number(/at position (\d+)/.exec(message)?.[1] ?? 0);
 }
 
-/** Why a text is not JSON. The parser quotes the text, which may be that of any file of the user. */
+/** Why a text is not JSON. The parser quotes the text in some reasons, which may be that of any file of the user. */
 function reasonOf(error: unknown, text: string, at: number): string {
   const message = error instanceof Error ? error.message : '';
   if (text[at] === '\0') return 'a NUL byte in a record';
   if (at >= text.length || message.startsWith('Unterminated string')) return endsInside;
-  const [, reason] = /^(.*) (?:in|after) JSON at position/.exec(message) ?? [];
+  const [, reason] = /^([^"]*) (?:in|after) JSON at position/.exec(message) ?? [];
   if (reason === undefined) return 'not JSON';
   return `not JSON: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
 }
