@@ -198,6 +198,29 @@ test('secrets are replaced before a text is cut, unless they are wanted', async 
   expect(JSON.stringify((await exported(home, 'main', '--raw')).data)).toContain(token);
 });
 
+test('nor is half of one in a title, or in what was merged', async () => {
+  using home = memoryHome();
+  {
+    using store = home.open();
+    store.sessions.open('main', { title: `${'x '.repeat(95)}${token}` });
+    for (const chars of [40, 60, 80, 100, 120, 160, 200, 240, 300, 400]) {
+      const { session } = store.lineage.fork('main', { title: `${'y '.repeat(97)}${token}` });
+      store.entries.append(session, [assistant(`${'z '.repeat(chars / 2 - 5)}${token}`)]);
+      store.lineage.merge(session);
+    }
+  }
+  const { data } = await exported(home, 'main', '--tree');
+  expect(JSON.stringify(data)).not.toMatch(/ghp_|a1B2/);
+});
+
+test('a file does not say where its home was', async () => {
+  using home = memoryHome();
+  family(home);
+  const { html, data } = await exported(home, 'root', '--tree', '--home', home.path);
+  expect(JSON.stringify(data)).toContain('tape fork main@');
+  expect(JSON.stringify(data) + html).not.toContain(home.path);
+});
+
 test('no text of a tape is part of the markup of the file, and nothing but its own code can run', async () => {
   using home = memoryHome();
   const hostile = '</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>';

@@ -1,17 +1,21 @@
 import { type LivePage, type PageSource, pageOf, type TimelineItem } from '@tapedeck/cli/internal';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 
-/** What a page of these sessions is answered. */
-export function pageOn(store: SqliteTapeStore, more: Partial<PageSource> = {}): LivePage {
-  return pageOf({
+/** What a page of these sessions reads. */
+export function sourceOn(store: SqliteTapeStore): PageSource {
+  return {
     store,
     title: 'home',
     version: '0.0.0',
     inHome: (line) => line,
     check: async () => ({ sessions: 0, entries: 0, sections: {} }),
     now: () => 0,
-    ...more,
-  });
+  };
+}
+
+/** What a page of these sessions is answered. */
+export function pageOn(store: SqliteTapeStore, more: Partial<PageSource> = {}): LivePage {
+  return pageOf({ ...sourceOn(store), ...more });
 }
 
 /** The items of a session, read in parts of some positions: from the start on, or from the end back. */

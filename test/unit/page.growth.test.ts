@@ -1,6 +1,15 @@
-import { assistant, openTapeStore, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { wholeJson } from '@tapedeck/cli/internal';
+import {
+  anchor,
+  assistant,
+  openTapeStore,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+} from '@tapedeck/tape';
 import { expect, test } from 'vitest';
-import { pageOn } from '../support/page.ts';
+import { pageOn, sourceOn } from '../support/page.ts';
 
 const usage = { input: 10, output: 5, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
 
@@ -70,4 +79,99 @@ test('ten thousand sessions come in parts, each once', async () => {
     expect(ids).toHaveLength(10_001);
     expect(new Set(ids).size).toBe(10_001);
   }
+});
+
+/** A family whose children are merged, with anchors, calls and results between. */
+function familyOf(children: number): SqliteTapeStore {
+  const store = openTapeStore(':memory:', { redact: false });
+  store.sessions.open('main');
+  store.entries.append('main', [user('Begin')]);
+  for (let n = 0; n < children; n += 1) {
+    // Most come one after the other, without a message of the parent between them.
+    if (n % 40 === 0) {
+      store.entries.append('main', [assistant([toolCall(`c${n}`, 'read', { n })])]);
+      store.entries.append('main', [toolResult({ toolCallId: `c${n}`, toolName: 'read' }, 'So.')]);
+    }
+    if (n % 10 === 0) store.entries.append('main', [anchor(`step-${n}`, { n })]);
+    const name = `child-${n}`;
+    store.lineage.fork('main', { name });
+    store.entries.append(name, [user('Go.'), assistant('Done.')]);
+    store.lineage.merge(name);
+  }
+  return store;
+}
+
+/** How many entries an export reads for each row that it writes, and how often it looks for a session. */
+async function costOf(store: SqliteTapeStore): Promise<{ readonly reads: number; readonly finds: number }> {
+  let [reads, finds] = [0, 0];
+  const entries: SqliteTapeStore['entries'] = {
+    ...store.entries,
+    *read(ref, query) {
+      for (const entry of store.entries.read(ref, query)) {
+        reads += 1;
+        yield entry;
+      }
+    },
+  };
+  const sessions: SqliteTapeStore['sessions'] = {
+    ...store.sessions,
+    find: (ref) => {
+      finds += 1;
+      return store.sessions.find(ref);
+    },
+  };
+  const counted = new Proxy(store, {
+    get(target, key) {
+      if (key === 'entries') return entries;
+      if (key === 'sessions') return sessions;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const clean = <T>(value: T): T => value;
+  const pieces = wholeJson(sourceOn(counted), { session: 'main', scope: 'tree', clean });
+  for (;;) {
+    const { done, value } = await pieces.next();
+    if (done === true) return { reads: reads / value.items, finds: finds / value.items };
+  }
+}
+
+test('what an export reads grows with what it writes, however many sessions there are', async () => {
+  using few = familyOf(200);
+  using many = familyOf(800);
+  const [less, more] = [await costOf(few), await costOf(many)];
+  expect(more.reads).toBeLessThan(1.3 * less.reads);
+  expect(more.finds).toBeLessThan(1.3 * less.finds);
+});
+
+test('an export says how many of the entries are written, up to all of them', async () => {
+  using store = familyOf(20);
+  const far: number[] = [];
+  const pieces = wholeJson(sourceOn(store), {
+    ...{ session: 'main', scope: 'tree', clean: (value) => value },
+    onProgress: ({ done, total }) => far.push(done / (total ?? 0)),
+  });
+  for await (const _ of pieces);
+  expect(far).toEqual(far.toSorted((a, b) => a - b));
+  expect(far[0]).toBeLessThan(0.1);
+  expect(far.at(-1)).toBeGreaterThan(0.9);
+  expect(far.at(-1)).toBeLessThanOrEqual(1);
+});
+
+test('more entries than a file can have are refused before any is read', async () => {
+  using store = familyOf(1);
+  const find: SqliteTapeStore['sessions']['find'] = (ref) => {
+    const info = store.sessions.find(ref);
+    return info && { ...info, head: 500_001 };
+  };
+  const large = new Proxy(store, {
+    get: (target, key) =>
+      key === 'sessions' ? { ...store.sessions, find } : Reflect.get(target, key, target),
+  });
+  const pieces = wholeJson(sourceOn(large), { session: 'main', scope: 'session', clean: (value) => value });
+  await expect(pieces.next()).rejects.toMatchObject({
+    code: 'CLI_TOO_LARGE',
+    message: 'cannot export main as one page: 500001 entries are more than 500000',
+    data: { session: 'main', entries: 500_001 },
+  });
 });

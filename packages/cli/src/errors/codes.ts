@@ -25,6 +25,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     'the child (`data.child`) has not run: it has neither entries of its own nor a worktree',
   ],
   CLI_CANNOT_LISTEN: [exit.failed, 'the port (`data.port`) is taken, or this user may not use it'],
+  CLI_TOO_LARGE: [
+    exit.usage,
+    'the session (`data.session`) and what is exported with it have too many entries (`data.entries`), or too much text, for one page',
+  ],
   CLI_FAILED: [exit.failed, 'any other error'],
   TAPE_NO_SESSION: [
     exit.notFound,

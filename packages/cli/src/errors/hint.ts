@@ -32,6 +32,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
     case 'CLI_CANNOT_LISTEN':
       return 'let it take a free port: tape ui';
+    case 'CLI_TOO_LARGE':
+      return 'leave out --tree, name a session below it, or show all of it with: tape ui';
     case 'CLI_NOTHING_TO_MERGE': {
       const child = shellWord(String(data.child));
       return `run it with: tape run ${child}; give its result with: tape merge ${child} --result TEXT; or discard it with: tape discard ${child}`;

@@ -58,6 +58,17 @@ export class ConfigError extends Error {
   }
 }
 
+/** What is exported does not fit in one file: exit 2. */
+export class TooLargeError extends Error {
+  readonly code = 'CLI_TOO_LARGE';
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(message: string, data: Readonly<Record<string, unknown>>) {
+    super(message);
+    this.data = data;
+  }
+}
+
 /** The server of the page cannot listen: exit 1. */
 export class ListenError extends Error {
   readonly code = 'CLI_CANNOT_LISTEN';

@@ -1,4 +1,4 @@
-import type { Entry, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 
 /** Replaces the secrets in a value. */
 export type Clean = <T>(value: T) => T;
@@ -9,7 +9,10 @@ export interface CleanReads {
   redacted(): number;
 }
 
-/** A store that gives entries without secrets: before a text is cut, where half of one would look like none. */
+/**
+ * A store that gives entries without secrets: before a text is cut, where half of one would look like none. It finds each
+ * session once: all that is read about many sessions names the same ones again and again.
+ */
 export function cleanReads(store: SqliteTapeStore, clean: Clean): CleanReads {
   const found = new Set<string>();
   function* cleaned(entries: Iterable<Entry>): Generator<Entry> {
@@ -24,12 +27,22 @@ export function cleanReads(store: SqliteTapeStore, clean: Clean): CleanReads {
     ...store.entries,
     read: (ref, query) => cleaned(store.entries.read(ref, query)),
   };
+  const sessions: SqliteTapeStore['sessions'] = { ...store.sessions, find: once(store.sessions.find) };
   const one = new Proxy(store, {
     get(target, key) {
       if (key === 'entries') return entries;
+      if (key === 'sessions') return sessions;
       const value: unknown = Reflect.get(target, key, target);
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
   return { store: one, redacted: () => found.size };
+}
+
+function once(find: SqliteTapeStore['sessions']['find']): SqliteTapeStore['sessions']['find'] {
+  const found = new Map<string, SessionInfo | undefined>();
+  return (ref) => {
+    if (!found.has(ref)) found.set(ref, find(ref));
+    return found.get(ref);
+  };
 }

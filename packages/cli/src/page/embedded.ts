@@ -36,7 +36,7 @@ export interface Embedded {
   readonly findings: Findings;
 }
 
-/** A session with its own entries. What it inherits is in its `origin`, up to its `base`. */
+/** A session with its own entries and landmarks. What it inherits is in its `origin`, up to its `base`. */
 export interface EmbeddedTape {
   readonly info: SessionInfo;
   /** Its own items, those too that a rewind hides, as this session shows them. */

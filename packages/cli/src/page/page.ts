@@ -19,6 +19,7 @@ import { timeline } from './timeline.ts';
 import { trace } from './trace.ts';
 import { usage } from './usage.ts';
 
+export { fitting } from './fits.ts';
 export type { Scope } from './scope.ts';
 export type { Checked, PageSource } from './source.ts';
 export { wholeJson } from './whole.ts';

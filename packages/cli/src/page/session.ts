@@ -1,6 +1,6 @@
 import type { SessionInfo as Info } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
-import { stated } from '../session/stated.ts';
+import { type Stated, stated } from '../session/stated.ts';
 import { hasActs, landmarksOf } from './anchors.ts';
 import type { Command, SessionInfo } from './data.ts';
 import { lastMerge } from './merges.ts';
@@ -25,6 +25,16 @@ export async function session(
     titles: true,
   });
   const [{ state } = { state: '' }] = await stated(store, [info]);
+  return await sessionInfo(source, { info, state });
+}
+
+/** The same of a session that was read with its counts; with `own`, it has the landmarks of its own tape alone. */
+export async function sessionInfo(
+  source: PageSource,
+  { info, state }: Pick<Stated, 'info' | 'state'>,
+  { own = false }: { readonly own?: boolean } = {},
+): Promise<SessionInfo> {
+  const { store } = source;
   const origin = info.parentId === undefined ? undefined : store.sessions.find(info.parentId);
   const merged = lastMerge(store, info);
   return {
@@ -37,7 +47,7 @@ export async function session(
     ...(merged !== undefined && { merged }),
     commands: commandsOf(source, info, state),
     waiting: await waitingCalls(source, info),
-    anchors: landmarksOf(store, info, { most: landmarksMax }).map(({ seq, name, shape }) => ({
+    anchors: landmarksOf(store, info, { most: landmarksMax, own }).map(({ seq, name, shape }) => ({
       seq,
       name,
       shape,

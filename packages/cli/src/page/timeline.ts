@@ -110,7 +110,11 @@ function turnBefore(
   const least = Math.max(from, to - backMax);
   // A merge or the output of a command is a message that belongs to an entry before it.
   const messages = [...store.entries.read(id, { from: least, to, kind: 'message', last: 8 })];
-  return messages.findLast((entry) => !isPart(entry))?.seq ?? least;
+  const turn = messages.findLast((entry) => !isPart(entry));
+  if (turn !== undefined) return turn.seq;
+  const [call] = store.entries.read(id, { from: least, to, calls: true, last: 1 });
+  // Without a call, the entry before the range can lack what its merge or command says, which is next.
+  return call?.seq ?? Math.max(least, to);
 }
 
 /** What stands for the entries that rewinds hide, in some ranges of a session. */

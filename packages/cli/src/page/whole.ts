@@ -1,16 +1,17 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
-import type { SessionRange } from '@tapedeck/tape/store';
+import type { OnProgress, SessionRange } from '@tapedeck/tape/store';
 import { aboutOf } from '../session/listing.ts';
-import { stated } from '../session/stated.ts';
+import { type Stated, stated } from '../session/stated.ts';
 import { type Clean, cleanReads } from './clean-reads.ts';
-import type { LineageMerge, SessionInfo, SessionRow, TimelineItem, TraceRow } from './data.ts';
+import type { LineageMerge, LineageRow, SessionInfo, SessionRow, TimelineItem, TraceRow } from './data.ts';
 import type { EmbeddedTape } from './embedded.ts';
 import { findings } from './findings.ts';
+import { assertFits } from './fits.ts';
 import { parting } from './parting.ts';
 import { type Scope, type Scoped, scopeOf } from './scope.ts';
 import { seen } from './seen.ts';
-import { session } from './session.ts';
+import { sessionInfo } from './session.ts';
 import { sessionRow } from './session-row.ts';
 import { lineOf, needShown, type PageSource, refOf } from './source.ts';
 import { flat } from './texts.ts';
@@ -25,6 +26,8 @@ export interface Whole {
   readonly scope: Scope;
   /** Replaces the secrets in a value. */
   readonly clean: Clean;
+  /** Hears how many of the entries are written. */
+  readonly onProgress?: OnProgress;
 }
 
 /** What was written. */
@@ -39,6 +42,8 @@ export interface WholeWritten {
 const seenMax = 2_000;
 const tracesMax = 2_000;
 const partingsMax = 200;
+/** Entries that are read to compare pairs, beside as many as the file has. */
+const comparedMax = 50_000;
 const usagesMax = 300;
 /** Entries of a view that is made again to compare it: of each answer another one. */
 const remadeMax = 200;
@@ -50,7 +55,7 @@ const aboutMax = 200;
  */
 export async function* wholeJson(
   source: PageSource,
-  { session: ref, scope, clean }: Whole,
+  { session: ref, scope, clean, onProgress }: Whole,
 ): AsyncGenerator<string, WholeWritten> {
   const { store } = source;
   const info = needShown(store, ref);
@@ -62,30 +67,44 @@ export async function* wholeJson(
   const json = (value: unknown) => JSON.stringify(clean(value));
   const nameOf = (id: string) => names.get(id) ?? id;
 
-  const rows = await rowsIn(reads.store, within, nameOf);
-  yield `{"sessions":${json(rows)},"lineage":${json(await treeRows(store, within))},"tapes":{`;
-  let items = 0;
+  const total = sumOf(within);
+  assertFits(nameOf(info.id), total);
+  const states = await statesIn(reads.store, within);
+  const rows = new Map(
+    states.map((one) => [one.info.id, rowOf(reads.store, one, { within, nameOf, clean })]),
+  );
+  const drawn = (await treeRows(reads.store, within)).map((row) => aboutIn(row, rows));
+  yield `{"sessions":${json([...rows.values()])},"lineage":${json(drawn)},"tapes":{`;
+  let [items, done] = [0, 0];
   const answers: { readonly session: string; readonly seq: number }[] = [];
   const traces = new Map<string, readonly TraceRow[]>();
   let separator = '';
+  const stateOf = new Map(states.map((one) => [one.info.id, one]));
   for (const one of within.values()) {
+    const state = stateOf.get(one.info.id);
+    if (state === undefined) continue;
     const name = nameOf(one.info.id);
-    const about = rows.find(({ id }) => id === one.info.id)?.about ?? '';
-    const known = partOf({ ...(await session(cleaned, { session: one.info.id })), about }, one, named);
+    // What it inherits is at the session from which it does, unless that is not in the file.
+    const own = one.from > one.info.base;
+    const about = rows.get(one.info.id)?.about ?? '';
+    const known = partOf({ ...(await sessionInfo(cleaned, state, { own })), about }, one, named);
     const head = { info: known, hidden: hiddenIn(store, one), gaps: inheritedGaps(cleaned, one, within) };
     yield `${separator}${JSON.stringify(name)}:${json(head).slice(0, -1)},"items":[`;
     separator = ',';
     let between = '';
     for await (const item of itemsIn(cleaned, one)) {
+      onProgress?.({ done: done + item.seq - one.from, total });
       const shown = itemWithin(item, named);
       if (shown === undefined) continue;
       if (item.seen === true) answers.push({ session: name, seq: item.seq });
+      if (answers.length > 2 * seenMax) answers.splice(0, seenMax);
       if (item.kind === 'merge' && traces.size < tracesMax)
-        await follow(source, traces, { session: name, seq: item.seq, named });
+        await follow(cleaned, traces, { session: name, seq: item.seq, named });
       items += 1;
       yield `${between}${json(shown)}`;
       between = ',';
     }
+    done += one.to - one.from + 1;
     yield ']}';
   }
   yield '},"seen":{';
@@ -96,10 +115,14 @@ export async function* wholeJson(
   }
   yield `},"trace":${json(Object.fromEntries(traces))},"partings":[`;
   comma = '';
+  let compared = 0;
   for (const { info: child } of [...within.values()]
     .filter(({ info: of }) => within.has(of.parentId ?? ''))
     .slice(0, partingsMax)) {
-    yield `${comma}${json(await parting(cleaned, { a: nameOf(child.parentId ?? ''), b: nameOf(child.id) }))}`;
+    if (compared > total + comparedMax) break;
+    const one = await parting(cleaned, { a: nameOf(child.parentId ?? ''), b: nameOf(child.id) });
+    compared += one.a.entries + one.b.entries;
+    yield `${comma}${json(one)}`;
     comma = ',';
   }
   yield '],"usage":{';
@@ -128,19 +151,42 @@ export async function* wholeJson(
   return { sessions: within.size, items, redacted };
 }
 
-/** The rows of the list, the one with the newest message first. */
-async function rowsIn(
+/** How many entries some sessions have. */
+function sumOf(within: ReadonlyMap<string, Scoped>): number {
+  return [...within.values()].reduce((sum, { from, to }) => sum + Math.max(0, to - from + 1), 0);
+}
+
+/** The sessions with their states, the one with the newest message first. */
+async function statesIn(
   store: SqliteTapeStore,
   within: ReadonlyMap<string, Scoped>,
-  nameOf: (id: string) => string,
-): Promise<readonly SessionRow[]> {
-  const infos = [...store.readSessions({ ids: [...within.keys()], all: true, counts: true })];
-  return (await stated(store, infos)).map((one) => ({
-    ...sessionRow(one),
-    session: nameOf(one.info.id),
-    about: flat(aboutOf(store, one.info), aboutMax),
-    head: within.get(one.info.id)?.to ?? one.info.head,
-  }));
+): Promise<readonly Stated[]> {
+  return await stated(store, [...store.readSessions({ ids: [...within.keys()], all: true, counts: true })]);
+}
+
+/** The row of a session in the list. */
+function rowOf(
+  store: SqliteTapeStore,
+  one: Stated,
+  {
+    within,
+    nameOf,
+    clean,
+  }: {
+    readonly within: ReadonlyMap<string, Scoped>;
+    readonly nameOf: (id: string) => string;
+    readonly clean: Clean;
+  },
+): SessionRow {
+  const { id, head } = one.info;
+  // A title is no entry.
+  const about = flat(clean(aboutOf(store, one.info)), aboutMax);
+  return { ...sessionRow(one), session: nameOf(id), about, head: within.get(id)?.to ?? head };
+}
+
+/** A row of the lineage with what the list says of the session: that has no secret. */
+function aboutIn(row: LineageRow, rows: ReadonlyMap<string, SessionRow>): LineageRow {
+  return row.about === undefined ? row : { ...row, about: rows.get(row.id ?? '')?.about ?? '' };
 }
 
 /** A session as far as the file has it. */

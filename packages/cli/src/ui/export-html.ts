@@ -2,9 +2,9 @@ import type { Redact, Secret, SqliteTapeStore } from '@tapedeck/tape';
 import { saveText } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { counted } from '../output/counted.ts';
-import { counting, withProgress } from '../output/progress.ts';
+import { withProgress } from '../output/progress.ts';
 import { packageVersion } from '../package-file.ts';
-import { type Checked, type Scope, wholeJson } from '../page/page.ts';
+import { type Checked, fitting, type Scope, wholeJson } from '../page/page.ts';
 import { checkJson } from '../session/checked.ts';
 import { printed, withheldText } from '../session/export-form.ts';
 import { needSession } from '../session/place.ts';
@@ -31,16 +31,19 @@ export async function exportHtml(
   const { session } = needSession(store, id);
   const source = {
     ...{ store, title: session, version: packageVersion(), now: () => io.now() },
-    // Who gets the file has another home.
+    // Who gets the file has another home, and need not know where this one is.
     inHome: (line: string) => line,
     check: async (of = id) =>
       checkJson(await check(store, { session: of, graph: home.graph })) as unknown as Checked,
   };
   const made = await withProgress({ io, home, ...context }, async (progress) => {
-    const data = wholeJson(source, { session: id, scope, clean });
-    // The pieces of the data tell how far it is: compressed, they are fewer.
-    const shown = file === undefined && io.isTerminal ? data : counting(data, progress('Exporting parts'));
-    const page = htmlFile(clean(session), shown);
+    // A terminal shows the text itself.
+    const onProgress = file === undefined && io.isTerminal ? undefined : progress('Exporting entries');
+    const data = wholeJson(source, {
+      ...{ session: id, scope, clean },
+      ...(onProgress !== undefined && { onProgress }),
+    });
+    const page = htmlFile(clean(session), fitting(session, data));
     return file === undefined ? await printed(page, io.out) : await saveText(file, page);
   });
   const { sessions = 0, items = 0, redacted = 0 } = made ?? {};

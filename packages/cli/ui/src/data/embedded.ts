@@ -26,7 +26,10 @@ export function embeddedData(file: Embedded): Asks {
       command:
         session === '' ? (file.graph[''] ?? '') : own(file.graph, session, `the lineage of '${session}'`),
     }),
-    session: async ({ session }) => tapeNamed(file, session).info,
+    session: async ({ session }) => ({
+      ...tapeNamed(file, session).info,
+      anchors: landmarksOf(file, session),
+    }),
     timeline: async (query) => timelineOf(file, query),
     timelineNow: (query) => timelineOf(file, query),
     seen: async ({ session, seq }) =>
@@ -175,6 +178,20 @@ function isForks({ kind }: TimelineItem): boolean {
 
 function originOf(file: Embedded, { origin }: SessionInfo): EmbeddedTape | undefined {
   return origin === undefined ? undefined : tapeIn(file, origin);
+}
+
+/** The landmarks of a session, oldest first: its own, and those that it inherits. */
+function landmarksOf(file: Embedded, session: string): SessionInfo['anchors'] {
+  let found: SessionInfo['anchors'] = [];
+  let tape = tapeIn(file, session);
+  const floor = tape?.info.floor ?? 0;
+  for (let last = Number.POSITIVE_INFINITY; tape !== undefined && last > floor; ) {
+    const until = last;
+    found = [...tape.info.anchors.filter(({ seq }) => seq > floor && seq <= until), ...found];
+    last = Math.min(last, tape.info.base);
+    tape = originOf(file, tape.info);
+  }
+  return found.slice(-pageMax);
 }
 
 /** Where the file has what it says of a position: at the session on whose own tape that is. */
