@@ -1,5 +1,6 @@
 import { type ImportPlan, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import { assistant, type Draft, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { treeParentOf } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { atFullSize, sized } from '../support/size.ts';
@@ -102,6 +103,74 @@ test('a prompt that was left, and is gone on from later, counts each answer once
     expect([steps, output]).toEqual([steps, 4 * 7]);
   }
   growsAsOne(records);
+});
+
+describe('a user who returns to a branch that was left', () => {
+  const said = (uuid: string, parent: string | null): Records => [
+    person({ uuid: `${uuid}p`, parent }, `ask ${uuid}`),
+    model({ uuid, parent: `${uuid}p` }, [says(`did ${uuid}`)], { usage: { output_tokens: 7 } }),
+  ];
+  const begun = [...said('a1', null), ...said('a2', 'a1'), ...said('b2', 'a1')];
+  const records = [
+    ...begun,
+    ...said('a3', 'a2'),
+    ...said('b3', 'b2'),
+    ...said('c2', 'a1'),
+    ...said('a4', 'a3'),
+  ];
+
+  /** What a home has: its conversations, their places in the tree, and what they cost. */
+  const stateOf = (store: SqliteTapeStore) => {
+    const sessions = store.sessions.list({ all: true, deleted: false });
+    return {
+      sessions: sessions
+        .map((info) => [
+          info.session,
+          treeParentOf(info).parent,
+          JSON.stringify(view(store.views.entries(info.session)).messages),
+        ])
+        .toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1)),
+      output: store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0),
+    };
+  };
+
+  test.each([[[4, 6, 8]], [[4, 6, 8, 10]], [[5, 6, 7, 9, 12, 14]], [[...records.keys()].map((i) => i + 1)]])(
+    'has the same sessions, edges and views in pieces as at once: %s',
+    (cuts) => {
+      const whole = records.slice(0, cuts.at(-1));
+      const { store, plan } = imported(...cuts.map((cut) => records.slice(0, cut)));
+      expect(stateOf(store)).toEqual(stateOf(imported(whole).store));
+      expect(reconcile(store, plan).filter(({ added }) => added > 0)).toEqual([]);
+      expect([...store.verify()]).toEqual([]);
+    },
+  );
+
+  test('stores nothing twice when it goes on', () => {
+    const { store } = imported(...[4, 6, 8, 10].map((cut) => records.slice(0, cut)));
+    const stored = store.sessions
+      .list({ all: true })
+      .flatMap(({ id }) => [...store.entries.read(id, { own: true, kind: 'message' })]);
+    expect(stored).toHaveLength(10);
+  });
+
+  test('keeps the session of the branch where a person has used that', () => {
+    const branch = 's-1-branch-a2p';
+    for (const use of [
+      (store: SqliteTapeStore) => store.entries.append(branch, [user('and here?'), assistant('Here, too.')]),
+      (store: SqliteTapeStore) => store.lineage.fork(branch, { name: 'mine' }),
+      (store: SqliteTapeStore) => store.sessions.update(branch, { name: 'mine' }),
+    ]) {
+      const { store } = imported(records.slice(0, 4), begun);
+      use(store);
+      reconcile(store, planned(records.slice(0, 8)));
+      expect(store.sessions.find(branch)).toMatchObject({ lifecycle: 'active' });
+    }
+    const { store } = imported(records.slice(0, 4), begun, records.slice(0, 8));
+    const [deleted] = store.sessions.list({ deleted: true });
+    store.sessions.update(deleted?.id ?? '', { lifecycle: 'active' });
+    reconcile(store, planned(records.slice(0, 9)));
+    expect(store.sessions.find(branch)).toMatchObject({ lifecycle: 'active' });
+  });
 });
 
 test('a missing parent does not cut the history off, and is reported', () => {

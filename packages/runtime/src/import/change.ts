@@ -17,14 +17,15 @@ export interface Change {
  * Compares a plan with what the tape has of it. What both begin with stays; where an entry differs, is missing or is one
  * too many, the tape is rewound to the last point before it at which no call is open, and the rest follows. Entries that no
  * view shows are written once, and never again. Pure.
+ * @param back where the tape showed more of the plan than it does: it is rewound to there
  */
-export function changeOf(plan: ConversationPlan, tape: Imported): Change {
+export function changeOf(
+  plan: ConversationPlan,
+  tape: Imported,
+  back?: Pick<Change, 'same' | 'rewindTo'>,
+): Change {
   const { spine, settled, asides } = plan;
-  const shown = spineOf(tape.shown);
-  let same = commonOf(plan, shown);
-  // Between a call and its last result nothing can be cut.
-  while (same > 0 && shown[same]?.kind === 'tool-result') same -= 1;
-  const hidden = shown[same];
+  const { same, rewindTo } = back ?? sameOf(plan, tape);
   const fresh = asides.filter(({ draft }) => !tape.known.has(draft.key ?? ''));
   const drafts: Draft[] = [];
   let aside = 0;
@@ -41,7 +42,17 @@ export function changeOf(plan: ConversationPlan, tape: Imported): Change {
     if (draft !== undefined) drafts.push(writtenAgain(draft, tape));
   }
   catchUp(Number.POSITIVE_INFINITY);
-  return { same, ...(hidden !== undefined && { rewindTo: hidden.seq - 1 }), drafts };
+  return { same, ...(rewindTo !== undefined && { rewindTo }), drafts };
+}
+
+/** How much of a plan a tape shows, and the position behind which it shows something else. */
+export function sameOf(plan: ConversationPlan, tape: Imported): Pick<Change, 'same' | 'rewindTo'> {
+  const shown = spineOf(tape.shown);
+  let same = commonOf(plan, shown);
+  // Between a call and its last result nothing can be cut.
+  while (same > 0 && shown[same]?.kind === 'tool-result') same -= 1;
+  const hidden = shown[same];
+  return { same, ...(hidden !== undefined && { rewindTo: hidden.seq - 1 }) };
 }
 
 /**

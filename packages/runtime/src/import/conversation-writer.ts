@@ -9,10 +9,11 @@ import {
 } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { hasBase } from './base.ts';
-import { type Change, changeOf, commonOf, losesMore, saysNothingNew, spineOf } from './change.ts';
+import { type Change, changeOf, commonOf, losesMore, sameOf, saysNothingNew, spineOf } from './change.ts';
 import { copiesIn, countsElsewhere } from './copies.ts';
 import { continuedNote, resumedNote } from './copy-notes.ts';
 import type { ImportError } from './errors.ts';
+import type { Back } from './family.ts';
 import { firstKeyIn } from './first-said.ts';
 import { originDraft } from './forgotten.ts';
 import { forkOf } from './fork-of.ts';
@@ -74,6 +75,7 @@ interface ReadTape {
   readonly imported: Imported;
   /** What has to be written so that it reads as its plan. */
   readonly change: Change;
+  readonly back: Back | undefined;
 }
 
 /** How often a session is read anew after another writer was faster. */
@@ -188,7 +190,7 @@ export class ConversationWriter {
       (copyOf === undefined ? undefined : sessionOf(this.#store, { format, session: copyOf }));
     const at = family.branching(conversation, preferred && this.#store.sessions.find(preferred)?.id);
     if (at === undefined) return undefined;
-    this.#session = this.#fork(at.session, { cut: at.cut, kind: 'session' });
+    this.#session = this.#fork(at.id, { cut: at.cut, kind: 'session' });
     return this.#update([this.#origin()]);
   }
 
@@ -317,13 +319,18 @@ export class ConversationWriter {
 
   /** Forks a session, and returns the name of the child: that of an earlier fork, if one was killed behind it. */
   #fork(parent: string, request: ForkRequest): string {
-    const { title } = this.#writing.conversation;
+    const { title, key: own } = this.#writing.conversation;
+    const wanted = request.key ?? own;
+    let key = wanted;
+    // The conversation had a session before, of which nothing was left when the user returned to where it began.
+    for (let n = 2; this.#store.sessions.list({ parent, key, deleted: true }).length > 0; n += 1)
+      key = `${wanted}~${n}`;
     try {
       return this.#store.lineage.fork(parent, {
         name: this.#session,
-        key: this.#writing.conversation.key,
         ...(title !== undefined && { title }),
         ...request,
+        key,
       }).session;
     } catch (error) {
       if (!isCode(error, 'TAPE_KEY_CONFLICT') || typeof error.data.session !== 'string') throw error;
@@ -337,7 +344,28 @@ export class ConversationWriter {
     const { head = 0, headHash } = info ?? {};
     const own = importedIn(this.#store, this.#session, this.#writing.conversation.base);
     const imported = { ...own, elsewhere: this.#elsewhere(info) };
-    return { head, hash: headHash, imported, change: changeOf(this.#writing.conversation, imported) };
+    const back = this.#back(info?.id, imported);
+    return {
+      head,
+      hash: headHash,
+      imported,
+      change: changeOf(this.#writing.conversation, imported, back),
+      back,
+    };
+  }
+
+  /** Where the session showed more of the conversation before a rewind: a prompt that was left is gone on from. */
+  #back(id: string | undefined, imported: Imported): Back | undefined {
+    const { plan, conversation, rewritten, as } = this.#writing;
+    const { kind, base, spine } = conversation;
+    const isTree = (kind === 'main' || kind === 'branch') && base === undefined && as === undefined;
+    const isOther = rewritten || plan.isNamed === true || plan.exportOf !== undefined;
+    if (id === undefined || !isTree || isOther || imported.ownWork !== undefined) return undefined;
+    const { same, rewindTo } = sameOf(conversation, imported);
+    // What follows has to have been written, and rewound, before.
+    if (rewindTo === undefined || !imported.known.has(spine[same]?.key ?? '')) return undefined;
+    const back = copiesIn(this.#store).family(firstKeyIn(conversation))?.family.backIn(id, conversation);
+    return back !== undefined && back.same > same ? back : undefined;
   }
 
   /**
@@ -358,13 +386,14 @@ export class ConversationWriter {
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
   #append(
-    { head, hash, imported, change: { rewindTo, drafts } }: ReadTape,
+    { head, hash, imported, change: { rewindTo, drafts }, back }: ReadTape,
     first: readonly Draft[],
   ): Omit<Reconciled, 'conversation' | 'session' | 'created'> {
     const rewind = rewindTo === undefined ? [] : [rewindDraft(rewindTo)];
     const whole = [...rewind, ...first, ...drafts].map(wholeDraft);
     const { conversation: plan } = this.#writing;
-    const shown = imported.shown.filter(({ seq }) => rewindTo === undefined || seq <= rewindTo);
+    const shown =
+      back?.shown ?? imported.shown.filter(({ seq }) => rewindTo === undefined || seq <= rewindTo);
     if (whole.length > 0)
       this.#store.entries.append(this.#session, withRefs(whole, { plan, next: head + 1, shown }), {
         expectHead: hash,

@@ -19,6 +19,8 @@ class Copies {
   readonly #store: SqliteTapeStore;
   /** All conversations that are no subagents, and of these the main ones, by their ULIDs. */
   readonly #kin = new Map<string, Kin>();
+  /** Those of them that are not the main ones, by the sessions of tools from which they came, each with its key. */
+  readonly #branches = new Map<string, (readonly [id: string, conversation: string])[]>();
   /** Those that lack a message or an answer. */
   readonly #unfinished = new Set<string>();
   readonly #byFirst = new Map<string, Group>();
@@ -67,6 +69,12 @@ class Copies {
   firstOf(id: string): string | undefined {
     this.#readOn();
     return this.#kin.get(id)?.first;
+  }
+
+  /** The sessions of a session of a tool beside the main one, without subagents, by their ids, and their conversations. */
+  branchesOf(source: string): readonly (readonly [id: string, conversation: string])[] {
+    this.#readOn();
+    return this.#branches.get(source) ?? [];
   }
 
   /** The session of a tool from which a session came. */
@@ -162,8 +170,12 @@ class Copies {
   #isNewKin(id: string): boolean {
     const origin = this.#kin.has(id) ? undefined : originIn(this.#store, id);
     if (origin === undefined) return false;
-    const isMain = origin.conversation === undefined;
-    this.#kin.set(id, { isMain, source: sourceOf(origin.format, origin.session) });
+    const { format, session, conversation } = origin;
+    const isMain = conversation === undefined;
+    const source = sourceOf(format, session);
+    this.#kin.set(id, { isMain, source });
+    if (!isMain)
+      this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
     this.#unfinished.add(id);
     if (isMain) this.#readCopy(id);
     return true;

@@ -31,3 +31,11 @@ export function continuedFrom(store: SqliteTapeStore, id: string): string | unde
   const [event] = store.entries.read(id, { own: true, name: continuedEvent, limit: 1 });
   return isObject(event?.payload) ? text(event.payload.session) : undefined;
 }
+
+/** The event of a session that was deleted since another one shows all of it. */
+export const returnedEvent = 'import/returned';
+
+/** Whether a session was deleted since another one shows all of it. */
+export function isReturned(store: SqliteTapeStore, id: string): boolean {
+  return [...store.entries.read(id, { own: true, name: returnedEvent, limit: 1 })].length > 0;
+}

@@ -64,6 +64,7 @@ function placeBelow(
     return;
   }
   const info = store.sessions.find(session);
+  if (info !== undefined && kind === 'branch') placeBranch(store, info, above);
   if (kind !== 'subagent' || info === undefined) return;
   if (treeParentOf(info).parent === above && info.link?.derived !== true) return;
   // It was forked from what stood for its parent then, or its call was not known.
@@ -71,6 +72,17 @@ function placeBelow(
     type: kind,
     ...(parent?.call !== undefined && { evidence: `call ${parent.call}` }),
   });
+}
+
+/** Puts a branch under another conversation of its source, where that leads to it by now: one that was left since. */
+function placeBranch(store: SqliteTapeStore, info: SessionInfo, above: string): void {
+  const copies = copiesIn(store);
+  const { parent, parentId = '' } = treeParentOf(info);
+  const source = copies.sourceOf(info.id);
+  const isOwn = source !== undefined && copies.sourceOf(parentId) === source;
+  const aboveId = store.sessions.find(above)?.id ?? '';
+  if (parent !== above && isOwn && copies.sourceOf(aboveId) === source)
+    link(store, info.session, above, { type: 'branch' });
 }
 
 /** Puts a session under the one that was exported, where it has a part of that and could not be forked from it. */

@@ -45,10 +45,17 @@ export interface Member {
 
 /** Where a conversation that begins as a session does can be forked from that. */
 export interface Branching {
-  readonly session: string;
+  readonly id: string;
   readonly cut: Seq;
-  /** How many drafts of the conversation it shows up to there. */
-  readonly count: number;
+}
+
+/** Where a session showed more of a conversation than it does. */
+export interface Back {
+  /** How many drafts of the conversation. */
+  readonly same: number;
+  readonly rewindTo: Seq;
+  /** Their entries. */
+  readonly shown: readonly Pick<Shown, 'key' | 'seq'>[];
 }
 
 /**
@@ -104,7 +111,7 @@ export class Family {
     for (let at = this.#walk(conversation)[0]; at !== undefined && at.count > 0; at = at.before) {
       const own = first?.isActive === true ? at.places.find((place) => isOn(first, place)) : undefined;
       const place = first !== undefined && own !== undefined ? { member: first, seq: own.seq } : placeOf(at);
-      if (place !== undefined) return { session: place.member.session, cut: place.seq, count: at.count };
+      if (place !== undefined) return { id: place.member.id, cut: place.seq };
     }
     return undefined;
   }
@@ -115,14 +122,26 @@ export class Family {
     return end?.count === conversation.spine.length ? showingStep(end, isOne) : undefined;
   }
 
-  /** The last position of a session from which a conversation reads as it did there, wherever a rewind has gone since. */
-  backIn(id: string, conversation: ConversationPlan): Omit<Branching, 'session'> | undefined {
+  /** The last point of a session up to which it shows a conversation, or showed it before a rewind; undefined for its beginning. */
+  backIn(id: string, conversation: ConversationPlan): Back | undefined {
     const member = this.#members.get(id);
     if (member === undefined) return undefined;
+    const { spine } = conversation;
     const placeIn = ({ places }: Step) => places.findLast((place) => isOn(member, place));
-    const [end] = this.#walk(conversation, (step) => placeIn(step) !== undefined);
-    const place = end && placeIn(end);
-    return place && { cut: place.seq, count: end.count };
+    let [end] = this.#walk(conversation, (step) => placeIn(step) !== undefined);
+    // Between a call and its last result nothing can be cut.
+    while (end !== undefined && end.count > 0 && spine[end.count]?.kind === 'tool-result') end = end.before;
+    if (end === undefined || end.count === 0) return undefined;
+    const shown: { readonly key: string; readonly seq: Seq }[] = [];
+    for (let at = end; at.before !== undefined; at = at.before)
+      shown.push({ key: at.key, seq: placeIn(at)?.seq ?? 0 });
+    return { same: end.count, rewindTo: shown[0]?.seq ?? 0, shown: shown.reverse() };
+  }
+
+  /** Whether a session shows all that another one shows. */
+  includes(id: string, other: string): boolean {
+    const [one, part] = [this.#members.get(id), this.#members.get(other)];
+    return one !== undefined && part !== undefined && isUpTo(part.end, one.end);
   }
 
   /** The last entries as which a conversation begins; several where one of them is redacted. */

@@ -1,6 +1,7 @@
 import type { Entry, JsonObject, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { isDeleted, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
+import { isReturned } from './copy-notes.ts';
 import type { ImportPlan } from './plan.ts';
 
 interface Found {
@@ -26,8 +27,10 @@ export class Origins {
 
   /** The session with this origin; the oldest one, if the user had several made. */
   find(origin: string): SessionInfo | undefined {
-    const name = this.#read().live.get(origin);
-    return name === undefined ? undefined : this.#store.sessions.find(name);
+    const id = this.#read().live.get(origin);
+    const found = id === undefined ? undefined : this.#store.sessions.find(id);
+    // This import may have deleted it.
+    return found === undefined || isDeleted(found) ? undefined : found;
   }
 
   /** A session that had this origin, and was deleted or purged. */
@@ -56,7 +59,7 @@ export class Origins {
     }
     for (const info of this.#store.sessions.list({ deleted: true })) {
       const mark = markIn(this.#store, info.id);
-      if (mark !== undefined) deleted.set(mark, info);
+      if (mark !== undefined && !isReturned(this.#store, info.id)) deleted.set(mark, info);
     }
     this.#found = { live, deleted, bySource };
     return this.#found;

@@ -17,6 +17,7 @@ import { mergeEnded } from './merge-ended.ts';
 import { Origins, sessionOf } from './origins.ts';
 import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
 import { behindResumed, type Resumed, resumedFrom } from './resumed.ts';
+import { deleteReturned } from './returned.ts';
 import { saveTitle } from './titles.ts';
 
 /** How an import is written. */
@@ -115,6 +116,8 @@ export function reconcile(
     const derived = plan.derived.filter(({ of }) => bases.get(conversation)?.places.has(of) !== true);
     recordDerived(store, session, { derived }, conversation);
   }
+  const sessions = plan.conversations.flatMap(({ key }) => placed(key)?.session ?? []);
+  if (as === undefined) deleteReturned(store, plan, sessions);
   copies.end();
   return [...done.values()];
 }

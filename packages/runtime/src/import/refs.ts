@@ -1,5 +1,5 @@
 import type { Draft, Seq } from '@tapedeck/tape';
-import { type Imported, keyOf } from './imported.ts';
+import { keyOf, type Shown } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
 import type { ConversationPlan } from './plan.ts';
 
@@ -10,7 +10,8 @@ export function withRefs(
     plan: { keeps, base },
     next,
     shown,
-  }: Pick<Imported, 'shown'> & {
+  }: {
+    readonly shown: readonly Pick<Shown, 'key' | 'seq'>[];
     readonly plan: Pick<ConversationPlan, 'keeps' | 'base'>;
     readonly next: Seq;
   },

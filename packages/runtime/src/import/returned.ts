@@ -1,0 +1,71 @@
+import { type Entry, note, type SessionInfo, type SqliteTapeStore } from '@tapedeck/tape';
+import { titleEvent } from '@tapedeck/tape/internal';
+import { appendBeside } from './beside.ts';
+import { copiesIn } from './copies.ts';
+import { isReturned, returnedEvent } from './copy-notes.ts';
+import { importedIn, isOfImport, keyOf } from './imported.ts';
+import { sourceOf } from './origins.ts';
+import { type ImportPlan, isAside } from './plan.ts';
+import { isRefusal } from './refusal.ts';
+
+/**
+ * Deletes the sessions of branches that are none any more: the user has returned to the end of one, and gone on from there, so
+ * that another session of the source shows all of it. One that has anything else stays: an entry of a run or of a person, a
+ * child, another name.
+ * @param sessions the sessions of the plan
+ */
+export function deleteReturned(
+  store: SqliteTapeStore,
+  { format, session, conversations }: ImportPlan,
+  sessions: readonly string[],
+): void {
+  const copies = copiesIn(store);
+  const keys = new Set(conversations.map(({ key }) => key));
+  const ids = new Set(sessions.flatMap((name) => store.sessions.find(name)?.id ?? []));
+  // Later ones can be below earlier ones.
+  for (const [id, conversation] of copies.branchesOf(sourceOf(format, session)).toReversed()) {
+    if (ids.has(id) || keys.has(conversation.replace(/#\d+$/, ''))) continue;
+    const family = copies.family(copies.firstOf(id))?.family;
+    const other = [...ids].find((one) => family?.includes(one, id) === true);
+    const info = other === undefined ? undefined : store.sessions.find(id);
+    if (other === undefined || info === undefined || !isUntouched(store, info)) continue;
+    const own = [...store.entries.read(id, { own: true })];
+    if (!own.every((entry) => isByImport(entry)) || !haveAsides(store, ids, own)) continue;
+    const said = { ...note(returnedEvent, { session: other }), key: 'import:returned' };
+    if (appendBeside(store, id, [said]) !== undefined) continue;
+    copies.wrote(id);
+    try {
+      store.sessions.update(id, { lifecycle: 'destroyed' });
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+    }
+  }
+}
+
+/** Whether no one has given a session a state, a name, a place or a child, or has brought it back. */
+function isUntouched(store: SqliteTapeStore, { id, lifecycle, aliases, link }: SessionInfo): boolean {
+  if (lifecycle !== 'active' || aliases.length > 0 || link?.type === 'moved') return false;
+  if (store.sessions.list({ parent: id, all: true, deleted: false }).length > 0) return false;
+  return !isReturned(store, id);
+}
+
+/** Whether an import, or the fork that it made, has written an entry. */
+function isByImport(entry: Entry): boolean {
+  const { name = '', key = '', mark, meta } = entry;
+  if (isOfImport(entry) || mark === 'rewind') return true;
+  // What a subagent of the import delivered.
+  if (meta.source === 'merge') return meta.context === false;
+  const isTitle = name === titleEvent && key.includes('import:title');
+  return isTitle || name.startsWith('import/') || name === 'fork/start' || name.startsWith('merge/');
+}
+
+/** Whether some sessions have those records of another one that are no part of a conversation. */
+function haveAsides(store: SqliteTapeStore, ids: Iterable<string>, entries: readonly Entry[]): boolean {
+  const asides = entries.filter((entry) => isOfImport(entry) && isAside(entry) && entry.kind !== 'x-derived');
+  const left = new Set(asides.map(keyOf));
+  for (const id of ids) {
+    if (left.size === 0) break;
+    for (const key of importedIn(store, id).known) left.delete(key);
+  }
+  return left.size === 0;
+}
