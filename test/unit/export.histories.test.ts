@@ -14,7 +14,7 @@ import { viewOnTheWire, type WireMessage, wireMessages } from '../support/view-o
 /** Each of them has found what the others did not. */
 const seeds =
   process.env.TAPEDECK_SEED === undefined
-    ? sized([1], [1, 3, 9, 22, 20261126], [1])
+    ? sized([1], [1, 3, 9, 22, 31, 20261126], [1])
     : [Number(process.env.TAPEDECK_SEED)];
 const histories = sized(20, 100, 20_000);
 

@@ -23,7 +23,7 @@ export async function* writeClaudeCode(
   let count = 0;
   for (const turn of await turnsOf(source, { provider: 'anthropic.messages' })) {
     if (turn.kind === 'said') count += 1;
-    const records = turn.kind === 'boundary' ? writer.boundary(turn) : await writer.said(turn);
+    const records = await (turn.kind === 'boundary' ? writer.boundary(turn) : writer.said(turn));
     for (const record of records) yield `${JSON.stringify(record)}\n`;
   }
   for (const record of writer.end()) yield `${JSON.stringify(record)}\n`;
@@ -109,8 +109,11 @@ class RecordWriter {
     return this.#chained({ message, ...request, type: 'assistant' }, { entry, again: false });
   }
 
-  boundary({ entry, text, kept: turns, passed }: BoundaryTurn): readonly JsonObject[] {
+  async boundary({ entry, text, kept: turns, passed }: BoundaryTurn): Promise<readonly JsonObject[]> {
     this.#passed.push(...passed);
+    // A boundary names records: what stands between those it keeps has to be one.
+    const missing: JsonObject[] = [];
+    for (const turn of turns) if (!this.#written.has(turn)) missing.push(...(await this.said(turn)));
     const logical = this.#last;
     this.#last = null;
     const uuid = this.#uuidOf(entry);
@@ -138,7 +141,7 @@ class RecordWriter {
       { entry, uuid },
     );
     this.#last = uuid;
-    if (text === undefined) return [head];
+    if (text === undefined) return [...missing, head];
     const shown = entry.meta.source === 'import' && typeof state.summary === 'string' ? state.summary : text;
     const summary = this.#record(
       {
@@ -150,7 +153,7 @@ class RecordWriter {
       { entry, uuid: summaryUuid },
     );
     this.#last = summaryUuid;
-    return [head, summary];
+    return [...missing, head, summary];
   }
 
   /** What says where the conversation ends, and its title. */

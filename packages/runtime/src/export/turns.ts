@@ -40,7 +40,7 @@ export interface BoundaryTurn {
   readonly entry: Entry;
   /** What a view begins with; undefined for an empty state. */
   readonly text: string | undefined;
-  /** What stays in view behind that, in order. */
+  /** What stays in view behind that, in order; among it what stands between two turns there alone. */
   readonly kept: readonly SaidTurn[];
   readonly passed: readonly string[];
 }
@@ -157,9 +157,12 @@ function boundaryOf(
     // What a fork was given begins its views until there is another beginning.
     const isKept =
       turn.kind === 'said' && turn.entry !== start && turn.entry.seq >= keep && turn.entry.seq < entry.seq;
-    // What was put between two turns has its place there where the second could not follow the first without it.
-    const isNeeded = isKept && (!turn.again || (turn.entry.kind === 'message' && isUnanswered(kept.at(-1))));
-    if (isNeeded) kept.push(turn);
+    if (!isKept) continue;
+    // What stands between two turns depends on what else does: an earlier boundary, or the task of a fork, does no more.
+    const isBehindAnswer = isUnanswered(kept.at(-1));
+    if (turn.again && (turn.entry.kind !== 'message' || !isBehindAnswer)) continue;
+    if (turn.message.role === 'assistant' && isBehindAnswer) kept.push(between(turn.entry, continueText));
+    kept.push(turn);
   }
   const begins = text ?? (kept[0]?.message.role === 'assistant' ? noStart : undefined);
   return { kind, entry, text: begins, kept };
