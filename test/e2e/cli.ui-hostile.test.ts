@@ -436,21 +436,30 @@ test('ends when its terminal, its parent or the pipe at stdin is gone', async (c
   piped.running.child.stdin?.end();
   expect((await piped.running.done).code).toBe(0);
 
-  const shell = spawn(
-    'bash',
-    ['-c', `"$0" "$1" ui --json < /dev/null & read -r _`, process.execPath, tapeProgram],
-    { env },
-  );
-  const [said] = (await once(shell.stdout, 'data')) as [Buffer];
-  const { pid } = JSON.parse(said.toString()) as { pid: number };
-  expect(isAlive(pid)).toBe(true);
-  shell.kill('SIGKILL');
-  await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
+  // Without a signal, and whatever it was started with.
+  for (const way of ['', 'nohup', 'setsid', 'nohup setsid']) {
+    const line = `${way} "$0" "$1" ui --json < /dev/null & read -r _`;
+    const shell = spawn('bash', ['-c', line, process.execPath, tapeProgram], { env });
+    const [said] = (await once(shell.stdout, 'data')) as [Buffer];
+    const { pid } = JSON.parse(said.toString()) as { pid: number };
+    expect(isAlive(pid), way).toBe(true);
+    shell.kill('SIGKILL');
+    await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
+  }
 
   if (skipsTerminals('tape ui at a terminal that is closed')) context.skip();
   const argv = [process.execPath, tapeProgram, 'ui', '--json'];
   const hung = await onTerminal({ argv, env, steps: [{ until: '"pid"' }, { signal: 'SIGHUP' }] });
   expect(hung.code).toBe(129);
+  const closed = await onTerminal({ argv, env, steps: [{ until: 'until Ctrl-C' }, { hangUp: true }] });
+  expect(closed.code).toBe(129);
+  // No signal reaches it, and its parent goes on: the shell waits for it.
+  const apart = `trap '' HUP; setsid "$0" "$1" ui --json & wait "$!"; exit "$((40 + $?))"`;
+  const left = await onTerminal({
+    argv: ['bash', '-c', apart, process.execPath, tapeProgram],
+    ...{ env, steps: [{ until: 'until Ctrl-C' }, { hangUp: true }] },
+  });
+  expect(left.code).toBe(40);
   const typed = await onTerminal({ argv, env, steps: [{ until: 'until Ctrl-C' }, { type: '\x03' }] });
   expect(typed.code).toBe(130);
 });

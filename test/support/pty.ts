@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { skipsPython } from './python.ts';
 
-/** What a person at a terminal does: waits for a text, types, or resizes the window. */
+/** What a person at a terminal does: waits for a text, types, resizes the window, or closes it. */
 export type Step =
   | { readonly until: string }
   | { readonly type: string }
   | { readonly signal: 'SIGHUP' | 'SIGTERM' }
+  /** The terminal is closed. What comes then is not seen. */
+  | { readonly hangUp: true }
   | { readonly rows: number; readonly columns: number };
 
 /** A program on a terminal of its own. */
@@ -45,6 +47,7 @@ if pid == 0:
 seen, found, missing = b"", 0, None
 def read(wait):
     global seen
+    if fd is None: return False
     if not select.select([fd], [], [], wait)[0]: return True
     try: part = os.read(fd, 65536)
     except OSError: part = b""
@@ -59,6 +62,9 @@ for step in order["steps"]:
                 break
         if missing is not None: break
         found = seen.index(text, found) + len(text)
+    elif "hangUp" in step:
+        os.close(fd)
+        fd = None
     elif "signal" in step: os.kill(pid, getattr(signal, step["signal"]))
     elif "type" in step: os.write(fd, step["type"].encode())
     else: size(fd, step["rows"], step["columns"])
@@ -68,8 +74,16 @@ while read(1):
         os.kill(pid, 9)
         missing = missing or "the end of the program"
         break
-code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-is_raw = not termios.tcgetattr(fd)[3] & termios.ICANON
+status = os.waitpid(pid, os.WNOHANG)
+while status[0] == 0:
+    time.sleep(0.05)
+    if time.time() > end:
+        os.kill(pid, 9)
+        missing = missing or "the end of the program"
+        end = float("inf")
+    status = os.waitpid(pid, os.WNOHANG)
+code = os.waitstatus_to_exitcode(status[1])
+is_raw = fd is not None and not termios.tcgetattr(fd)[3] & termios.ICANON
 json.dump({"output": seen.decode("utf-8", "replace"), "code": 128 - code if code < 0 else code, "isRaw": is_raw, "missing": missing}, sys.stdout)
 `;
 

@@ -8,7 +8,7 @@ import type { Step } from './pty.ts';
 
 /** What a person does at a terminal in this process, who can press Ctrl-C while no line is edited. */
 export type Act =
-  | Exclude<Step, { readonly rows: number } | { readonly signal: string }>
+  | Exclude<Step, { readonly rows: number } | { readonly signal: string } | { readonly hangUp: true }>
   | { readonly interrupt: true }
   /** Waits for a text on stderr that was printed since a line was typed. */
   | { readonly told: string }

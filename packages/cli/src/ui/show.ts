@@ -6,7 +6,7 @@ import { readAssets } from './assets.ts';
 import { openBrowser } from './browser.ts';
 import { serve } from './serve.ts';
 import { ShownHome } from './shown-home.ts';
-import { untilOver } from './until-over.ts';
+import { starter, untilOver } from './until-over.ts';
 
 /** Shows the home in a browser until its terminal is closed. Returns the exit code. */
 export async function show(
@@ -16,7 +16,7 @@ export async function show(
   const { io, status } = context;
   const { signal } = io;
   // It can end as soon as it has the address.
-  const parent = process.ppid;
+  const started = starter();
   using home = new ShownHome(context, packageVersion());
   // What cannot be read is no page.
   await home.read(async () => {});
@@ -38,6 +38,6 @@ export async function show(
     await openBrowser(url).catch(({ message }: Error) =>
       status(`Cannot open a browser (${message}): open the address in one`),
     );
-  await untilOver(io, parent);
+  await untilOver(io, started);
   return signal.aborted ? exit.interrupted : exit.done;
 }
