@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { anchor, assistant, type SqliteTapeStore, toolCall, toolResult, user, view } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { describe, expect, test, vi } from 'vitest';
+import { pageOn } from '../support/page.ts';
 import { type RawDb, rawDb } from '../support/raw-db.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -230,6 +231,27 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     expect(store.countSessions(store.sessions.find('main')?.id)).toBeGreaterThan(0);
     store.entries.append('main', [user('forked')]);
   },
+  'what changed in a home behind a place of it': (store) => {
+    const before = store.homeHead();
+    store.lineage.fork('main');
+    const { head, entries, lines } = store.writtenBehind(before);
+    expect([entries.length, lines.length, head.line - before.line]).toEqual([1, 1, 1]);
+    expect(store.atOnce(() => store.writtenBehind(head)).entries).toEqual([]);
+  },
+  'the calls that a session records, a page of sessions in each order, and how many are listed': (store) => {
+    store.entries.append('main', [
+      assistant('Done.', { usage: { input: 1, output: 1, reasoning: 0, cacheRead: 0, cacheWrite: 0 } }),
+    ]);
+    expect([...store.recordedCalls('main')].length).toBeGreaterThan(0);
+    expect(store.countListed()).toBeGreaterThan(0);
+    expect(store.countListed({ kind: 'session', roots: true, deleted: false })).toBe(1);
+    for (const order of ['last', 'created', 'name', 'messages', 'tokens'] as const)
+      expect(
+        [...store.readSessions({ order, counts: true, titles: true, deleted: false, limit: 3 })].length,
+      ).toBeGreaterThan(0);
+    expect([...store.readSessions({ roots: true, limit: 3 })].length).toBe(1);
+    expect([...store.readSessions({ pending: true, all: true, limit: 3 })]).toEqual([]);
+  },
   'sessions with their counts, and merges that are undone': (store) => {
     const { session } = store.lineage.fork('main');
     store.entries.append(session, [assistant('done')]);
@@ -302,6 +324,59 @@ test('a look at all sessions seeks what belongs to those of a page, and makes no
   // Of a recursion it scans the rows that were found.
   const isLarge = (step: string) => /^SCAN (?!(?:a|b|above|below)\b|\()|AUTOMATIC/.test(step);
   for (const sql of pages) expect(planOf(db, sql).filter(isLarge), sql).toEqual([]);
+});
+
+test('what the page asks reads no table of entries whole, nor those of calls, lines and files', async () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  const prepare = vi.spyOn(Database.prototype, 'prepare');
+  let statements: readonly string[];
+  try {
+    using store = openStore(path);
+    store.sessions.open('main');
+    const usage = { input: 1, output: 1, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+    const manifest = JSON.parse(JSON.stringify(view(store.views.entries('main')).manifest()));
+    store.entries.append('main', [user('x'), anchor('A'), assistant('Done.', { usage, view: manifest })]);
+    for (const name of ['kid', 'other']) {
+      store.lineage.fork('main', { name });
+      store.entries.append(name, [assistant([toolCall('c', 'read', { path: 'a' })])]);
+      store.entries.append(name, [toolResult({ toolCallId: 'c', toolName: 'read' }, 'y'), assistant('So.')]);
+    }
+    const { seq } = store.lineage.merge('kid');
+    const page = pageOn(store);
+    prepare.mockClear();
+    await page.home();
+    for (const query of [
+      {},
+      { find: 'x' },
+      { state: 'open' },
+      { tree: true },
+      { sort: 'tokens', offset: 1 },
+    ] as const)
+      expect((await page.sessions(query)).rows).toBeDefined();
+    for (const query of [{}, { session: 'kid' }, { all: true }])
+      expect((await page.lineage(query)).rows).not.toEqual([]);
+    await page.session({ session: 'kid' });
+    for (const hidden of [false, true]) await page.timeline({ session: 'kid', from: 1, to: 200, hidden });
+    expect((await page.seen({ session: 'main', seq: 4 })).recorded).toBe(true);
+    await page.parting({ a: 'kid', b: 'other' });
+    expect((await page.trace({ session: 'main', seq })).length).toBeGreaterThan(1);
+    await page.usage({ session: 'main', tree: true });
+    const stop = new AbortController();
+    for await (const _ of page.follow('', stop.signal)) stop.abort();
+    statements = prepare.mock.calls.map(([sql]) => sql);
+  } finally {
+    prepare.mockRestore();
+  }
+  using db = rawDb(path);
+  expect(statements.length).toBeGreaterThan(30);
+  const scans = statements.flatMap((sql) =>
+    growing(db, sql)
+      // Roots, shared names and all totals are about every session: each has a row.
+      .filter((step) => !/^SCAN (?:t|p|tape)\b/.test(step))
+      .map((step) => `${step}: ${sql}`),
+  );
+  expect(scans).toEqual([]);
 });
 
 describe('no statement reads a whole table', () => {
