@@ -69,6 +69,7 @@ const lanes = [
     'ssh-remotes',
     'stray-errors',
     'ui-crowd',
+    'ui-homes',
     'ui-hostile',
     'widths',
     'working-agent',

@@ -140,7 +140,8 @@ export async function* wholeJson(
     [...named, ''].map((name) => [name, lineOf(source, 'graph', name || nameOf(info.id))]),
   );
   const found = await findings(source, { session: info.id });
-  const placed = found.findings.filter(({ place }) => place === undefined || isIn(place, named));
+  // What is found of the home itself is of no use elsewhere, and says where it is.
+  const placed = found.findings.filter(({ place }) => place !== undefined && isIn(place, named));
   yield `},"graph":${json(graph)},"findings":${json({ ...found, findings: placed, total: placed.length })}`;
   const redacted = reads.redacted();
   const home = {

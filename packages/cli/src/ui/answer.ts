@@ -149,7 +149,8 @@ function refusalOf(error: unknown, at: Answering): Refused {
   return new Refused(status, {
     code,
     message: plain(message),
-    ...(hint !== undefined && { hint: plain(hint) }),
+    // Without its directory, a command would be another one.
+    ...(hint !== undefined && !hint.includes(at.dir) && { hint }),
   });
 }
 

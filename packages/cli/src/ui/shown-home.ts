@@ -54,7 +54,7 @@ export class ShownHome implements Disposable {
   }
 
   #look(): void {
-    if (this.#opened?.isCurrent() === false) this.#leave();
+    if (this.#opened !== undefined && !isCurrent(this.#opened)) this.#leave();
   }
 
   #leave(): void {
@@ -139,6 +139,15 @@ interface Held {
   isCurrent(): boolean;
   during<T>(act: () => Promise<T>): Promise<T>;
   leave(): void;
+}
+
+/** Whether a home is still in its place. One that can no longer be looked at is opened anew, which says why not. */
+function isCurrent(opened: Held): boolean {
+  try {
+    return opened.isCurrent();
+  } catch {
+    return false;
+  }
 }
 
 /** Which file is at a path; a text that another file there does not have. */
