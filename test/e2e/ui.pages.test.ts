@@ -1,7 +1,16 @@
 import { writeFileSync } from 'node:fs';
-import { user } from '@tapedeck/tape';
+import { pathToFileURL } from 'node:url';
+import { assistant, note, toolCall, toolResult, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
-import { barriers, browserForTests, isWide, median, shown, skipsBrowsers } from '../support/browser.ts';
+import {
+  barriers,
+  browserForTests,
+  isWide,
+  median,
+  shown,
+  skipsBrowsers,
+  watched,
+} from '../support/browser.ts';
 import { startTape } from '../support/cli.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -93,6 +102,117 @@ test.skipIf(isMissing)(
       const [red = 0] = background.match(/\d+/g)?.map(Number) ?? [];
       expect(red < 128, `${colorScheme}: ${background}`).toBe(colorScheme === 'dark');
     }
+  },
+);
+
+/** A home whose session `main` has calls, reasoning, a rewind, an event, and an anchor that the conversation leaves out. */
+function foldedHome() {
+  const home = tempHome();
+  using store = home.open();
+  store.sessions.open('main');
+  const call = { toolCallId: 'c', toolName: 'read' };
+  store.entries.append('main', [
+    user('Begin'),
+    assistant([{ type: 'reasoning', text: 'I think.' }, toolCall('c', 'read', { path: 'x.ts' })]),
+    toolResult(call, 'What x.ts has.'),
+    assistant('Kept.'),
+    note('run/start', { message: 'An event.' }),
+    user('A wrong turn'),
+    assistant([{ type: 'text', text: 'Wrong.' }, toolCall('d', 'write', { path: 'wrong.ts' })]),
+    toolResult({ toolCallId: 'd', toolName: 'write' }, 'What wrong.ts has.'),
+  ]);
+  store.history.rewind('main', 5);
+  store.entries.append('main', [user('The right turn'), assistant('Right.')]);
+  return home;
+}
+
+test.skipIf(isMissing)('an address marks its entry, also where the page hides it', async () => {
+  using home = foldedHome();
+  await using window = await shown(browser(), home.path, { place: '#/main@2' });
+  const { page, faults } = window;
+  const marked = page.locator('.feed-rows .item.target');
+  const at = async (place: string, text: string) => {
+    await window.goto(place);
+    await marked.filter({ hasText: text }).waitFor();
+    expect(await marked.count(), place).toBe(1);
+    expect(await marked.isVisible(), place).toBe(true);
+    await expect
+      .poll(async () => await page.evaluate('document.activeElement.classList.contains("target")'), {
+        message: place,
+      })
+      .toBe(true);
+  };
+  const isOn = async (name: string) => await page.getByRole('button', { name }).getAttribute('aria-pressed');
+  await at('#/main@2', 'Begin');
+  // The result of a call is unfolded.
+  await at('#/main@4', 'What x.ts has.');
+  expect([await isOn('All entries'), await isOn('Hidden branches')]).toEqual(['false', 'false']);
+  await at('#/main@10', 'it hides');
+  await at('#/main@7', 'A wrong turn');
+  expect([await isOn('All entries'), await isOn('Hidden branches')]).toEqual(['false', 'true']);
+  await at('#/main@9', 'What wrong.ts has.');
+  await at('#/main@6', 'run/start');
+  await at('#/main@1', 'session/start');
+  expect(await isOn('All entries')).toBe('true');
+  await window.goto('#/main@99');
+  await page.getByText('There is no @99: this session ends at @12.').waitFor();
+  expect(await marked.count()).toBe(0);
+
+  const file = home.file('main.html');
+  await home.process(['export', 'main', '--format', 'html', '-o', file]);
+  for (const [seq, text] of [
+    [4, 'What x.ts has.'],
+    [7, 'A wrong turn'],
+  ] as const) {
+    await using other = await watched(browser(), { offline: true });
+    await other.page.goto(`${pathToFileURL(file).href}#/main@${seq}`);
+    await other.page.locator('.feed-rows .item.target', { hasText: text }).waitFor();
+  }
+  expect(faults).toEqual([]);
+});
+
+test.skipIf(isMissing)(
+  'calls, reasoning and hidden branches unfold in their places, by mouse and keys',
+  async () => {
+    using home = foldedHome();
+    await using window = await shown(browser(), home.path, { place: '#/main@3' });
+    const { page, faults } = window;
+    await page.locator('.item.target').waitFor();
+    const feed = page.locator('.feed-rows');
+    const folds = [
+      ['Reasoning', 'I think.', '3'],
+      ['read(', 'What x.ts has.', '3'],
+      ['it hides 4 entries', 'A wrong turn', '10'],
+    ] as const;
+    for (const [summary, inside, seq] of folds) {
+      await feed.locator('summary', { hasText: summary }).click();
+      await feed.locator('.folded', { hasText: inside }).first().waitFor();
+      await feed.locator('summary', { hasText: summary }).click();
+      await feed.locator('.folded', { hasText: inside }).first().waitFor({ state: 'detached' });
+      // The summary by the keyboard, and the item that has it by two keys.
+      await feed.locator('summary', { hasText: summary }).focus();
+      await page.keyboard.press('Enter');
+      await feed.locator('.folded', { hasText: inside }).first().waitFor();
+      await page.keyboard.press('Enter');
+      await feed.locator('.folded', { hasText: inside }).first().waitFor({ state: 'detached' });
+      const item = feed.locator(`article[aria-label$="@${seq}"]`);
+      for (const key of ['o', 'Enter']) {
+        await item.focus();
+        await page.keyboard.press(key);
+        await item.locator('.folded', { hasText: inside }).first().waitFor();
+        await page.keyboard.press(key);
+        await item.locator('.folded', { hasText: inside }).first().waitFor({ state: 'detached' });
+      }
+    }
+    // What is inside of a hidden branch is folded as elsewhere.
+    await feed.locator('summary', { hasText: 'it hides' }).click();
+    await feed.locator('.hidden-items summary', { hasText: 'write(' }).click();
+    await feed.getByText('What wrong.ts has.').waitFor();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await barriers(page), colorScheme).toEqual([]);
+    }
+    expect(faults).toEqual([]);
   },
 );
 

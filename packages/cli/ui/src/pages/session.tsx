@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
-import type { Finding, SessionInfo } from '../../../src/page/data.ts';
+import type { Finding, SessionInfo, TimelineItem } from '../../../src/page/data.ts';
 import type { Go } from '../app.tsx';
 import { useAsked, useCalmly, useChanges, useSource } from '../data/data.tsx';
 import { Toggle } from '../parts/choices.tsx';
@@ -37,7 +37,7 @@ export function Session({ session, seq, go }: SessionOptions) {
 }
 
 function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonly info: SessionInfo }) {
-  const { data } = useSource();
+  const { data, home } = useSource();
   const { session, id, floor, head, base, tone } = info;
   const [all, setAll] = useState(false);
   const [hidden, setHidden] = useState(false);
@@ -56,6 +56,13 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
       ),
     [data, session, all, hidden],
   );
+  // An address can name what is hidden, or is no part of the conversation.
+  const reveal = async (at: number) => {
+    const shown = async (more: object) => (await data.timeline({ ...queryFor(at, at), ...more })).items;
+    const isInside = ({ hides }: TimelineItem) => hides !== undefined && hides.from <= at && at <= hides.to;
+    if (!hidden && (await shown({})).some(isInside)) setHidden(true);
+    else if (!all && (await shown({ all: true })).some((item) => item.seq === at)) setAll(true);
+  };
   const view = useRef(floor + 1);
   const printed = usePrinted(() =>
     toPrint((from, to) => data.timelineNow(queryFor(from, to)), {
@@ -65,7 +72,7 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
     }),
   );
   const target = useMemo(() => {
-    if (seq !== undefined) return { seq, isMarked: true };
+    if (seq !== undefined) return { seq, isMarked: seq > floor && seq <= head };
     // What goes on is read from its end, what is inherited is not read first.
     return { seq: tone === 'open' ? head : base + 1, isMarked: false };
   }, [session, seq, all, hidden]);
@@ -87,7 +94,7 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
     <>
       <SessionHead info={info} />
       <div class="reading-tools tools">
-        <Toggle label="All entries" isOn={all} turn={() => setAll(!all)} />
+        {home.isLive && <Toggle label="All entries" isOn={all} turn={() => setAll(!all)} />}
         <Toggle label="Hidden branches" isOn={hidden} turn={() => setHidden(!hidden)} />
         <span class="soft" role="status">
           {head === floor ? 'no entries' : `@${grouped(floor + 1)}–${grouped(blocks.head)}`}
@@ -111,13 +118,16 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
           }}
         />
       )}
+      {seq !== undefined && (seq > blocks.head || seq <= floor) && (
+        <p class="notice" role="status">
+          There is no @{grouped(seq)}: this session {seq > blocks.head ? 'ends' : 'begins'} at @
+          {grouped(seq > blocks.head ? blocks.head : floor + 1)}.
+        </p>
+      )}
       {head === floor ? (
         <p class="empty">Nothing was said yet.</p>
       ) : (
-        <Feed
-          {...{ info, blocks, round, target, findings, view, go }}
-          showHidden={hidden ? undefined : () => setHidden(true)}
-        />
+        <Feed {...{ info, blocks, round, target, findings, reveal, view, go }} />
       )}
       {printed !== undefined && <PrintedFeed {...{ info, printed, findings }} />}
     </>

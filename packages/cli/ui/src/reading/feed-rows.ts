@@ -27,27 +27,30 @@ export function feedRows(
   return rows;
 }
 
-/** The row that has a position, and whether it has just that: as its own, as that of a result, or in what a rewind hides. */
-export function rowAt(
-  rows: readonly FeedRow[],
-  seq: number,
-): { readonly index: number; readonly isExact: boolean } | undefined {
+/** The row that has a position. */
+interface Found {
+  readonly index: number;
+  /** Whether it has just that, as its own or as that of a result; else it is the one before, or hides it. */
+  readonly isExact: boolean;
+  /** The part with the result, which may be folded. */
+  readonly part?: number;
+}
+
+/** The row that has a position, or the one before. */
+export function rowAt(rows: readonly FeedRow[], seq: number): Found | undefined {
   let before: number | undefined;
   for (const [index, row] of rows.entries()) {
     if (row.type !== 'item') continue;
-    if (hasSeq(row.item, seq)) return { index, isExact: true };
-    if (row.item.seq < seq) before = index;
+    const { seq: own, kind, hides, parts } = row.item;
+    if (own === seq && kind !== 'forks') return { index, isExact: true };
+    const part = parts.findIndex((one) => one.type === 'call' && one.outputSeq === seq);
+    if (part >= 0) return { index, isExact: true, part };
+    if (hides !== undefined && hides.from <= seq && seq <= hides.to) return { index, isExact: false };
+    if (own < seq) before = index;
   }
   const first = rows.findIndex(({ type }) => type === 'item');
   const index = before ?? first;
   return index < 0 ? undefined : { index, isExact: false };
-}
-
-function hasSeq({ seq, kind, parts, hides }: TimelineItem, wanted: number): boolean {
-  if (kind === 'forks') return false;
-  if (seq === wanted) return true;
-  if (hides !== undefined && hides.from <= wanted && wanted <= hides.to) return true;
-  return parts.some((part) => part.type === 'call' && part.outputSeq === wanted);
 }
 
 /** The row that is where another one was before rows were loaded or dropped, and the part of it that is above. */

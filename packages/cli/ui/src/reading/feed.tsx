@@ -22,14 +22,15 @@ interface FeedOptions {
   /** The position to begin at, and whether the address names it. */
   readonly target: { readonly seq: number; readonly isMarked: boolean };
   readonly findings: ReadonlyMap<number, readonly Finding[]>;
-  readonly showHidden: (() => void) | undefined;
+  /** Shows what has a position that no row has, if something else of the page does. */
+  readonly reveal: (seq: number) => void;
   /** Gets the position that is at the top of the view. */
   readonly view: { current: number };
   readonly go: Go;
 }
 
 /** The timeline of a session, of which the rows in view are drawn, and the blocks around them loaded. */
-export function Feed({ info, blocks, round, target, findings, showHidden, view, go }: FeedOptions) {
+export function Feed({ info, blocks, round, target, findings, reveal, view, go }: FeedOptions) {
   const { session, base } = info;
   const scroller = useRef<HTMLDivElement>(null);
   const rows = useMemo(
@@ -47,6 +48,7 @@ export function Feed({ info, blocks, round, target, findings, showHidden, view, 
   const drawn = virtual.getVirtualItems();
   const folds = useFolds();
   const [active, setActive] = useState<number>();
+  const [marked, mark] = useState<number>();
   const [said, say] = useState('');
 
   // Until the target is loaded, nothing else is.
@@ -72,11 +74,15 @@ export function Feed({ info, blocks, round, target, findings, showHidden, view, 
       placed.current = target;
       shown.current = rows;
       const found = rowAt(rows, target.seq);
+      if (target.isMarked && found?.isExact !== true) reveal(target.seq);
       if (found === undefined) return;
       virtual.scrollToIndex(found.index, { align: target.isMarked ? 'center' : 'start' });
+      const row = rows[found.index];
+      mark(target.isMarked ? row?.key : undefined);
       if (!target.isMarked) return;
-      setActive(rows[found.index]?.key);
-      requestAnimationFrame(() => focusItem(element, rows[found.index]?.key));
+      if (found.part !== undefined) folds.turn(`${itemOf(row)?.seq}.${found.part}`, true);
+      setActive(row?.key);
+      requestAnimationFrame(() => focusItem(element, row?.key));
       return;
     }
     if (shown.current !== rows) {
@@ -157,7 +163,6 @@ export function Feed({ info, blocks, round, target, findings, showHidden, view, 
       <Item
         {...{ session, item: row.item, waiting: info.waiting }}
         findings={row.item.kind === 'forks' ? none : (findings.get(row.item.seq) ?? none)}
-        {...(showHidden !== undefined && { showHidden })}
       />
     );
   };
@@ -181,7 +186,7 @@ export function Feed({ info, blocks, round, target, findings, showHidden, view, 
                 ref={(element) => virtual.measureElement(element)}
                 data-index={index}
                 data-key={row.key}
-                class={classOf(row, target)}
+                class={classOf(row, row.key === marked)}
                 style={{
                   transform: `translateY(${start}px)`,
                   ...(row.type === 'block' && { height: `${blockHeight}px` }),
@@ -222,17 +227,17 @@ export function OwnFrom({ info: { origin } }: { readonly info: SessionInfo }) {
 }
 
 /** The classes of a row. */
-export function classOf(row: FeedRow, target?: FeedOptions['target']): string {
+export function classOf(row: FeedRow, isMarked = false): string {
   if (row.type === 'block') return 'item not-loaded';
   if (row.type === 'own') return 'item own';
-  const { kind, role, aside, hiddenBy, inherited, seq } = row.item;
+  const { kind, role, aside, hiddenBy, inherited } = row.item;
   return [
     'item',
     `is-${kind}`,
     ...(role === undefined ? [] : [`by-${aside === true ? 'aside' : role}`]),
     ...(hiddenBy === undefined ? [] : ['hidden-branch']),
     ...(inherited ? ['inherited'] : []),
-    ...(target?.isMarked === true && seq === target.seq && kind !== 'forks' ? ['target'] : []),
+    ...(isMarked ? ['target'] : []),
   ].join(' ');
 }
 

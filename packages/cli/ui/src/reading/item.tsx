@@ -5,6 +5,7 @@ import { State } from '../parts/glyph.tsx';
 import { Ago, counted, grouped } from '../parts/numbers.tsx';
 import { addressOf } from '../route.ts';
 import { Fold } from './fold.tsx';
+import { HiddenItems } from './hidden-items.tsx';
 import { PartOf } from './part.tsx';
 
 /** What an item is drawn with. */
@@ -14,14 +15,12 @@ interface ItemOptions {
   readonly waiting?: readonly WaitingCall[];
   /** What a check found there. */
   readonly findings?: readonly Finding[];
-  /** Shows what rewinds hide too; absent where it is shown. */
-  readonly showHidden?: () => void;
   /** Where two timelines are on a page, the one that it is of: what is folded is folded there. */
   readonly scope?: string;
 }
 
 /** An item of a timeline: what it is, what it says, and what can be done there. */
-export function Item({ session, item, waiting = [], findings = [], showHidden, scope = '' }: ItemOptions) {
+export function Item({ session, item, waiting = [], findings = [], scope = '' }: ItemOptions) {
   const { seq, kind, parts } = item;
   return (
     <>
@@ -39,7 +38,7 @@ export function Item({ session, item, waiting = [], findings = [], showHidden, s
         ) : (
           <>
             <ItemHead item={item} session={session} scope={scope} />
-            <About item={item} session={session} {...(showHidden !== undefined && { showHidden })} />
+            <About item={item} session={session} scope={scope} />
             {parts.map((part, i) => (
               <PartOf key={i} part={part} id={`${scope}${seq}.${i}`} {...{ session, waiting }} />
             ))}
@@ -132,8 +131,8 @@ export function nameOf({ kind, role, name, child }: TimelineItem): string {
   return name === undefined ? names[kind] : `${names[kind]} ${name}`;
 }
 
-function About({ item, session, showHidden }: Pick<ItemOptions, 'item' | 'session' | 'showHidden'>) {
-  const { child, hides, of, parts } = item;
+function About({ item, session, scope }: Pick<ItemOptions, 'item' | 'session'> & { readonly scope: string }) {
+  const { seq, child, hides, of, parts } = item;
   const lines: ComponentChildren[] = [];
   if (child !== undefined)
     lines.push(
@@ -157,16 +156,23 @@ function About({ item, session, showHidden }: Pick<ItemOptions, 'item' | 'sessio
     );
   if (hides !== undefined)
     lines.push(
-      <p key="hides" class="edge-line">
-        <span>
-          {hides.what}: it hides {counted(hides.entries, 'entry', 'entries')}, @{hides.from}–{hides.to}
-        </span>
-        {showHidden !== undefined && (
-          <button type="button" class="plain-button" onClick={showHidden}>
-            Show them
-          </button>
-        )}
-      </p>,
+      <Fold
+        key="hides"
+        id={`${scope}${seq}.hidden`}
+        class="hidden-entries"
+        summary={
+          <span class="summary">
+            <span>
+              {hides.what}: it hides {counted(hides.entries, 'entry', 'entries')}, @{hides.from}–{hides.to}
+            </span>
+          </span>
+        }
+      >
+        <HiddenItems
+          {...{ session, from: hides.from, to: hides.to }}
+          draw={(hidden) => <Item session={session} item={hidden} scope={`${scope}${seq}.`} />}
+        />
+      </Fold>,
     );
   if (of !== undefined)
     lines.push(

@@ -44,7 +44,8 @@ export function PrintedFeed({
   );
 }
 
-const allOpen = { isOpen: (id: string) => !id.endsWith('.commands'), turn: () => {} };
+/** Hidden branches are printed where the page shows them. */
+const allOpen = { isOpen: (id: string) => !/\.(?:commands|hidden)$/.test(id), turn: () => {} };
 
 /** Which part of the session is printed. */
 function PrintedNote({

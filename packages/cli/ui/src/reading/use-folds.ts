@@ -14,8 +14,11 @@ export function useFolds(): Folds & { readonly turnAll: (item: HTMLElement | nul
       isOpen: (id: string, otherwise: boolean) => kept.current.get(id) ?? otherwise,
       turn,
       turnAll: (item: HTMLElement | null) => {
+        // What is inside of something folded stays as it is.
         const found = [
-          ...(item?.querySelectorAll<HTMLDetailsElement>('details[data-fold]:not(.menu)') ?? []),
+          ...(item?.querySelectorAll<HTMLDetailsElement>(
+            'details[data-fold]:not(.menu, [data-fold] [data-fold])',
+          ) ?? []),
         ];
         const isAnyFolded = found.some(({ open }) => !open);
         for (const { dataset } of found) turn(dataset.fold ?? '', isAnyFolded);
