@@ -26,6 +26,9 @@ test.skipIf(isMissing)('the pictures in the docs can be made of the page, and sh
     await page.locator('.row.lineage, .item:not(.not-loaded)').nth(1).waitFor();
     // What is another word in each home, and at each time.
     await page.evaluate(`document.querySelector('.home').textContent = 'demo'`);
+    await page.evaluate(
+      `for (const line of document.querySelectorAll('.command code')) line.textContent = line.textContent.replace(/ --home \\S+/, '')`,
+    );
     await page.evaluate('document.fonts.ready');
     await page.evaluate('document.activeElement.blur()');
     const picture = await page.screenshot({

@@ -1,43 +1,26 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { AxeResults } from 'axe-core';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { barriers, browserForTests, isWide, skipsBrowsers, watched } from '../support/browser.ts';
 import { madeUp, servePage } from '../support/page-server.ts';
 
-const program = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const isMissing = !existsSync(program);
-if (isMissing) console.warn(`skipped the page in a browser: there is no ${program}`);
-
-let browser: Browser;
-beforeAll(async () => {
-  if (!isMissing)
-    browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'], timeout: 110_000 });
-}, 120_000);
-afterAll(async () => {
-  if (!isMissing) await browser.close();
-});
+const isMissing = skipsBrowsers('the page in a browser');
+const browser = browserForTests(isMissing);
 
 /** The page of so many made-up sessions, and what its console says that is wrong. */
 async function opened(sessions: number, look: { readonly width?: number; readonly path?: string } = {}) {
   const { width = 1280, path = '' } = look;
   const served = await servePage(madeUp(sessions));
-  const page = await browser.newPage({ viewport: { width, height: 720 }, reducedMotion: 'reduce' });
-  const errors: string[] = [];
-  page.on('pageerror', (error) => errors.push(String(error)));
-  page.on('console', (message) => {
-    // The made-up home has lists alone: what the page of a session asks is not found.
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-      errors.push(message.text());
-  });
+  const window = await watched(browser(), { viewport: { width, height: 720 } });
+  const { page, faults } = window;
   await page.goto(served.url + path);
   await page.locator('.drawn .row').first().waitFor();
   return {
     ...served,
     page,
-    errors,
+    // The made-up home has lists alone: what the page of a session asks is not found.
+    errors: () => faults.filter((fault) => !fault.startsWith('Failed to load resource')),
     [Symbol.asyncDispose]: async () => {
-      await page.close();
+      await window[Symbol.asyncDispose]();
       served.server.closeAllConnections();
       served.server.close();
     },
@@ -48,8 +31,6 @@ const names = async (page: Page) => await page.locator('.drawn .row .session-nam
 /** The number of the row that has the focus, or what has it. */
 const focused = async (page: Page) =>
   await page.evaluate<string>('document.activeElement.ariaRowIndex ?? document.activeElement.tagName');
-const isWide = async (page: Page) =>
-  await page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 
 test.skipIf(isMissing)('the list of 10,000 sessions is drawn and loaded where one looks at it', async () => {
   await using home = await opened(10_000);
@@ -62,7 +43,7 @@ test.skipIf(isMissing)('the list of 10,000 sessions is drawn and loaded where on
   await page.locator('.row[aria-rowindex="10000"] .session-name').waitFor();
   expect(asked.filter((address) => address.startsWith('/api/sessions')).length).toBeLessThan(4);
   expect(await page.locator('.drawn .row').count()).toBeLessThan(60);
-  expect(errors).toEqual([]);
+  expect(errors()).toEqual([]);
 });
 
 test.skipIf(isMissing)('the keyboard alone finds a session, and moves between the pages', async () => {
@@ -92,7 +73,7 @@ test.skipIf(isMissing)('the keyboard alone finds a session, and moves between th
   await page.keyboard.press('g');
   await page.keyboard.press('s');
   await page.getByRole('heading', { name: 'Sessions' }).waitFor();
-  expect(errors).toEqual([]);
+  expect(errors()).toEqual([]);
 });
 
 test.skipIf(isMissing)(
@@ -131,7 +112,7 @@ test.skipIf(isMissing)('the lineage folds, is larger and smaller, and leads to e
   for (const key of '--') await page.keyboard.press(key);
   await page.locator('.is-anchor a, .is-handoff a').first().click();
   await expect.poll(() => new URL(page.url()).hash).toMatch(/^#\/.+@\d+$/);
-  expect(errors).toEqual([]);
+  expect(errors()).toEqual([]);
 });
 
 test.skipIf(isMissing)('a change is on the page at once, and the row keeps the focus', async () => {
@@ -155,48 +136,37 @@ test.skipIf(isMissing)('a change is on the page at once, and the row keeps the f
 test.skipIf(isMissing)('a page of 360 pixels scrolls in one direction alone', async () => {
   for (const path of ['', '#/?tree=1', '#/graph', '#/graph/main', '#/nothing/here/at/all']) {
     const served = await servePage(madeUp(60));
-    const page = await browser.newPage({ viewport: { width: 360, height: 640 } });
+    await using window = await watched(browser(), { viewport: { width: 360, height: 640 } });
+    const { page } = window;
     await page.goto(served.url + path);
     await page.getByRole('heading', { level: 1 }).waitFor();
     expect(await isWide(page), path).toBe(false);
-    await page.close();
     served.server.closeAllConnections();
     served.server.close();
   }
 });
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** What axe finds on a page that is serious or critical. */
-async function barriers(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate<AxeResults>('axe.run()');
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-}
-
-test.skipIf(isMissing)('axe finds no barrier in the lists, light and dark, wide and narrow', async () => {
-  for (const path of ['', '#/?tree=1', '#/?find=nothing+is+like+that', '#/graph', '#/no/such/page']) {
-    const served = await servePage(madeUp(80));
-    for (const colorScheme of ['light', 'dark'] as const) {
-      const width = colorScheme === 'light' ? 1280 : 360;
-      const page = await browser.newPage({
-        colorScheme,
-        viewport: { width, height: 700 },
-        reducedMotion: 'reduce',
-      });
-      await page.goto(served.url + path);
-      await page.locator('.drawn .row, .empty, .sheet').first().waitFor();
-      expect(await barriers(page), `${path} ${colorScheme}`).toEqual([]);
-      if (path === '#/graph') {
-        await page.locator('summary').click();
-        await page.keyboard.press('?');
-        expect(await barriers(page), 'with the keys').toEqual([]);
+test.skipIf(isMissing)(
+  'axe finds no barrier in the lists, light and dark, wide and narrow',
+  { timeout: 180_000 },
+  async () => {
+    for (const path of ['', '#/?tree=1', '#/?find=nothing+is+like+that', '#/graph', '#/no/such/page']) {
+      const served = await servePage(madeUp(80));
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const width = colorScheme === 'light' ? 1280 : 360;
+        await using window = await watched(browser(), { colorScheme, viewport: { width, height: 700 } });
+        const { page } = window;
+        await page.goto(served.url + path);
+        await page.locator('.drawn .row, .empty, .sheet').first().waitFor();
+        expect(await barriers(page), `${path} ${colorScheme}`).toEqual([]);
+        if (path === '#/graph') {
+          await page.locator('summary').click();
+          await page.keyboard.press('?');
+          expect(await barriers(page), 'with the keys').toEqual([]);
+        }
       }
-      await page.close();
+      served.server.closeAllConnections();
+      served.server.close();
     }
-    served.server.closeAllConnections();
-    served.server.close();
-  }
-});
+  },
+);

@@ -179,6 +179,70 @@ test.skipIf(isMissing)('a hostile name of a session is shown as text', { timeout
   expect(faults.filter((fault) => !/status of 40/.test(fault))).toEqual([]);
 });
 
+/** Names that no session gets here, but that a home from elsewhere can have. */
+const forged = [
+  ...vectors,
+  '\u001b]0;title\u0007\u001b[31mred',
+  'a\u0000b\u0001c',
+  '\u202egpj.exe',
+  'two\nlines\r\n# of a shell',
+  '</title><script>window.tapedeckRan=1</script>',
+  '__proto__',
+];
+
+test.skipIf(isMissing)(
+  'a hostile name of a session is a text in an exported file, too',
+  { timeout: 600_000 },
+  async () => {
+    using home = tempHome();
+    home.session('main', user('Begin'));
+    {
+      using store = home.open();
+      for (const i of forged.keys()) {
+        store.lineage.fork('main', { name: `forged-${i}`, kind: 'subagent' });
+        store.entries.append(`forged-${i}`, [assistant('Done.')]);
+        if (i % 2 === 0) store.lineage.merge(`forged-${i}`);
+      }
+    }
+    {
+      using db = rawDb(home.db);
+      db.dropTriggers();
+      for (const [i, text] of forged.entries())
+        db.run('UPDATE tape SET name = ? WHERE name = ?', text, `forged-${i}`);
+    }
+    const named = new Map(
+      [...home.open().readSessions({ all: true })].map(({ session, id }) => [session, id] as const),
+    );
+    let files = 0;
+    const opened = async (of: string, ...args: string[]) => {
+      files += 1;
+      const file = home.file(`out-${files}.html`);
+      const { code, stderr } = await home.process(['export', of, ...args, '--format', 'html', '-o', file]);
+      expect(code, stderr).toBe(0);
+      return pathToFileURL(file).href;
+    };
+    const address = await opened('main', '--tree');
+    await using window = await watched(browser(), { offline: true });
+    const { page, requests, faults } = window;
+    await page.goto(address);
+    await page.locator('.drawn .row').first().waitFor();
+    const hashes = forged.map((text) => `#/${encodeURIComponent(text)}`);
+    for (const hash of ['#/', '#/?tree=1', '#/graph', '#/main', '#/usage', ...hashes]) {
+      await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+      await page.waitForTimeout(40);
+      expect(await page.evaluate(activeInPage), hash).toEqual([]);
+    }
+    // Each alone: its name is the title of the file.
+    for (const text of forged.slice(-6)) {
+      await page.goto(await opened(named.get(text) ?? ''));
+      await page.locator('main h1').waitFor();
+      expect(await page.evaluate(activeInPage), text).toEqual([]);
+    }
+    expect(requests.filter((asked) => !/^(?:data|file):/.test(asked))).toEqual([]);
+    expect(faults).toEqual([]);
+  },
+);
+
 test.skipIf(isMissing)(
   'the same in an exported file, which requests nothing',
   { timeout: 600_000 },

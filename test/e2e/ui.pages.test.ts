@@ -56,7 +56,8 @@ test.skipIf(isMissing)(
     expect(await page.locator('main').textContent()).toContain('merged');
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
-    await page.locator('.feed .item').first().waitFor();
+    await page.locator('.feed .item:not(.not-loaded)').first().waitFor();
+    expect(await page.evaluate('document.activeElement.localName')).toBe('h1');
     await page.keyboard.press('j');
     await expect
       .poll(
@@ -75,6 +76,7 @@ test.skipIf(isMissing)(
 
 test.skipIf(isMissing)(
   'every page is whole at 360 pixels, in light and dark, and axe finds no barrier',
+  { timeout: 180_000 },
   async () => {
     using home = tempHome();
     await home.process(['demo', '--home', home.path]);
@@ -215,6 +217,51 @@ test.skipIf(isMissing)(
     expect(faults).toEqual([]);
   },
 );
+
+test.skipIf(isMissing)('what the lineage folds is unfolded in its place, by mouse and keys', async () => {
+  using home = tempHome();
+  {
+    using store = home.open();
+    store.sessions.open('main');
+    store.entries.append('main', [user('Begin')]);
+    for (let i = 0; i < 9; i += 1) {
+      store.lineage.fork('main', { name: `main.part-${i}`, kind: 'subagent' });
+      store.entries.append(`main.part-${i}`, [assistant('Done.')]);
+      if (i === 8) {
+        store.lineage.fork('main.part-8', { name: 'main.part-8.below' });
+        store.entries.append('main.part-8.below', [assistant('Done.')]);
+        store.lineage.merge('main.part-8.below');
+      }
+      store.lineage.merge(`main.part-${i}`);
+    }
+  }
+  await using window = await shown(browser(), home.path, { place: '#/graph' });
+  const { page, faults } = window;
+  const named = async () => await page.locator('.row .session-name').count();
+  const more = page.locator('.row.is-more');
+  await more.waitFor();
+  const few = await named();
+  await more.getByRole('button', { name: 'and 6 more merged children' }).click();
+  await more.waitFor({ state: 'detached' });
+  expect(await named()).toBe(11);
+  expect(page.url()).toMatch(/#\/graph$/);
+  // The row above folds them again; a merged one is unfolded by its own key.
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowLeft');
+  await more.waitFor();
+  expect(await named()).toBe(few);
+  await page.keyboard.press('j');
+  await page.locator('.row[aria-expanded="false"]:focus', { hasText: 'part-8' }).waitFor();
+  await page.keyboard.press('ArrowRight');
+  await page.locator('.row', { hasText: 'below' }).locator('.own', { hasText: 'below' }).waitFor();
+  await page.keyboard.press('End');
+  await page.locator('.row.is-more:focus').waitFor();
+  await page.keyboard.press('Enter');
+  await more.waitFor({ state: 'detached' });
+  expect(await named()).toBe(11);
+  expect(await barriers(page)).toEqual([]);
+  expect(faults).toEqual([]);
+});
 
 test.skipIf(isMissing)(
   'a delegation is seen while it runs, is killed, and is recovered',

@@ -84,7 +84,8 @@ test('many children are folded, unless a reader wants all', async () => {
     ...[249, 248, 247].map((n) => `session c${n} [subagent] active, from main 1-1: c${n}`),
     'more and 247 more active children: main',
   ]);
-  for (const query of [{ all: true }, { session: 'main' }]) {
+  const opened = [made.sessions.find('main')?.id ?? ''];
+  for (const query of [{ all: true }, { session: 'main' }, { opened }]) {
     const { rows } = await rowsOf(made, query);
     expect(new Set(rows.map(({ session }) => session)).size).toBe(251);
     expect(rows).toHaveLength(251);

@@ -25,6 +25,8 @@ export interface LayoutOptions {
    * it unless a session there is open, and of a long line of single children the last two.
    */
   readonly fold?: boolean | undefined;
+  /** Sessions of which nothing below is folded. */
+  readonly open?: ReadonlySet<string> | undefined;
   /** How many children of a session the given sessions lack. */
   readonly unread?: ((id: string) => number) | undefined;
   /** Names that other sessions have, too: the sessions of such a name get the names of their tapes. */
@@ -81,14 +83,21 @@ const chainMin = 7;
  */
 export function* layOut(
   nodes: Iterable<SessionNode>,
-  { activity = ({ lastG }) => lastG, marks = [], fold = false, unread = () => 0, shared }: LayoutOptions = {},
+  {
+    activity = ({ lastG }) => lastG,
+    marks = [],
+    fold = false,
+    open = new Set(),
+    unread = () => 0,
+    shared,
+  }: LayoutOptions = {},
 ): Generator<PictureRow, void, undefined> {
   const trees = forestOf(
     distinctNames([...nodes], shared),
     areDated(marks) ? activity : ({ lastG }) => lastG,
     marks,
   );
-  const levels = [trees.map((tree) => sessionItem(tree, { fold, unread })).values()];
+  const levels = [trees.map((tree) => sessionItem(tree, { fold, open, unread })).values()];
   // For each session above, whether another item of it follows.
   const lanes: boolean[] = [];
   const waiting: (Item | undefined)[] = [next(levels[0])];
@@ -118,6 +127,7 @@ interface Item extends Omit<PictureRow, 'depth' | 'lanes'> {
 
 interface Folding {
   readonly fold: boolean;
+  readonly open: ReadonlySet<string>;
   readonly unread: (id: string) => number;
 }
 
@@ -125,8 +135,9 @@ function next(items: Iterator<Item> | undefined): Item | undefined {
   return items?.next().value;
 }
 
-function sessionItem(tree: Tree, folding: Folding): Item {
+function sessionItem(tree: Tree, around: Folding): Item {
   const { node } = tree;
+  const folding = around.open.has(node.id) ? { ...around, fold: false } : around;
   const shape = shapeOf(node);
   const folds = folding.fold && shape === 'merged' && !tree.isOpen;
   const hidden = folds ? tree.below + folding.unread(node.id) : 0;

@@ -467,7 +467,8 @@ export interface PageData {
   lineage(query: {
     readonly session?: string;
     readonly all?: boolean;
-    /** The ULIDs of sessions of which nothing below is wanted. */
+    /** The ULIDs of sessions of which all below is wanted, and of those of which nothing is. */
+    readonly opened?: readonly string[];
     readonly closed?: readonly string[];
     readonly offset?: number;
   }): Promise<Lineage>;

@@ -33,7 +33,9 @@ export function itemOf(item: Item, around: Around): TimelineItem {
   const role = roleOf(entry);
   const call = callOf(entry);
   const hiddenBy = around.hiddenBy(seq);
-  const label = entryKind === 'message' ? undefined : (name ?? (kind === 'event' ? entryKind : undefined));
+  // A compaction is called by what it is.
+  const isNamed = entryKind !== 'message' && entryKind !== 'compaction';
+  const label = isNamed ? (name ?? (kind === 'event' ? entryKind : undefined)) : undefined;
   return {
     seq,
     owner: around.owner(entry),

@@ -15,12 +15,12 @@ const markedMax = 300;
 /** The rows of a drawing of sessions, newest first, as `tape graph` draws them, with the anchors and merges on their lanes. */
 export async function lineage(
   source: PageSource,
-  { session = '', all = false, closed = [], offset = 0 }: Parameters<PageData['lineage']>[0],
+  { session = '', all = false, opened = [], closed = [], offset = 0 }: Parameters<PageData['lineage']>[0],
 ): Promise<Lineage> {
   const left = new Set(closed);
   if (session === '')
     return {
-      ...(await newestTrees(source, { all, closed: left, offset })),
+      ...(await newestTrees(source, { all, opened, closed: left, offset })),
       command: lineOf(source, 'graph', ...(all ? ['--all'] : [])),
     };
   const name = refOf(source.store, needShown(source.store, session));
@@ -70,9 +70,15 @@ async function newestTrees(
   source: PageSource,
   {
     all,
+    opened,
     closed,
     offset,
-  }: { readonly all: boolean; readonly closed: ReadonlySet<string>; readonly offset: number },
+  }: {
+    readonly all: boolean;
+    readonly opened: readonly string[];
+    readonly closed: ReadonlySet<string>;
+    readonly offset: number;
+  },
 ): Promise<Page<LineageRow>> {
   const { store } = source;
   const { readTree } = await import('../lineage.ts');
@@ -84,7 +90,13 @@ async function newestTrees(
     if (rows.length === rowsMax || at === last) return { rows, next: at * treeMax };
     const root = roots[at] ?? '';
     const most = rowsMax - rows.length;
-    const { laid, marks } = drawnTree(store, { all, layOut, read: () => readTree(store, root), root });
+    const { laid, marks } = drawnTree(store, {
+      all,
+      opened,
+      layOut,
+      read: () => readTree(store, root),
+      root,
+    });
     // One more, to know whether there are more.
     const found = [
       ...Iterator.from(without(laid, closed))
@@ -108,11 +120,13 @@ function drawnTree(
   {
     root,
     all,
+    opened,
     read,
     layOut,
   }: {
     readonly root: string;
     readonly all: boolean;
+    readonly opened: readonly string[];
     readonly read: () => SessionGraph;
     readonly layOut: (nodes: readonly SessionNode[], o: LayoutOptions) => Iterable<PictureRow>;
   },
@@ -120,7 +134,10 @@ function drawnTree(
   const draw = (): Drawing => {
     const graph = read();
     const nodes = graph.list();
-    const look = { activity: activityIn(store, graph), fold: !all, shared: sharedIn(store) };
+    const look = {
+      ...{ activity: activityIn(store, graph), fold: !all, shared: sharedIn(store) },
+      open: new Set(opened),
+    };
     const bare = [...layOut(nodes, look)];
     const drawn = new Set(bare.flatMap(({ node }) => node?.id ?? []));
     const few = drawn.size > markedMax ? new Set<string>() : drawn;
@@ -131,7 +148,7 @@ function drawnTree(
     };
   };
   const isLarge = store.countSessions(root) > markedMax;
-  return isLarge ? known(store, `tree ${root} ${all}`, draw) : draw();
+  return isLarge ? known(store, `tree ${root} ${all} ${opened}`, draw) : draw();
 }
 
 /** Names that several sessions have. */

@@ -31,6 +31,7 @@ const routes: Readonly<Record<Exclude<keyof PageData, 'follow'>, Route>> = {
       readQuery(query, {
         session: optional(text),
         all: optional(flag),
+        opened: optional(ids),
         closed: optional(ids),
         offset: optional(number),
       }),

@@ -34,12 +34,18 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
   // Of a family, and in a file, nothing is folded but what its reader folds.
   const isFolded = session === undefined && home.isLive;
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const [all, setAll] = useState(false);
   const [zoom, setZoom] = useState<number>(1);
   const isNarrow = useNarrow();
   const query = useMemo(
-    () => ({ ...(session !== undefined && { session }), closed: [...closed], ...(all && { all }) }),
-    [session, closed, all],
+    () => ({
+      ...(session !== undefined && { session }),
+      opened: [...opened],
+      closed: [...closed],
+      ...(all && { all }),
+    }),
+    [session, opened, closed, all],
   );
   const [command, setCommand] = useState('');
   const rows = usePaged<LineageRow>(
@@ -60,15 +66,21 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
   const size = zooms[zoom] ?? zooms[1];
   const sizes: Sizes = { ...size, most: isNarrow ? most.narrow : most.wide };
   const scale = (step: number) => setZoom(Math.max(0, Math.min(zooms.length - 1, zoom + step)));
-  const fold = ({ id, shape }: LineageRow, isOpen: boolean) => {
-    if (shape !== 'session' || id === undefined || isOpen !== closed.has(id)) return;
-    setClosed((ids) => new Set(isOpen ? [...ids].filter((one) => one !== id) : [...ids, id]));
+  const goesOn = (row: LineageRow, index: number) => (rows.at(index + 1)?.depth ?? 0) > row.depth;
+  const fold = (row: LineageRow, isOpen: boolean) => {
+    const { id } = row;
+    if (id === undefined) return;
+    if (isOpen && closed.has(id)) setClosed(without(closed, id));
+    // What the server folded is below the session, or stands for some of its children.
+    else if (isOpen && isLeft(row)) setOpened(new Set([...opened, id]));
+    else if (!isOpen && opened.has(id)) setOpened(without(opened, id));
+    else if (!isOpen && row.shape === 'session' && !closed.has(id)) setClosed(new Set([...closed, id]));
   };
   const turnAll = () => {
     setClosed(new Set());
+    setOpened(new Set());
     setAll(!all);
   };
-  const goesOn = (row: LineageRow, index: number) => (rows.at(index + 1)?.depth ?? 0) > row.depth;
   useKeys([
     { keys: ['+', '='], what: 'larger rows', act: () => scale(1) },
     { keys: ['-'], what: 'smaller rows', act: () => scale(-1) },
@@ -123,14 +135,18 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
           want={rows.want}
           keyOf={keyOf}
           act={(row) => {
-            const to = routeOf(addressOfRow(row) ?? '');
+            if (row.shape === 'more') fold(row, true);
+            const address = addressOfRow(row);
+            const to = address === undefined ? undefined : routeOf(address);
             if (to !== undefined) go(to);
           }}
           fold={fold}
           look={(row, index) => ({
             class: `lineage zoom-${zoom} is-${row.shape}${row.depth === 0 ? ' root' : ''}`,
             level: row.depth + 1,
-            ...(row.closed === true ? { isOpen: false } : goesOn(row, index) && { isOpen: true }),
+            ...(isLeft(row) && (row.shape === 'more' || !goesOn(row, index))
+              ? { isOpen: false }
+              : goesOn(row, index) && { isOpen: true }),
             cells: (
               <Fields
                 {...{ row, sizes, fold }}
@@ -149,10 +165,18 @@ function keyOf({ id = '', shape, label, place = '' }: LineageRow): string {
   return shape === 'session' && id !== '' ? id : `${id} ${shape} ${place} ${label}`;
 }
 
-/** Where a row leads: to a session, or an entry; what is folded to the whole family. */
-function addressOfRow({ shape, session, place }: LineageRow): string | undefined {
-  if (shape === 'more') return session === undefined ? undefined : addressOf({ page: 'graph', session });
-  return place === undefined ? undefined : addressOfPlace(place);
+/** Where a row leads: to a session, or an entry. What is folded leads nowhere: it is unfolded. */
+function addressOfRow({ shape, place }: LineageRow): string | undefined {
+  return place === undefined || shape === 'more' ? undefined : addressOfPlace(place);
+}
+
+/** Whether a row stands for sessions that are left out. */
+function isLeft({ shape, sessions, closed = false }: LineageRow): boolean {
+  return closed || shape === 'more' || sessions > 1;
+}
+
+function without(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  return new Set([...ids].filter((one) => one !== id));
 }
 
 /** A row with what an event says, until the rows are loaded anew. */
@@ -171,14 +195,25 @@ interface FieldsOptions {
 }
 
 function Fields({ row, goesOn, sizes, fold, isSelf }: FieldsOptions) {
-  const { shape, label, session, kind, state, tone, about, head, at, sessions, closed = false } = row;
+  const { shape, label, session, kind, state, tone, about, head, at, sessions } = row;
+  const isFolded = isLeft(row) && !goesOn;
   const address = addressOfRow(row);
   if (shape !== 'session' || session === undefined)
     return (
       <Cell class="node">
         <Lanes {...{ row, goesOn, sizes }} />
         <span class="text">
-          {address === undefined ? (
+          {shape === 'more' ? (
+            <button
+              type="button"
+              class="cover mark-name unfold"
+              tabIndex={-1}
+              title="Unfold"
+              onClick={() => fold(row, true)}
+            >
+              {label}
+            </button>
+          ) : address === undefined ? (
             <span class="soft">{label}</span>
           ) : (
             <a class="cover mark-name" href={address} tabIndex={-1}>
@@ -192,20 +227,20 @@ function Fields({ row, goesOn, sizes, fold, isSelf }: FieldsOptions) {
     <>
       <Cell class="node">
         <Lanes {...{ row, goesOn, sizes }} />
-        {(goesOn || closed) && (
+        {(goesOn || isFolded) && (
           <button
             type="button"
             class="fold"
             tabIndex={-1}
-            aria-label={`${closed ? 'Unfold' : 'Fold'} ${session}`}
-            onClick={() => fold(row, closed)}
+            aria-label={`${isFolded ? 'Unfold' : 'Fold'} ${session}`}
+            onClick={() => fold(row, isFolded)}
           >
             <svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
-              <path d={closed ? 'M3.5 2 6.5 5 3.5 8' : 'M2 3.5 5 6.5 8 3.5'} />
+              <path d={isFolded ? 'M3.5 2 6.5 5 3.5 8' : 'M2 3.5 5 6.5 8 3.5'} />
             </svg>
           </button>
         )}
-        <span class={goesOn || closed ? 'text' : 'text leaf'}>
+        <span class={goesOn || isFolded ? 'text' : 'text leaf'}>
           <a class={`cover${isSelf ? ' self' : ''}`} href={address ?? '#/'} tabIndex={-1}>
             <SessionName session={session} parent={row.parent} />
           </a>

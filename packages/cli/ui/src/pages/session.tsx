@@ -29,7 +29,7 @@ export function Session({ session, seq, go }: SessionOptions) {
   const { value: info, error, again } = useAsked(async (data) => await data.session({ session }), session);
   return (
     <>
-      {info === undefined && <Heading title={session} />}
+      <SessionHead session={session} info={info} />
       {error !== undefined && <Refused error={error} again={again} />}
       {info !== undefined && <Timeline key={info.id} info={info} seq={seq} go={go} />}
     </>
@@ -92,7 +92,6 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
 
   return (
     <>
-      <SessionHead info={info} />
       <div class="reading-tools tools">
         {home.isLive && <Toggle label="All entries" isOn={all} turn={() => setAll(!all)} />}
         <Toggle label="Hidden branches" isOn={hidden} turn={() => setHidden(!hidden)} />
@@ -158,7 +157,22 @@ function useFindings(session: string): ReadonlyMap<number, readonly Finding[]> {
   }, [value, session]);
 }
 
-function SessionHead({ info }: { readonly info: SessionInfo }) {
+/** The head of the page of a session, which is there before what is known of it: its title has the focus then. */
+function SessionHead({
+  session,
+  info,
+}: {
+  readonly session: string;
+  readonly info: SessionInfo | undefined;
+}) {
+  return (
+    <Heading title={<span class="session-name">{info?.session ?? session}</span>}>
+      {info !== undefined && <AboutSession info={info} />}
+    </Heading>
+  );
+}
+
+function AboutSession({ info }: { readonly info: SessionInfo }) {
   const {
     session,
     kind,
@@ -175,7 +189,7 @@ function SessionHead({ info }: { readonly info: SessionInfo }) {
     aliases,
   } = info;
   return (
-    <Heading title={<span class="session-name">{session}</span>}>
+    <>
       <State state={state} tone={tone} />
       {kind !== 'session' && <span class="chip">{kind}</span>}
       {aliases.map((alias) => (
@@ -225,7 +239,7 @@ function SessionHead({ info }: { readonly info: SessionInfo }) {
         <a href={addressOf({ page: 'check', session })}>Check</a>
       </div>
       {about !== '' && <p class="about">{about}</p>}
-    </Heading>
+    </>
   );
 }
 

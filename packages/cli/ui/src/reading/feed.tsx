@@ -14,6 +14,9 @@ import { useFolds } from './use-folds.ts';
 const itemHeight = 96;
 const heightMax = 12_000_000;
 
+/** How long the end stays in view, at most, while rows turn out to be higher, in milliseconds. */
+const settlingMs = 2_000;
+
 interface FeedOptions {
   readonly info: SessionInfo;
   readonly blocks: Blocks;
@@ -54,6 +57,8 @@ export function Feed({ info, blocks, round, target, findings, reveal, view, go }
   // Until the target is loaded, nothing else is.
   const placed = useRef<typeof target>(undefined);
   const isAtEnd = useRef(false);
+  // Until its reader does something, what goes on stays at its end while rows turn out to be higher.
+  const isSettling = useRef(false);
   const anchor = useRef<{ readonly row: FeedRow; readonly into: number; readonly size: number }>(undefined);
   const first = rows[drawn[0]?.index ?? 0]?.block ?? 0;
   const last = rows[drawn.at(-1)?.index ?? 0]?.block ?? 0;
@@ -76,7 +81,11 @@ export function Feed({ info, blocks, round, target, findings, reveal, view, go }
       const found = rowAt(rows, target.seq);
       if (target.isMarked && found?.isExact !== true) reveal(target.seq);
       if (found === undefined) return;
-      virtual.scrollToIndex(found.index, { align: target.isMarked ? 'center' : 'start' });
+      isSettling.current = isAtEnd.current =
+        !target.isMarked && target.seq === blocks.head && info.tone === 'open';
+      virtual.scrollToIndex(found.index, {
+        align: target.isMarked ? 'center' : isAtEnd.current ? 'end' : 'start',
+      });
       const row = rows[found.index];
       mark(target.isMarked ? row?.key : undefined);
       if (!target.isMarked) return;
@@ -96,6 +105,10 @@ export function Feed({ info, blocks, round, target, findings, reveal, view, go }
       }
       return;
     }
+    if (isSettling.current) {
+      element.scrollTop = element.scrollHeight;
+      return;
+    }
     const top = element.scrollTop;
     isAtEnd.current = top + element.clientHeight >= element.scrollHeight - 48;
     const item = virtual.getVirtualItemForOffset(top);
@@ -105,10 +118,18 @@ export function Feed({ info, blocks, round, target, findings, reveal, view, go }
     view.current = itemOf(row)?.seq ?? view.current;
   });
 
+  const settle = () => {
+    isSettling.current = false;
+  };
+  useEffect(() => {
+    const timer = setTimeout(settle, settlingMs);
+    return () => clearTimeout(timer);
+  }, [target]);
   const at = rows.findIndex(({ key }) => key === active);
   const moveTo = (index: number) => {
     const row = rows[index];
     if (row === undefined) return;
+    settle();
     virtual.scrollToIndex(index, { align: 'auto' });
     setActive(row.key);
     requestAnimationFrame(() => requestAnimationFrame(() => focusItem(scroller.current, row.key)));
@@ -155,6 +176,7 @@ export function Feed({ info, blocks, round, target, findings, reveal, view, go }
     return () => clearTimeout(timer);
   }, [said]);
 
+  const settled = { onWheel: settle, onTouchStart: settle, onPointerDown: settle, onKeyDown: settle };
   const positions = blocks.head - blocks.floor;
   const look = (row: FeedRow) => {
     if (row.type === 'block') return <p class="faint">…</p>;
@@ -168,7 +190,7 @@ export function Feed({ info, blocks, round, target, findings, reveal, view, go }
   };
   return (
     <FoldsOf.Provider value={folds}>
-      <div class="rows feed-rows" ref={scroller}>
+      <div class="rows feed-rows" ref={scroller} {...settled}>
         <div
           class="feed"
           role="feed"
@@ -230,10 +252,10 @@ export function OwnFrom({ info: { origin } }: { readonly info: SessionInfo }) {
 export function classOf(row: FeedRow, isMarked = false): string {
   if (row.type === 'block') return 'item not-loaded';
   if (row.type === 'own') return 'item own';
-  const { kind, role, aside, hiddenBy, inherited } = row.item;
+  const { kind, role, aside, hiddenBy, inherited, child } = row.item;
   return [
     'item',
-    `is-${kind}`,
+    child?.state === 'discarded' ? 'is-discard' : `is-${kind}`,
     ...(role === undefined ? [] : [`by-${aside === true ? 'aside' : role}`]),
     ...(hiddenBy === undefined ? [] : ['hidden-branch']),
     ...(inherited ? ['inherited'] : []),
