@@ -33,6 +33,7 @@ const safety = [
 
 /** 4 MB of pages in place of 16: who only reads looks at most of them once, and the system has them, too. */
 const readerCache = 'cache_size = -4000';
+const writerCache = 'cache_size = -16000';
 
 /** The statement that applies settings: one of many costs less than many. */
 export function pragmas(settings: readonly string[]): string {
@@ -178,6 +179,11 @@ export class Db {
    */
   writeThrough<T>(act: () => T): T {
     return this.#writeAt(2, act);
+  }
+
+  /** Keeps few pages in memory, as who reads does, or those that it kept at first: what is staged is large, and written once. */
+  keepPages(isFew: boolean): void {
+    this.exec(pragmas([isFew ? readerCache : writerCache]));
   }
 
   /** Like `write`, without waiting for the disk: it survives a kill, but not a power loss. */

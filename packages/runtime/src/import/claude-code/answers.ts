@@ -61,7 +61,7 @@ export function answersOf(
 function resultsById(records: readonly CodeRecord[]): ReadonlyMap<string, readonly RecordedResult[]> {
   const found = new Map<string, RecordedResult[]>();
   for (const record of records) {
-    if (record.id === undefined || record.type !== 'user') continue;
+    if (!record.isChained || record.type !== 'user') continue;
     for (const [at, id] of record.results?.entries() ?? []) {
       if (id === '') continue;
       const before = found.get(id);

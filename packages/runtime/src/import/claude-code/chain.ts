@@ -26,13 +26,13 @@ export interface DerivedLink extends Pick<DerivedEdge, 'why' | 'evidence'> {
  * a predecessor begins a tree: the first one, and the one after `/clear`.
  */
 export function chainOf(records: readonly CodeRecord[]): Chain {
-  const byId = new Map<string, CodeRecord>();
-  for (const record of records) if (record.id !== undefined) byId.set(record.id, record);
-  const found = (id: string | undefined) => (id === undefined ? undefined : byId.get(id));
+  const first = records[0]?.ordinal ?? 1;
+  const found = (ordinal: number | undefined) =>
+    ordinal === undefined ? undefined : records[ordinal - first];
   const parents = new ByRecord<CodeRecord>();
-  const chained = records.filter(({ id }) => id !== undefined);
+  const chained = records.filter(({ isChained }) => isChained);
   for (const record of chained) {
-    const parent = found(record.parent);
+    const parent = found(record.parentAt);
     if (parent !== undefined) parents.set(record, parent);
   }
   const circular = cutCircles(chained, parents);
@@ -40,10 +40,10 @@ export function chainOf(records: readonly CodeRecord[]): Chain {
   const derived = new Map<CodeRecord, DerivedLink>();
   for (const record of chained) {
     if (parents.has(record) || !isBridged(record)) continue;
-    let parent = found(record.before);
+    let parent = found(record.beforeAt);
     while (parent !== undefined && rootOf(parent) === record)
       // What is between the two records of such a link follows the same root.
-      parent = found((derived.get(parent)?.parent ?? parent).before);
+      parent = found((derived.get(parent)?.parent ?? parent).beforeAt);
     if (parent === undefined) continue;
     parents.set(record, parent);
     derived.set(record, { record, parent, ...reasonOf(record, parent, circular.has(record)) });

@@ -19,10 +19,11 @@ export function readingCounts({ records, parents }: Chain, paths: readonly Conve
     for (const turn of turns) if (isMerged(turn)) merged.add(turn.members[0]?.key ?? '');
     for (const call of movedResults(turns, answers)) reordered.add(call);
   }
-  const dangling = records.filter(
-    (record) =>
-      record.id !== undefined && record.parent !== undefined && parents.get(record)?.id !== record.parent,
-  );
+  const dangling = records.filter((record) => {
+    const { isChained, parentAt } = record;
+    if (!isChained) return false;
+    return parentAt === undefined ? record.parent !== undefined : parents.get(record)?.ordinal !== parentAt;
+  });
   return { merged: merged.size, reordered: reordered.size, dangling: dangling.length };
 }
 

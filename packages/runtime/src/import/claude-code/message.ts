@@ -95,7 +95,7 @@ function messageOf({ members }: Pick<ModelTurn, 'members'>, claimed: Claimed): M
       if (call === undefined) continue;
       claimed.add(call.toolCallId);
       if (part.providerExecuted === true) names.set(call.toolCallId, call.toolName);
-      else calls.push({ ...call, record });
+      else calls.push({ toolCallId: call.toolCallId, toolName: call.toolName, record });
     }
   }
   const last = members.at(-1)?.raw.message;

@@ -96,7 +96,7 @@ function crossingsIn({ records, parents }: Chain): readonly number[] {
   };
   const base = (records[0]?.ordinal ?? 1) - 1;
   for (const record of records) {
-    if (record.id === undefined) continue;
+    if (!record.isChained) continue;
     const parent = parents.get(record);
     const [own, other] = [record.ordinal - base, parent === undefined ? 0 : parent.ordinal - base];
     add(Math.min(own, other), Math.max(own, other));
@@ -116,9 +116,9 @@ function namesBefore(records: readonly CodeRecord[], count: number): OpenEnd['id
 /** The ids of records, and those that they name: a record that comes later can have one of these. */
 function* namesIn(records: readonly CodeRecord[]): Generator<string> {
   yield* idsIn(records);
-  for (const [i, { parent, leaf }] of records.entries()) {
+  for (const { ordinal, parentAt, parent, leaf } of records) {
     // Nearly every record follows the one before it.
-    if (parent !== undefined && parent !== records[i - 1]?.id) yield parent;
+    if (parent !== undefined && parentAt !== ordinal - 1) yield parent;
     if (leaf !== undefined) yield leaf;
   }
 }

@@ -75,7 +75,8 @@ function headOf(tree: readonly CodeRecord[], chain: Chain): CodeRecord | undefin
   const ends = tree.filter(canEnd);
   const named = chain.records.flatMap(({ type, leaf: id }) => (type === 'last-prompt' && id) || []);
   const wanted = new Set(named);
-  const members = new Map(tree.flatMap((one) => (wanted.has(one.id ?? '') ? [[one.id, one] as const] : [])));
+  const members = new Map<string | undefined, CodeRecord>();
+  if (wanted.size > 0) for (const one of tree) if (wanted.has(one.id ?? '')) members.set(one.id, one);
   const leaf = members.get(named.findLast((id) => members.has(id)));
   if (leaf === undefined) return ends.at(-1);
   const elsewhere = new ByRecord<true>();

@@ -142,7 +142,9 @@ function readPath(
     if (turn.kind !== 'assistant') return turn;
     const message = messageIn(turn, claimed);
     stretch.calls.push(...message.calls);
-    return { ...turn, message };
+    // A spread would leave the object in two parts.
+    const { kind, id, members, at } = turn;
+    return { kind, id, members, at, message };
   });
   stretches.push(stretch);
   for (const record of path.steps) {

@@ -10,7 +10,10 @@ export function titleOf(records: readonly CodeRecord[]): string | undefined {
     text(
       records.findLast((record) => record.type === type && text(record.raw[field]) !== undefined)?.raw[field],
     );
-  const ids = new Set(records.flatMap(({ id }) => id ?? []));
-  const own = records.findLast(({ type, leaf }) => type === 'summary' && ids.has(leaf ?? ''));
+  const summed = new Set(records.flatMap(({ type, leaf }) => (type === 'summary' && leaf) || []));
+  const here = new Set(
+    summed.size === 0 ? [] : records.flatMap(({ id }) => (id !== undefined && summed.has(id) ? id : [])),
+  );
+  const own = records.findLast(({ type, leaf }) => type === 'summary' && here.has(leaf ?? ''));
   return last('custom-title', 'customTitle') ?? last('ai-title', 'aiTitle') ?? text(own?.raw.summary);
 }

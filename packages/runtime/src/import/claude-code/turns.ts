@@ -128,7 +128,7 @@ function isPrompt(turn: TranscriptTurn): boolean {
 }
 
 function kindOf(record: CodeRecord): ModelTurn['kind'] | RecordTurn['kind'] | 'summary' {
-  if (record.id === undefined) return 'aside';
+  if (!record.isChained) return 'aside';
   if (isSummary(record)) return 'summary';
   if (isBoundary(record)) return 'boundary';
   if (record.type === 'assistant') return record.traits.isApiError ? 'api-error' : 'assistant';

@@ -42,16 +42,7 @@ export function weave({ turns, answers, beside }: Conversation): Woven {
   const add = <Step>(records: readonly CodeRecord[], maker: DraftMaker<Step>, step: Step): void => {
     for (const draft of draftsOf(records, maker, step)) drafts.push(draft);
   };
-  const makers = {
-    model: new DraftMaker((turn: SpokenMessage) => modelDrafts(turn, answers, false)),
-    // A message split by another one counts its usage only once.
-    counted: new DraftMaker((turn: SpokenMessage) => modelDrafts(turn, answers, true)),
-    user: new DraftMaker((record: CodeRecord) => userDrafts(record, answers)),
-    boundary: new DraftMaker(({ turn, n }: NthBoundary) => [boundaryDraft(turn, n)]),
-    error: new DraftMaker((record: CodeRecord) => [errorDraft(record)]),
-    aside: new DraftMaker((record: CodeRecord) => [asideDraft(record)]),
-    beside: new DraftMaker((record: CodeRecord) => besideDrafts(record, answers)),
-  };
+  const makers = makersOf(answers);
   const counted = new Set<string>();
   const starts: number[] = [];
   let settled: number | undefined;
@@ -99,6 +90,20 @@ export function weave({ turns, answers, beside }: Conversation): Woven {
   }
   catchUp(Number.POSITIVE_INFINITY);
   return { drafts, settled: settled ?? drafts.length, starts };
+}
+
+/** What makes the drafts of a conversation. It has nothing else of that, as long as they are there. */
+function makersOf(answers: Answers) {
+  return {
+    model: new DraftMaker((turn: SpokenMessage) => modelDrafts(turn, answers, false)),
+    // A message split by another one counts its usage only once.
+    counted: new DraftMaker((turn: SpokenMessage) => modelDrafts(turn, answers, true)),
+    user: new DraftMaker((record: CodeRecord) => userDrafts(record, answers)),
+    boundary: new DraftMaker(({ turn, n }: NthBoundary) => [boundaryDraft(turn, n)]),
+    error: new DraftMaker((record: CodeRecord) => [errorDraft(record)]),
+    aside: new DraftMaker((record: CodeRecord) => [asideDraft(record)]),
+    beside: new DraftMaker((record: CodeRecord) => besideDrafts(record, answers)),
+  };
 }
 
 /** Drafts that are made again each time a caller takes them, unless all of their records are in memory. */
