@@ -1,7 +1,7 @@
 import type { Draft, JsonObject, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
 import { type Counted, contentMark, type Imported, most, requestOf, type Shown } from './imported.ts';
-import { wholeDraft } from './later-draft.ts';
+import { LaterDraft, wholeDraft } from './later-draft.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
 
 /** What has to be written so that a session reads as its plan. */
@@ -114,8 +114,20 @@ export function isSame(
   // A redacted entry stays redacted.
   if (entry.content === undefined) return true;
   if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
+  return markOf(draft) === entry.content;
+}
+
+/** What drafts are known by that stay in memory: each branch is compared with several sessions, all from the beginning. */
+const marks = new WeakMap<Draft, string>();
+
+/** What the content of a draft is known by; undefined for one of several entries. */
+function markOf(draft: Draft): string | undefined {
+  const known = marks.get(draft);
+  if (known !== undefined) return known;
   const stored = storedTexts(wholeDraft(draft));
-  return stored !== undefined && contentMark(stored.payload, stored.meta ?? '{}') === entry.content;
+  const mark = stored && contentMark(stored.payload, stored.meta ?? '{}');
+  if (mark !== undefined && !(draft instanceof LaterDraft)) marks.set(draft, mark);
+  return mark;
 }
 
 /**

@@ -85,6 +85,7 @@ function causeOf(error: unknown, redactor: Redactor): string {
  * search it again: an import searches what it compares, and then writes it.
  */
 export function redactedDraft(draft: Draft, redactor: Redactor): Draft {
+  if (isSearched(draft, redactor)) return draft;
   const redacted = draftOf(draft, { redactor, known: new Map() });
   searched.set(redacted, redactor);
   return redacted;
