@@ -44,3 +44,35 @@ test('each file that the bundle loads, at once or when a function is first calle
   expect(new Set(loaded).size).toBeGreaterThan(20);
   expect(loaded.filter((name) => name !== undefined && !files.includes(name))).toEqual([]);
 });
+
+/** Prints the path of each file that is read. */
+const readers = `data:text/javascript,import fs from 'node:fs';
+  const read = fs.readFileSync;
+  fs.readFileSync = (...args) => { process._rawDebug('read ' + args[0]); return read(...args); };`;
+
+test('nothing of the page of tape ui is loaded by another verb, or by a help', () => {
+  // A package of others that is bundled as it is has no map.
+  const files = globSync('*.cjs.map', { cwd: bundle });
+  const sourcesOf = (file: string): readonly string[] =>
+    JSON.parse(readFileSync(join(bundle, file), 'utf8')).sources;
+  const ofPage = files.filter((file) =>
+    sourcesOf(file).some((source) => /^\.\.\/src\/(?:ui|page)\//.test(source)),
+  );
+  expect(ofPage.length).toBeGreaterThan(1);
+  using home = tempHome();
+  home.session('main');
+  for (const line of ['--help', 'ui --help', 'export --help', 'log main', 'sessions', 'graph']) {
+    const argv = ['--import', readers.replaceAll('\n', ' '), tapeProgram, ...line.split(' ')];
+    const { stderr, status } = spawnSync(process.execPath, [...argv, '--home', home.path], {
+      encoding: 'utf8',
+      env: { ...process.env, TAPE_TRUST_HOME: '1' },
+    });
+    const read = [...stderr.matchAll(/^read (.*)$/gm)].map(([, path = '']) => path);
+    expect([line, status]).toEqual([line, 0]);
+    expect(read.filter((path) => path.endsWith('.cjs')).length).toBeGreaterThan(0);
+    const named = ofPage.map((file) => `/bundle/${file.replace(/\.map$/, '')}`);
+    expect(
+      read.filter((path) => path.includes('ui-dist') || named.some((end) => path.endsWith(end))),
+    ).toEqual([]);
+  }
+});

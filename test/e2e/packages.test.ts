@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { codeBlocks, page, root } from '../docs/pages.ts';
 import { steady } from '../docs/steady.ts';
@@ -63,6 +64,16 @@ describe('a packed package', () => {
       expect(packed('README.md')).toBe(page(`packages/${name}/README.md`));
       expect(packed('LICENSE')).toBe(page('LICENSE'));
     });
+
+    test.runIf(name === 'cli')(
+      'contains the page of tape ui, in at most 300 KB when it is compressed',
+      () => {
+        const all = files('ui-dist/*').toSorted();
+        expect(all).toEqual(['ui-dist/index.html', 'ui-dist/page.css', 'ui-dist/page.js']);
+        const bytes = all.map((file) => gzipSync(packed(file)).length);
+        expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(300_000);
+      },
+    );
 
     test('contains the pages of the manual that its manifest names', () => {
       const { man = [] } = JSON.parse(packed('package.json')) as { man?: string[] };
