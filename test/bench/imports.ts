@@ -108,16 +108,19 @@ async function first(bench: Bench): Promise<Row[]> {
       work: `first import --raw ${of} (CPU)`,
       against: parsing,
       unit: 'ms',
+      goal: { most: 14 },
     }),
     compared(cpu(samples.import), both, {
       work: `first import --raw ${of} (CPU)`,
       against: 'JSON.parse, and raw inserts of the payloads in one transaction, synchronous=FULL',
       unit: 'ms',
+      goal: { most: 5.2 },
     }),
     compared(cpu(samples.searched), cpu(samples.import), {
       work: `first import ${of} (CPU)`,
       against: 'the same with --raw, not searched for secrets',
       unit: 'ms',
+      goal: { most: 1.35 },
     }),
   ];
 }
