@@ -1,11 +1,12 @@
 import { type Entry, type Seq, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { changeOf } from './change.ts';
 import type { Cleaner } from './cleaner.ts';
-import { type Reconciled, repairsIn, rewindDraft } from './conversation-writer.ts';
+import { rewindDraft } from './conversation-writer.ts';
 import { importedIn, isSaid, keyOf } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
 import { prepared } from './reconcile.ts';
+import { type Reconciled, repairsIn } from './reconciled.ts';
 
 /** A session as an import left it. */
 export interface LeftTape {

@@ -4,7 +4,7 @@ import { countedIn, type Exported, exportedOf, hasBase, withBase } from './base.
 import { beginsLike } from './begins-like.ts';
 import { beginningIn, behindCompaction } from './behind-compaction.ts';
 import type { Cleaner } from './cleaner.ts';
-import { ConversationWriter, nothing, type Reconciled, type Writing } from './conversation-writer.ts';
+import { ConversationWriter, type Writing } from './conversation-writer.ts';
 import { copiesIn } from './copies.ts';
 import { recordDerived } from './derived.ts';
 import { linkSessions } from './edges.ts';
@@ -16,6 +16,7 @@ import { SharedCounts } from './ledger.ts';
 import { mergeEnded } from './merge-ended.ts';
 import { Origins, sessionOf } from './origins.ts';
 import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
+import { nothing, type Reconciled } from './reconciled.ts';
 import { behindResumed, type Resumed, resumedFrom } from './resumed.ts';
 import { deleteReturned } from './returned.ts';
 import { saveTitle } from './titles.ts';

@@ -1,12 +1,12 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { FoundFile } from '../discovery/index.ts';
 import type { Cleaner } from '../import/cleaner.ts';
-import { nothing, type Reconciled } from '../import/conversation-writer.ts';
 import type { TranscriptTool } from '../import/format.ts';
 import { bothOf, type FoundInFile, foundBefore } from '../import/found-in-file.ts';
 import type { JsonLine } from '../import/json-lines.ts';
 import type { OpenEnd } from '../import/open-end.ts';
 import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
+import { nothing, type Reconciled } from '../import/reconciled.ts';
 import { type OpenFile, openFile, stateBefore } from '../lines/index.ts';
 import {
   idsHave,

@@ -22,7 +22,6 @@ export type { AgentSource } from '../import/claude-code/agents.ts';
 export { type ClaudeCodeSource, planClaudeCode } from '../import/claude-code/plan-of.ts';
 export { claudeCode } from '../import/claude-code/tool.ts';
 export { type Cleaner, cleanerFor } from '../import/cleaner.ts';
-export type { Reconciled } from '../import/conversation-writer.ts';
 export { derivedIn, type RecordedEdge } from '../import/derived.ts';
 export { ImportError, type ImportErrorCode } from '../import/errors.ts';
 export type {
@@ -60,6 +59,7 @@ export {
   type TranscriptFormat,
 } from '../import/read-transcript.ts';
 export { type ReconcileOptions, reconcile } from '../import/reconcile.ts';
+export type { Reconciled } from '../import/reconciled.ts';
 export { noCounts, type TranscriptCounts } from '../import/transcript.ts';
 export { type Source, SourceTable } from '../sources/index.ts';
 export { type Conversation, conversationsIn } from './conversations.ts';

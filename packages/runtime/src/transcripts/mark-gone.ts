@@ -1,8 +1,8 @@
 import { note, type SqliteTapeStore } from '@tapedeck/tape';
 import { sourceGoneEvent } from '@tapedeck/tape/internal';
 import { appendBeside } from '../import/beside.ts';
-import type { Reconciled } from '../import/conversation-writer.ts';
 import { Origins } from '../import/origins.ts';
+import type { Reconciled } from '../import/reconciled.ts';
 import type { Source, SourceTable } from '../sources/index.ts';
 
 /**

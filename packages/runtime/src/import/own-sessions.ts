@@ -1,0 +1,96 @@
+import { type Draft, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { originDraft } from './forgotten.ts';
+import { type Origins, originOf } from './origins.ts';
+import type { ConversationPlan, ImportPlan } from './plan.ts';
+
+/** Of which conversation sessions are sought, and under which name. */
+interface Sought {
+  readonly plan: ImportPlan;
+  readonly conversation: ConversationPlan;
+  readonly as: string | undefined;
+  readonly origins: Origins;
+}
+
+/**
+ * The sessions that one conversation has here: several where one of them went on here, or where files of it differ. The first
+ * has the name of the conversation, unless something else has it.
+ */
+export class OwnSessions {
+  readonly #store: SqliteTapeStore;
+  readonly #sought: Sought;
+
+  constructor(store: SqliteTapeStore, sought: Sought) {
+    this.#store = store;
+    this.#sought = sought;
+  }
+
+  /** Their names, in the order in which they were made. */
+  all(): readonly string[] {
+    const sessions: string[] = [];
+    for (let one = this.#find(1); one !== undefined; one = this.#find(sessions.length + 1))
+      sessions.push(one);
+    return sessions;
+  }
+
+  /** The first name from the nth on that is free. */
+  freeName(n: number): string {
+    let i = n;
+    while (this.#exists(this.#nameAt(i))) i += 1;
+    return this.#nameAt(i);
+  }
+
+  /** Where the nth session comes from, as an event. */
+  origin(n: number): Draft {
+    const { plan, conversation } = this.#sought;
+    const { key, kind, parent } = conversation;
+    const { format, session } = plan;
+    const more = {
+      ...((kind !== 'main' || n > 1) && { conversation: n === 1 ? key : `${key}#${n}` }),
+      // The lineage has the parent of any other conversation.
+      ...(kind === 'cleared' && parent !== undefined && { from: parent.key }),
+    };
+    return originDraft({ format, session, ...more });
+  }
+
+  /** Why the first one does not come back: a person deleted it. */
+  refusal(): TapeError | undefined {
+    const { conversation, origins } = this.#sought;
+    const deleted = origins.findDeleted(JSON.stringify(this.origin(1).payload));
+    if (deleted === undefined) return undefined;
+    const { id, lifecycle } = deleted;
+    const what = lifecycle === 'purged' ? 'purged' : 'deleted';
+    return new TapeError('TAPE_ARCHIVED', `cannot import into '${conversation.name}': it was ${what} here`, {
+      data: { session: conversation.name, id, lifecycle },
+    });
+  }
+
+  /** The nth one, by its name or, if that was changed, by where it comes from. */
+  #find(n: number): string | undefined {
+    const { as, origins } = this.#sought;
+    const expected = JSON.stringify(this.origin(n).payload);
+    for (let i = n; this.#exists(this.#nameAt(i)); i += 1) {
+      const name = this.#nameAt(i);
+      if (originOf(this.#store, name) === expected) return name;
+      if (name === as)
+        throw new TapeError(
+          'TAPE_EXISTS',
+          `cannot import into '${name}': it is not an import of this transcript`,
+          {
+            data: { session: name, transcript: true },
+          },
+        );
+    }
+    return as === undefined ? origins.find(expected)?.session : undefined;
+  }
+
+  #nameAt(i: number): string {
+    const { plan, conversation, as } = this.#sought;
+    const isOfMain = as !== undefined && conversation.name.startsWith(plan.session);
+    const base = isOfMain ? `${as}${conversation.name.slice(plan.session.length)}` : conversation.name;
+    return i === 1 ? base : `${base}-${i}`;
+  }
+
+  #exists(session: string): boolean {
+    return this.#store.sessions.find(session) !== undefined;
+  }
+}
