@@ -60,6 +60,9 @@ interface ReadTape {
   readonly back: Back | undefined;
 }
 
+/** How long another import may need to finish a session that it has begun. */
+const patienceMs = 2_000;
+
 /** How often a session is read anew after another writer was faster. */
 const triesMax = 10;
 
@@ -226,16 +229,29 @@ export class ConversationWriter {
     const batch = [this.#own.origin(this.#n), ...changeOf(conversation, nothingYet).drafts];
     // The first entry of a session says that it begins.
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
-    try {
-      const { title } = conversation;
-      const { onAdded } = this.#writing;
-      return this.#receipt(createInPieces(this.#store, this.#session, { drafts, title, onAdded }));
-    } catch (error) {
-      // Another import of the same source was faster: the session is there, to be compared like any other.
-      const codes = ['TAPE_EXISTS', 'TAPE_NO_SESSION', 'TAPE_KEY_CONFLICT'] as const;
-      if (!codes.some((code) => isCode(error, code)) || !this.#exists(this.#session)) throw error;
-      return this.#update();
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const { title } = conversation;
+        const { onAdded } = this.#writing;
+        return this.#receipt(createInPieces(this.#store, this.#session, { drafts, title, onAdded }));
+      } catch (error) {
+        const codes = ['TAPE_EXISTS', 'TAPE_NO_SESSION', 'TAPE_KEY_CONFLICT'] as const;
+        if (!codes.some((code) => isCode(error, code))) throw error;
+        // Another import of the same source was faster: the session is there, to be compared like any other.
+        if (this.#appears()) return this.#update();
+        if (tries >= triesMax) throw error;
+      }
     }
+  }
+
+  /** Whether the session that another import began becomes visible: it does not if that was killed. */
+  #appears(): boolean {
+    const from = performance.now();
+    while (!this.#exists(this.#session)) {
+      if (performance.now() - from > patienceMs) return false;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+    return true;
   }
 
   /** Forks a session, and returns the name of the child: that of an earlier fork, if one was killed behind it. */
