@@ -74,6 +74,12 @@ test.skipIf(isMissing)(
   },
 );
 
+/** What is to be pressed, and is left or right of the window. */
+const outside = `[...document.querySelectorAll('main :is(button, a, summary)')].filter((element) => {
+  const { left, right, width } = element.getBoundingClientRect();
+  return width > 0 && element.closest('.wide') === null && (left < 0 || right > innerWidth);
+}).map((element) => element.outerHTML.slice(0, 200))`;
+
 test.skipIf(isMissing)(
   'every page is whole at 360 pixels, in light and dark, and axe finds no barrier',
   { timeout: 180_000 },
@@ -98,6 +104,15 @@ test.skipIf(isMissing)(
           .first()
           .waitFor();
         expect(await isWide(page), `${place} ${width}`).toBe(false);
+        // Each command can be copied, also one that is folded.
+        await page.evaluate(
+          `for (const details of document.querySelectorAll('main details')) details.open = true`,
+        );
+        await page.waitForTimeout(100);
+        expect(await page.evaluate(outside), `${place} ${width}`).toEqual([]);
+        await page.evaluate(
+          `for (const details of document.querySelectorAll('main .legend')) details.open = false`,
+        );
         expect(await barriers(page), `${place} ${colorScheme}`).toEqual([]);
       }
       const background = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
