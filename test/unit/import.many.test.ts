@@ -99,3 +99,43 @@ test('copies that are equal are stored once', { timeout: 600_000 }, () => {
   expect(many).toMatchObject({ sessions: 1_201, messages: 6, output: 15 });
   expect(many.took / few.took).toBeLessThan(7);
 });
+
+/** A conversation with a prompt that was typed anew at each of its turns. */
+function withBranches(count: number): readonly Raw[] {
+  const records: Raw[] = [...said('a0', null, 'plan')];
+  for (let i = 1; i <= count; i += 1)
+    records.push(...said(`b${i}`, `a${i - 1}`, `left ${i}`), ...said(`a${i}`, `a${i - 1}`, `go on ${i}`));
+  return records;
+}
+
+/** A conversation that is rewound farther and farther back: each branch is left from the next one. */
+function withNestedBranches(count: number): readonly Raw[] {
+  const records: Raw[] = [...said('a0', null, 'plan')];
+  for (let i = 1; i <= count; i += 1) records.push(...said(`a${i}`, `a${i - 1}`, `go on ${i}`));
+  for (let i = count; i >= 1; i -= 1) records.push(...said(`b${i}`, `a${i - 1}`, `left ${i}`));
+  return records;
+}
+
+test.each([
+  ['beside each other', withBranches],
+  ['of branches', withNestedBranches],
+])(
+  'a thousand branches %s are each stored and counted once, in the time that they need',
+  {
+    timeout: 600_000,
+  },
+  (_, records) => {
+    const own = (count: number) => ({
+      sessions: count + 1,
+      messages: 2 * (2 * count + 1),
+      output: 5 * (2 * count + 1),
+    });
+    importOf([records(50)]);
+    const few = importOf([records(250)]);
+    const many = importOf([records(1_000)]);
+    expect(few).toMatchObject(own(250));
+    expect(many).toMatchObject(own(1_000));
+    // To write them costs as much for each; to read them, something more.
+    expect(many.took / few.took).toBeLessThan(11);
+  },
+);

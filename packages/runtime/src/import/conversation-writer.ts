@@ -9,12 +9,12 @@ import {
 import type { OnProgress } from '@tapedeck/tape/store';
 import { hasBase } from './base.ts';
 import { type Change, changeOf, commonOf, losesMore, sameOf, saysNothingNew, spineOf } from './change.ts';
-import { copiedIn } from './copied.ts';
+import { type CopiedPart, copiedIn, isAsItWas, knownAsides } from './copied.ts';
 import { copiesIn } from './copies.ts';
 import { continuedNote, resumedNote } from './copy-notes.ts';
 import { countedElsewhere } from './counted-elsewhere.ts';
 import type { ImportError } from './errors.ts';
-import type { Back } from './family.ts';
+import type { Back, Begun } from './family.ts';
 import { firstKeyIn } from './first-said.ts';
 import { forkOf } from './fork-of.ts';
 import { type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
@@ -44,6 +44,8 @@ export interface Writing {
   readonly counted: ReadonlyMap<string, JsonObject>;
   /** What the conversations of the source have counted here. */
   readonly tree: SharedCounts | undefined;
+  /** What it has in common with its parent, where the session of that is as it was just written. */
+  readonly begun: Begun | undefined;
   readonly rewritten: boolean;
   readonly as: string | undefined;
   readonly origins: Origins;
@@ -87,7 +89,10 @@ export class ConversationWriter {
     this.#own = new OwnSessions(store, writing);
     const sessions = this.#own.all();
     const { base } = writing.conversation;
-    const shown = sessions.map((one) => importedIn(store, one, base).shown);
+    // What a branch showed before is read where it has changed.
+    const { kind } = writing.conversation;
+    const isPlain = kind === 'branch' && base === undefined && sessions.length === 1;
+    const shown = isPlain ? [] : sessions.map((one) => importedIn(store, one, base).shown);
     const common =
       sessions.length < 2
         ? [0]
@@ -123,7 +128,8 @@ export class ConversationWriter {
       conversation.spine.length === 0 &&
       conversation.asides.length === 0;
     if (isNothing) return this.#nothing(base);
-    if (this.#exists(this.#session)) return this.#update();
+    if (this.#exists(this.#session))
+      return isAsItWas(this.#store, this.#session, this.#writing) ? this.#receipt(nothing) : this.#update();
     if (base !== undefined && !this.#isShared()) {
       this.#session = this.#fork(base.session, { cut: base.cut, kind: 'session' });
       return this.#update([this.#own.origin(this.#n), ...this.#continued()]);
@@ -142,7 +148,30 @@ export class ConversationWriter {
     if ('whole' in copied) return this.#receipt({ ...nothing, session: copied.whole, isElsewhere: true });
     const { at, cut } = copied;
     this.#session = this.#fork(at, { cut, kind: 'session' });
-    return this.#update([this.#own.origin(this.#n)]);
+    return this.#goOnFrom(copied) ?? this.#update([this.#own.origin(this.#n)]);
+  }
+
+  /**
+   * Writes to a new fork what follows the place where it begins, without reading what it inherits. Undefined where it is not as
+   * it was made, or needs the positions of what it inherits.
+   */
+  #goOnFrom({ cut, count }: CopiedPart): Reconciled | undefined {
+    const { conversation } = this.#writing;
+    const info = this.#store.sessions.find(this.#session);
+    const isFresh = info?.base === cut && info.head === cut + 1;
+    if (info === undefined || !isFresh || conversation.keeps.size > 0) return undefined;
+    const known = knownAsides(this.#store, info.id, conversation);
+    const elsewhere = countedElsewhere(this.#store, this.#writing, info);
+    const { drafts } = changeOf(conversation, { ...nothingImported, known, elsewhere }, { same: count });
+    const whole = [this.#own.origin(this.#n), ...drafts].map(wholeDraft);
+    try {
+      this.#store.entries.append(this.#session, whole, { expectHead: info.headHash });
+    } catch (error) {
+      // Another import of the same source was faster: the session is compared like any other.
+      if (isCode(error, 'TAPE_STALE_HEAD') || isCode(error, 'TAPE_KEY_CONFLICT')) return undefined;
+      throw error;
+    }
+    return this.#receipt({ created: true, added: whole.length, rewound: false, ...repairsIn(whole) });
   }
 
   /** What says of which session it is the continuation, where that was exported, or resumed under new ids. */

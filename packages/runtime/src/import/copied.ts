@@ -1,16 +1,31 @@
 import type { Seq, SqliteTapeStore } from '@tapedeck/tape';
 import { copiesIn } from './copies.ts';
+import type { Begun } from './family.ts';
 import { firstKeyIn } from './first-said.ts';
-import { importedIn } from './imported.ts';
 import { sessionOf, sourceOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 
 /** What the home has of a new conversation. */
 type Copied =
   /** All of it: the name of the session of another source that shows it. */
-  | { readonly whole: string }
-  /** A part of it: the session from which it forks, and where. */
-  | { readonly at: string; readonly cut: Seq };
+  { readonly whole: string } | CopiedPart;
+
+/** The session from which a conversation forks, where, and how many drafts of the conversation precede that. */
+export interface CopiedPart {
+  readonly at: string;
+  readonly cut: Seq;
+  readonly count: number;
+}
+
+/** A conversation that is written. */
+interface Copying {
+  readonly plan: ImportPlan;
+  readonly conversation: ConversationPlan;
+  /** The session of its parent. */
+  readonly from: { readonly session: string } | undefined;
+  readonly begun: Begun | undefined;
+  readonly as: string | undefined;
+}
 
 /**
  * Where the home has most of a new conversation already, which may be another session than its parent: that of which the source
@@ -18,17 +33,7 @@ type Copied =
  */
 export function copiedIn(
   store: SqliteTapeStore,
-  {
-    plan,
-    conversation,
-    from,
-    as,
-  }: {
-    readonly plan: ImportPlan;
-    readonly conversation: ConversationPlan;
-    readonly from: { readonly session: string } | undefined;
-    readonly as: string | undefined;
-  },
+  { plan, conversation, from, begun, as }: Copying,
 ): Copied | undefined {
   const isBranch = conversation.kind === 'branch';
   if (as !== undefined || (conversation.kind !== 'main' && !isBranch)) return undefined;
@@ -36,18 +41,40 @@ export function copiedIn(
   const family = copies.family(firstKeyIn(conversation))?.family;
   if (family === undefined) return undefined;
   const own = sourceOf(plan.format, plan.session);
-  const whole = isBranch ? family.showing(conversation, ({ id }) => copies.sourceOf(id) !== own) : undefined;
+  const isOther = ({ id }: { readonly id: string }) => copies.sourceOf(id) !== own;
+  const whole = isBranch ? family.showing(conversation, isOther, begun) : undefined;
   if (whole !== undefined && hasAsides(store, whole.id, conversation)) return { whole: whole.session };
   const { format, copyOf } = plan;
   const preferred =
     from?.session ?? (copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf }));
-  const at = family.branching(conversation, preferred && store.sessions.find(preferred)?.id);
-  return at && { at: at.id, cut: at.cut };
+  const at = family.branching(conversation, preferred && store.sessions.find(preferred)?.id, begun);
+  return at && { at: at.id, cut: at.cut, count: at.count };
 }
 
-/** Whether a session has all records that are no part of the conversation. */
-function hasAsides(store: SqliteTapeStore, id: string, { asides }: ConversationPlan): boolean {
-  if (asides.length === 0) return true;
-  const { known } = importedIn(store, id);
-  return asides.every(({ draft }) => known.has(draft.key ?? ''));
+/** Whether the session of a branch shows that, and nothing else. */
+export function isAsItWas(
+  store: SqliteTapeStore,
+  session: string,
+  { conversation, begun, as }: Pick<Copying, 'conversation' | 'begun' | 'as'>,
+): boolean {
+  const { kind, base } = conversation;
+  if (kind !== 'branch' || base !== undefined || as !== undefined) return false;
+  const id = store.sessions.find(session)?.id ?? '';
+  const family = copiesIn(store).family(firstKeyIn(conversation))?.family;
+  return family?.shows(id, conversation, begun) === true && hasAsides(store, id, conversation);
+}
+
+/** The keys of those records of a conversation that are no part of it, and that a session has. */
+export function knownAsides(
+  store: SqliteTapeStore,
+  id: string,
+  { asides }: ConversationPlan,
+): ReadonlySet<string> {
+  const keys = asides.map(({ draft: { key = '' } }) => key);
+  return new Set(keys.filter((key) => [...store.entries.read(id, { key: `u:${key}` })].length > 0));
+}
+
+function hasAsides(store: SqliteTapeStore, id: string, conversation: ConversationPlan): boolean {
+  const known = knownAsides(store, id, conversation);
+  return conversation.asides.every(({ draft: { key = '' } }) => known.has(key));
 }

@@ -47,6 +47,16 @@ export interface Member {
 export interface Branching {
   readonly id: string;
   readonly cut: Seq;
+  /** How many drafts of the conversation that has. */
+  readonly count: number;
+}
+
+/** What a conversation begins with: as many entries of a session as it shares with the conversation that this shows. */
+export interface Begun {
+  readonly id: string;
+  /** How many entries that shows. */
+  readonly of: number;
+  readonly count: number;
 }
 
 /** Where a session showed more of a conversation than it does. */
@@ -106,20 +116,34 @@ export class Family {
    * The last point of a session up to which a conversation reads as it does, or did before a rewind.
    * @param preferred the session that is taken if it has that point
    */
-  branching(conversation: ConversationPlan, preferred?: string): Branching | undefined {
+  branching(conversation: ConversationPlan, preferred?: string, begun?: Begun): Branching | undefined {
     const first = this.#members.get(preferred ?? '');
-    for (let at = this.#walk(conversation)[0]; at !== undefined && at.count > 0; at = at.before) {
+    const { spine } = conversation;
+    for (let [at] = this.#walk(conversation, begun); at !== undefined && at.count > 0; at = at.before) {
+      // Between a call and its last result nothing can be cut.
+      if (spine[at.count]?.kind === 'tool-result') continue;
       const own = first?.isActive === true ? at.places.find((place) => isOn(first, place)) : undefined;
       const place = first !== undefined && own !== undefined ? { member: first, seq: own.seq } : placeOf(at);
-      if (place !== undefined) return { id: place.member.id, cut: place.seq };
+      if (place !== undefined) return { id: place.member.id, cut: place.seq, count: at.count };
     }
     return undefined;
   }
 
   /** One of some sessions that shows all of a conversation, and perhaps more. */
-  showing(conversation: ConversationPlan, isOne: (member: Member) => boolean): Member | undefined {
-    const [end] = this.#walk(conversation);
+  showing(
+    conversation: ConversationPlan,
+    isOne: (member: Member) => boolean,
+    begun?: Begun,
+  ): Member | undefined {
+    const [end] = this.#walk(conversation, begun);
     return end?.count === conversation.spine.length ? showingStep(end, isOne) : undefined;
+  }
+
+  /** Whether a session shows a conversation and nothing else. */
+  shows(id: string, conversation: ConversationPlan, begun?: Begun): boolean {
+    const end = this.#members.get(id)?.end;
+    if (end === undefined || end.count !== conversation.spine.length) return false;
+    return this.#walk(conversation, begun).includes(end);
   }
 
   /** The last point of a session up to which it shows a conversation, or showed it before a rewind; undefined for its beginning. */
@@ -128,7 +152,7 @@ export class Family {
     if (member === undefined) return undefined;
     const { spine } = conversation;
     const placeIn = ({ places }: Step) => places.findLast((place) => isOn(member, place));
-    let [end] = this.#walk(conversation, (step) => placeIn(step) !== undefined);
+    let [end] = this.#walk(conversation, undefined, (step) => placeIn(step) !== undefined);
     // Between a call and its last result nothing can be cut.
     while (end !== undefined && end.count > 0 && spine[end.count]?.kind === 'tool-result') end = end.before;
     if (end === undefined || end.count === 0) return undefined;
@@ -145,9 +169,15 @@ export class Family {
   }
 
   /** The last entries as which a conversation begins; several where one of them is redacted. */
-  #walk({ spine, keeps }: ConversationPlan, accepts: (step: Step) => boolean = () => true): readonly Step[] {
-    let at: readonly Step[] = [this.root];
-    for (const draft of spine) {
+  #walk(
+    { spine, keeps }: ConversationPlan,
+    begun?: Begun,
+    accepts: (step: Step) => boolean = () => true,
+  ): readonly Step[] {
+    let at: readonly Step[] = [this.#stepOn(begun) ?? this.root];
+    for (let i = at[0]?.count ?? 0; i < spine.length; i += 1) {
+      const draft = spine[i];
+      if (draft === undefined) break;
       const { key = '' } = draft;
       const kept = draft.mark === 'boundary' ? keeps.get(key) : undefined;
       const next = at.flatMap(({ after }) =>
@@ -158,6 +188,14 @@ export class Family {
       if (next.length === 0) break;
       at = next;
     }
+    return at;
+  }
+
+  /** The entry with which a conversation that shares it has begun, where the session is as it was written. */
+  #stepOn(begun: Begun | undefined): Step | undefined {
+    let at = this.#members.get(begun?.id ?? '')?.end;
+    if (begun === undefined || at?.count !== begun.of) return undefined;
+    while (at !== undefined && at.count > begun.count) at = at.before;
     return at;
   }
 

@@ -8,6 +8,7 @@ import { ConversationWriter, type Writing } from './conversation-writer.ts';
 import { copiesIn } from './copies.ts';
 import { recordDerived } from './derived.ts';
 import { linkSessions } from './edges.ts';
+import type { Begun } from './family.ts';
 import { fitting } from './fitting.ts';
 import { refusalOf } from './forgotten.ts';
 import type { Shown } from './imported.ts';
@@ -70,9 +71,13 @@ export function reconcile(
   const bases = new Map<string, Base>();
   let resumed: Resumed | undefined;
   const tree = treeOf(store, plan);
+  // Of one conversation alone nothing is shared.
+  const isTree = plan.conversations.some(({ kind }) => kind === 'branch');
+  const made = isTree ? new Map<Draft, Draft>() : undefined;
+  const spines = new Map<string, Spine>();
   for (const given of plan.conversations) {
     const known = exported === undefined ? given : withBase(given, exported);
-    const whole = prepared(known, clean);
+    const whole = prepared(known, clean, made);
     // Who names the session wants another one beside those that are here.
     const mayBeCopy = whole.kind === 'main' && as === undefined;
     if (mayBeCopy && whole.base === undefined && beginning === undefined)
@@ -91,6 +96,7 @@ export function reconcile(
         : { ...over, earlier: before.get(over.conversation) ?? [] };
     const writer = new ConversationWriter(store, {
       ...{ plan, conversation, from, origins, tree },
+      begun: begunOf(conversation, spines.get(conversation.parent?.key ?? '')),
       counted: found === undefined ? new Map() : countedIn(conversation, found),
       rewritten: typeof rewritten === 'function' ? rewritten(conversation) : rewritten,
       ...{ as, onAdded },
@@ -102,6 +108,8 @@ export function reconcile(
     done.set(conversation.key, written);
     const id = written.refused === undefined ? store.sessions.find(written.session)?.id : undefined;
     if (id === undefined || written.isElsewhere === true) continue;
+    const isWhole = written.isBehind !== true && conversation.base === undefined;
+    if (isWhole && isTree) spines.set(conversation.key, { id, spine: conversation.spine });
     copies.wrote(id);
     if (tree !== undefined && copies.sourceOf(id) !== undefined) tree.add(id);
   }
@@ -121,6 +129,21 @@ export function reconcile(
   if (as === undefined) deleteReturned(store, plan, sessions);
   copies.end();
   return [...done.values()];
+}
+
+/** A session, and all that it shows. */
+interface Spine {
+  readonly id: string;
+  readonly spine: readonly Draft[];
+}
+
+/** What a branch has in common with its parent: the same drafts. */
+function begunOf({ kind, spine, base }: ConversationPlan, parent: Spine | undefined): Begun | undefined {
+  if (kind !== 'branch' || base !== undefined || parent === undefined) return undefined;
+  const { length } = parent.spine;
+  let count = 0;
+  while (count < length && count < spine.length && spine[count] === parent.spine[count]) count += 1;
+  return { id: parent.id, of: length, count };
 }
 
 /** What the conversations of a source have counted here; undefined where it has one alone. */
@@ -162,14 +185,28 @@ function likeIt(store: SqliteTapeStore, plan: ImportPlan, conversation: Conversa
   return session === undefined ? undefined : { session, earlier: [] };
 }
 
-/** A conversation as it is written, and compared with what was written of it. */
-export function prepared(conversation: ConversationPlan, clean: Cleaner | undefined): ConversationPlan {
+/**
+ * A conversation as it is written, and compared with what was written of it.
+ * @param made what was made of drafts that conversations share
+ */
+export function prepared(
+  conversation: ConversationPlan,
+  clean: Cleaner | undefined,
+  made?: Map<Draft, Draft>,
+): ConversationPlan {
   const { spine, asides, title } = conversation;
   const prepare = (draft: Draft) => clean?.draft(fitting(draft)) ?? fitting(draft);
+  const prepareOnce = (draft: Draft): Draft => {
+    const known = made?.get(draft);
+    if (known !== undefined) return known;
+    const one = changedLater(draft, prepare);
+    made?.set(draft, one);
+    return one;
+  };
   return {
     ...conversation,
     ...(title !== undefined && { title: clean?.text(title) ?? title }),
-    spine: spine.map((draft) => changedLater(draft, prepare)),
+    spine: spine.map(prepareOnce),
     asides: asides.map((one) => {
       const draft = changedLater(one.draft, prepare);
       return draft === one.draft ? one : { draft, after: one.after };

@@ -22,6 +22,9 @@ export function blockOf({ record, at }: RecordedResult): Block {
   return blocksOf(record.raw)[at] ?? {};
 }
 
+/** The results in a tree, by the ids of their calls. */
+export type ResultRecords = ReadonlyMap<string, readonly RecordedResult[]>;
+
 /** Calls of which no two have the same id, and the ordinals between which their messages lie. */
 export interface CallStretch {
   readonly calls: readonly Call[];
@@ -36,10 +39,9 @@ export interface CallStretch {
  */
 export function answersOf(
   stretches: readonly CallStretch[],
-  records: readonly CodeRecord[],
+  found: ResultRecords,
   onPath: Pick<ByRecord<true>, 'has'>,
 ): Answers {
-  const found = resultsById(records);
   const used = new Map<CodeRecord, readonly number[]>();
   const isUsed = ({ record, at }: RecordedResult) => used.get(record)?.includes(at) === true;
   const byCall = new Map<Call, RecordedResult>();
@@ -58,7 +60,7 @@ export function answersOf(
 }
 
 /** The results of a file, by the ids of their calls; of several in one record, the first. */
-function resultsById(records: readonly CodeRecord[]): ReadonlyMap<string, readonly RecordedResult[]> {
+export function resultsById(records: readonly CodeRecord[]): ResultRecords {
   const found = new Map<string, RecordedResult[]>();
   for (const record of records) {
     if (!record.isChained || record.type !== 'user') continue;

@@ -53,10 +53,7 @@ export function countsOf(
   conversations: readonly ConversationPlan[],
   reading: ReadingCounts,
 ): TranscriptCounts {
-  const all = conversations.flatMap((one) => one.spine);
-  // A branch repeats what it has in common with its parent.
-  const spine =
-    conversations.length === 1 ? all : [...new Map(all.map((draft) => [draft.key, draft])).values()];
+  const spine = differentIn(conversations);
   const asides = conversations.flatMap((one) => one.asides).map(({ draft }) => draft);
   const count = (test: (draft: Draft) => boolean): number => spine.filter(test).length;
   return {
@@ -69,6 +66,17 @@ export function countsOf(
     compactions: count(({ mark }) => mark === 'boundary'),
     skipped: asides.filter(isOmitted).length,
   };
+}
+
+/** The drafts of conversations, each once: a branch repeats what it has in common with its parent. */
+function differentIn(conversations: readonly ConversationPlan[]): readonly Draft[] {
+  const [first, ...others] = conversations;
+  if (others.length === 0) return first?.spine ?? [];
+  const drafts = new Set<Draft>();
+  for (const { spine } of conversations) for (const draft of spine) drafts.add(draft);
+  const byKey = new Map<string | undefined, Draft>();
+  for (const draft of drafts) byKey.set(draft.key, draft);
+  return [...byKey.values()];
 }
 
 /** Records of which an entry of the conversation has a part, and those of other files. */

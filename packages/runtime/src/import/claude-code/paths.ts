@@ -25,7 +25,8 @@ export function pathsOf(tree: readonly CodeRecord[], chain: Chain): TreePath[] {
   const steps = pathTo(head, chain);
   const paths: Omit<TreePath, 'hanging'>[] = [{ steps, shared: 0 }];
   const owners = new ByRecord(steps, 0);
-  const said = [idsIn(steps)];
+  /** The messages of the paths from which others fork. */
+  const said = new Map<number, ReadonlySet<string>>();
   const silent = new Set<CodeRecord>();
   for (const end of tree.filter(canEnd).toReversed()) {
     if (owners.has(end) || silent.has(end)) continue;
@@ -33,13 +34,14 @@ export function pathsOf(tree: readonly CodeRecord[], chain: Chain): TreePath[] {
     let at: CodeRecord | undefined = end;
     for (; at !== undefined && !owners.has(at); at = chain.parents.get(at)) own.push(at);
     const from = at === undefined ? 0 : (owners.get(at) ?? 0);
-    if (!own.some((record) => speaks(record, said[from]))) {
+    const others = said.get(from) ?? idsIn(paths[from]?.steps ?? []);
+    said.set(from, others);
+    if (!own.some((record) => speaks(record, others))) {
       for (const record of own) silent.add(record);
       continue;
     }
     const all = pathTo(end, chain);
     for (const record of own) owners.set(record, paths.length);
-    said.push(idsIn(all));
     paths.push({ steps: all, shared: all.length - own.length, from });
   }
   const hanging = hangingIn(silent, owners, chain);

@@ -10,11 +10,12 @@ import type { Conversation, SpokenTurn } from './conversation.ts';
 import { type ReadingCounts, readingCounts } from './counts.ts';
 import { asideDraft } from './drafts.ts';
 import { keptTails } from './kept.ts';
-import { type Call, messageIn } from './message.ts';
+import type { Call } from './message.ts';
 import { openEndOf } from './open-end.ts';
 import { pathsOf, speaks, type TreePath } from './paths.ts';
 import { titleOf } from './provenance.ts';
 import { type CodeRecord, type RecordStart, readRecords } from './records.ts';
+import { TreeReading } from './tree-reading.ts';
 import { turnsOf } from './turns.ts';
 import { weave } from './weave.ts';
 
@@ -57,7 +58,11 @@ export function planFile(
   const derived: DerivedEdge[] = [];
   const links = new Map(chain.derived.map((one) => [one.record, one]));
   const taken = new ByRecord<true>();
-  const ways = trees.map((tree) => pathsOf(tree, chain).map((path) => readPath(path, tree, taken)));
+  const ways = trees.map((tree) => {
+    const paths = pathsOf(tree, chain);
+    const reading = new TreeReading(tree, paths.length);
+    return { reading, paths: paths.map((path) => readPath(path, reading, taken)) };
+  });
   // Records of a tree that says nothing, and those without a place in a tree, go with the first conversation.
   const later = new Map(trees.slice(1).flatMap((tree, i) => tree.map((record) => [record, i + 1] as const)));
   const beside = records.filter((record) => !taken.has(record));
@@ -67,7 +72,7 @@ export function planFile(
   const marks = marksOf(records, exportOf);
   let before: ConversationPlan | undefined;
   let end: OpenEnd | undefined;
-  for (const [t, paths] of ways.entries()) {
+  for (const [t, { paths, reading: ofTree }] of ways.entries()) {
     const made: ConversationPlan[] = [];
     for (const [p, { path, conversation }] of paths.entries()) {
       const first = path.steps[path.shared];
@@ -84,7 +89,10 @@ export function planFile(
       const { plan, ...woven } = planPath(
         { ...conversation, beside: own },
         { key: id, kind: isRoot ? (t === 0 ? kind : 'cleared') : 'branch', file },
-        { parent, name: nameOf(name, id === key ? undefined : { first, isRoot }), written, marks },
+        {
+          ...{ parent, written, marks, reading: ofTree },
+          name: nameOf(name, id === key ? undefined : { first, isRoot }),
+        },
       );
       // A record that is part of no chain goes with the first conversation, whichever grows.
       if (isRoot && t === 0) end = openEndOf(chain, { plan, conversation, ...woven });
@@ -99,7 +107,7 @@ export function planFile(
   }
   // The others are of records that say nothing.
   derived.push(...edgesOf([...links.keys()], key, links));
-  const paths = ways.flat().map(({ conversation }) => ({ ...conversation, beside: [] }));
+  const paths = ways.flatMap((one) => one.paths).map(({ conversation }) => ({ ...conversation, beside: [] }));
   const reading = readingCounts(chain, paths);
   return {
     ...{ conversations, derived, reading },
@@ -126,21 +134,22 @@ function edgesOf(
 /** A path as turns, with the results of its calls. */
 function readPath(
   path: TreePath,
-  tree: readonly CodeRecord[],
+  reading: TreeReading,
   taken: ByRecord<true>,
 ): { readonly path: TreePath; readonly conversation: Omit<Conversation, 'beside'> } {
   const stretches: { calls: Call[]; from: number; to: number }[] = [];
   // Behind a compaction a call can be repeated, since the model gets it again.
   let claimed = new Set<string>();
   let stretch = { calls: [] as Call[], from: 0, to: Number.POSITIVE_INFINITY };
-  const turns = turnsOf(path.steps, tree, path.hanging).map((turn): SpokenTurn => {
+  const onPath = new ByRecord<true>(path.steps, true);
+  const turns = turnsOf(path.steps, reading.answersBeside(onPath), path.hanging).map((turn): SpokenTurn => {
     if (turn.kind === 'boundary') {
       stretches.push({ ...stretch, to: turn.at });
       stretch = { calls: [], from: turn.at, to: Number.POSITIVE_INFINITY };
       claimed = new Set();
     }
     if (turn.kind !== 'assistant') return turn;
-    const message = messageIn(turn, claimed);
+    const message = reading.message(turn, claimed);
     stretch.calls.push(...message.calls);
     // A spread would leave the object in two parts.
     const { kind, id, members, at } = turn;
@@ -155,7 +164,7 @@ function readPath(
     if (turn.kind === 'assistant') for (const one of turn.members) taken.set(one, true);
   return {
     path,
-    conversation: { turns, answers: answersOf(stretches, tree, new ByRecord(path.steps, true)) },
+    conversation: { turns, answers: answersOf(stretches, reading.results, onPath) },
   };
 }
 
@@ -167,6 +176,7 @@ function planPath(
     name,
     written,
     marks,
+    reading,
   }: {
     readonly parent: ConversationPlan | undefined;
     readonly name: string;
@@ -174,6 +184,7 @@ function planPath(
     readonly written: Set<string>;
     /** The hashes of the entries of which an export made records, by the keys of these. */
     readonly marks: ReadonlyMap<string, string>;
+    readonly reading: TreeReading;
   },
 ): {
   readonly plan: ConversationPlan;
@@ -181,7 +192,7 @@ function planPath(
   readonly starts: readonly number[];
   readonly settled: number;
 } {
-  const { drafts, settled, starts } = weave(conversation);
+  const { drafts, settled, starts } = weave(conversation, reading);
   // Of these the entry has a part only.
   const parts = new Map(
     conversation.turns.flatMap((turn) =>

@@ -3,7 +3,8 @@
  * each is, `plan-source.ts` reads those of a session, and all else is pure. `file-facts.ts` is what all records of a file
  * say together, `agents.ts` takes the subagents out of them, `chain.ts` links what is left, `paths.ts` finds the ways
  * through it, `kept.ts` what compactions kept, and `plan-file.ts` makes conversations of them, by the rules of `turns`,
- * `message`, `answers`, `blocks`, `drafts` and `weave`. Imports what lies beside it in `import`, and no other room.
+ * `message`, `answers`, `blocks`, `drafts` and `weave`; what the ways share is read once (`tree-reading.ts`). Imports what
+ * lies beside it in `import`, and no other room.
  */
 
 import type { Draft, JsonObject } from '@tapedeck/tape';

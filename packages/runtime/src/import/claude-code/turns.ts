@@ -30,6 +30,29 @@ interface OpenMessage {
   readonly at: number;
 }
 
+/** The records of answers in a tree, by the ids of their messages. */
+export type AnswerRecords = ReadonlyMap<string, readonly CodeRecord[]>;
+
+/**
+ * Pure.
+ * @param except those that are not wanted
+ */
+export function answerRecordsOf(
+  records: readonly CodeRecord[],
+  except?: Pick<ByRecord<true>, 'has'>,
+): AnswerRecords {
+  const found = new Map<string, CodeRecord[]>();
+  for (const record of records) {
+    if (except?.has(record) === true) continue;
+    const id = kindOf(record) === 'assistant' ? messageId(record) : undefined;
+    if (id === undefined) continue;
+    const others = found.get(id);
+    if (others === undefined) found.set(id, [record]);
+    else others.push(record);
+  }
+  return found;
+}
+
 /**
  * The path as turns. Claude Code writes one record per content block, so the records with one `message.id`
  * (and `requestId`) form one message. Results and progress between them do not end it, since tools run while
@@ -39,7 +62,7 @@ interface OpenMessage {
  */
 export function turnsOf(
   steps: readonly CodeRecord[],
-  records: readonly CodeRecord[],
+  answers: AnswerRecords,
   hanging: ReadonlyMap<CodeRecord, readonly CodeRecord[]> = new Map(),
 ): TranscriptTurn[] {
   const turns: (OpenMessage | RecordTurn)[] = [];
@@ -71,12 +94,12 @@ export function turnsOf(
 
   const onPath = new ByRecord(steps, true);
   const sidechain = steps.at(-1)?.sidechain;
-  for (const record of records) {
-    if (onPath.has(record) || record.sidechain !== sidechain || kindOf(record) !== 'assistant') continue;
-    // A message that a compaction kept, or a proxy that repeats its ids, gives several turns one id.
-    const same = byId.get(messageId(record) ?? '');
-    (same?.findLast(({ at }) => at <= record.ordinal) ?? same?.[0])?.members.push(record);
-  }
+  for (const [id, same] of byId)
+    for (const record of answers.get(id) ?? []) {
+      if (onPath.has(record) || record.sidechain !== sidechain) continue;
+      // A message that a compaction kept, or a proxy that repeats its ids, gives several turns one id.
+      (same.findLast(({ at }) => at <= record.ordinal) ?? same[0])?.members.push(record);
+    }
   for (const same of byId.values())
     for (const turn of same) turn.members = turn.members.toSorted((a, b) => a.ordinal - b.ordinal);
   return asGiven(turns);

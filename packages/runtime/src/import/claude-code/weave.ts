@@ -14,6 +14,7 @@ import {
 } from './drafts.ts';
 import { usageOf } from './message.ts';
 import type { CodeRecord } from './records.ts';
+import type { TreeReading } from './tree-reading.ts';
 import type { RecordTurn } from './turns.ts';
 
 type SpokenMessage = Extract<SpokenTurn, { kind: 'assistant' }>;
@@ -37,10 +38,16 @@ interface Woven {
  * The drafts of a conversation: its turns in order, each assistant message followed by its results, and the
  * records beside the path before the next turn in the file.
  */
-export function weave({ turns, answers, beside }: Conversation): Woven {
+export function weave({ turns, answers, beside }: Conversation, reading: TreeReading): Woven {
   const drafts: Draft[] = [];
   const add = <Step>(records: readonly CodeRecord[], maker: DraftMaker<Step>, step: Step): void => {
     for (const draft of draftsOf(records, maker, step)) drafts.push(draft);
+  };
+  /** `more`: what its drafts are made of beside the records of a turn. */
+  const addTurn = <Step>(turn: SpokenTurn, maker: DraftMaker<Step>, step: Step, more = ''): void => {
+    const records = turn.kind === 'assistant' ? recordsOf(turn, answers) : [turn.record];
+    const made = reading.drafts(turn, answers, more, () => draftsOf(records, maker, step));
+    for (const draft of made) drafts.push(draft);
   };
   const makers = makersOf(answers);
   const counted = new Set<string>();
@@ -63,29 +70,30 @@ export function weave({ turns, answers, beside }: Conversation): Woven {
     starts.push(start);
     switch (turn.kind) {
       case 'assistant':
-        add(recordsOf(turn, answers), isCounted(turn, counted) ? makers.counted : makers.model, turn);
+        if (isCounted(turn, counted)) addTurn(turn, makers.counted, turn, 'counted');
+        else addTurn(turn, makers.model, turn);
         if (turn.id !== undefined && !turn.message.isEmpty) counted.add(turn.id);
         settled = isOver(turn, turns[i + 1]) ? undefined : start;
         run = undefined;
         break;
       case 'user':
-        add([turn.record], makers.user, turn.record);
+        addTurn(turn, makers.user, turn.record);
         run = answers.records.has(turn.record) ? drafts.length : (run ?? start);
         if (drafts.slice(start).some(({ kind }) => kind === 'message')) settled = run;
         break;
       case 'boundary':
         compactions += 1;
-        add([turn.record], makers.boundary, { turn, n: compactions });
+        addTurn(turn, makers.boundary, { turn, n: compactions }, String(compactions));
         settled = start;
         run = undefined;
         break;
       case 'api-error':
-        add([turn.record], makers.error, turn.record);
+        addTurn(turn, makers.error, turn.record);
         settled = undefined;
         run = undefined;
         break;
       case 'aside':
-        add([turn.record], makers.aside, turn.record);
+        addTurn(turn, makers.aside, turn.record);
     }
   }
   catchUp(Number.POSITIVE_INFINITY);
