@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Embedded, LivePage } from '@tapedeck/cli/internal';
 import {
@@ -14,7 +14,9 @@ import {
 } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { embeddedData } from '../../packages/cli/ui/src/data/embedded.ts';
+import { jsonError } from '../support/cli.ts';
 import { pageOn } from '../support/page.ts';
+import { rawDb } from '../support/raw-db.ts';
 import { seeded } from '../support/seeded.ts';
 import { memoryHome, type TempHome } from '../support/temp-home.ts';
 
@@ -219,6 +221,20 @@ test('a file does not say where its home was', async () => {
   const { html, data } = await exported(home, 'root', '--tree', '--home', home.path);
   expect(JSON.stringify(data)).toContain('tape fork main@');
   expect(JSON.stringify(data) + html).not.toContain(home.path);
+});
+
+test('what cannot be read ends an export with its reason, and leaves no file', async () => {
+  using home = memoryHome();
+  home.session('main', user('Hello'), assistant('Hi.'));
+  {
+    using db = rawDb(home.db);
+    db.dropTriggers();
+    db.run(`UPDATE entry SET payload = 'no JSON' WHERE kind = 'message' AND seq = 3`);
+  }
+  const file = home.file('out.html');
+  const failed = await home.here(['export', 'main', '--format', 'html', '-o', file, '--json']);
+  expect([failed.code, jsonError(failed).code]).toEqual([5, 'TAPE_CORRUPT']);
+  expect(readdirSync(home.path).filter((name) => name.includes('out.html'))).toEqual([]);
 });
 
 test('no text of a tape is part of the markup of the file, and nothing but its own code can run', async () => {

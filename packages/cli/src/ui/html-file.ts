@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Readable } from 'node:stream';
+import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { readAsset } from './assets.ts';
 
@@ -34,7 +34,10 @@ export async function* htmlFile<T>(
   async function* pieces(): AsyncGenerator<string> {
     made = yield* data;
   }
-  yield* inBase64(Readable.from(inChunks(pieces())).pipe(createGzip({ level: 9 })));
+  const compressed = createGzip({ level: 9 });
+  // What fails is thrown where the compressed text is read.
+  pipeline(Readable.from(inChunks(pieces())), compressed, () => {});
+  yield* inBase64(compressed);
   // The data is before the script, which looks for it when it begins.
   yield `</script>
 <script type="module">${script}</script>
