@@ -55,6 +55,7 @@ function plant(store: SqliteTapeStore, name: string, text: string): void {
     note('run/error', { message: text }),
     anchor(`${name}/anchor`, { [text]: text, owner: text, nextSteps: text }),
     handoff(`${name}/handoff`, { summary: text, [text]: text }),
+    user(`Said by ${text}`),
   ]);
 }
 
@@ -125,11 +126,19 @@ test.skipIf(isMissing)(
   async () => {
     using home = hostileHome();
     {
-      // No program of ours makes an anchor or an event of such a name.
+      // No program of ours makes an anchor or an event of such a name, or a message of such a role.
       using db = rawDb(home.db);
       db.dropTriggers();
-      for (const [i, text] of vectors.entries())
+      for (const [i, text] of vectors.entries()) {
         db.run('UPDATE entry SET name = ? WHERE name LIKE ?', text, `child-${i}/%`);
+        db.run(
+          `UPDATE entry SET payload = json_set(payload, '$.role', ?) WHERE id =
+            (SELECT max(e.id) FROM entry e JOIN tape t ON t.id = e.tape_id
+              WHERE t.name = ? AND e.payload LIKE '%Said by %')`,
+          text,
+          `child-${i}`,
+        );
+      }
     }
     await using window = await shown(browser(), home.path);
     const { page, requests, faults, origin } = window;
