@@ -24,7 +24,8 @@ export default defineConfig({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: '../ui-dist',
-    emptyOutDir: true,
+    // Its three files are written anew each time: who reads them meanwhile, such as a test beside one that packs, finds them.
+    emptyOutDir: false,
     // light-dark(), and colours in oklch.
     target: ['chrome123', 'firefox128', 'safari17.5'],
     assetsInlineLimit: 0,
