@@ -17,7 +17,7 @@ const timeout = sized(60_000, 300_000, 600_000);
 
 describe.skipIf(!hasPeak)('an import takes little memory (needs /proc)', () => {
   test('of a transcript of 120 MB', { timeout }, async () => {
-    expect(await peakOf({ bytes: sized(1_000_000, 120_000_000, 120_000_000) })).toBeLessThanOrEqual(220);
+    expect(await peakOf({ bytes: sized(1_000_000, 120_000_000, 120_000_000) })).toBeLessThanOrEqual(180);
   });
 
   test('of a transcript with lines of 16 MB', { timeout }, async () => {
@@ -26,6 +26,6 @@ describe.skipIf(!hasPeak)('an import takes little memory (needs /proc)', () => {
       { bytes: 70_000_000, output: 7_900_000 },
       { bytes: 70_000_000, output: 7_900_000 },
     );
-    expect(await peakOf(shape)).toBeLessThanOrEqual(300);
+    expect(await peakOf(shape)).toBeLessThanOrEqual(256);
   });
 });

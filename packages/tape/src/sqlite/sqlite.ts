@@ -33,7 +33,6 @@ const safety = [
 
 /** 4 MB of pages in place of 16: who only reads looks at most of them once, and the system has them, too. */
 const readerCache = 'cache_size = -4000';
-const writerCache = 'cache_size = -16000';
 
 /** The statement that applies settings: one of many costs less than many. */
 export function pragmas(settings: readonly string[]): string {
@@ -181,9 +180,9 @@ export class Db {
     return this.#writeAt(2, act);
   }
 
-  /** Keeps few pages in memory, as who reads does, or those that it kept at first: what is staged is large, and written once. */
-  keepPages(isFew: boolean): void {
-    this.exec(pragmas([isFew ? readerCache : writerCache]));
+  /** Keeps few pages in memory from now on, as who only reads does: what is staged is large, and written once. */
+  keepFewPages(): void {
+    this.exec(pragmas([readerCache]));
   }
 
   /** Like `write`, without waiting for the disk: it survives a kill, but not a power loss. */

@@ -15,7 +15,7 @@ export function importsOn(at: Connection): InProcess<Imports> {
   return {
     stage(name: string, init: StageInit = {}): SessionInfo {
       assertOptions(init, fieldsOf['imports.stage'], 'stage session', name);
-      db.keepPages(true);
+      db.keepFewPages();
       return db.writeBehind(() => infoOf(db, stageTape(writer, realm, name, init)));
     },
 
@@ -29,7 +29,6 @@ export function importsOn(at: Connection): InProcess<Imports> {
     publish(ids: readonly string[]): readonly SessionInfo[] {
       // The receipt is read before the commit: once that is done, nothing may refuse the act.
       const published = db.writeThrough(() => publishTapes(writer, ids).map((tape) => infoOf(db, tape)));
-      db.keepPages(false);
       at.drainOutbox();
       return published;
     },
