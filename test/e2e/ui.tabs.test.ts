@@ -60,3 +60,26 @@ test.skipIf(isMissing)('a page goes on when the home that was gone is there agai
   store.entries.append('main', [user('More')]);
   await page.locator('.item', { hasText: 'More' }).waitFor();
 });
+
+test.skipIf(isMissing)(
+  'the token of the address is in no history, referrer or storage of the browser',
+  async () => {
+    using home = tempHome();
+    home.session('main', user('Hello'));
+    await using window = await shown(browser(), home.path);
+    const { page, context, ui, origin } = window;
+    const token = ui.url.slice(ui.url.lastIndexOf('/') + 1);
+    await page.locator('.live-state.live').waitFor();
+    const kept = await page.evaluate<string>(`JSON.stringify([
+    location.href, document.referrer, document.cookie, { ...localStorage }, { ...sessionStorage },
+    performance.getEntries().map(({ name }) => name), history.state,
+  ])`);
+    expect(kept).not.toContain(token);
+    expect(kept).toContain(`${origin}/page.js`);
+    expect(JSON.stringify(await context.storageState())).not.toContain(token);
+    const cdp = await context.newCDPSession(page);
+    const { entries } = await cdp.send('Page.getNavigationHistory');
+    expect(entries.at(-1)?.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/(?:#\/)?$/);
+    expect(JSON.stringify(entries.map(({ url }) => url))).not.toContain(token);
+  },
+);
