@@ -36,6 +36,16 @@ async function liveAt(window: Shown, place: string): Promise<string> {
   return (await window.page.locator('main').textContent()) ?? '';
 }
 
+/** From where to where the bar of a plot is drawn, as parts of its width. */
+const bar = `(() => {
+  const canvas = document.querySelector('.plot canvas');
+  const { width, height } = canvas;
+  const { data } = canvas.getContext('2d').getImageData(0, Math.round(height / 2), width, 1);
+  const isBar = (x) => Math.max(...data.slice(4 * x, 4 * x + 3)) - Math.min(...data.slice(4 * x, 4 * x + 3)) > 60;
+  const drawn = [...Array(width).keys()].filter((x) => data[4 * x + 3] > 200 && isBar(x));
+  return { from: drawn[0] / width, to: drawn.at(-1) / width };
+})()`;
+
 const has = (page: Page, text: string | RegExp) =>
   page.locator('main').filter({ hasText: text }).waitFor({ timeout: 20_000 });
 
@@ -50,6 +60,10 @@ test.skipIf(isMissing)(
     using writer = home.open();
 
     expect(await liveAt(window, '#/usage')).not.toContain('new/model');
+    // One day fills the plot.
+    const { from, to } = await page.evaluate<{ from: number; to: number }>(bar);
+    expect(from).toBeLessThan(0.55);
+    expect(to).toBeGreaterThan(0.5);
     answer(writer, 'main', 'More.', 'new/model');
     await has(page, 'new/model');
 

@@ -87,7 +87,7 @@ function Parted({ parting }: { readonly parting: Parting }) {
           'They have no entry in common.'
         ) : (
           <>
-            They part behind{' '}
+            They part after{' '}
             <a href={addressOf({ page: 'session', ...common })}>
               {common.session}@{common.seq}
             </a>

@@ -68,7 +68,7 @@ function optionsFor(element: HTMLElement, days: number): UPlot.Options {
     cursor: { show: false },
     tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), 'UTC'),
     scales: {
-      x: { time: true, range: (_, from, to) => [from - 43_200, to + 43_200] },
+      x: { time: true, range: (plot) => halfADayMore(plot.data[0]) },
       y: { range: (_, __, most) => [0, Math.max(1, most * 1.05)] },
     },
     axes: [
@@ -89,6 +89,12 @@ function optionsFor(element: HTMLElement, days: number): UPlot.Options {
       })),
     ],
   };
+}
+
+/** From the first to the last, with room for a bar at each. uPlot's own last one is 1,000 days later where there is one day. */
+function halfADayMore(days: ArrayLike<number>): [from: number, to: number] {
+  const first = days[0] ?? 0;
+  return [first - 43_200, (days[days.length - 1] ?? first) + 43_200];
 }
 
 /** A colour of the theme as a canvas takes it. */

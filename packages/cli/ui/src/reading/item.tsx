@@ -187,7 +187,7 @@ function Forks({ item: { seq, forks = [], moreForks = false, commands } }: Pick<
   return (
     <p class="edge-line forks">
       <span class="soft">
-        {forks.length === 1 ? 'A session left here:' : `${grouped(forks.length)} sessions left here:`}
+        {forks.length === 1 ? 'Forked here:' : `${grouped(forks.length)} sessions forked here:`}
       </span>
       {forks.map(({ session: child, state, tone }) => (
         <a key={child} href={addressOf({ page: 'session', session: child })}>
@@ -195,7 +195,7 @@ function Forks({ item: { seq, forks = [], moreForks = false, commands } }: Pick<
         </a>
       ))}
       {moreForks &&
-        commands.map(({ line }) => <CommandLine key={line} line={line} what={`more left at ${seq}`} />)}
+        commands.map(({ line }) => <CommandLine key={line} line={line} what={`more forked at ${seq}`} />)}
     </p>
   );
 }
