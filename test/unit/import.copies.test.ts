@@ -369,6 +369,25 @@ describe('a copy of a session that was compacted', () => {
     expect(texts(own, 's-1')).toEqual(texts(store, 's-1'));
     expect(stateOf(own).output).toBe(answers * 5);
   });
+
+  test('keeps one session where it is read before the summary of its compaction, and a prompt is typed anew', () => {
+    const source: readonly Raw[] = once.map((one) =>
+      one.uuid === 'b1' ? { ...one, compactMetadata: { trigger: 'manual' } } : one,
+    );
+    const copy = [
+      ...source.slice(begun.length).map((one) => ({ ...one, session_id: 's-1' })),
+      ...said('in a fork', 'c1', 'a2', 9),
+    ].map((one): Raw => ({ ...one, sessionId: 's-2' }));
+    const anew = said('in another way', 'c2', 'a2', 10).map((one) => ({ ...one, sessionId: 's-2' }));
+    const store = openStore();
+    take(store, source);
+    for (const records of [copy.slice(0, 1), copy, [...copy, ...anew]]) take(store, records);
+    const whole = openStore();
+    for (const records of [source, [...copy, ...anew]]) take(whole, records);
+    expect(stateOf(store)).toEqual(stateOf(whole));
+    expect(Object.keys(stateOf(store).sessions)).toEqual(['s-1', 's-2', 's-2-branch-c1p']);
+    expect([...store.verify()]).toEqual([]);
+  });
 });
 
 describe('a session that was resumed as a copy under new ids, which names nothing', () => {
@@ -444,6 +463,34 @@ describe('a session that was resumed as a copy under new ids, which names nothin
     take(store, [...broken.map(renamed), ...resumed.slice(source.length)]);
     expect(derivedIn(store, 's-1')).toMatchObject([{ of: 'cc:u2', from: 'cc:a1', why: 'parent-missing' }]);
     expect(derivedIn(store, 's-2')).toEqual([]);
+  });
+
+  describe.each([
+    ['in pieces', [8, 12]],
+    ['at once', [12]],
+  ])('with a prompt typed anew before where it was resumed, %s', (_, cuts) => {
+    const records = [
+      ...resumed,
+      own(person({ uuid: 'c2', parent: 'c0' }, 'go on in Rust')),
+      own(model({ uuid: 'c3', parent: 'c2' }, [says('in Rust')], { usage })),
+      own(person({ uuid: 'c4', parent: 'r-a1' }, 'do something else')),
+      own(model({ uuid: 'c5', parent: 'c4' }, [says('did that')], { usage })),
+    ];
+
+    test('stores each text once, and nothing when it is read again', () => {
+      const store = openStore();
+      take(store, source);
+      for (const cut of cuts) take(store, records.slice(0, cut));
+      expect(texts(store, 's-2')).toEqual(['plan it', 'a plan', 'do something else', 'did that']);
+      for (const text of ['plan it', 'do it', 'did it', 'go on', 'go on in Rust', 'in Rust'])
+        expect([text, said(store, text)]).toEqual([text, 1]);
+      const heads = () => store.sessions.list().map(({ session, head }) => [session, head]);
+      const before = heads();
+      take(store, records);
+      expect(heads()).toEqual(before);
+      expect(stateOf(store).output).toBe(5 + 7 * 4);
+      expect([...store.verify()]).toEqual([]);
+    });
   });
 
   test('shares its branches, and only what is equal', () => {

@@ -34,14 +34,17 @@ export function beginningIn(
   if (source === undefined) return undefined;
   const own =
     sessionOf(store, { format, session }) ?? origins.find(JSON.stringify({ format, session }))?.session;
-  const shown = spineOf(importedIn(store, own ?? source.session).shown);
+  const info = own === undefined ? source : (store.sessions.find(own) ?? source);
+  const shown = spineOf(importedIn(store, info.session).shown);
   const i = shown.findIndex((entry) => entry.key === key);
   const boundary = shown[i];
   if (boundary === undefined || i === 0) return undefined;
   const { ref } = boundary;
   const kept = ref === undefined ? [] : shown.slice(0, i).filter(({ seq }) => seq >= ref);
   const places = new Map<string, Seq>(kept.map((entry) => [entry.key, entry.seq]));
-  const base = { session: source.id, cut: boundary.seq - 1, places };
+  // A copy that has written its boundary itself was forked before that, which it may have written more than once.
+  const cut = info === source ? boundary.seq - 1 : Math.min(boundary.seq - 1, info.base);
+  const base = { session: source.id, cut, places };
   return { key, name: boundary.name, base, kept };
 }
 

@@ -73,8 +73,7 @@ const triesMax = 10;
  * one that shows most of it.
  */
 export class ConversationWriter {
-  /** What its session shows before it is written. */
-  readonly shown: readonly Shown[];
+  #shown: readonly Shown[];
   readonly #store: SqliteTapeStore;
   readonly #writing: Writing;
   readonly #own: OwnSessions;
@@ -105,7 +104,12 @@ export class ConversationWriter {
     this.#next = sessions.length + 1;
     this.#n = best + 1;
     this.#session = sessions[best] ?? this.#own.freeName(1);
-    this.shown = shown[best] ?? [];
+    this.#shown = shown[best] ?? [];
+  }
+
+  /** What its session showed before it is written: of one that is made beside another, what it was forked from. */
+  get shown(): readonly Shown[] {
+    return this.#shown;
   }
 
   write(): Reconciled {
@@ -200,8 +204,10 @@ export class ConversationWriter {
   #isShared(): boolean {
     const { from, conversation } = this.#writing;
     if (from === undefined) return false;
+    const since = conversation.base?.cut ?? 0;
+    const earlier = from.earlier.filter(({ seq }) => seq > since);
     const now = importedIn(this.#store, from.session, conversation.base).shown;
-    return [from.earlier, now].some((shown) => commonOf(conversation, spineOf(shown)) > 0);
+    return [earlier, now].some((shown) => commonOf(conversation, spineOf(shown)) > 0);
   }
 
   /**
@@ -231,6 +237,7 @@ export class ConversationWriter {
     this.#n = this.#next;
     this.#session = this.#own.freeName(this.#n);
     const cut = spineOf(imported.shown)[same - 1]?.seq ?? conversation.base?.cut ?? 1;
+    this.#shown = this.#shown.filter(({ seq }) => seq <= cut);
     this.#session = this.#fork(parent, { key: `${conversation.key}#${this.#n}`, kind: 'session', cut });
     return this.#update([this.#own.origin(this.#n)]);
   }

@@ -82,13 +82,19 @@ export function importedIn(
   return imported;
 }
 
+/** What of an import the readers of a session saw at a position, whatever was rewound since. */
+export function shownAt(store: SqliteTapeStore, session: string, at: Seq): readonly Shown[] {
+  return readIn(store, session, { at }).shown;
+}
+
 function readIn(
   store: SqliteTapeStore,
   session: string,
-  { base, from }: { readonly base: Base | undefined; readonly from: Seq },
+  { base, from = 1, at }: { readonly base?: Base | undefined; readonly from?: Seq; readonly at?: Seq },
 ): Imported {
   const since = base?.cut ?? 0;
-  const ranges = store.views.ranges(session).filter(({ hiddenBy }) => hiddenBy === undefined);
+  const upTo = at === undefined ? {} : { at };
+  const ranges = store.views.ranges(session, upTo).filter(({ hiddenBy }) => hiddenBy === undefined);
   const written = new Map<string, number>();
   const known = new Set<string>();
   const counted = new Map<string, JsonObject>();
@@ -96,7 +102,7 @@ function readIn(
   const shown: Shown[] = [];
   let ownWork: Seq | undefined;
   let range = 0;
-  for (const entry of store.entries.read(session, { from })) {
+  for (const entry of store.entries.read(session, { from, ...(at !== undefined && { to: at }) })) {
     while (range < ranges.length && entry.seq > (ranges[range]?.to ?? 0)) range += 1;
     const isShown = entry.seq >= (ranges[range]?.from ?? Number.POSITIVE_INFINITY);
     // A base that a rewind hides is nothing to go on from.

@@ -86,7 +86,7 @@ export function reconcile(
       beginning !== undefined
         ? behindCompaction(whole, beginning)
         : resumed !== undefined && (whole.kind === 'main' || whole.kind === 'branch')
-          ? behindResumed(store, whole, resumed)
+          ? behindResumed(store, plan, whole, resumed)
           : whole;
     const over = done.get(conversation.parent?.key ?? '');
     const like = mayBeCopy ? likeIt(store, plan, conversation) : undefined;
@@ -101,10 +101,10 @@ export function reconcile(
       rewritten: typeof rewritten === 'function' ? rewritten(conversation) : rewritten,
       ...{ as, onAdded },
     });
-    before.set(conversation.key, writer.shown);
     titles.set(conversation.key, conversation.title);
     if (conversation.base !== undefined) bases.set(conversation.key, conversation.base);
     const written = writer.write();
+    before.set(conversation.key, writer.shown);
     done.set(conversation.key, written);
     const id = written.refused === undefined ? store.sessions.find(written.session)?.id : undefined;
     if (id === undefined || written.isElsewhere === true) continue;

@@ -3,9 +3,9 @@ import { storedTexts } from '@tapedeck/tape/internal';
 import { spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
 import { firstAnswer, firstKey, firstKeyIn } from './first-said.ts';
-import { importedIn, requestOf, type Shown } from './imported.ts';
+import { importedIn, requestOf, type Shown, shownAt } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
-import { type Origins, sessionOf } from './origins.ts';
+import { type Origins, sessionOf, sourceOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 
 /** A session with which another one begins under other keys, and what it shows of that. */
@@ -30,20 +30,26 @@ export function resumedFrom(
   const key = firstKeyIn(conversation);
   const answer = firstAnswer(spine);
   if (key === undefined || answer === undefined) return undefined;
-  const { format, session } = plan;
+  const { format, session, copyOf } = plan;
   const origin = JSON.stringify({ format, session });
   const own = sessionOf(store, plan) ?? origins.find(origin)?.session;
   const info = own === undefined ? undefined : store.sessions.find(own);
   if (info !== undefined) {
     // What it inherits is what it was found to be a copy of.
     if (info.parentId === undefined || firstKey(store, info.id) === key) return undefined;
-    const shown = spineOf(importedIn(store, info.session).shown).filter(({ seq }) => seq <= info.base);
+    const shown = spineOf(shownAt(store, info.session, info.base));
     return { session: info.parentId, shown, isParent: true };
   }
   const request = requestOf(answer);
   if (request === undefined || copiesIn(store).mains(key).length > 0) return undefined;
   let best: (Resumed & { readonly common: number }) | undefined;
-  for (const id of copiesIn(store).answeredFirst(request)) {
+  const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
+  const source = named === undefined ? undefined : store.sessions.find(named)?.id;
+  // Of several that have as much of it, the one that its records name: branches may have more of that.
+  const candidates = copiesIn(store)
+    .answeredFirst(request)
+    .toSorted((a, b) => Number(b === source) - Number(a === source));
+  for (const id of candidates) {
     if (store.sessions.find(id)?.lifecycle !== 'active') continue;
     const imported = importedIn(store, id);
     // Some proxies give one id to all requests.
@@ -59,13 +65,15 @@ export function resumedFrom(
 /** A conversation without what it begins with of the session that was resumed. */
 export function behindResumed(
   store: SqliteTapeStore,
+  plan: ImportPlan,
   conversation: ConversationPlan,
   resumed: Resumed,
 ): ConversationPlan {
   const { spine, settled, asides } = conversation;
-  const places = commonPlaces(store, conversation, resumed);
+  const shown = inheritedBy(store, plan, conversation, resumed) ?? resumed.shown;
+  const places = commonPlaces(store, conversation, { ...resumed, shown });
   const { size } = places;
-  const cut = resumed.shown[size - 1]?.seq;
+  const cut = shown[size - 1]?.seq;
   if (cut === undefined) return conversation;
   return {
     ...conversation,
@@ -74,6 +82,28 @@ export function behindResumed(
     settled: Math.max(0, settled - size),
     asides: asides.map(({ draft, after }) => ({ draft, after: Math.max(0, after - size) })),
   };
+}
+
+/**
+ * What a branch that is here already has of the session that was resumed, which can be more than its main conversation has;
+ * undefined where it has nothing of that.
+ */
+function inheritedBy(
+  store: SqliteTapeStore,
+  { format, session }: ImportPlan,
+  { kind, key }: ConversationPlan,
+  resumed: Resumed,
+): readonly Shown[] | undefined {
+  if (kind !== 'branch' || !resumed.isParent) return undefined;
+  const [id] = copiesIn(store)
+    .branchesOf(sourceOf(format, session))
+    .find(([, conversation]) => conversation === key) ?? [''];
+  let cut = Number.POSITIVE_INFINITY;
+  for (let at = store.sessions.find(id); at?.parentId !== undefined; at = store.sessions.find(at.parentId)) {
+    cut = Math.min(cut, at.base);
+    if (at.parentId === resumed.session) return spineOf(shownAt(store, id, cut));
+  }
+  return undefined;
 }
 
 /** The places of the drafts with which a conversation begins as a session does, whatever their keys are. */
