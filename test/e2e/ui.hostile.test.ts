@@ -253,6 +253,50 @@ test.skipIf(isMissing)(
 );
 
 test.skipIf(isMissing)(
+  'a text cannot read as another one: marks of direction, and what has no width, are seen',
+  { timeout: 600_000 },
+  async () => {
+    using home = tempHome();
+    {
+      using store = home.open();
+      store.sessions.open('main', { title: 'A\u200b title' });
+      store.entries.append('main', [
+        user(
+          'Say\u202e so, or \u{1f469}\u200d\u{1f4bb}, or \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645',
+        ),
+        assistant('\u202e[bank](https://evil.example/moc.knab)\u2028'),
+        assistant([toolCall('c', 'run_command', { command: 'rm \u2066-rf \u{e0041}x' })]),
+      ]);
+    }
+    const file = home.file('out.html');
+    expect((await home.process(['export', 'main', '--format', 'html', '-o', file])).code).toBe(0);
+    await using live = await shown(browser(), home.path, { place: '#/main' });
+    await using saved = await watched(browser(), { offline: true });
+    await saved.page.goto(`${pathToFileURL(file).href}#/main`);
+    for (const { page } of [live, saved]) {
+      await page.locator('h1', { hasText: 'main' }).waitFor();
+      await unfold(page);
+      const text = (await page.locator('main').textContent()) ?? '';
+      for (const shownAs of [
+        'A\\u{200b} title',
+        'Say\\u{202e} so',
+        '\\u{2028}',
+        'rm \\u{2066}-rf \\u{e0041}x',
+      ])
+        expect(text).toContain(shownAs);
+      // What joins emoji, or letters, stays as it is.
+      expect(text).toContain('\u{1f469}\u200d\u{1f4bb}');
+      expect(text).toContain('\u06cc\u200c\u062e');
+      expect(text).not.toMatch(/[\u202e\u2066\u2028\u200b]/);
+      const { direction, unicodeBidi } = await page.evaluate<{ direction: string; unicodeBidi: string }>(
+        `(({ direction, unicodeBidi }) => ({ direction, unicodeBidi }))(getComputedStyle(document.querySelector('.address')))`,
+      );
+      expect([direction, unicodeBidi]).toEqual(['ltr', 'isolate']);
+    }
+  },
+);
+
+test.skipIf(isMissing)(
   'the same in an exported file, which requests nothing',
   { timeout: 600_000 },
   async () => {

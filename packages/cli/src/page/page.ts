@@ -3,7 +3,7 @@
  * store that is read and of what is asked, in the file of its name. They read by the same functions as the verbs, and of a
  * home of any size only what they answer. `source.ts` has what they are given. `item.ts` and `parts.ts` make the items of a
  * timeline of those of a transcript, `marks.ts` and `lineage-rows.ts` the rows of the lineage, and `days.ts` the sums of
- * the plot. `whole.ts` writes all that an exported file answers, which `embedded.ts` has the types of. Imports `session`, `transcript`, `output`, `lineage`, `errors` and `escape`.
+ * the plot. `readable.ts` keeps what misleads a reader out of all texts. `whole.ts` writes all that an exported file answers, which `embedded.ts` has the types of. Imports `session`, `transcript`, `output`, `lineage`, `errors` and `escape`.
  */
 import type { PageData, PageEvent } from './data.ts';
 import { findings } from './findings.ts';
@@ -20,6 +20,7 @@ import { trace } from './trace.ts';
 import { usage } from './usage.ts';
 
 export { fitting } from './fits.ts';
+export { readable } from './readable.ts';
 export type { Scope } from './scope.ts';
 export type { Checked, PageSource } from './source.ts';
 export { wholeJson } from './whole.ts';

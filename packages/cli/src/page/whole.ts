@@ -9,6 +9,7 @@ import type { EmbeddedTape } from './embedded.ts';
 import { findings } from './findings.ts';
 import { assertFits } from './fits.ts';
 import { parting } from './parting.ts';
+import { readable } from './readable.ts';
 import { type Scope, type Scoped, scopeOf } from './scope.ts';
 import { seen } from './seen.ts';
 import { sessionInfo } from './session.ts';
@@ -64,7 +65,8 @@ export async function* wholeJson(
   const cleaned = { ...source, store: reads.store };
   const names = new Map(Array.from(within, ([id, one]) => [id, refOf(store, one.info)]));
   const named = new Set(names.values());
-  const json = (value: unknown) => JSON.stringify(clean(value));
+  const json = (value: unknown) => readable(JSON.stringify(clean(value)));
+  const key = (text: string) => readable(JSON.stringify(text));
   const nameOf = (id: string) => names.get(id) ?? id;
 
   const total = sumOf(within);
@@ -89,7 +91,7 @@ export async function* wholeJson(
     const about = rows.get(one.info.id)?.about ?? '';
     const known = partOf({ ...(await sessionInfo(cleaned, state, { own })), about }, one, named);
     const head = { info: known, hidden: hiddenIn(store, one), gaps: inheritedGaps(cleaned, one, within) };
-    yield `${separator}${JSON.stringify(name)}:${json(head).slice(0, -1)},"items":[`;
+    yield `${separator}${key(name)}:${json(head).slice(0, -1)},"items":[`;
     separator = ',';
     let between = '';
     for await (const item of itemsIn(cleaned, one)) {
@@ -110,7 +112,7 @@ export async function* wholeJson(
   yield '},"seen":{';
   let comma = '';
   for (const at of answers.slice(-seenMax)) {
-    yield `${comma}${JSON.stringify(`${at.session}@${at.seq}`)}:${json(seen(source, at, remadeMax))}`;
+    yield `${comma}${key(`${at.session}@${at.seq}`)}:${json(seen(source, at, remadeMax))}`;
     comma = ',';
   }
   yield `},"trace":${json(Object.fromEntries(traces))},"partings":[`;
@@ -134,7 +136,7 @@ export async function* wholeJson(
     // What is below an ancestor is not all in the file.
     const isWhole = isTree && of.createdAt >= info.createdAt;
     const tree = isWhole ? await usage(source, { session: of.id, tree: true }) : alone;
-    yield `,${JSON.stringify(nameOf(of.id))}:${json({ alone, tree })}`;
+    yield `,${key(nameOf(of.id))}:${json({ alone, tree })}`;
   }
   const graph = Object.fromEntries(
     [...named, ''].map((name) => [name, lineOf(source, 'graph', name || nameOf(info.id))]),

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { describeError } from '../errors/describe.ts';
 import { exit } from '../exit.ts';
+import { readable } from '../page/page.ts';
 import type { Asset } from './assets.ts';
 import { type Crowd, connectionsMax } from './crowd.ts';
 import { homeOf, sendEvents } from './events.ts';
@@ -97,7 +98,7 @@ async function answerQuestion(
   const found = await at.home.read(
     async (opened) => await route({ ...opened.page, home: async () => await homeOf(opened) }, query),
   );
-  sendJson(request, response, 200, at.masked(JSON.stringify(found)));
+  sendJson(request, response, 200, readable(at.masked(JSON.stringify(found))));
 }
 
 function halves(url: string): readonly [path: string, query: string] {

@@ -67,7 +67,7 @@ function ItemHead({
       <span class="who">{nameOf(item)}</span>
       {aside === true && <span class="chip">not typed</span>}
       {model !== undefined && <span class="soft model">{model}</span>}
-      {hiddenBy !== undefined && (
+      {hiddenBy !== undefined && hiddenBy !== seq && (
         <a class="chip" href={addressOf({ page: 'session', session, seq: hiddenBy })}>
           hidden by @{hiddenBy}
         </a>
