@@ -390,6 +390,55 @@ describe('a copy of a session that was compacted', () => {
   });
 });
 
+test('an answer that was arriving in a copy when its source was read counts once', () => {
+  const answer = { id: 'm1', requestId: 'r1' };
+  const source: readonly Raw[] = [
+    person({ uuid: 'u1' }, 'plan it'),
+    model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [says('a plan')], {
+      ...answer,
+      usage: { output_tokens: 3 },
+    }),
+    model({ uuid: 'a2', parent: 'a1', id: 'm1' }, [calls('t1')], { ...answer, usage: { output_tokens: 7 } }),
+  ];
+  const copied = source.map((one) => ({
+    ...{ ...one, uuid: `c-${one.uuid}`, sessionId: 's-2' },
+    parentUuid: one.parentUuid === null ? null : `c-${one.parentUuid}`,
+  }));
+  const store = openStore();
+  for (const file of [copied.slice(0, 2), source, copied]) take(store, file);
+  expect(stateOf(store).output).toBe(7);
+});
+
+test('a copy of a copy has a branch of that once, wherever its records got new ids', () => {
+  const usage = { output_tokens: 5 };
+  const said = (session: string, uuid: string, parent: string | null, text: string): readonly Raw[] =>
+    [
+      person({ uuid: `${uuid}-p`, parent }, text),
+      model({ uuid, parent: `${uuid}-p` }, [says(`did ${text}`)], { usage }),
+    ].map((one) => ({ ...one, sessionId: session }));
+  const forked = (records: readonly Raw[], session: string): readonly Raw[] =>
+    records.map((one) => ({
+      ...{ ...one, uuid: `${session}-${one.uuid}`, sessionId: session },
+      parentUuid: one.parentUuid === null ? null : `${session}-${one.parentUuid}`,
+      forkedFrom: { sessionId: one.sessionId, messageUuid: one.uuid },
+    }));
+  const first = said('s-1', 'a1', null, 'plan it');
+  const second = [...forked(first, 's-2'), ...said('s-2', 'a2', 's-2-a1', 'do it')];
+  const third = [...forked(second, 's-3'), ...said('s-3', 'a3', 's-3-a2', 'test it')];
+  // The second one goes on from before what the third one has of it.
+  const store = openStore();
+  for (const file of [first, [...second, ...said('s-2', 'a4', 's-2-a1', 'do it in Rust')], third])
+    take(store, file);
+  expect(texts(store, 's-3').slice(2)).toEqual(['do it', 'did do it', 'test it', 'did test it']);
+  const { sessions, output } = stateOf(store);
+  expect(Object.keys(sessions)).toEqual(['s-1', 's-2', 's-2-branch-a2p', 's-3']);
+  const owned = store.sessions
+    .list({ all: true })
+    .flatMap(({ id }) => [...store.entries.read(id, { own: true, kind: 'message' })]);
+  expect([owned.length, output]).toEqual([8, 4 * 5]);
+  expect([...store.verify()]).toEqual([]);
+});
+
 describe('a session that was resumed as a copy under new ids, which names nothing', () => {
   const renamed = (record: Raw): Raw => ({
     ...record,

@@ -155,8 +155,9 @@ function countedBefore(
   own: JsonObject | undefined,
   elsewhere: Counted | undefined,
 ): JsonObject | undefined {
-  const other = elsewhere?.counted(draft.key ?? '');
-  if (own !== undefined || other !== undefined) return most(own, other ?? {});
   const request = elsewhere && requestOf(draft);
-  return request === undefined ? undefined : elsewhere?.answered(request);
+  // An answer may have been arriving when it was counted here, and be whole elsewhere.
+  const answered = request === undefined ? undefined : elsewhere?.answered(request);
+  const all = [own, elsewhere?.counted(draft.key ?? ''), answered].filter((one) => one !== undefined);
+  return all.length === 0 ? undefined : all.reduce((sum, one) => most(sum, one));
 }

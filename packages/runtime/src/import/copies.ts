@@ -59,10 +59,11 @@ class Copies {
     this.#wrote.add(id);
   }
 
-  /** The main conversations whose first answer is that to a request. */
+  /** The conversations whose first answer is that to a request, main ones first. */
   answeredFirst(request: string): readonly string[] {
     this.#readOn();
-    return this.#byRequest.get(request)?.mains ?? [];
+    const { mains = [], ids = [] } = this.#byRequest.get(request) ?? {};
+    return [...new Set([...mains, ...ids])];
   }
 
   /** The key of the first message of a session. */
@@ -262,14 +263,21 @@ function originIn(store: SqliteTapeStore, id: string): JsonObject | undefined {
  */
 export function countsElsewhere(
   store: SqliteTapeStore,
-  { format, session, copyOf }: Pick<ImportPlan, 'format' | 'session' | 'copyOf'>,
-  { spine }: Pick<ConversationPlan, 'spine'>,
+  {
+    format,
+    session,
+    copyOf,
+    conversations,
+  }: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations'>,
+  { key, spine, base }: Pick<ConversationPlan, 'key' | 'spine' | 'base'>,
   own: string | undefined,
 ): readonly Counted[] {
   const copies = copiesIn(store);
   const name = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
   const source = name === undefined ? undefined : store.sessions.find(name)?.id;
-  const request = requestOf(firstAnswer(spine) ?? {});
+  // Behind a base its first answer is another one.
+  const whole = base === undefined ? spine : conversations.find((one) => one.key === key)?.spine;
+  const request = requestOf(firstAnswer(whole ?? spine) ?? {});
   const shared = [
     copies.countsOfCopies(session),
     request === undefined ? undefined : copies.countsOf(request),
