@@ -226,7 +226,7 @@ describe('compressed files', () => {
   });
 });
 
-describe('files of more records than a transcript has', () => {
+describe('files of more records than a transcript has, or of more values', () => {
   const bombs = ['{}\n', '{"type":"user"}\n', '{"type":"user","message":{"role":"user","content":"hi"}}\n'];
   const longer = `{"type":"user","message":{"role":"user","content":"${'hi'.repeat(100)}"}}\n`;
 
@@ -263,6 +263,27 @@ describe('files of more records than a transcript has', () => {
     const { values, faults } = await reading(fileOf(`{"a":1}\n${'{}'.repeat(3_000_000)}\n{"b":2}\n`));
     expect(values).toEqual([{ a: 1 }, { b: 2 }]);
     expect(faults).toMatchObject([{ line: 2, why: 'over 1000 records' }]);
+  });
+
+  const lists = '[],'.repeat(20_000_000);
+  const names = Array.from({ length: 600_000 }, (_, i) => `"${i}":1,`).join('');
+  test.each([
+    ['empty lists in a list', `{"a":[${lists}0]}`, 6 + 3 * 249_997 + 2],
+    ['fields of an object', `{"a":{${names}"b":0}}`, 6 + names.split(',', 249_998).join(',').length],
+    ['lists in lists', `{"a":${'['.repeat(1_000_000)}`, 5 + 249_998],
+  ])('cost a line, where one has over 250,000 values: %s', async (_, many, at) => {
+    const path = fileOf(`{"a":1}\n${many}\n{"b":2}\n`);
+    const start = process.cpuUsage();
+    const { values, faults } = await reading(path);
+    expect(process.cpuUsage(start).user / 1e6).toBeLessThan(1);
+    expect(values).toEqual([{ a: 1 }, { b: 2 }]);
+    expect(faults).toMatchObject([{ line: 2, offset: 8 + at, why: 'over 250000 values' }]);
+  });
+
+  test('are read with 250,000 values, and millions of commas in a text', async () => {
+    const record = { a: Array.from({ length: 249_997 }, () => 10), b: '\\",[{'.repeat(1_000_000) };
+    const { values, faults } = await reading(fileOf(`${JSON.stringify(record)}\n`));
+    expect([faults, (values[0] as typeof record).a.length]).toEqual([[], 249_997]);
   });
 });
 

@@ -104,9 +104,15 @@ describe('lines', () => {
     ['nested over 64 levels', `{"a":1}\n${deep}\n{"c":3}\n`, 8, 'nested over 64 levels'],
     [
       'nested as no parser would survive',
-      `{"a":1}\n{"b":${'['.repeat(1_000_000)}\n{"c":3}\n`,
+      `{"a":1}\n{"b":${'['.repeat(400_000)}\n{"c":3}\n`,
       8,
       'nested over 64 levels',
+    ],
+    [
+      'with over 250,000 values',
+      `{"a":1}\n{"b":[${'10,'.repeat(250_000)}1]}\n{"c":3}\n`,
+      750_007,
+      'over 250000 values',
     ],
     ['with a NUL byte inside', '{"a":1}\n{"b":"\0"}\n{"c":3}\n', 14, 'a NUL byte in a record'],
     ['of NUL bytes', '{"a":1}\n\0\0\n{"c":3}\n', 8, '2 NUL bytes'],
@@ -141,7 +147,7 @@ describe('lines', () => {
     ['an array over several lines', '[\n  {"a": 1}\n]\n', 1, 1],
     ['a character offset that is not a byte offset', '{"é" 1}\n', 1, 6],
     ['nesting over 64 levels', `${deep}\n`, 1, 0],
-    ['nesting that no parser would survive', `{"a":${'['.repeat(1_000_000)}`, 1, 0],
+    ['nesting that no parser would survive', `{"a":${'['.repeat(400_000)}`, 1, 0],
     ['only the beginning of a record', '{"a":', 1, 5],
   ])('a file without a whole record is refused with the place of its first: %s', (_, text, line, offset) => {
     const error = failure(() => parseJsonLines([Buffer.from(text)], { file: 'x.jsonl' }));

@@ -4,6 +4,7 @@ import { jsonDepthMax } from '@tapedeck/tape/store';
 import type { ByteLine } from './byte-lines.ts';
 import { ImportError } from './errors.ts';
 import { objectSpans, spansMax } from './object-spans.ts';
+import { excessIn, valuesMax } from './value-limit.ts';
 
 /**
  * The longest line that is read. The longest known line of a real transcript has about a million characters.
@@ -21,6 +22,7 @@ export interface ParsedLine {
 
 /** The record of a line that is one record and nothing else, as nearly all are. Of any other line, `parseLine` says more. */
 export function plainRecord(bytes: Uint8Array): JsonObject | undefined {
+  if (excessIn(bytes) !== undefined) return undefined;
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes));
     return isObject(value) && !isDeeper(value, jsonDepthMax) ? value : undefined;
@@ -69,6 +71,8 @@ export function faultIn(
 function parseText(line: ByteLine, file: string | undefined): ParsedLine {
   const fault = (why: string, at: number) => faultIn(line, file, { why, at });
   if (line.bytes.length > lineBytesMax) throw fault(`the line exceeds ${lineBytesMax} bytes`, 0);
+  const excess = excessIn(line.bytes);
+  if (excess !== undefined) throw fault(`over ${valuesMax} values`, excess);
   const { text, badByte } = decode(line.bytes);
   if (badByte !== undefined && line.ended) throw fault('not UTF-8', badByte);
   if (text.trim() === '' && badByte === undefined) return { values: [] };

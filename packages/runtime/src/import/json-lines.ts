@@ -72,7 +72,7 @@ export function readJsonLines(file: string, { growing }: Pick<LineOptions, 'grow
 
 /**
  * Parses the bytes of a JSON-lines file. `file` is only used in messages. Leaves out a line that is not JSON, is not UTF-8,
- * or is nested too deep, as a crash or a bad disk leaves it.
+ * is nested too deep, or has too many values, as a crash or a bad disk leaves it.
  * @throws IMPORT_EMPTY when the file has no record; IMPORT_BAD_JSON, with `line` and byte `offset`, for a line that is too
  * long, and for a file with more bad lines than records, which is another kind of file; IMPORT_TOO_LARGE for one of so many
  * records that say so little as no transcript has
