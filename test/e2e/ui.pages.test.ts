@@ -323,6 +323,43 @@ test.skipIf(isMissing)(
   },
 );
 
+/** Names in the lineage of which a part is cut. */
+const cutNames = `[...document.querySelectorAll('.row.lineage .session-name > *')]
+  .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+  .map(({ textContent }) => textContent)`;
+
+test.skipIf(isMissing)(
+  'where there is room, names in the lineage are whole; a file offers nothing to ask again',
+  async () => {
+    using home = tempHome();
+    {
+      using store = home.open();
+      store.sessions.open('main');
+      for (const name of ['k4998', 'k4999', 'main-check-the-tests-5b291267']) {
+        store.lineage.fork('main', { name, kind: 'subagent', intention: { nextSteps: 'x' } });
+        store.entries.append(name, [assistant('Done.')]);
+        store.lineage.merge(name);
+        store.entries.append('main', [user('Go on'), assistant('So.')]);
+      }
+    }
+    const file = home.file('out.html');
+    expect((await home.process(['export', '--tree', 'main', '--format', 'html', '-o', file])).code).toBe(0);
+    await using live = await shown(browser(), home.path, { place: '#/graph/main' });
+    await using saved = await watched(browser(), { offline: true });
+    await saved.page.goto(`${pathToFileURL(file).href}#/graph`);
+    for (const { page } of [live, saved]) {
+      await page.locator('.row.lineage', { hasText: 'k4999' }).first().waitFor();
+      expect(await page.evaluate(cutNames)).toEqual([]);
+    }
+    await saved.page.goto(`${pathToFileURL(file).href}#/k4998@2/trace`);
+    await saved.page.locator('[role=alert]', { hasText: 'This file does not contain' }).waitFor();
+    expect(await saved.page.getByText('Ask again').count()).toBe(0);
+    await saved.page.goto(`${pathToFileURL(file).href}#/check`);
+    await saved.page.getByText('Nothing is wrong').waitFor();
+    expect(await saved.page.getByText('Check again').count()).toBe(0);
+  },
+);
+
 test.skipIf(isMissing)('what is committed is on the page within 300 milliseconds', async () => {
   using home = tempHome();
   home.session('main', user('Begin'));

@@ -1,5 +1,5 @@
 import type { Finding } from '../../../src/page/data.ts';
-import { useAsked } from '../data/data.tsx';
+import { useAsked, useSource } from '../data/data.tsx';
 import { CommandLine } from '../parts/command.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { Ago, counted, grouped } from '../parts/numbers.tsx';
@@ -14,6 +14,7 @@ const weights = [
 
 /** What a check finds in the home, or in a session, each at its place. */
 export function Check({ session }: { readonly session?: string }) {
+  const { home } = useSource();
   const { value, error, again } = useAsked(
     async (data) => await data.findings(session === undefined ? {} : { session }),
     session ?? '',
@@ -26,9 +27,11 @@ export function Check({ session }: { readonly session?: string }) {
           {session !== undefined && <a href={addressOf({ page: 'session', session })}>Timeline</a>}
           {session !== undefined && <a href={addressOf({ page: 'check' })}>All sessions</a>}
           {value !== undefined && <CommandLine line={value.command} />}
-          <button type="button" class="toggle" onClick={again}>
-            Check again
-          </button>
+          {home.isLive && (
+            <button type="button" class="toggle" onClick={again}>
+              Check again
+            </button>
+          )}
         </div>
       </Heading>
       {error !== undefined && <Refused error={error} again={again} />}
