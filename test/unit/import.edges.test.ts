@@ -226,6 +226,36 @@ test('what is concluded inside of a session is listed with its evidence, once, a
   expect([derivedIn(store, 's-1'), entries()]).toEqual([[], 2]);
 });
 
+test('an older copy of a source in which prompts were typed anew since adds nothing', () => {
+  const whole = [
+    ...cleared.slice(0, 2),
+    person({ uuid: 'u2', parent: 'a1' }, 'do it'),
+    model({ uuid: 'a2', parent: 'u2' }, [calls('t1')]),
+    person({ uuid: 'r1', parent: 'a2' }, [returns('t1')]),
+    model({ uuid: 'a3', parent: 'r1' }, [says('done')]),
+    person({ uuid: 'u3', parent: 'a1' }, 'do it in Rust'),
+    model({ uuid: 'a4', parent: 'u3' }, [says('done in Rust')]),
+    person({ uuid: 'u4', parent: 'a1' }, 'leave it'),
+  ];
+  const plan = (records: readonly Raw[]) => planClaudeCode({ name: 's-1', lines: linesOf(records) });
+  for (let n = 1; n <= whole.length; n += 1) {
+    const store = openStore();
+    reconcile(store, plan(whole));
+    const before = store.sessions.list({ all: true });
+    for (const [i, { added }] of reconcile(store, plan(whole.slice(0, n)), { rewritten: true }).entries())
+      expect([n, i, added]).toEqual([n, i, 0]);
+    expect([n, store.sessions.list({ all: true })]).toEqual([n, before]);
+    // What it goes on with in another way is told apart.
+    const more = person({ uuid: 'z1', parent: String(whole[n - 1]?.uuid) }, 'in another way');
+    reconcile(store, plan([...whole.slice(0, n), more]), { rewritten: true });
+    const texts = store.sessions
+      .list()
+      .map(({ id }) => JSON.stringify(view(store.views.entries(id)).messages.at(-1)));
+    expect([n, texts.some((text) => text.includes('in another way'))]).toEqual([n, true]);
+    expect(texts.some((text) => text.includes('leave it'))).toBe(true);
+  }
+});
+
 test('an older copy of a source, with an answer that was arriving, adds nothing behind the newer one', () => {
   const whole = [
     ...cleared.slice(0, 2),

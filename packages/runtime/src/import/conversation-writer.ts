@@ -21,7 +21,7 @@ import { type Imported, importedIn, nothingImported, type Shown } from './import
 import { createInPieces } from './in-pieces.ts';
 import { wholeDraft } from './later-draft.ts';
 import type { SharedCounts } from './ledger.ts';
-import type { Origins } from './origins.ts';
+import { type Origins, sourceOf } from './origins.ts';
 import { OwnSessions } from './own-sessions.ts';
 import { type Base, type ConversationPlan, type ImportPlan, isAside } from './plan.ts';
 import { nothing, type Reconciled, repairsIn } from './reconciled.ts';
@@ -231,7 +231,7 @@ export class ConversationWriter {
   #goOnBeside({ imported, change: { same } }: ReadTape): Reconciled {
     const { conversation } = this.#writing;
     // A source that only has less than before, such as an older copy of it.
-    if (same === conversation.spine.length || saysNothingNew(conversation, imported))
+    if (same === conversation.spine.length || saysNothingNew(conversation, imported) || this.#isInBranch())
       return this.#receipt({ ...nothing, isBehind: true });
     const parent = this.#session;
     this.#n = this.#next;
@@ -240,6 +240,22 @@ export class ConversationWriter {
     this.#shown = this.#shown.filter(({ seq }) => seq <= cut);
     this.#session = this.#fork(parent, { key: `${conversation.key}#${this.#n}`, kind: 'session', cut });
     return this.#update([this.#own.origin(this.#n)]);
+  }
+
+  /**
+   * Whether a branch of the source, deleted or not, or of what it is a copy of, has all of the conversation: the source is an
+   * older copy of one in which a prompt was typed anew since.
+   */
+  #isInBranch(): boolean {
+    const { plan, conversation } = this.#writing;
+    const copies = copiesIn(this.#store);
+    const branches = copies.branchesOf(sourceOf(plan.format, plan.session)).map(([id]) => id);
+    const settled = { ...conversation, spine: conversation.spine.slice(0, conversation.settled) };
+    const other = copies.family(firstKeyIn(conversation))?.family.showing(settled, () => true);
+    const ids = [this.#session, ...branches, ...(other === undefined ? [] : [other.id])];
+    const all = ids.map((id) => importedIn(this.#store, id));
+    const known = new Set(all.flatMap((one) => [...one.known]));
+    return all.some((one) => saysNothingNew(conversation, { ...one, known }));
   }
 
   /**
