@@ -406,3 +406,20 @@ test.runIf(atFullSize)('audit covers more sessions than it reads at a time', asy
   expect([sessions, new Set(findings.map(({ session }) => session)).size]).toEqual([451, 450]);
   expect((await audit(store)).sessions).toBe(451);
 });
+
+test('other tasks of the process have their turn while many sessions are examined', async () => {
+  using store = withMain();
+  for (let i = 0; i < 400; i += 1) child(store, `c${i}`, 'completed');
+  let turns = 0;
+  const counting = setInterval(() => {
+    turns += 1;
+  }, 1);
+  const began = performance.now();
+  const { findings } = await audit(store);
+  const took = performance.now() - began;
+  clearInterval(counting);
+  expect(findings.length).toBeGreaterThanOrEqual(400);
+  // One in 20 milliseconds; a busy machine may be late.
+  expect(turns).toBeGreaterThanOrEqual(Math.floor(took / 200));
+  expect(turns).toBeGreaterThan(0);
+});

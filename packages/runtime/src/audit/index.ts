@@ -3,6 +3,7 @@
  * `graph-file.ts`, which compares the graph file with the lineage, and `brought.ts`, which lists what a home brings in.
  * Reads only, and loads no AI SDK. Imports `terms`, `tools`, `store-of`, `fields` and `stream`.
  */
+import { setImmediate as turn } from 'node:timers/promises';
 import { TapeError, type TapeStore } from '@tapedeck/tape';
 import type { LooseEnds } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
@@ -70,10 +71,15 @@ export async function audit(source: StoreSource, options: AuditOptions = {}): Pr
   const findings: AuditFinding[] = [];
   const within = session === undefined ? undefined : new Set<string>();
   let sessions = 0;
+  let began = performance.now();
   const seen: { now: Seen | undefined } = { now: undefined };
   for await (const { id, session: name } of ends?.found ?? sessionsOf(store, session)) {
     sessions += 1;
     within?.add(id);
+    if (performance.now() - began > turnMs) {
+      await turn();
+      began = performance.now();
+    }
     if (sessions % 100 === 0)
       onProgress?.({ done: sessions, total: Math.max(sessions, ends?.found.length ?? 0) });
     try {
@@ -105,6 +111,9 @@ function damageIn(session: string, error: unknown): AuditFinding {
   if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
   return { code: 'database-damaged', session, seq: null, message: error.message, next: { act: 'verify' } };
 }
+
+/** How long sessions are examined before other tasks of the process have their turn, in milliseconds. */
+const turnMs = 20;
 
 /** How often a session is examined, at most, while other processes write. */
 const looksMax = 5;
