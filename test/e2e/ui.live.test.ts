@@ -143,6 +143,23 @@ test.skipIf(isMissing)(
   },
 );
 
+test.skipIf(isMissing)(
+  'of a session that is erased while it is shown, nothing stays on the page',
+  { timeout: 120_000 },
+  async () => {
+    using home = homeToWatch();
+    await using window = await shown(browser(), home.path, { place: '#/kid' });
+    const { page } = window;
+    await page.locator('.live-state.live').waitFor();
+    await page.locator('.item', { hasText: 'Looked.' }).waitFor();
+    const purged = await home.process(['purge', 'kid', '--reason', 'a test']);
+    expect(purged.code, purged.stderr).toBe(0);
+    await has(page, 'there is no such session');
+    await expect.poll(async () => await page.locator('main').textContent()).not.toContain('Looked.');
+    expect(await page.locator('main [role=alert]').count()).toBe(1);
+  },
+);
+
 test.skipIf(isMissing)('many changes have a view loaded a few times', { timeout: 120_000 }, async () => {
   using home = homeToWatch();
   await using window = await shown(browser(), home.path, { place: '#/usage' });

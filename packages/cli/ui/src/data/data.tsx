@@ -3,6 +3,7 @@ import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } fro
 import type { HomeInfo, PageEvent } from '../../../src/page/data.ts';
 import type { Asks } from './asks.ts';
 import { Calm } from './calm.ts';
+import { NotAnswered } from './not-answered.ts';
 
 /** Tells a part of the page what changes. Returns how it stops. */
 type Listen = (listener: (event: PageEvent) => void) => () => void;
@@ -68,7 +69,7 @@ export function useAsked<T>(
       const value = await now.current.question(data);
       if (isNews()) setAnswer({ key: of, value });
     } catch (error) {
-      if (isNews()) setAnswer((was) => ({ ...(was.key === of && was), key: of, error }));
+      if (isNews()) setAnswer((was) => ({ ...(was.key === of && !isGone(error) && was), key: of, error }));
     }
   };
   useEffect(() => void ask(), [data, key]);
@@ -76,6 +77,11 @@ export function useAsked<T>(
   useChanges(() => isLive && again());
   useKeptFocus();
   return answer.key === key ? { ...answer, again: () => void ask() } : { again: () => void ask() };
+}
+
+/** Whether what was asked about was deleted or erased: what was read of it before is not shown any longer. */
+function isGone(error: unknown): boolean {
+  return error instanceof NotAnswered && error.code === 'CLI_NOT_FOUND';
 }
 
 /** Keeps the focus on an element that is drawn at another place: a browser takes it from what is moved. */
