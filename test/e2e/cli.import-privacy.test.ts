@@ -189,6 +189,20 @@ test('nothing is printed or kept of what is no transcript, or lies where a link 
   expect(kept).toEqual([]);
 });
 
+test('a line end in the name of a file begins no line', async () => {
+  const evil = 'a\nClaude Code: nothing new in 9 files\t';
+  using user = userWith({
+    [`${p}/${evil}.jsonl`]: 'nonsense\n',
+    [`${p}/b${evil}.jsonl`]: `${transcript('s9')}nonsense\n`,
+  });
+  const { stderr } = await user.home.here(['import'], { env: user.env });
+  expect(stderr).toContain('Left out of ');
+  expect(stderr.split('\n').filter((line) => /^Left out .*nothing new in 9 files/.test(line))).toHaveLength(
+    2,
+  );
+  expect(stderr).not.toMatch(/^Claude Code: nothing new/m);
+});
+
 test('no field of a transcript steers the terminal', async () => {
   const evil = '\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\r\u{8}';
   const record = { cwd: `/work/${evil}`, gitBranch: evil, version: evil, slug: evil, tool: `Read${evil}` };

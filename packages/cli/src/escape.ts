@@ -59,6 +59,11 @@ export function oneLine(text: string, width: number): string {
   return cutText(flat, width);
 }
 
+/** A path as a part of a line: what would end that, or tear it apart, is an escape. */
+export function pathText(path: string): string {
+  return safe(path.replaceAll('\n', '\\n').replaceAll('\t', '\\t'));
+}
+
 /** Quotes a text as one shell word, so that a hint with a hostile directory name is safe to paste. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,7 +1,7 @@
 import type { Conversation, Discovery, FileImport, FoundFile, Source } from '@tapedeck/runtime/import';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
-import { jsonText, safe } from '../escape.ts';
+import { jsonText, pathText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { foundJson, foundText, importedText } from '../output/found.ts';
@@ -122,6 +122,6 @@ function leftOutOf({ files, strangers, problems }: Discovery, isNamed: boolean):
 const shownMax = 20;
 
 function sayLeftOut(leftOut: readonly LeftOut[], status: (text: string) => void): void {
-  for (const { file, why } of leftOut.slice(0, shownMax)) status(`Left out ${file}: ${why}`);
+  for (const { file, why } of leftOut.slice(0, shownMax)) status(`Left out ${pathText(file)}: ${why}`);
   if (leftOut.length > shownMax) status(`… and ${counted(leftOut.length - shownMax, 'other file')}`);
 }

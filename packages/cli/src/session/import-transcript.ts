@@ -13,6 +13,7 @@ import { redactIn } from '../config/redact.ts';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { pathText } from '../escape.ts';
 import { readAll } from '../input.ts';
 import { withProgress } from '../output/progress.ts';
 import { receiptOf } from './import-receipt.ts';
@@ -208,10 +209,11 @@ export function sayLines(
   file: string,
   status: (text: string) => void,
 ): void {
+  const path = pathText(file);
   for (const [why, lines] of Map.groupBy(bad, (one) => one.why))
-    status(`Left out of ${file}: ${placesOf(lines)}: ${why}`);
+    status(`Left out of ${path}: ${placesOf(lines)}: ${why}`);
   for (const [why, lines] of Map.groupBy(irregular, (one) => one.why))
-    status(`Irregular in ${file}: ${placesOf(lines)}: ${why}`);
+    status(`Irregular in ${path}: ${placesOf(lines)}: ${why}`);
 }
 
 function placesOf(lines: readonly BadLine[]): string {

@@ -3,6 +3,7 @@ import type { FoundFile, Retention } from '@tapedeck/runtime/import';
 import type { Expiring } from '@tapedeck/runtime/internal';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
+import { pathText } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { bytesText } from '../output/refused.ts';
 import type { Style } from '../terminal/style.ts';
@@ -79,7 +80,7 @@ export function importsText(
     const why = fault === undefined ? '' : ` (${fault}, in ${file})`;
     const kept = `${tool.title} keeps them for ${counted(days, 'day')}${why}`;
     const from = first.at <= now ? `when ${tool.title} starts` : `from ${isoDay(first.at)} on`;
-    const text = `${what}: ${kept}, and deletes ${first.file.path} ${from} (${next})`;
+    const text = `${what}: ${kept}, and deletes ${pathText(first.file.path)} ${from} (${next})`;
     return rowsOf({ id: 'expiring', text, color: 'yellow' }, { style, columns });
   });
   const when = last === undefined ? none : `last one ${relativeTime(last, now)}`;
