@@ -226,6 +226,18 @@ test('what is concluded inside of a session is listed with its evidence, once, a
   expect([derivedIn(store, 's-1'), entries()]).toEqual([[], 2]);
 });
 
+test('a subagent that is imported without the file of its session hides nothing of that', () => {
+  const store = openStore();
+  const asked = person({ uuid: 'x1' }, 'look', { isSidechain: true, agentId: 'x' });
+  const said = model({ uuid: 'x2', parent: 'x1' }, [says('seen')], { isSidechain: true, agentId: 'x' });
+  take(store, cleared.slice(0, 2), { x: [asked] });
+  const before = view(store.views.entries('s-1')).messages;
+  expect(before).not.toEqual([]);
+  take(store, [], { x: [asked, said] });
+  expect(view(store.views.entries('s-1')).messages).toEqual(before);
+  expect(view(store.views.entries('agent-x')).messages).toHaveLength(2);
+});
+
 test('an older copy of a source in which prompts were typed anew since adds nothing', () => {
   const whole = [
     ...cleared.slice(0, 2),
