@@ -51,7 +51,7 @@ test.skipIf(isMissing)('a page goes on when the home that was gone is there agai
   const { page } = window;
   await page.locator('.live-state.live').waitFor();
   renameSync(home.db, `${home.db}.aside`);
-  await page.locator('.live-state.lost').waitFor();
+  await page.locator('.live-state.lost', { hasText: 'Not connected' }).waitFor();
   // Longer than it takes to be refused.
   await page.waitForTimeout(3_000);
   renameSync(`${home.db}.aside`, home.db);

@@ -113,7 +113,13 @@ function LiveState({ home, liveness }: Pick<HeaderOptions, 'home' | 'liveness'>)
         ? ['live', 'Live', 'Changes are shown as they are committed']
         : liveness === 'ended'
           ? ['ended', 'Ended', 'tape ui has ended: start it again, and open the address that it prints']
-          : ['lost', 'Connecting', 'The connection to tape ui is being made'];
+          : liveness === 'lost'
+            ? [
+                'lost',
+                'Not connected',
+                'tape ui has ended, or its home is not there. The page goes on when they are',
+              ]
+            : ['lost', 'Connecting', 'The connection to tape ui is being made'];
   return (
     <span class={`live-state ${name}`} role="status" title={title}>
       {words}
