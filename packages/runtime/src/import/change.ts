@@ -47,8 +47,9 @@ export function changeOf(
 
 /** How much of a plan a tape shows, and the position behind which it shows something else. */
 export function sameOf(plan: ConversationPlan, tape: Imported): Pick<Change, 'same' | 'rewindTo'> {
+  const { spine, asides, base } = plan;
   // Without the file of a session, its subagents alone say nothing of what it has.
-  if (plan.spine.length === 0 && plan.base === undefined) return { same: 0 };
+  if (spine.length === 0 && asides.length === 0 && base === undefined) return { same: 0 };
   const shown = spineOf(tape.shown);
   let same = commonOf(plan, shown);
   // Between a call and its last result nothing can be cut.
