@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { barriers, browserForTests, isWide, skipsBrowsers, watched } from '../support/browser.ts';
+import { browserForTests, skipsBrowsers, watched } from '../support/browser.ts';
 import { madeUp, servePage } from '../support/page-server.ts';
 
 const isMissing = skipsBrowsers('the page in a browser');
@@ -132,41 +132,3 @@ test.skipIf(isMissing)('a change is on the page at once, and the row keeps the f
   await row.locator('.words', { hasText: 'waiting' }).waitFor({ timeout: 2_000 });
   expect(await focused(page)).toBe('1');
 });
-
-test.skipIf(isMissing)('a page of 360 pixels scrolls in one direction alone', async () => {
-  for (const path of ['', '#/?tree=1', '#/graph', '#/graph/main', '#/nothing/here/at/all']) {
-    const served = await servePage(madeUp(60));
-    await using window = await watched(browser(), { viewport: { width: 360, height: 640 } });
-    const { page } = window;
-    await page.goto(served.url + path);
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    expect(await isWide(page), path).toBe(false);
-    served.server.closeAllConnections();
-    served.server.close();
-  }
-});
-
-test.skipIf(isMissing)(
-  'axe finds no barrier in the lists, light and dark, wide and narrow',
-  { timeout: 180_000 },
-  async () => {
-    for (const path of ['', '#/?tree=1', '#/?find=nothing+is+like+that', '#/graph', '#/no/such/page']) {
-      const served = await servePage(madeUp(80));
-      for (const colorScheme of ['light', 'dark'] as const) {
-        const width = colorScheme === 'light' ? 1280 : 360;
-        await using window = await watched(browser(), { colorScheme, viewport: { width, height: 700 } });
-        const { page } = window;
-        await page.goto(served.url + path);
-        await page.locator('.drawn .row, .empty, .sheet').first().waitFor();
-        expect(await barriers(page), `${path} ${colorScheme}`).toEqual([]);
-        if (path === '#/graph') {
-          await page.locator('summary').click();
-          await page.keyboard.press('?');
-          expect(await barriers(page), 'with the keys').toEqual([]);
-        }
-      }
-      served.server.closeAllConnections();
-      served.server.close();
-    }
-  },
-);

@@ -28,7 +28,9 @@ const places = [
   '#/usage',
   '#/usage/main',
   '#/check',
+  '#/?find=nothing+is+like+that',
   '#/no-such-session',
+  '#/no/such/page',
 ];
 
 test.skipIf(isMissing)(
