@@ -69,7 +69,7 @@ export class Walk {
     return this.#filesAt({ path, real }, { has, within: real });
   }
 
-  /** The same of a path that nobody has named: it must not lead out of the folder in which it is. */
+  /** The same of a path that the user did not name: it must not lead out of its folder. */
   filesBeside(path: string, has: (path: string) => boolean): readonly WalkedFile[] {
     return this.#filesAt({ path, real: realOf(path) }, { has, within: realOf(dirname(path)) });
   }

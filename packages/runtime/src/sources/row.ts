@@ -43,7 +43,7 @@ export function rowOf(source: Source): Row {
   ];
 }
 
-/** The source of a list that a file had; undefined for one that is none. Pure. */
+/** Reads a source from the list on a line of the table; undefined for any other list. Pure. */
 export function sourceIn(row: readonly unknown[]): Source | undefined {
   if (!isRow(row)) return undefined;
   const [, path, device, inode, size, modified, tool, session, main, role, at] = row;

@@ -1,6 +1,6 @@
 import type { Follower, Liveness, PageEvent } from '../../../src/page/data.ts';
 
-/** How soon a stream is asked for again that was refused, in milliseconds. */
+/** After how many milliseconds the page requests a stream again that the server refused. */
 const againMs = 5_000;
 
 /**
